@@ -1,0 +1,1 @@
+"""The deployable proxy: configuration, routing, upstreams and the command line around `streamweir`."""

@@ -1,0 +1,208 @@
+"""Values that are parts of HTTP: header names and values, methods, URLs, the address to listen on.
+
+No message quotes a header's value or a URL: both may hold credentials.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from .leaf import NOT_SUPPORTED, Leaf, read_text, text_schema
+from .problems import Refusal
+
+__all__ = [
+    "HEADER_NAME",
+    "HEADER_VALUE",
+    "LISTEN",
+    "METHOD",
+    "QUERY_NAME",
+    "RESPONSE_HEADER_NAME",
+    "UPSTREAM_NAME",
+    "UPSTREAM_REFERENCE",
+    "UPSTREAM_URL",
+    "Address",
+    "demo_dialect",
+    "is_url",
+]
+
+_TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_DEMO: Final = "demo:"
+
+# RFC 9110, section 7.6.1: they speak of one connection, and the gateway has two of its own.
+_HOP_BY_HOP: Final = frozenset(
+    {
+        "connection",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+# The gateway writes them itself. Accept-Encoding: a compressed stream would come late and unbounded.
+_OWN_REQUEST: Final = _HOP_BY_HOP | {"host", "content-length", "accept-encoding"}
+_OWN_RESPONSE: Final = _HOP_BY_HOP | {
+    "cache-control",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "host",
+    "x-accel-buffering",
+    "x-request-id",
+}
+_NEVER_TO_CLIENTS: Final = frozenset({"set-cookie", "server", "x-powered-by"})
+
+
+class Address(NamedTuple):
+    """Where the gateway listens."""
+
+    host: str
+    port: int
+
+
+def _token(value: Any) -> str:
+    name = read_text(value)
+    if not _TOKEN.fullmatch(name):
+        raise Refusal("must be an HTTP token: letters, digits and !#$%&'*+-.^_`|~")
+    return name
+
+
+def _request_header(value: Any) -> str:
+    name = _token(value)
+    if name.lower() in _OWN_REQUEST:
+        raise Refusal("this header belongs to the connection: the gateway writes it itself")
+    return name
+
+
+def _response_header(value: Any) -> str:
+    name = _token(value)
+    if name.lower() in _NEVER_TO_CLIENTS:
+        raise Refusal("this header of an upstream is never passed on to clients")
+    if name.lower() in _OWN_RESPONSE:
+        raise Refusal("this header belongs to the connection: the gateway writes it itself")
+    return name
+
+
+def _header_value(value: Any) -> str:
+    """Return the value without the blanks around it, which HTTP does not count as part of it."""
+    if not isinstance(value, str):
+        raise Refusal("must be a string; put it in quotes")
+    text = value.strip(" \t")
+    if any(character in text for character in "\r\n\0"):
+        raise Refusal("must be one line: it holds a line break or a NUL")
+    if not text.isascii() or not text.replace("\t", " ").isprintable():
+        raise Refusal("must be printable ASCII")
+    return text
+
+
+def _method(value: Any) -> str:
+    return _token(value).upper()
+
+
+def _query_name(value: Any) -> str:
+    name = read_text(value)
+    if not name.isprintable():
+        raise Refusal("has a character that cannot be printed")
+    return name
+
+
+def is_url(text: str) -> bool:
+    """Tell whether `text` is meant as a URL, be it a good one or not."""
+    return "://" in text
+
+
+def demo_dialect(text: str) -> str | None:
+    """Return the dialect of `demo:<dialect>`; None for anything else."""
+    return text.removeprefix(_DEMO) if text.startswith(_DEMO) else None
+
+
+def _upstream_url(value: Any) -> str:
+    text = read_text(value)
+    if demo_dialect(text) is None:
+        _check_url(text)
+    return text
+
+
+def _upstream_reference(value: Any) -> str:
+    """Read a URL, `demo:<dialect>` or a name; whether the name is one of `upstreams` is not known here."""
+    if isinstance(value, list):
+        raise Refusal(f"a list of upstreams is {NOT_SUPPORTED}")
+    text = read_text(value)
+    if is_url(text):
+        _check_url(text)
+    elif demo_dialect(text) is None and not _NAME.fullmatch(text):
+        raise Refusal(
+            "must be a URL that begins with http:// or https://, a name of `upstreams` or demo:<dialect>"
+        )
+    return text
+
+
+def _upstream_name(value: Any) -> str:
+    if not isinstance(value, str) or not _NAME.fullmatch(value):
+        raise Refusal("must be a name of letters, digits and _ . -")
+    return value
+
+
+def _check_url(text: str) -> None:
+    try:
+        url = urlsplit(text)
+        host, port = url.hostname, url.port
+    except ValueError:
+        raise Refusal("must be a URL: its host or port cannot be read") from None
+    faults = {
+        "must be a URL that begins with http:// or https://": url.scheme not in {"http", "https"},
+        "must be a URL with a host": not host,
+        "must be a URL with a port from 1 to 65535": port == 0,
+        "must be a URL without a fragment (#)": "#" in text,
+        "must be a URL without braces; {names} stand in the endpoint's `path`": "{" in text or "}" in text,
+        "must be a URL of printable ASCII without spaces": not re.fullmatch(r"[!-\[\]-~]*", text),
+    }
+    for message, found in faults.items():
+        if found:
+            raise Refusal(message)
+
+
+def _listen(value: Any) -> Address:
+    match = re.fullmatch(
+        r"(?:\[([^\[\]]+)\]|([^\[\]:]+)):([0-9]{1,5})", value if isinstance(value, str) else ""
+    )
+    if match is None or int(match[3]) > 65535 or (match[1] and not _ip(match[1])):
+        raise Refusal("must be HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080")
+    host = match[1] or match[2]
+    address = _ip(host)
+    if not (address.is_loopback if address else host.lower() == "localhost"):
+        raise Refusal(
+            "only a loopback address (127.0.0.1, [::1], localhost) may be listened on,"
+            " because this version cannot ask clients for a key"
+        )
+    return Address(host, int(match[3]))
+
+
+def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
+
+
+_TOKEN_SCHEMA: Final = text_schema(r"^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$")
+_NAME_SCHEMA: Final = text_schema("^[A-Za-z0-9][A-Za-z0-9_.-]*$")
+
+HEADER_NAME: Final = Leaf(_request_header, _TOKEN_SCHEMA)
+HEADER_VALUE: Final = Leaf(_header_value, {"type": "string"})
+RESPONSE_HEADER_NAME: Final = Leaf(_response_header, _TOKEN_SCHEMA)
+METHOD: Final = Leaf(_method, _TOKEN_SCHEMA)
+QUERY_NAME: Final = Leaf(_query_name, text_schema())
+UPSTREAM_NAME: Final = Leaf(_upstream_name, _NAME_SCHEMA, is_key=True)
+UPSTREAM_URL: Final = Leaf(_upstream_url, text_schema("^(https?://|demo:)"))
+UPSTREAM_REFERENCE: Final = Leaf(_upstream_reference, text_schema())
+LISTEN: Final = Leaf(
+    _listen, text_schema(r"^(\[[^\]]+\]|[^\[\]:]+):[0-9]{1,5}$"), stand_in=Address("127.0.0.1", 0)
+)

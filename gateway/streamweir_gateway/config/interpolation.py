@@ -1,0 +1,102 @@
+"""`${NAME}`, `${NAME:-default}` and `${file:PATH}` inside string values.
+
+Filled in after parsing, so that a secret can never change the shape of the file. `${{ ... }}` is an
+expression of a home-made dialect and left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from .problems import KeyPath, Refusal, Report
+
+__all__ = ["Interpolation", "Opaque"]
+
+_OPENING: Final = re.compile(r"\$\{(?!\{)")
+_REFERENCE: Final = re.compile(r"\$\{(?!\{)([^{}]*)\}")
+_VARIABLE: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
+_MALFORMED: Final = "has a `${` that is not `${NAME}`, `${NAME:-default}` or `${file:PATH}`"
+MAX_FILE_BYTES: Final = 64 * 1024
+"""A secret is short; a device or a log named by mistake is not read to its end."""
+
+
+class Opaque(str):
+    """A value that is not known here: accepted wherever a value may stand, and never looked into."""
+
+    __slots__ = ()
+
+
+class _Missing(Refusal):
+    """The environment does not hold it: an error, unless the file is checked without one."""
+
+
+@dataclass(frozen=True)
+class Interpolation:
+    """Fills the references in a tree; with `tolerant` a missing one makes its value `Opaque`."""
+
+    environ: Mapping[str, str]
+    folder: Path
+    """What the path of a `${file:PATH}` is relative to."""
+    tolerant: bool = False
+
+    def fill(self, value: Any, report: Report, path: KeyPath = ()) -> Any:
+        """Return a copy of `value` with all references filled; `report` gets which, and what is missing."""
+        if isinstance(value, dict):
+            return {key: self.fill(inner, report, (*path, key)) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [self.fill(inner, report, (*path, index)) for index, inner in enumerate(value)]
+        if isinstance(value, str) and _OPENING.search(value):
+            return self._fill_text(value, report, path)
+        return value
+
+    def _fill_text(self, text: str, report: Report, path: KeyPath) -> str:
+        report.filled.add(path)
+        failures: list[Refusal] = []
+        if _OPENING.search(_REFERENCE.sub("", text)):
+            failures.append(Refusal(_MALFORMED))
+        filled = _REFERENCE.sub(lambda match: self._looked_up(match[1], failures), text)
+        for failure in failures:
+            if not (self.tolerant and isinstance(failure, _Missing)):
+                report.at_value(path, failure.message)
+        return Opaque(text) if failures else filled
+
+    def _looked_up(self, reference: str, failures: list[Refusal]) -> str:
+        try:
+            return self._value_of(reference)
+        except Refusal as refusal:
+            failures.append(refusal)
+            return ""
+
+    def _value_of(self, reference: str) -> str:
+        if reference.startswith("file:"):
+            return self._file(reference.removeprefix("file:"))
+        match = _VARIABLE.fullmatch(reference)
+        if match is None:
+            raise Refusal(_MALFORMED)
+        name, default = match.groups()
+        value = self.environ.get(name)
+        if default is not None:
+            # As in a shell, the default also stands in for a variable that is set to nothing.
+            return value or default
+        if value is None:
+            raise _Missing(f"the environment variable {name} is not set")
+        return value
+
+    def _file(self, name: str) -> str:
+        """Return what the file holds, without the newline that editors and secret stores put at the end."""
+        try:
+            with (self.folder / name).open("rb") as file:
+                content = file.read(MAX_FILE_BYTES + 1)
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else None
+            raise _Missing(f"the file {name!r} cannot be read: {reason or 'not a path'}") from None
+        if len(content) > MAX_FILE_BYTES:
+            raise Refusal(f"the file {name!r} is longer than {MAX_FILE_BYTES} bytes")
+        try:
+            return content.decode("utf-8").rstrip("\r\n")
+        except UnicodeDecodeError:
+            raise Refusal(f"the file {name!r} is not UTF-8 text") from None

@@ -1,0 +1,87 @@
+"""A file -> a settled configuration, or every reason why not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from .interpolation import Interpolation
+from .merging import settle
+from .problems import Position, Report
+from .resolved import GatewayConfig
+from .rules import DialectCatalogue, check_rules
+from .tree import read_tree
+from .validation import validate
+
+__all__ = ["load_config", "parse_config"]
+
+
+def load_config(
+    path: str | os.PathLike[str],
+    *,
+    dialects: DialectCatalogue,
+    environ: Mapping[str, str] = os.environ,
+    check: bool = False,
+) -> GatewayConfig:
+    """Read, check and settle the configuration file at `path`.
+
+    Args:
+        dialects: the names that the file may use.
+        environ: what `${NAME}` is looked up in.
+        check: tolerate missing variables and files; what depends on them is not checked, and the result is
+            for looking at, not for serving.
+
+    Raises:
+        ConfigErrors: the file cannot be read or used; it lists every problem.
+    """
+    name = os.fspath(path)
+    report = Report(name)
+    text = _read_text(Path(path), report)
+    report.stop_if_any()
+    folder = Path(path).parent
+    return parse_config(text, name=name, folder=folder, dialects=dialects, environ=environ, check=check)
+
+
+def parse_config(
+    text: str,
+    *,
+    name: str,
+    folder: Path,
+    dialects: DialectCatalogue,
+    environ: Mapping[str, str] = os.environ,
+    check: bool = False,
+) -> GatewayConfig:
+    """Do what `load_config` does with the text of a file called `name` that stands in `folder`.
+
+    Raises:
+        ConfigErrors: the text cannot be used; it lists every problem.
+    """
+    report = Report(name)
+    tree = read_tree(text, report)
+    file = None
+    if tree is not None:
+        filled = Interpolation(environ, folder, tolerant=check).fill(tree, report)
+        file = validate(filled, report)
+    if file is not None:
+        check_rules(file, dialects, report)
+    report.stop_if_any()
+    if file is None:
+        raise AssertionError("a file without problems has models")
+    return settle(file)
+
+
+def _read_text(path: Path, report: Report) -> str:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        report.at(None, f"cannot be read: {error.strerror or 'unknown reason'}")
+        return ""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = content[: error.start]
+        line_start = before.rfind(b"\n") + 1
+        column = len(before[line_start:].decode("utf-8", "replace")) + 1
+        report.at(Position(before.count(b"\n") + 1, column), "not UTF-8 text")
+        return ""

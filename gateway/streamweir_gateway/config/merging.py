@@ -1,0 +1,152 @@
+"""The layers over each other: built-in default < `defaults` < the upstream's < the endpoint's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from .http import demo_dialect
+from .models import EndpointSection, GatewayFile, OptionsSection, Section, WarningSection
+from .problems import KeyPath
+from .resolved import EndpointConfig, GatewayConfig, InjectedWarning, Limits, Timeouts, UpstreamTarget
+
+__all__ = ["Layer", "Origin", "layers_of", "merged_timeouts", "settle", "target_of"]
+
+_BUILT_IN: Final = OptionsSection()
+
+
+class Layer(NamedTuple):
+    """A section of the file and where it stands."""
+
+    path: KeyPath
+    section: Section
+
+
+class Origin(NamedTuple):
+    """A value after merging, and where it was written."""
+
+    value: float | None
+    layer: int
+    """The higher, the closer to the endpoint; -1 is the built-in default."""
+    path: KeyPath
+
+
+Layers: TypeAlias = tuple[Layer, ...]
+
+
+def layers_of(file: GatewayFile, template: str) -> Layers:
+    """Return the sections that speak about an endpoint, the weakest first."""
+    endpoint = file.endpoints[template]
+    upstream = file.upstreams.get(endpoint.upstream)
+    return (
+        Layer(("defaults",), file.defaults),
+        *([Layer(("upstreams", endpoint.upstream), upstream)] if upstream else []),
+        Layer(("endpoints", template), endpoint),
+    )
+
+
+def merged_timeouts(layers: Layers) -> dict[str, Origin]:
+    """Return each timeout with the place that it comes from."""
+    merged = {name: Origin(value, -1, ()) for name, value in _BUILT_IN.timeouts}
+    for number, (path, section) in enumerate(layers):
+        timeouts = getattr(section, "timeouts", _BUILT_IN.timeouts)
+        for name in timeouts.model_fields_set:
+            merged[name] = Origin(getattr(timeouts, name), number, (*path, "timeouts", name))
+    return merged
+
+
+def target_of(file: GatewayFile, endpoint: EndpointSection) -> UpstreamTarget:
+    """Return where the endpoint's requests go; its upstream is a URL or known by name."""
+    named = file.upstreams.get(endpoint.upstream)
+    url = named.url if named else endpoint.upstream
+    demo = demo_dialect(url)
+    return UpstreamTarget(
+        name=endpoint.upstream if named else None, url=url if demo is None else None, demo=demo
+    )
+
+
+def settle(file: GatewayFile) -> GatewayConfig:
+    """Return the configuration of a file that has passed every rule."""
+    return GatewayConfig(
+        listen=file.listen,
+        endpoints=tuple(_settle_endpoint(file, template) for template in file.endpoints),
+        health=file.server.health,
+        ready=file.server.ready,
+        debug=file.debug,
+    )
+
+
+def _settle_endpoint(file: GatewayFile, template: str) -> EndpointConfig:
+    endpoint = file.endpoints[template]
+    layers = layers_of(file, template)
+    return EndpointConfig(
+        template=template,
+        upstream=target_of(file, endpoint),
+        path=endpoint.path,
+        timeouts=Timeouts(**{name: origin.value for name, origin in merged_timeouts(layers).items()}),
+        headers=_merged_headers(layers),
+        protocol_options=_merged_options(layers),
+        limits=Limits(**_merged_section(layers, "limits")),
+        warnings=tuple(map(_settle_warning, _strongest(layers, "warnings"))),
+        **{name: _strongest(layers, name) for name in _TAKEN_WHOLE},
+    )
+
+
+_TAKEN_WHOLE: Final = tuple(
+    option.name
+    for option in fields(EndpointConfig)
+    if option.name
+    not in {
+        "template",
+        "upstream",
+        "path",
+        "timeouts",
+        "headers",
+        "protocol_options",
+        "limits",
+        "warnings",
+    }
+)
+"""Options of which the strongest layer's value holds as it is."""
+
+
+def _said(layers: Layers, name: str) -> Iterator[Any]:
+    """Yield what the layers that say anything about `name` say, the weakest first."""
+    for _, section in layers:
+        if name in section.model_fields_set:
+            yield getattr(section, name)
+
+
+def _strongest(layers: Layers, name: str) -> Any:
+    value = getattr(_BUILT_IN, name)
+    for value in _said(layers, name):  # noqa: B007 - the last one is the answer
+        pass
+    return value
+
+
+def _merged_section(layers: Layers, name: str) -> dict[str, Any]:
+    merged = dict(getattr(_BUILT_IN, name))
+    for section in _said(layers, name):
+        merged |= {key: getattr(section, key) for key in section.model_fields_set}
+    return merged
+
+
+def _merged_headers(layers: Layers) -> tuple[tuple[str, str], ...]:
+    merged: dict[str, tuple[str, str]] = {}
+    for headers in _said(layers, "headers"):
+        merged |= {name.lower(): (name, value) for name, value in headers.items()}
+    return tuple(merged.values())
+
+
+def _merged_options(layers: Layers) -> Mapping[str, Mapping[str, str]]:
+    merged: dict[str, dict[str, str]] = {}
+    for by_dialect in _said(layers, "protocol_options"):
+        for dialect, options in by_dialect.items():
+            merged.setdefault(dialect, {}).update(options)
+    return MappingProxyType({dialect: MappingProxyType(options) for dialect, options in merged.items()})
+
+
+def _settle_warning(warning: WarningSection) -> InjectedWarning:
+    return InjectedWarning(message=warning.message, message_code=warning.message_code)

@@ -1,0 +1,81 @@
+"""Path templates such as `/support/{agent_id}/chat`, of endpoints and at the upstream."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from .problems import Refusal
+
+__all__ = ["join_path", "placeholders", "read_endpoint_path", "read_upstream_path", "shape"]
+
+_PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def placeholders(template: str) -> tuple[str, ...]:
+    """Return the names in the braces of `template`, in order.
+
+    Raises:
+        Refusal: a brace without its partner, or a name that is no identifier.
+    """
+    rest = _PLACEHOLDER.sub("", template)
+    if "{" in rest or "}" in rest:
+        raise Refusal("has a brace without its partner")
+    names = tuple(_PLACEHOLDER.findall(template))
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise Refusal("has a name in braces that is not letters, digits and _")
+    return names
+
+
+def shape(template: str) -> str:
+    """Return the template without its names: two of one shape match the same paths."""
+    return _PLACEHOLDER.sub("{}", template)
+
+
+def read_endpoint_path(value: object) -> str:
+    """Return the path of an endpoint, the key under `endpoints`.
+
+    Raises:
+        Refusal: it is no path that a request could have.
+    """
+    template = _read_path(value)
+    if "?" in template:
+        raise Refusal("must be a path without a query")
+    if "%" in template:
+        raise Refusal("must be written decoded, without %: it is compared with the decoded path")
+    names = placeholders(template)
+    if len(set(names)) < len(names):
+        raise Refusal("has the same name in braces twice")
+    if "}{" in template:
+        raise Refusal("has two names in braces with nothing between them")
+    return template
+
+
+def read_upstream_path(value: object) -> str:
+    """Return the path at the upstream, which may hold a query.
+
+    Raises:
+        Refusal: it cannot be appended to a URL.
+    """
+    template = _read_path(value)
+    if not template.isascii() or " " in template:
+        raise Refusal("must be percent-encoded: it holds a space or a character that is not ASCII")
+    placeholders(template)
+    return template
+
+
+def join_path(base: str, path: str | None) -> str:
+    """Return an upstream's URL with an endpoint's path appended; without one, the URL as it is."""
+    return base if path is None else base.rstrip("/") + path
+
+
+def _read_path(value: object) -> str:
+    if not isinstance(value, str) or not value.startswith("/"):
+        raise Refusal("must be a path that begins with /")
+    if "#" in value:
+        raise Refusal("must be a path without a fragment (#)")
+    if not value.isprintable():
+        raise Refusal("has a character that cannot be printed")
+    return value

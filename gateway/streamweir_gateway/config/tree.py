@@ -1,0 +1,213 @@
+"""YAML text -> plain values, with the place of every key and value.
+
+The tree is built from ruamel's nodes and not by its constructors, for three reasons: all duplicate keys are
+found and not only the first, no tag can build an object, and a `%YAML 1.1` line cannot turn `off` into false.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, StringMark, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from ruamel.yaml.reader import ReaderError
+
+from .problems import KeyPath, Mark, Position, Report
+
+__all__ = ["read_tree"]
+
+MAX_DEPTH: Final = 50
+"""Deeper than any configuration; what walks the tree later is recursive."""
+MAX_NODES: Final = 100_000
+"""Aliases are expanded: a few lines of them can stand for billions of values."""
+
+_TAG: Final = "tag:yaml.org,2002:"
+_MERGE: Final = _TAG + "merge"
+
+Pair: TypeAlias = tuple[ScalarNode, Node]
+
+
+def read_tree(text: str, report: Report) -> dict[str, Any] | None:
+    """Return the mapping that `text` holds, and give `report` the marks of all it holds.
+
+    Returns None where there is none; the report then says why. A report with problems may still come with a
+    tree, so that what follows can find the rest.
+    """
+    root = _compose(text, report)
+    if root is None:
+        return None
+    if not isinstance(root, MappingNode):
+        report.at(_start(root), "the file must be a mapping: keys such as `endpoints:` with values")
+        return None
+    builder = _Builder(report)
+    try:
+        tree = builder.build(root, (), ())
+    except _TooBig as error:
+        report.at(error.position, str(error))
+        return None
+    report.marks = builder.marks
+    return tree if isinstance(tree, dict) else None
+
+
+def _compose(text: str, report: Report) -> Node | None:
+    """Return the root node; None, with a problem reported, where there is none."""
+    try:
+        root: Node | None = YAML(typ="rt", pure=True).compose(text)
+    except RecursionError:
+        report.at(Position(1, 1), "is nested too deeply")
+    except ReaderError as error:
+        report.at(_position_of(text, error.position), f"not valid YAML: {error.reason}")
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        report.at(_marked(mark), f"not valid YAML: {' '.join(str(error.problem).split())}")
+    except (YAMLError, ValueError):
+        # A ValueError comes of a number in an escape or a directive that Python cannot convert.
+        report.at(Position(1, 1), "not valid YAML")
+    else:
+        if root is None or (isinstance(root, ScalarNode) and not root.value and root.style is None):
+            report.at(Position(1, 1), "the file is empty: it needs at least `endpoints:`")
+            return None
+        return root
+    return None
+
+
+class _TooBig(Exception):  # noqa: N818 - never leaves this file
+    def __init__(self, node: Node, message: str) -> None:
+        self.position = _start(node)
+        super().__init__(message)
+
+
+@dataclass
+class _Builder:
+    report: Report
+    marks: dict[KeyPath, Mark] = field(default_factory=dict)
+    nodes: int = 0
+
+    def build(self, node: Node, path: KeyPath, inside: tuple[Node, ...]) -> Any:
+        """Return the value of `node`, whose ancestors are `inside`."""
+        self._bound(node, inside)
+        deeper = (*inside, node)
+        if isinstance(node, MappingNode) and node.tag == _TAG + "map":
+            return self._mapping(node, path, deeper)
+        if isinstance(node, SequenceNode) and node.tag == _TAG + "seq":
+            return [self._item(item, (*path, index), deeper) for index, item in enumerate(node.value)]
+        if isinstance(node, ScalarNode) and node.tag in _SCALARS:
+            return _scalar(node)
+        self.report.at(_start(node), f"the tag {node.tag} is not supported", path)
+        return None
+
+    def _bound(self, node: Node, inside: tuple[Node, ...]) -> None:
+        self.nodes += 1
+        if any(node is ancestor for ancestor in inside):
+            raise _TooBig(node, "an anchor holds an alias of itself")
+        if len(inside) > MAX_DEPTH:
+            raise _TooBig(node, "is nested too deeply")
+        if self.nodes > MAX_NODES:
+            raise _TooBig(node, "stands for too many values once its aliases are filled in")
+
+    def _item(self, node: Node, path: KeyPath, inside: tuple[Node, ...]) -> Any:
+        self.marks[path] = Mark(_start(node), _start(node))
+        return self.build(node, path, inside)
+
+    def _mapping(self, node: MappingNode, path: KeyPath, inside: tuple[Node, ...]) -> dict[str, Any]:
+        built: dict[str, Any] = {}
+        for key, value in self._pairs(node, path, inside):
+            here = (*path, key.value)
+            # A value that is not written at all has no place of its own.
+            empty = isinstance(value, ScalarNode) and not value.value and value.style is None
+            self.marks[here] = Mark(_start(key), _start(key if empty else value))
+            built[key.value] = self.build(value, here, inside)
+        return built
+
+    def _pairs(self, node: MappingNode, path: KeyPath, inside: tuple[Node, ...]) -> Iterator[Pair]:
+        """Yield the usable pairs, then those that `<<` merges in and the mapping itself does not hold."""
+        first: dict[str, Node] = {}
+        merged: list[Node] = []
+        for key, value in node.value:
+            if key.tag == _MERGE:
+                merged.append(value)
+            elif not isinstance(key, ScalarNode) or key.tag != _TAG + "str":
+                self.report.at(_start(key), "a key must be a string; put it in quotes", path)
+            elif key.value in first:
+                line = _start(first[key.value]).line
+                self.report.at(
+                    _start(key), f"duplicate key; it stands in line {line} already", (*path, key.value)
+                )
+            else:
+                first[key.value] = key
+                yield key, value
+        yield from self._merged(merged, path, inside, set(first))
+
+    def _merged(
+        self, values: list[Node], path: KeyPath, inside: tuple[Node, ...], taken: set[str]
+    ) -> Iterator[Pair]:
+        for value in values:
+            for source in value.value if isinstance(value, SequenceNode) else [value]:
+                if not isinstance(source, MappingNode):
+                    self.report.at(_start(source), "`<<` merges a mapping or a list of mappings", path)
+                    continue
+                self._bound(source, inside)
+                for key, inner in self._pairs(source, path, (*inside, source)):
+                    if key.value not in taken:
+                        taken.add(key.value)
+                        yield key, inner
+
+
+def _scalar(node: ScalarNode) -> Any:
+    """Return the value of a scalar; text where it is none of the types of YAML 1.2."""
+    if node.value == "" and node.style is not None:
+        return ""
+    try:
+        return _SCALARS[str(node.tag)](node.value)
+    except ValueError:
+        return str(node.value)
+
+
+def _integer(text: str) -> int:
+    digits = text.replace("_", "")
+    return int(digits, 0) if digits.lstrip("+-").startswith(("0x", "0o")) else int(digits)
+
+
+def _number(text: str) -> float:
+    """Read a number; `.inf` and `.nan` are spelled without the dot in Python."""
+    digits = text.replace("_", "").lower()
+    return float(digits.replace(".", "") if digits.endswith(("inf", "nan")) else digits)
+
+
+def _boolean(text: str) -> bool:
+    """Read true and false, the only two of YAML 1.2.
+
+    Raises:
+        ValueError: one of the other words of YAML 1.1; it stays text.
+    """
+    if text.lower() not in {"true", "false"}:
+        raise ValueError(text)
+    return text.lower() == "true"
+
+
+_SCALARS: Final[dict[str, Callable[[str], Any]]] = {
+    _TAG + "str": str,
+    _TAG + "int": _integer,
+    _TAG + "float": _number,
+    _TAG + "bool": _boolean,
+    _TAG + "null": lambda _text: None,
+    # A date and `=` have no type of their own in YAML 1.2.
+    _TAG + "timestamp": str,
+    _TAG + "value": str,
+}
+
+
+def _start(node: Node) -> Position:
+    return _marked(node.start_mark)
+
+
+def _marked(mark: StringMark | None) -> Position:
+    return Position(mark.line + 1, mark.column + 1) if mark else Position(1, 1)
+
+
+def _position_of(text: str, index: int) -> Position:
+    before = text[:index]
+    return Position(before.count("\n") + 1, index - before.rfind("\n"))

@@ -1,0 +1,138 @@
+"""The tree -> the models, with pydantic's errors put into the contract's words.
+
+A tree with errors is mended and validated again: what is wrong becomes opaque, what does not belong goes.
+So the rules that look at several keys together can still be checked, and all problems are shown at once.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from streamweir.errors import did_you_mean
+
+from .interpolation import Opaque
+from .leaf import NOT_SUPPORTED
+from .models import ELSEWHERE, NOT_BUILT, GatewayFile, Section
+from .problems import KeyPath, Refusal, Report
+
+__all__ = ["validate"]
+
+MENDINGS: Final = 4
+"""A wrong list becomes opaque, then goes; a missing section comes, then what it must hold."""
+
+_KEY: Final = "[key]"
+"""What pydantic appends to the path of a key that it refuses."""
+
+_WRONG_SHAPE: Final = {
+    "dict_type": "must be a mapping",
+    "mapping_type": "must be a mapping",
+    "model_type": "must be a mapping",
+    "list_type": "must be a list",
+    "tuple_type": "must be a list",
+}
+
+Tree: TypeAlias = dict[str, Any]
+
+
+def validate(tree: Tree, report: Report) -> GatewayFile | None:
+    """Return the models of `tree`, mended where it had to be; None where it cannot be mended.
+
+    `report` gets the problems of the tree as it was: those of a mended one only follow from them.
+    """
+    for attempt in range(MENDINGS):
+        try:
+            return GatewayFile.model_validate(tree)
+        except ValidationError as error:
+            errors = error.errors(include_url=False)
+        if attempt == 0:
+            for details in errors:
+                _report(details, report)
+        tree = _mended(tree, errors)
+    return None
+
+
+def _report(error: ErrorDetails, report: Report) -> None:
+    path = error["loc"]
+    match error["type"]:
+        case "extra_forbidden":
+            report.at_key(path, _about_extra_key(path))
+        case "missing":
+            report.at_key(path[:-1], f"the key {path[-1]!r} is missing")
+        case "value_error":
+            _report_refusal(error["ctx"]["error"], path, report)
+        case kind:
+            message = "has no value" if error["input"] is None else _WRONG_SHAPE.get(kind, "is not valid")
+            report.at_value(path, message)
+
+
+def _report_refusal(refusal: Refusal, path: KeyPath, report: Report) -> None:
+    if path[-1] == _KEY:
+        report.at_key(path[:-1], refusal.message)
+    else:
+        report.at_value(path, refusal.message, refusal.detail)
+
+
+def _about_extra_key(path: KeyPath) -> str:
+    section, key = _section_at(path[:-1]), str(path[-1])
+    if key in NOT_BUILT.get(section, ()):
+        return NOT_SUPPORTED
+    if key in ELSEWHERE.get(section, {}):
+        return ELSEWHERE[section][key]
+    known = sorted(section.model_fields)
+    return "unknown key" + (did_you_mean(key, known) or f" (known: {', '.join(known)})")
+
+
+def _section_at(path: KeyPath) -> type[Section]:
+    """Return the model of the mapping at `path`."""
+    kind: Any = GatewayFile
+    for step in path:
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            kind = kind.model_fields[str(step)].annotation
+        else:
+            inner = get_args(kind)
+            kind = inner[-1] if get_origin(kind) is Mapping else inner[0]
+    return kind if isinstance(kind, type) and issubclass(kind, Section) else Section
+
+
+def _mended(tree: Tree, errors: list[ErrorDetails]) -> Tree:
+    mended = copy.deepcopy(tree)
+    for error in sorted(errors, key=_mending_order, reverse=True):
+        _mend(mended, error["type"], error["loc"])
+    return mended
+
+
+def _mending_order(error: ErrorDetails) -> tuple[bool, list[tuple[bool, int, str]]]:
+    """Sort keys first and lists by index: backwards, nothing goes before what stands in or after it."""
+    path = error["loc"]
+    steps = [(isinstance(s, int), s if isinstance(s, int) else 0, str(s)) for s in path]
+    return path[-1] != _KEY, steps
+
+
+def _mend(tree: Tree, kind: str, path: KeyPath) -> None:
+    is_key = path[-1] == _KEY
+    holder, last = _holder(tree, path[:-1] if is_key else path)
+    if kind in {"missing", "value_error"} and not is_key:
+        holder[last] = Opaque()
+    elif isinstance(holder, dict):
+        holder.pop(last, None)
+    else:
+        del holder[last]
+
+
+def _holder(tree: Tree, path: KeyPath) -> tuple[Any, Any]:
+    """Return the mapping or list that holds what `path` leads to, and the last step.
+
+    One string may stand for a list of one: the step into it leads nowhere, and the string itself is meant.
+    """
+    holder: Any = tree
+    for depth, step in enumerate(path[:-1]):
+        inner = holder[step]
+        if not isinstance(inner, dict | list):
+            return holder, path[depth]
+        holder = inner
+    return holder, path[-1]

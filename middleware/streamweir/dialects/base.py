@@ -1,0 +1,116 @@
+"""What a dialect is made of: a Decoder (frames -> events), an Encoder (events -> frames), or both."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal
+
+from streamweir.events import Event, SessionEnd, Stamp
+from streamweir.framing import Frame
+
+__all__ = ["NO_OPTIONS", "Decoder", "Encoder", "FramingName", "Options"]
+
+FramingName = Literal["sse", "ndjson", "auto"]
+Options = Mapping[str, Any]
+
+NO_OPTIONS: Options = MappingProxyType({})
+
+
+class Decoder:
+    """Turns the frames of one stream into events. One instance per stream; state lives in it.
+
+    Class attributes:
+        framing: what the dialect is usually framed as. SSE and NDJSON are told apart on the wire.
+        errors_for_users: the texts of its errors and warnings are written for users and may go out (redacted);
+            a single event's `for_users` wins.
+        option_values: the options that the dialect takes when it is read, and their allowed values; the
+            first is the default.
+
+    Attributes:
+        complete: *soft* evidence of a proper end has been seen (`[DONE]`, a finish reason): more may follow, but
+            the stream counts as completed whenever it ends. *Final* evidence is a `SessionEnd` event.
+        options: the chosen options.
+    """
+
+    framing: ClassVar[FramingName] = "sse"
+    errors_for_users: ClassVar[bool] = False
+    option_values: ClassVar[Mapping[str, tuple[str, ...]]] = NO_OPTIONS
+
+    complete: bool = False
+    options: Options = NO_OPTIONS
+
+    @classmethod
+    def detect(cls, head: bytes) -> float:
+        """How sure is it that a body that begins with `head` is this dialect? 0 (no) to 1 (nothing else)."""
+        del head
+        return 0.0
+
+    @classmethod
+    def options_for(cls, path: str) -> Options:
+        """Options that the upstream's URL path settles (which of its endpoints is asked)."""
+        del path
+        return NO_OPTIONS
+
+    def decode(self, frame: Frame) -> Iterable[Event]:
+        """Return the events that `frame` means: none for a ping.
+
+        An unknown message is `data{custom}`, never an exception.
+
+        Raises:
+            MalformedEvent: this frame cannot be read; the stream goes on.
+            NotTheDialect: the body is not this dialect at all; the stream ends.
+        """
+        raise NotImplementedError
+
+    def close(self) -> Iterable[Event]:
+        """The input has ended: return what is left, with a `SessionEnd` if the dialect may end here."""
+        return (SessionEnd(),) if self.complete else ()
+
+    def option(self, name: str) -> str:
+        """The chosen value of an option that `option_values` declares."""
+        return str(self.options.get(name, self.option_values[name][0]))
+
+
+class Encoder:
+    """Turns the events of one valid stream into frames. One instance per stream; state lives in it.
+
+    What arrives keeps section 3 of the protocol: one `SessionStart`, paired tool calls, one `SessionEnd`.
+
+    Class attributes:
+        framings: the framings its clients can read; the first is the default.
+        replaces: its clients understand `op: replace`.
+        sse_prefix: `data: `, or `data:` where the original server sends no space.
+        option_values: as for `Decoder`, when the dialect is written.
+
+    Attributes:
+        lost: how many events, by a word for each kind, the target could not say.
+    """
+
+    framings: ClassVar[tuple[Literal["sse", "ndjson"], ...]] = ("sse",)
+    replaces: ClassVar[bool] = False
+    sse_prefix: ClassVar[bytes] = b"data: "
+    option_values: ClassVar[Mapping[str, tuple[str, ...]]] = NO_OPTIONS
+
+    options: Options = NO_OPTIONS
+
+    def __init__(self) -> None:
+        self.lost: Counter[str] = Counter()
+
+    def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
+        """Return the frames that say `event`; count in `lost` what cannot be said."""
+        raise NotImplementedError
+
+    def close(self) -> Iterable[Frame]:
+        """Return what follows the last event (`[DONE]`)."""
+        return ()
+
+    @property
+    def can_replace(self) -> bool:
+        """This client, with these options, understands `op: replace`."""
+        return self.replaces
+
+    def option(self, name: str) -> str:
+        """The chosen value of an option that `option_values` declares."""
+        return str(self.options.get(name, self.option_values[name][0]))

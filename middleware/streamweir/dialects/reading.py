@@ -1,0 +1,135 @@
+"""Small readings that decoders share: what to make of a field that may hold anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from streamweir.classification import classify_failure
+from streamweir.errors import MalformedEvent
+from streamweir.events import Data, Error, Meta, ToolError
+from streamweir.jsontext import parse_json_text, write_json_text
+
+__all__ = [
+    "arguments",
+    "custom",
+    "dataframe",
+    "leftover",
+    "meta_of",
+    "milliseconds",
+    "text_of",
+    "tool_error",
+    "upstream_error",
+]
+
+
+def text_of(value: Any) -> str:
+    """A field that should be text: text as it is, nothing for null, anything else as JSON."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else write_json_text(value)
+
+
+def arguments(value: Any) -> dict[str, Any]:
+    """A call's arguments as an object: also from JSON text; what is no object is kept under `_raw`."""
+    if isinstance(value, dict):
+        return value
+    if value is None or value == "":
+        return {}
+    if isinstance(value, str):
+        try:
+            parsed = parse_json_text(value)
+        except MalformedEvent:
+            return {"_raw": value}
+        return parsed if isinstance(parsed, dict) else {"_raw": value}
+    return {"_raw": value}
+
+
+def custom(name: str, value: Any, meta: Meta | None = None) -> Data:
+    """An upstream event that no rule knows: kept whole, under its own name."""
+    return Data(data_type="custom", data={"name": name, "value": value}, meta=meta)
+
+
+def dataframe(name: Any, rows: Any, columns: Any = None) -> dict[str, Any]:
+    """The data of a `dataframe`; rows given as objects become lists in the order of the columns."""
+    rows = rows if isinstance(rows, list) else []
+    if not isinstance(columns, list):
+        columns = list(dict.fromkeys(key for row in rows if isinstance(row, dict) for key in row))
+    return {
+        "name": text_of(name),
+        "columns": columns,
+        "rows": [
+            [row.get(column) if isinstance(column, str) else None for column in columns]
+            if isinstance(row, dict)
+            else row
+            if isinstance(row, list)
+            else [row]
+            for row in rows
+        ],
+    }
+
+
+def leftover(message: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any] | None:
+    """The fields of a message that its rule does not know and that say something; None if there are none."""
+    rest = {key: value for key, value in message.items() if key not in known and value is not None}
+    return rest or None
+
+
+def meta_of(**fields: Any) -> Meta | None:
+    """Metadata from fields of which some may be absent, blank or of a wrong type; None if nothing is left."""
+    meta: dict[str, Any] = {}
+    for name, value in fields.items():
+        if value is None or value in ("", {}):
+            continue
+        if name in ("extra", "source"):
+            if isinstance(value, dict):
+                meta[name] = value
+        elif name == "duration_ms":
+            meta[name] = value
+        elif isinstance(value, str | int | float) and not isinstance(value, bool):
+            meta[name] = str(value)
+    return Meta(**meta) if meta else None  # type: ignore[typeddict-item]
+
+
+def milliseconds(value: Any, *, scale: float = 1) -> int | None:
+    """A duration as whole milliseconds: `value` times `scale`; None for what is no plausible number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
+        return None
+    return round(value * scale)
+
+
+def upstream_error(
+    message: Any = None,
+    *,
+    code: Any = None,
+    status: int | None = None,
+    recoverable: bool | None = None,
+    terminal: bool = True,
+    for_users: bool = False,
+    details: Any = None,
+    meta: Meta | None = None,
+) -> Error:
+    """An error event of an upstream, classified by status, code and words.
+
+    The raw `message` stays in the event as far as the safety stage, which lets it out only if `for_users`.
+    `recoverable` is the upstream's own word on retrying.
+    """
+    found = classify_failure(
+        message if isinstance(message, str) else text_of(message), code=code, status=status
+    )
+    return Error(
+        error_type=found.error_type,
+        code=found.code,
+        message=text_of(message),
+        recoverable=found.recoverable if recoverable is None else recoverable,
+        terminal=terminal,
+        details=details,
+        for_users=for_users,
+        reason=found.reason,
+        meta=meta,
+    )
+
+
+def tool_error(message: Any = None, *, code: Any = None) -> ToolError:
+    """Why a call failed; the safety stage decides whether `message` may go out."""
+    return ToolError(code=code if isinstance(code, str) and code else "TOOL_FAILED", message=text_of(message))

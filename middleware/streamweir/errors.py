@@ -1,0 +1,198 @@
+"""What can go wrong, in one vocabulary.
+
+    StreamweirError
+    ├── ConfigurationError (ValueError)     a wrong option or file: the caller's fault
+    │   └── UnknownDialectError             a dialect that nobody registered
+    ├── ProtocolError                       the peer's fault: what arrived is not the dialect
+    │   ├── MalformedEvent                  one event; the stream goes on
+    │   └── NotTheDialect                   the whole body; the stream ends
+    └── LimitExceeded                       an event or a stream over its bound
+
+Source: the standard protocol 1.1, section 5 (codes, fixed messages) and section 6 (reasons).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any, Final, Literal, NamedTuple
+
+import msgspec
+
+__all__ = [
+    "CODES",
+    "CodeRow",
+    "ConfigurationError",
+    "ErrorInfo",
+    "ErrorType",
+    "LimitExceeded",
+    "MalformedEvent",
+    "NotTheDialect",
+    "ProtocolError",
+    "Reason",
+    "StreamweirError",
+    "UnknownDialectError",
+    "did_you_mean",
+    "error_info",
+]
+
+ErrorType = Literal["validation", "execution", "timeout", "system"]
+
+Reason = Literal[
+    "done",
+    "interaction",
+    "upstream_error",
+    "upstream_unreachable",
+    "truncated",
+    "connect_timeout",
+    "first_event_timeout",
+    "idle_timeout",
+    "total_timeout",
+    "malformed",
+    "limit",
+    "cancelled",
+    "client_gone",
+    "slow_client",
+    "draining",
+    "internal",
+]
+
+
+class StreamweirError(Exception):
+    """The root of every exception that streamweir raises itself."""
+
+
+class ConfigurationError(StreamweirError, ValueError):
+    """An option, a file or a combination of them that cannot be used."""
+
+
+class UnknownDialectError(ConfigurationError):
+    """A dialect name that is not registered; the message lists the known ones."""
+
+    def __init__(self, name: str, known: Iterable[str], *, role: str = "dialect") -> None:
+        names = sorted(known)
+        self.name = name
+        super().__init__(f"unknown {role} {name!r}{did_you_mean(name, names)} (known: {', '.join(names)})")
+
+
+class ProtocolError(StreamweirError):
+    """The peer sent something that its dialect does not allow."""
+
+
+class MalformedEvent(ProtocolError):
+    """One event cannot be read; the stream goes on without it."""
+
+
+class NotTheDialect(ProtocolError):
+    """The body is not the dialect at all (HTML, another protocol)."""
+
+
+class LimitExceeded(StreamweirError):
+    """An event or a stream is over its size: it ends at once."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return `; did you mean 'x'?` for the known name nearest to `name`, or an empty string."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+class CodeRow(NamedTuple):
+    """One row of the table of codes: what a code means wherever it appears."""
+
+    error_type: ErrorType
+    recoverable: bool
+    status: int
+    """The HTTP status where one can still be sent."""
+    reason: Reason
+    message: str
+    """The one fixed English message: never an upstream's or an exception's text."""
+
+
+CODES: Final[dict[str, CodeRow]] = {
+    "UPSTREAM_UNREACHABLE": CodeRow(
+        "system", True, 502, "upstream_unreachable", "The service could not be reached. Please try again."
+    ),
+    "UPSTREAM_TIMEOUT": CodeRow(
+        "timeout", True, 504, "upstream_error", "The service took too long to answer. Please try again."
+    ),
+    "UPSTREAM_TRUNCATED": CodeRow(
+        "system", True, 502, "truncated", "The answer broke off before it was complete. Please try again."
+    ),
+    "UPSTREAM_INVALID_RESPONSE": CodeRow(
+        "system", False, 502, "malformed", "The service sent an answer that could not be understood."
+    ),
+    "UPSTREAM_ERROR": CodeRow(
+        "execution", True, 502, "upstream_error", "The service reported an error. Please try again."
+    ),
+    "UPSTREAM_REJECTED": CodeRow(
+        "validation", False, 400, "upstream_error", "The service did not accept the request."
+    ),
+    "RATE_LIMITED": CodeRow(
+        "execution", True, 429, "upstream_error", "Too many requests. Please wait and try again."
+    ),
+    "AUTH_FAILED": CodeRow(
+        "system", False, 502, "upstream_error", "The service refused the credentials it was given."
+    ),
+    "NOT_FOUND": CodeRow(
+        "validation", False, 502, "upstream_error", "The service does not know this address."
+    ),
+    "MODEL_NOT_FOUND": CodeRow(
+        "execution", False, 404, "upstream_error", "The requested model is not available."
+    ),
+    "CONTEXT_LENGTH_EXCEEDED": CodeRow(
+        "validation", False, 400, "upstream_error", "The conversation is too long for the model."
+    ),
+    "CONTENT_FILTERED": CodeRow(
+        "execution", False, 400, "upstream_error", "The answer was withheld by a content filter."
+    ),
+    "QUOTA_EXCEEDED": CodeRow(
+        "execution", False, 402, "upstream_error", "The quota of the service is used up."
+    ),
+    "STREAM_LIMIT_EXCEEDED": CodeRow(
+        "system", False, 502, "limit", "The answer was larger than is allowed here."
+    ),
+    "CANCELLED": CodeRow("execution", True, 502, "cancelled", "The run was stopped on request."),
+    "GATEWAY_DRAINING": CodeRow(
+        "system", True, 503, "draining", "The gateway is shutting down. Please try again."
+    ),
+    "INTERNAL": CodeRow("system", True, 500, "internal", "An internal error occurred. Please try again."),
+}
+
+
+class ErrorInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A failure, classified: everything that a client, a log and a metric may be told about it."""
+
+    code: str
+    error_type: ErrorType
+    message: str
+    recoverable: bool
+    status: int
+    reason: Reason
+    retry_after_ms: int | None = None
+    details: Any = None
+
+
+def error_info(
+    code: str,
+    *,
+    reason: Reason | None = None,
+    retry_after_ms: int | None = None,
+    details: Any = None,
+) -> ErrorInfo:
+    """Return the row of `code` as an `ErrorInfo`.
+
+    Raises:
+        KeyError: `code` is not in the closed list `CODES`.
+    """
+    row = CODES[code]
+    return ErrorInfo(
+        code=code,
+        error_type=row.error_type,
+        message=row.message,
+        recoverable=row.recoverable,
+        status=row.status,
+        reason=reason or row.reason,
+        retry_after_ms=retry_after_ms,
+        details=details,
+    )

@@ -1,0 +1,333 @@
+"""The events of the standard protocol 1.1, one small class each.
+
+Source: the standard agent-event protocol, version 1.1, sections 1 and 2.
+
+Events are read-only and are never copied in a stream. Request id, sequence and timestamp exist only on the
+wire: the encoder gets them as a `Stamp`. A field that is absent is `None`.
+
+Some classes end with *hints*: fields by which a decoder tells the stages what the wire does not say (that a
+text repeats what was sent, which tool an end without an id belongs to). Hints never leave the process.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final, Literal, TypedDict
+
+import msgspec
+
+from streamweir.errors import ErrorType, Reason
+
+__all__ = [
+    "EVENT_TYPES",
+    "PROTOCOL_VERSION",
+    "Content",
+    "Data",
+    "Error",
+    "Event",
+    "Interaction",
+    "Meta",
+    "Reference",
+    "SessionEnd",
+    "SessionStart",
+    "Stamp",
+    "Status",
+    "Thinking",
+    "ToolCallDelta",
+    "ToolCallEnd",
+    "ToolCallProgress",
+    "ToolCallStart",
+    "Warning",
+    "failure_meta",
+    "wire_data",
+]
+
+PROTOCOL_VERSION: Final = "1.1"
+
+Whole = Literal["snapshot", "repeat"]
+"""How a text that is not just the next piece relates to its message.
+
+`snapshot`: all of the message so far (a cumulative frame). `repeat`: all of it, or all since the last tool
+call, once more at the end (`final_answer` after `token`s); the option `full_text` decides what becomes of it.
+"""
+
+
+class Meta(TypedDict, total=False):
+    """What an event carries beside its data; a key that does not apply is absent, never `None`."""
+
+    session_id: str
+    thread_id: str
+    message_id: str
+    run_id: str
+    parent_run_id: str
+    node_id: str
+    node_name: str
+    duration_ms: int
+    extra: dict[str, Any]
+    source: dict[str, Any]
+
+
+def failure_meta(meta: Meta | None) -> Meta | None:
+    """The part of `meta` that a failure may carry: the ids, not what the upstream said."""
+    if not meta or not ("extra" in meta or "source" in meta):
+        return meta
+    kept = meta.copy()
+    kept.pop("extra", None)
+    kept.pop("source", None)
+    return kept or None
+
+
+class Payload(msgspec.Struct, kw_only=True):
+    """The base of all events: `type` on the wire, and the metadata that belongs to it."""
+
+    type: ClassVar[str]
+    hints: ClassVar[frozenset[str]] = frozenset()
+    nullable: ClassVar[frozenset[str]] = frozenset()
+
+    meta: Meta | None = None
+
+
+class SessionStart(Payload):
+    """The stream begins. The ids are filled in where the upstream has none."""
+
+    type = "session_start"
+
+    session_id: str | None = None
+    request_id: str | None = None
+    protocol: str = PROTOCOL_VERSION
+
+
+class Thinking(Payload):
+    """A piece of the model's reasoning."""
+
+    type = "thinking"
+    hints = frozenset({"whole"})
+
+    content: str
+    stage: Literal["reasoning", "planning", "analyzing"] | None = None
+    whole: Whole | None = None
+
+
+class ToolCallStart(Payload):
+    """A tool is called, with its complete arguments. An empty `tool_id` is given one."""
+
+    type = "tool_call_start"
+
+    tool_id: str
+    tool_name: str
+    description: str | None = None
+    arguments: dict[str, Any] = {}
+
+
+class ToolCallDelta(Payload):
+    """A piece of the JSON text of a call's arguments; `ToolCallStart` still follows with the whole."""
+
+    type = "tool_call_delta"
+
+    tool_id: str
+    tool_name: str | None = None
+    arguments_delta: str = ""
+
+
+class ToolCallProgress(Payload):
+    """How far a running call is: 0..1, or `None` where only the message is known."""
+
+    type = "tool_call_progress"
+    hints = frozenset({"tool_name"})
+    nullable = frozenset({"progress"})
+
+    tool_id: str
+    progress: float | None = None
+    message: str | None = None
+    tool_name: str | None = None
+
+
+class ToolError(TypedDict):
+    """Why a tool call failed."""
+
+    code: str
+    message: str
+
+
+class ToolCallEnd(Payload):
+    """A call is over. An empty `tool_id` is paired with the last open call of `tool_name`, else of any name."""
+
+    type = "tool_call_end"
+    hints = frozenset({"tool_name", "for_users"})
+
+    tool_id: str
+    status: Literal["success", "failed"] = "success"
+    result: Any = None
+    error: ToolError | None = None
+    tool_name: str | None = None
+    for_users: bool | None = None
+
+
+class Content(Payload):
+    """A piece of the answer, or of another channel of it."""
+
+    type = "content"
+    hints = frozenset({"whole"})
+
+    content: str
+    format: Literal["markdown", "text", "html"] | None = None
+    is_complete: Literal[True] | None = None
+    op: Literal["append", "replace"] | None = None
+    channel: str | None = None
+    whole: Whole | None = None
+
+
+DataType = Literal["dataframe", "chart", "image", "audio", "file", "state", "state_delta", "custom"]
+
+
+class Data(Payload):
+    """Structured data: a table, a chart, a file, a state, or the upstream's own (`custom`: name, value)."""
+
+    type = "data"
+
+    data_type: DataType
+    data: dict[str, Any] | list[Any]
+    metadata: dict[str, Any] | None = None
+
+
+class Reference(Payload):
+    """What the answer relies on; each citation has some of id, title, url, snippet, document_id, score."""
+
+    type = "reference"
+
+    citations: list[dict[str, Any]]
+
+
+Scope = Literal["session", "workflow", "node", "phase", "model", "skill", "queue"]
+State = Literal["started", "running", "finished", "failed", "suspended", "resumed", "connected"]
+
+
+class Status(Payload):
+    """A step of the run changes its state."""
+
+    type = "status"
+
+    scope: Scope
+    state: State
+    name: str | None = None
+    detail: Any = None
+
+
+class Warning(Payload):
+    """Something went wrong that does not end the run. `detail` leaves only under `debug`."""
+
+    type = "warning"
+    hints = frozenset({"for_users"})
+
+    message: str
+    message_code: str | None = None
+    detail: Any = None
+    for_users: bool | None = None
+
+
+class Interaction(Payload):
+    """A person, or the client, is asked for something."""
+
+    type = "interaction"
+
+    interaction_id: str
+    kind: Literal["form", "questions", "approval", "tool", "handoff", "continue"]
+    state: Literal["requested", "cancelled", "resolved"] = "requested"
+    title: str | None = None
+    description: str | None = None
+    schema: dict[str, Any] | None = None
+    ui: dict[str, Any] | None = None
+    questions: list[dict[str, Any]] | None = None
+    resume: dict[str, Any] | None = None
+
+
+class Error(Payload):
+    """The run failed (`terminal`), or a part of it did and the run goes on.
+
+    `message` may hold an upstream's own text on the way through the stages: the safety stage lets it out
+    only if it was written for users. `reason` is what `session_end` will say.
+    """
+
+    type = "error"
+    hints = frozenset({"for_users", "reason"})
+
+    error_type: ErrorType
+    code: str
+    message: str
+    recoverable: bool
+    terminal: bool = True
+    retry_after_ms: int | None = None
+    details: Any = None
+    for_users: bool | None = None
+    reason: Reason | None = None
+
+
+class SessionEnd(Payload):
+    """The stream is over; from a decoder it is the dialect's evidence that the run ended."""
+
+    type = "session_end"
+
+    status: Literal["completed", "error", "cancelled", "suspended"] = "completed"
+    reason: Reason | None = None
+    summary: dict[str, Any] | None = None
+
+
+Event = (
+    SessionStart
+    | Thinking
+    | ToolCallStart
+    | ToolCallDelta
+    | ToolCallProgress
+    | ToolCallEnd
+    | Content
+    | Data
+    | Reference
+    | Status
+    | Warning
+    | Interaction
+    | Error
+    | SessionEnd
+)
+
+EVENT_TYPES: Final[dict[str, type[Event]]] = {
+    cls.type: cls
+    for cls in (
+        SessionStart,
+        Thinking,
+        ToolCallStart,
+        ToolCallDelta,
+        ToolCallProgress,
+        ToolCallEnd,
+        Content,
+        Data,
+        Reference,
+        Status,
+        Warning,
+        Interaction,
+        Error,
+        SessionEnd,
+    )
+}
+
+_WIRE_FIELDS: Final[dict[type[Event], tuple[str, ...]]] = {
+    cls: tuple(name for name in cls.__struct_fields__ if name != "meta" and name not in cls.hints)
+    for cls in EVENT_TYPES.values()
+}
+
+
+class Stamp(msgspec.Struct, frozen=True):
+    """What an event gets on its way out: the stream's request id, its place, Unix milliseconds."""
+
+    request_id: str
+    sequence: int
+    timestamp: int
+
+
+def wire_data(event: Event) -> dict[str, Any]:
+    """Return the `data` object of `event` as it stands on the wire: hints and absent fields left out."""
+    cls = type(event)
+    nullable = cls.nullable
+    return {
+        name: value
+        for name in _WIRE_FIELDS[cls]
+        if (value := getattr(event, name)) is not None or name in nullable
+    }

@@ -1,0 +1,18 @@
+"""Bytes and frames: SSE, NDJSON, a JSON document. Synchronous, incremental, bounded."""
+
+from streamweir.framing.frame import Frame, FrameParser
+from streamweir.framing.ndjson import DocumentParser, NDJSONParser, write_ndjson
+from streamweir.framing.sniff import SniffingParser
+from streamweir.framing.sse import SSEParser, write_sse, write_sse_comment
+
+__all__ = [
+    "DocumentParser",
+    "Frame",
+    "FrameParser",
+    "NDJSONParser",
+    "SSEParser",
+    "SniffingParser",
+    "write_ndjson",
+    "write_sse",
+    "write_sse_comment",
+]

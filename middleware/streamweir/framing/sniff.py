@@ -1,0 +1,76 @@
+"""Which framing is this? Decided by the first byte that says something, never by holding events back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamweir.errors import NotTheDialect
+from streamweir.framing.frame import Frame
+from streamweir.framing.ndjson import NDJSONParser
+from streamweir.framing.sse import SSEParser
+
+__all__ = ["SniffingParser"]
+
+_BLANK = b"\xef\xbb\xbf \t\r\n"
+_SSE_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
+
+
+class SniffingParser:
+    """Reads SSE and NDJSON alike: many backends speak the other one than they are said to.
+
+    Args:
+        limit: the most bytes that one event may have.
+        expected: what to assume where the first bytes leave it open.
+    """
+
+    def __init__(self, limit: int, *, expected: str = "sse") -> None:
+        self._limit = limit
+        self._expected = expected
+        self._head = b""
+        self._parser: SSEParser | NDJSONParser | None = None
+
+    @property
+    def recognised(self) -> bool:
+        """Something of the framing has been seen, if only a comment."""
+        return self._parser is not None and self._parser.recognised
+
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        """Yield the frames that `data` completes.
+
+        Raises:
+            LimitExceeded: an event is larger than the limit.
+            NotTheDialect: the body is markup.
+        """
+        if self._parser is not None:
+            yield from self._parser.feed(data)
+            return
+        self._head += data
+        self._parser = self._choose(self._head.lstrip(_BLANK))
+        if self._parser is not None:
+            head, self._head = self._head, b""
+            yield from self._parser.feed(head)
+        elif len(self._head) > self._limit:
+            self._head = b""
+
+    def finish(self) -> Iterator[Frame]:
+        """Yield what the end of the body completes."""
+        if self._parser is None:
+            self._parser = self._assume()
+            yield from self._parser.feed(self._head)
+        yield from self._parser.finish()
+
+    def _choose(self, start: bytes) -> SSEParser | NDJSONParser | None:
+        if not start:
+            return None
+        if start.startswith(b"<"):
+            raise NotTheDialect("the body is markup")
+        if start.startswith((b"{", b"[")):
+            return NDJSONParser(self._limit)
+        if self._expected == "sse" or start.startswith(_SSE_FIELDS):
+            return SSEParser(self._limit)
+        if any(field.startswith(start) for field in _SSE_FIELDS):
+            return None
+        return NDJSONParser(self._limit)
+
+    def _assume(self) -> SSEParser | NDJSONParser:
+        return SSEParser(self._limit) if self._expected == "sse" else NDJSONParser(self._limit)

@@ -1,0 +1,118 @@
+"""What a client gets of a valid stream: framed events of its protocol, or one folded result."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Final, Literal, Protocol
+
+from streamweir.dialects.base import Encoder, Options
+from streamweir.dialects.registry import make_encoder
+from streamweir.errors import ConfigurationError
+from streamweir.events import Event, Stamp
+from streamweir.fold import Fold
+from streamweir.framing import Frame, write_ndjson, write_sse, write_sse_comment
+from streamweir.jsontext import write_json
+
+__all__ = ["MEDIA_TYPES", "FramingChoice", "Output", "open_output"]
+
+FramingChoice = Literal["sse", "ndjson", "json"]
+
+MEDIA_TYPES: Final[dict[str, str]] = {
+    "sse": "text/event-stream; charset=utf-8",
+    "ndjson": "application/x-ndjson",
+    "json": "application/json",
+}
+
+
+class Output(Protocol):
+    """The end of the chain: events in, bytes out."""
+
+    framing: FramingChoice
+    lost: Counter[str]
+    can_replace: bool
+
+    def write(self, event: Event, stamp: Stamp) -> bytes:
+        """Return the bytes that say `event`."""
+        ...
+
+    def finish(self) -> bytes:
+        """Return the bytes that follow the last event."""
+        ...
+
+    def heartbeat(self) -> bytes:
+        """Return bytes that say nothing, or nothing where the clients cannot skip anything."""
+        ...
+
+
+class StreamOutput:
+    """A stream in one protocol and framing."""
+
+    def __init__(self, encoder: Encoder, framing: Literal["sse", "ndjson"]) -> None:
+        self.framing: FramingChoice = framing
+        self.lost = encoder.lost
+        self.can_replace = encoder.can_replace
+        self._encoder = encoder
+        self._prefix = encoder.sse_prefix
+        self._frame: Callable[[Frame], bytes] = self._sse if framing == "sse" else write_ndjson
+
+    def write(self, event: Event, stamp: Stamp) -> bytes:
+        """Return the frames that say `event`."""
+        return b"".join(map(self._frame, self._encoder.encode(event, stamp)))
+
+    def finish(self) -> bytes:
+        """Return the frames that follow the last event."""
+        return b"".join(map(self._frame, self._encoder.close()))
+
+    def heartbeat(self) -> bytes:
+        """Return a comment (SSE) or an empty line (NDJSON)."""
+        return write_sse_comment("ping") if self.framing == "sse" else b"\n"
+
+    def _sse(self, frame: Frame) -> bytes:
+        return write_sse(frame, prefix=self._prefix)
+
+
+class FoldedOutput:
+    """One JSON object, written at the end."""
+
+    def __init__(self, request_id: str) -> None:
+        self.framing: FramingChoice = "json"
+        self.lost: Counter[str] = Counter()
+        self.can_replace = True
+        self.fold = Fold(request_id)
+
+    def write(self, event: Event, stamp: Stamp) -> bytes:
+        """Keep `event`.
+
+        Raises:
+            LimitExceeded: the stream is too large to be one answer.
+        """
+        del stamp
+        self.fold.add(event)
+        return b""
+
+    def finish(self) -> bytes:
+        """Return the folded result."""
+        return write_json(self.fold.result()) + b"\n"
+
+    def heartbeat(self) -> bytes:
+        """Return nothing: the answer's status is not known before its end."""
+        return b""
+
+
+def open_output(name: str, framing: str, *, request_id: str, options: Options) -> Output:
+    """Return the output for one stream of the protocol `name`.
+
+    A protocol whose clients cannot read `framing` is written in its own.
+
+    Raises:
+        UnknownDialectError: nobody can write `name`.
+        ConfigurationError: `framing` is none of `sse`, `ndjson`, `json`.
+    """
+    if framing not in MEDIA_TYPES:
+        raise ConfigurationError(f"unknown framing {framing!r} (one of: {', '.join(MEDIA_TYPES)})")
+    encoder = make_encoder(name, options)
+    if framing == "json":
+        return FoldedOutput(request_id)
+    chosen: Any = framing if framing in encoder.framings else encoder.framings[0]
+    return StreamOutput(encoder, chosen)

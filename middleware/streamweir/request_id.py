@@ -1,0 +1,24 @@
+"""Request ids: one per request, in every event, header and log line.
+
+Source: the standard protocol 1.1, section 4.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import Final
+
+__all__ = ["new_request_id", "valid_request_id"]
+
+_VALID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+
+
+def new_request_id() -> str:
+    """Return a fresh request id: `req_` and 32 hexadecimal digits."""
+    return f"req_{uuid.uuid4().hex}"
+
+
+def valid_request_id(value: str) -> bool:
+    """May a client's request id be kept? `[A-Za-z0-9._:-]{1,128}`."""
+    return _VALID.fullmatch(value) is not None

@@ -1,0 +1,221 @@
+"""Text arrives once, and every message is completed.
+
+Source: the standard protocol 1.1, section 3 rules 5 and 7; the option `full_text`. A message is the `content`
+events of one `message_id` in one channel; without an id, those up to `is_complete`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Final, Literal
+
+import msgspec
+
+from streamweir.events import (
+    Content,
+    Error,
+    Event,
+    Meta,
+    SessionEnd,
+    Thinking,
+    ToolCallEnd,
+    ToolCallStart,
+)
+from streamweir.stages.text_trace import TextTrace
+
+__all__ = ["FullText", "Messages"]
+
+FullText = Literal["dedupe", "append", "replace"]
+
+MAX_MESSAGES: Final = 10_000
+"""Ids of at most so many messages are kept; beyond, the oldest is completed and forgotten."""
+
+KEPT_AS_TEXT: Final = 16
+"""So many messages are kept as text, for the exact comparison; older ones as length and hash."""
+
+_Key = tuple[str | None, str | None, bool]
+"""Message id, channel, and whether it is the thinking of that message."""
+
+
+class _Message(msgspec.Struct):
+    """What has been sent of one message."""
+
+    all: TextTrace
+    segment: TextTrace
+    tools_before_segment: int
+    meta: Meta | None
+    completed: bool = False
+
+
+class Messages:
+    """Drops what repeats, appends what is new, replaces what contradicts; completes what has begun.
+
+    Args:
+        full_text: what to do with a copy of the whole answer: send what is new in it (`dedupe`), all of it once
+            more (`append`), or all of it as a replacement (`replace`).
+        can_replace: the client understands `op: replace`; else a contradiction is left out and counted.
+    """
+
+    handles: frozenset[type[Event]] = frozenset(
+        {Content, Thinking, ToolCallStart, ToolCallEnd, Error, SessionEnd}
+    )
+
+    def __init__(self, *, full_text: FullText = "dedupe", can_replace: bool = True) -> None:
+        self._full_text = full_text
+        self._can_replace = can_replace
+        self._messages: dict[_Key, _Message] = {}
+        self._tools = 0
+        self.left_out = 0
+
+    def process(self, event: Event) -> Iterable[Event]:
+        """Return what of `event` is new, or `event` after the completion of all messages."""
+        match event:
+            case Content() | Thinking():
+                return (*self._forget_oldest(), *self._text(event)) if self._is_full else self._text(event)
+            case ToolCallStart() | ToolCallEnd():
+                self._tools += 1
+                return (event,)
+            case Error(terminal=False):
+                return (event,)
+            case Error() | SessionEnd():
+                return (*self._complete_all(), event)
+        return (event,)
+
+    def _text(self, event: Content | Thinking) -> Iterable[Event]:
+        message = self._message(event)
+        if event.whole is not None:
+            return self._whole(event, message)
+        if isinstance(event, Content):
+            if event.op == "replace":
+                return self._replace(event, message)
+            return self._piece(event, message)
+        self._trace(message, event.content)
+        return (event,) if event.content else ()
+
+    def _piece(self, event: Content, message: _Message) -> Iterable[Event]:
+        if message.completed:
+            if not event.content:
+                return ()
+            if _key(event)[0] is None:
+                message = self._open(event)
+        if not event.content and not event.is_complete:
+            return ()
+        self._trace(message, event.content)
+        message.completed = bool(event.is_complete)
+        return (event,)
+
+    def _whole(self, event: Content | Thinking, message: _Message) -> Iterable[Event]:
+        text = event.content
+        repeats = event.whole == "repeat"
+        if repeats and self._full_text == "append":
+            return self._settle(event, message, text)
+        if repeats and self._full_text == "replace" and isinstance(event, Content):
+            return self._replace(event, message)
+        new = message.all.new_part(text)
+        if new is None and repeats:
+            new = self._new_since_tools(message, text)
+        if new is None:
+            return (
+                self._replace(event, message)
+                if isinstance(event, Content)
+                else self._leave_out(event, message)
+            )
+        return self._settle(event, message, new)
+
+    def _new_since_tools(self, message: _Message, text: str) -> str | None:
+        """What `text` adds to the part since the last tool call; all of it if that part is still empty."""
+        if message.tools_before_segment == self._tools:
+            return message.segment.new_part(text)
+        return None if message.all.shares_beginning(text) else text
+
+    def _replace(self, event: Content, message: _Message) -> Iterable[Event]:
+        new = message.all.new_part(event.content)
+        if new is not None and self._full_text != "replace":
+            return self._settle(event, message, new)
+        if not self._can_replace:
+            return self._leave_out(event, message)
+        fresh = self._open(event)
+        self._trace(fresh, event.content)
+        fresh.completed = bool(event.is_complete)
+        return (msgspec.structs.replace(event, op="replace", whole=None),)
+
+    def _settle(self, event: Content | Thinking, message: _Message, new: str) -> Iterable[Event]:
+        """Send `new` in place of the text of `event`, which ends its message if it says so."""
+        if isinstance(event, Thinking):
+            self._trace(message, new)
+            return (msgspec.structs.replace(event, content=new, whole=None),) if new else ()
+        ends = event.is_complete
+        if not new and (not ends or message.completed):
+            return ()
+        self._trace(message, new)
+        message.completed = bool(ends)
+        return (msgspec.structs.replace(event, content=new, op=None, whole=None),)
+
+    def _leave_out(self, event: Content | Thinking, message: _Message) -> Iterable[Event]:
+        self.left_out += 1
+        if isinstance(event, Content) and event.is_complete:
+            return self._settle(event, message, "")
+        return ()
+
+    def _trace(self, message: _Message, text: str) -> None:
+        if not text:
+            return
+        if message.tools_before_segment != self._tools:
+            message.tools_before_segment = self._tools
+            message.segment = TextTrace()
+        message.all.append(text)
+        message.segment.append(text)
+
+    def _message(self, event: Content | Thinking) -> _Message:
+        message = self._messages.get(_key(event))
+        return message if message is not None else self._open(event)
+
+    def _open(self, event: Content | Thinking) -> _Message:
+        key = _key(event)
+        self._messages.pop(key, None)
+        message = _Message(TextTrace(), TextTrace(), self._tools, event.meta)
+        self._messages[key] = message
+        if len(self._messages) > KEPT_AS_TEXT:
+            self._compact_older()
+        return message
+
+    def _compact_older(self) -> None:
+        older = next(islice(reversed(self._messages.values()), KEPT_AS_TEXT, None))
+        older.all.compact()
+        older.segment.compact()
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._messages) >= MAX_MESSAGES
+
+    def _forget_oldest(self) -> Iterable[Event]:
+        key = next(iter(self._messages))
+        return _completion(key, self._messages.pop(key))
+
+    def _complete_all(self) -> Iterator[Event]:
+        for key, message in self._messages.items():
+            yield from _completion(key, message)
+        self._messages.clear()
+
+
+def _key(event: Content | Thinking) -> _Key:
+    message_id = event.meta.get("message_id") if event.meta else None
+    return (message_id, event.channel, False) if isinstance(event, Content) else (message_id, None, True)
+
+
+def _completion(key: _Key, message: _Message) -> Iterable[Event]:
+    _, channel, is_thinking = key
+    if is_thinking or message.completed or not message.all.length:
+        return ()
+    return (Content(content="", is_complete=True, channel=channel, meta=_ids(message.meta)),)
+
+
+def _ids(meta: Meta | None) -> Meta | None:
+    """The ids of a message, without what belonged to one of its pieces."""
+    if not meta:
+        return None
+    kept = meta.copy()
+    for key in ("extra", "source", "duration_ms"):
+        kept.pop(key, None)
+    return kept or None

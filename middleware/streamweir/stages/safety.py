@@ -1,0 +1,149 @@
+"""No text leaves in an error, a warning or a failed step unless it was written for users.
+
+Source: the standard protocol 1.1, section 3 rule 10 and section 5. Answers, thinking, data, arguments and
+results are not touched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from streamweir.errors import CODES
+from streamweir.events import Data, Error, Event, Status, ToolCallEnd, Warning, failure_meta
+from streamweir.redaction import redact, redact_value
+
+__all__ = ["Safety"]
+
+MACHINE_CODE: Final = re.compile(r"[A-Z][A-Z0-9_]{2,63}")
+TOOL_FAILED: Final = "The tool failed."
+TOOL_INCOMPLETE: Final = "The tool did not finish."
+_WARNING: Final = "The service reported a problem that did not stop the answer."
+_FAILURE_WORDS: Final = re.compile(r"error|fail|exception|traceback", re.IGNORECASE)
+_FAILED_STATES: Final = frozenset({"failed", "failure", "error", "errored", "exception"})
+_FAILURE_KEYS: Final = frozenset(
+    {"error", "errors", "error_msg", "error_message", "exception", "traceback", "stack", "stack_trace"}
+)
+_DETAIL_LIMIT: Final = 2000
+
+
+class Safety:
+    """Replaces or redacts the texts of failures.
+
+    Args:
+        errors_for_users: what the dialect says of its texts where an event does not say it itself.
+        debug: let raw texts out as `details` / `detail`, redacted.
+    """
+
+    handles: frozenset[type[Event]] = frozenset({Error, Warning, ToolCallEnd, Status, Data})
+
+    def __init__(self, *, errors_for_users: bool, debug: bool) -> None:
+        self._for_users = errors_for_users
+        self._debug = debug
+
+    def process(self, event: Event) -> Iterable[Event]:
+        """Return `event`, or a safe one in its place."""
+        match event:
+            case Error():
+                return (self._error(event),)
+            case Warning():
+                return (self._warning(event),)
+            case ToolCallEnd(status="failed"):
+                return (self._failed_tool(event),)
+            case Status(state="failed"):
+                return (self._failed_step(event),)
+            case Data(data_type="custom", data={"value": value, **rest}) if _tells_of_failure(rest, value):
+                return (self._failed_custom(event),)
+        return (event,)
+
+    def _says(self, for_users: bool | None) -> bool:
+        return self._for_users if for_users is None else for_users
+
+    def _error(self, event: Error) -> Error:
+        fixed = CODES.get(event.code, CODES["UPSTREAM_ERROR"]).message
+        written_for_users = self._says(event.for_users)
+        message = redact(event.message) if written_for_users else ""
+        code = event.code if MACHINE_CODE.fullmatch(event.code) else "UPSTREAM_ERROR"
+        return msgspec.structs.replace(
+            event,
+            code=code,
+            message=message or fixed,
+            details=self._details(event.details, None if written_for_users else event.message),
+            meta=failure_meta(event.meta),
+        )
+
+    def _warning(self, event: Warning) -> Warning:
+        message = redact(event.message) if self._says(event.for_users) else ""
+        code = event.message_code
+        return msgspec.structs.replace(
+            event,
+            message=message or _WARNING,
+            message_code=code if code and MACHINE_CODE.fullmatch(code) and redact(code) == code else None,
+            detail=self._details(event.detail, None if message else event.message),
+            meta=failure_meta(event.meta),
+        )
+
+    def _failed_tool(self, event: ToolCallEnd) -> ToolCallEnd:
+        error = event.error or {"code": "TOOL_FAILED", "message": ""}
+        code = error["code"]
+        safe_code = MACHINE_CODE.fullmatch(code) and redact(code) == code
+        message = redact(error["message"]) if self._says(event.for_users) else ""
+        fixed = TOOL_INCOMPLETE if code == "TOOL_INCOMPLETE" else TOOL_FAILED
+        return msgspec.structs.replace(
+            event,
+            error={"code": code if safe_code else "TOOL_FAILED", "message": message or fixed},
+            meta=failure_meta(event.meta),
+        )
+
+    def _failed_step(self, event: Status) -> Status:
+        return msgspec.structs.replace(
+            event,
+            name=redact(event.name) if event.name else None,
+            detail=self._details(event.detail, None),
+            meta=failure_meta(event.meta),
+        )
+
+    def _failed_custom(self, event: Data) -> Data:
+        assert isinstance(event.data, dict)
+        value = _safe_value(event.data["value"])
+        return msgspec.structs.replace(
+            event, data={**event.data, "value": value}, meta=failure_meta(event.meta)
+        )
+
+    def _details(self, details: Any, raw: str | None) -> Any:
+        if not self._debug:
+            return None
+        details = redact_value(details, limit=_DETAIL_LIMIT) if details is not None else None
+        if not raw:
+            return details
+        message = redact(raw, limit=_DETAIL_LIMIT)
+        if details is None:
+            return {"upstream_message": message}
+        return {"upstream_message": message, "upstream_details": details}
+
+
+def _tells_of_failure(carrier: dict[str, Any], value: Any) -> bool:
+    """Is this unknown event the report of a failed step? Judged by its name and state, not by its texts."""
+    if _FAILURE_WORDS.search(str(carrier.get("name", ""))):
+        return True
+    if not isinstance(value, dict):
+        return False
+    if str(value.get("status", value.get("state", ""))).lower() in _FAILED_STATES:
+        return True
+    return any(value.get(key) for key in _FAILURE_KEYS)
+
+
+def _safe_value(value: Any) -> Any:
+    """The shape of a failed step's report without its free text: numbers, flags, ids and machine codes stay."""
+    match value:
+        case str():
+            return value if re.fullmatch(r"[\w.:-]{1,64}", value) and redact(value) == value else "[withheld]"
+        case dict():
+            return {key: _safe_value(item) for key, item in value.items()}
+        case list():
+            return [_safe_value(item) for item in value]
+        case _:
+            return value

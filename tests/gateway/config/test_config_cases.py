@@ -1,0 +1,84 @@
+"""Every `cases/*.yaml` gives what stands in the `.expected` beside it: the problems, or the settled configuration.
+
+A case called `check-...` is read in check mode. `STREAMWEIR_UPDATE_CASES=1 pytest` writes the expected files
+anew; read the diff.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamweir_gateway.config import ConfigErrors, DialectCatalogue, load_config
+
+CASES = Path(__file__).with_name("cases")
+NAMES = sorted(path.stem for path in CASES.glob("*.yaml"))
+
+DIALECTS = DialectCatalogue(
+    decoders=frozenset({"legacy", "ragflow", "standard"}),
+    encoders=frozenset({"ag-ui", "openai-chat", "standard"}),
+    options={
+        "ag-ui": {"reasoning": ("reasoning", "thinking")},
+        "ragflow": {"form": ("agent", "chat")},
+        "standard": {"version": ("1.0", "1.1")},
+    },
+)
+ENVIRON = {
+    "BRACED_SECRET": "/{s3cret}",
+    "DIALECT": "legacy",
+    "EMPTY": "",
+    "LETTER_A": "a",
+    "SECRET": "s3cret",
+    "SEVENTY": "70s",
+    "TOKEN": "s3cret",
+    "TWO_LINES": "s3cret\ns3cret",
+}
+
+
+def plain(value: Any) -> Any:
+    """Return what JSON can say of a settled configuration."""
+    if dataclasses.is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {key: plain(inner) for key, inner in value.items()}
+    if isinstance(value, tuple):
+        return [plain(inner) for inner in value]
+    return "unknown" if value != value else value  # noqa: PLR0124 - not a number
+
+
+def outcome(name: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return what loading a case gives, as its expected file holds it."""
+    monkeypatch.chdir(CASES)
+    try:
+        config = load_config(
+            f"{name}.yaml", dialects=DIALECTS, environ=ENVIRON, check=name.startswith("check-")
+        )
+    except ConfigErrors as errors:
+        return f"{errors}\n"
+    return json.dumps(plain(config), indent=2, ensure_ascii=False) + "\n"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_case_gives_what_is_expected(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = CASES / f"{name}.expected"
+    found = outcome(name, monkeypatch)
+    if os.environ.get("STREAMWEIR_UPDATE_CASES"):
+        expected.write_text(found, encoding="utf-8")
+    assert found == expected.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "bad-" in name])
+def test_bad_case_is_refused_without_telling_a_secret(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = outcome(name, monkeypatch)
+    assert all(line.startswith(f"{name}.yaml:") for line in found.splitlines())
+    assert "s3cret" not in found
+
+
+def test_there_is_a_case_for_every_expectation() -> None:
+    assert sorted(path.stem for path in CASES.glob("*.expected")) == NAMES

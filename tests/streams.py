@@ -1,0 +1,74 @@
+"""Recorded streams and the ways to feed them: whole, byte by byte, cut at random."""
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from streamweir import Translator
+
+RECORDED = Path(__file__).parent / "dialects"
+INPUTS = (".sse", ".ndjson", ".json", ".txt")
+
+
+class Recorded(NamedTuple):
+    """One recorded body. Beside `NAME.sse` stand `NAME.expected` (the events) and, if needed, `NAME.options`."""
+
+    dialect: str
+    path: Path
+
+    @property
+    def body(self) -> bytes:
+        return self.path.read_bytes()
+
+    @property
+    def expected(self) -> Path:
+        return self.path.with_suffix(".expected")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of the dialect for this body."""
+        beside = self.path.with_suffix(".options")
+        return json.loads(beside.read_text()) if beside.exists() else {}
+
+    def __str__(self) -> str:
+        return f"{self.dialect}/{self.path.name}"
+
+
+def recorded_streams() -> list[Recorded]:
+    return [
+        Recorded(folder.name, path)
+        for folder in sorted(RECORDED.iterdir())
+        for path in sorted(folder.iterdir())
+        if path.suffix in INPUTS
+    ]
+
+
+def translate(pieces: list[bytes], **options: Any) -> bytes:
+    """Feed `pieces` to a translator whose ids and clock are fixed; return all its output."""
+    fixed = {
+        "framing": "ndjson",
+        "request_id": "req_1",
+        "session_id": "sess_1",
+        "clock": lambda: 1_790_000_000_000,
+    }
+    translator = Translator(**{**fixed, **options})
+    return b"".join([*map(translator.feed, pieces), translator.close()])
+
+
+def events_of(ndjson: bytes) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in ndjson.split(b"\n") if line]
+
+
+def one_byte_each(body: bytes) -> list[bytes]:
+    return [body[index : index + 1] for index in range(len(body))]
+
+
+def random_cuts(body: bytes, seed: int) -> Iterator[bytes]:
+    chance = random.Random(seed)
+    start = 0
+    while start < len(body):
+        end = start + chance.choice((1, 2, 3, 7, 20, 100, 1000))
+        yield body[start:end]
+        start = end
