@@ -31,8 +31,6 @@ class Classified(msgspec.Struct, frozen=True):
     error_type: ErrorType
     recoverable: bool
     reason: Reason
-    message: str
-    """The one fixed English message: never the upstream's text."""
 
 
 # --- HTTP statuses ------------------------------------------------------------------------------------------
@@ -209,10 +207,10 @@ def _own_code(own: str) -> Classified:
 
 def _classified(row_name: str, code: str | None = None) -> Classified:
     row = CODES[row_name]
-    return Classified(code or row_name, row.error_type, row.recoverable, row.reason, row.message)
+    return Classified(code or row_name, row.error_type, row.recoverable, row.reason)
 
 
-_CAMEL_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_CAMEL_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def _code_of_foreign(code: object) -> str | None:

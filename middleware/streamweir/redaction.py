@@ -301,8 +301,8 @@ class _Walk:
             if self._budget <= 0:
                 break
             name = key if isinstance(key, str) else REDACTED
-            secret = _SECRET_KEY.search(name[-SCAN_LIMIT:])
-            copy[self._copy_text(name)] = REDACTED if secret else self.copy(item, depth - 1)
+            clean = self._copy_text(name)
+            copy[clean] = REDACTED if _is_secret(name) or _is_secret(clean) else self.copy(item, depth - 1)
         return copy
 
     def _copy_list(self, value: Sequence[object], depth: int) -> list[object]:
@@ -312,6 +312,10 @@ class _Walk:
                 break
             copy.append(self.copy(item, depth - 1))
         return copy
+
+
+def _is_secret(name: str) -> bool:
+    return _SECRET_KEY.search(name[-SCAN_LIMIT:]) is not None
 
 
 def _redact_once(text: str) -> str:

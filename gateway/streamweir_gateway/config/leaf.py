@@ -83,6 +83,8 @@ def read_text(value: Any) -> str:
         )
     if not value:
         raise Refusal("is empty")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise Refusal("is not valid Unicode: it holds half a character")
     return value
 
 
@@ -115,8 +117,8 @@ def _read_flag(value: Any) -> bool:
     """Read true or false; as text too, for that is all that `${...}` can fill in."""
     if isinstance(value, bool):
         return value
-    if value in {"true", "false"}:
-        return cast(str, value) == "true"
+    if value == "true" or value == "false":
+        return bool(value == "true")
     raise Refusal("must be true or false")
 
 
@@ -148,10 +150,11 @@ _SIZE_SCHEMA = {
         {"type": "string", "pattern": "^[0-9]{1,18}(B|KiB|MiB|GiB)?$"},
     ]
 }
+_COUNT_SCHEMA = {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": "^[0-9]{1,18}$"}]}
 
 TEXT: Final = Leaf(read_text, text_schema())
-FLAG: Final = Leaf(_read_flag, {"type": "boolean"}, stand_in=False)
-COUNT: Final = Leaf(_read_count, {"type": "integer", "minimum": 0}, stand_in=0)
+FLAG: Final = Leaf(_read_flag, {"enum": [True, False, "true", "false"]}, stand_in=False)
+COUNT: Final = Leaf(_read_count, _COUNT_SCHEMA, stand_in=0)
 SIZE: Final = Leaf(parse_size, _SIZE_SCHEMA, stand_in=1)
 # Not a number: no comparison with another duration says that it is too long.
 DURATION_OR_OFF: Final = Leaf(_read_duration_or_off, _DURATION_SCHEMA, stand_in=float("nan"))

@@ -66,16 +66,17 @@ def parse_config(
     if file is not None:
         check_rules(file, dialects, report)
     report.stop_if_any()
-    if file is None:
-        raise AssertionError("a file without problems has models")
+    assert file is not None, "a file without models has problems"
     return settle(file)
 
 
 def _read_text(path: Path, report: Report) -> str:
     try:
         content = path.read_bytes()
-    except OSError as error:
-        report.at(None, f"cannot be read: {error.strerror or 'unknown reason'}")
+    except (OSError, ValueError) as error:
+        # A ValueError comes of a path that no file can have.
+        reason = error.strerror if isinstance(error, OSError) else None
+        report.at(None, f"cannot be read: {reason or 'not a path'}")
         return ""
     try:
         return content.decode("utf-8-sig")

@@ -10,9 +10,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from streamweir.errors import ConfigurationError
+from streamweir.errors import ConfigurationError, did_you_mean
 
-__all__ = ["ConfigErrors", "KeyPath", "Mark", "Position", "Problem", "Refusal", "Report", "path_text"]
+__all__ = [
+    "ConfigErrors",
+    "KeyPath",
+    "Mark",
+    "Position",
+    "Problem",
+    "Refusal",
+    "Report",
+    "path_text",
+    "suggestion",
+]
 
 KeyPath: TypeAlias = tuple[str | int, ...]
 """The keys and list indices that lead from the top of the file to a value."""
@@ -120,6 +130,12 @@ def path_text(path: KeyPath) -> str:
     """Return a path as it is printed: `endpoints./chat.warnings[0]`."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return text.removeprefix(".")
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return what to say after an unknown name: the known one nearest to it, or else all of them."""
+    names = sorted(known)
+    return did_you_mean(name, names) or f" (known: {', '.join(names) or 'none'})"
 
 
 def _reading_order(problem: Problem) -> tuple[int, int, str, str]:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Final
-
-from streamweir.errors import did_you_mean
 
 from .http import demo_dialect, is_url
 from .interpolation import Opaque
 from .merging import Layer, Origin, layers_of, merged_timeouts, target_of
 from .models import GatewayFile, OptionsSection, UpstreamSection
-from .problems import KeyPath, Report
+from .problems import KeyPath, Report, suggestion
 from .templates import placeholders, shape
 from .units import format_duration
 
@@ -24,7 +22,14 @@ AUTO: Final = "auto"
 """The word for finding out the upstream's dialect from its first bytes."""
 
 _ORDER: Final = (("connect", "first_event"), ("first_event", "total"), ("idle", "total"))
-_LISTS: Final = ("methods", "answers", "forward_headers", "forward_query", "forward_response_headers")
+_LISTS: Final[Mapping[str, Callable[[str], str]]] = {
+    "methods": str,
+    "answers": str,
+    "forward_headers": str.lower,
+    "forward_query": str,
+    "forward_response_headers": str.lower,
+}
+"""Lists that name nothing twice, and what makes two names the same."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +74,8 @@ def _check_options(rules: _Rules, path: KeyPath, section: OptionsSection) -> Non
     _check_speaks(rules, path, section.speaks)
     for index, name in enumerate(section.answers):
         _check_name(rules, (*path, "answers", index), name, rules.dialects.encoders, "output protocol")
-    for key in _LISTS:
-        _check_repetition(rules, (*path, key), getattr(section, key))
+    for key, fold in _LISTS.items():
+        _check_repetition(rules, (*path, key), getattr(section, key), fold)
     _check_header_names(rules, (*path, "headers"), section.headers)
     for dialect, options in section.protocol_options.items():
         _check_dialect_options(rules, (*path, "protocol_options", dialect), dialect, options)
@@ -102,22 +107,19 @@ def _check_demo(rules: _Rules, path: KeyPath, url: str) -> None:
         _check_name(rules, path, dialect, rules.dialects.decoders, "dialect")
 
 
-def _check_name(rules: _Rules, path: KeyPath, name: str, known: Iterable[str], what: str) -> None:
-    names = sorted(known)
-    if isinstance(name, Opaque) or name in names:
-        return
-    hint = did_you_mean(name, names) or f" (known: {', '.join(names) or 'none'})"
-    rules.report.at_value(path, f"unknown {what}", f" {name!r}{hint}")
+def _check_name(rules: _Rules, path: KeyPath, name: str, known: Collection[str], what: str) -> None:
+    if not isinstance(name, Opaque) and name not in known:
+        rules.report.at_value(path, f"unknown {what}", f" {name!r}{suggestion(name, known)}")
 
 
-def _check_repetition(rules: _Rules, path: KeyPath, names: tuple[str, ...]) -> None:
+def _check_repetition(
+    rules: _Rules, path: KeyPath, names: tuple[str, ...], fold: Callable[[str], str]
+) -> None:
     seen: set[str] = set()
     for index, name in enumerate(names):
-        # Header names alone may differ in capitals only; what is told apart by them is rare elsewhere.
-        folded = name.lower() if "headers" in str(path[-1]) else name
-        if folded in seen and not isinstance(name, Opaque):
+        if fold(name) in seen and not isinstance(name, Opaque):
             rules.report.at_value((*path, index), "is listed twice", f": {name!r}")
-        seen.add(folded)
+        seen.add(fold(name))
 
 
 def _check_header_names(rules: _Rules, path: KeyPath, headers: Mapping[str, str]) -> None:
@@ -129,16 +131,14 @@ def _check_header_names(rules: _Rules, path: KeyPath, headers: Mapping[str, str]
 
 
 def _check_dialect_options(rules: _Rules, path: KeyPath, dialect: str, options: Mapping[str, str]) -> None:
-    known_dialects = sorted(rules.dialects.decoders | rules.dialects.encoders)
-    if dialect not in known_dialects:
-        hint = did_you_mean(dialect, known_dialects) or f" (known: {', '.join(known_dialects)})"
-        rules.report.at_key(path, f"unknown dialect{hint}")
+    dialects = rules.dialects.decoders | rules.dialects.encoders
+    if dialect not in dialects:
+        rules.report.at_key(path, f"unknown dialect{suggestion(dialect, dialects)}")
         return
     known = rules.dialects.options.get(dialect, {})
     for option, value in options.items():
         if option not in known:
-            hint = did_you_mean(option, known) or f" (known: {', '.join(sorted(known)) or 'none'})"
-            rules.report.at_key((*path, option), f"unknown option of {dialect}{hint}")
+            rules.report.at_key((*path, option), f"unknown option of {dialect}{suggestion(option, known)}")
         elif known[option] and value not in known[option] and not isinstance(value, Opaque):
             message = f"must be {' or '.join(known[option])}"
             rules.report.at_value((*path, option), message, f", not {value!r}")
@@ -153,8 +153,8 @@ def _check_path(rules: _Rules, template: str) -> None:
     own = placeholders(template)
     for name in placeholders(endpoint.path):
         if name not in own:
-            hint = did_you_mean(name, own) or f" (it has: {', '.join(own) or 'none'})"
-            rules.report.at_value(where, "has a name that the endpoint's own path lacks", f": {name!r}{hint}")
+            detail = f": {name!r}{suggestion(name, own)}"
+            rules.report.at_value(where, "has a name that the endpoint's own path lacks", detail)
     if "?" in (target_of(rules.file, endpoint).url or ""):
         rules.report.at_value(where, "cannot be appended: the upstream's URL has a query")
 
@@ -197,14 +197,11 @@ def _check_collisions(rules: _Rules) -> None:
 
 def _check_methods(rules: _Rules, first: str, second: str) -> None:
     methods = [_methods(rules, template) for template in (first, second)]
-    shared = [method for method in methods[0] if method in methods[1]]
-    if shared:
-        rules.report.at_key(
-            ("endpoints", second), f"matches the same paths as {first}, for {', '.join(shared)}"
-        )
+    if not methods[0].isdisjoint(methods[1]):
+        rules.report.at_key(("endpoints", second), f"matches the same paths and methods as {first}")
 
 
-def _methods(rules: _Rules, template: str) -> tuple[str, ...]:
+def _methods(rules: _Rules, template: str) -> set[str]:
     endpoint = rules.file.endpoints[template]
     said = "methods" in endpoint.model_fields_set
-    return endpoint.methods if said else rules.file.defaults.methods
+    return set(endpoint.methods if said else rules.file.defaults.methods)

@@ -15,6 +15,7 @@ from ruamel.yaml.error import MarkedYAMLError, StringMark, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
+from .interpolation import Opaque
 from .problems import KeyPath, Mark, Position, Report
 
 __all__ = ["read_tree"]
@@ -62,7 +63,8 @@ def _compose(text: str, report: Report) -> Node | None:
         report.at(_position_of(text, error.position), f"not valid YAML: {error.reason}")
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        report.at(_marked(mark), f"not valid YAML: {' '.join(str(error.problem).split())}")
+        problem = " ".join(str(error.problem).split()).removeprefix("but ")
+        report.at(_marked(mark), f"not valid YAML: {problem}")
     except (YAMLError, ValueError):
         # A ValueError comes of a number in an escape or a directive that Python cannot convert.
         report.at(Position(1, 1), "not valid YAML")
@@ -96,8 +98,9 @@ class _Builder:
             return [self._item(item, (*path, index), deeper) for index, item in enumerate(node.value)]
         if isinstance(node, ScalarNode) and node.tag in _SCALARS:
             return _scalar(node)
-        self.report.at(_start(node), f"the tag {node.tag} is not supported", path)
-        return None
+        tag = str(node.tag).replace(_TAG, "!!")
+        self.report.at(_start(node), f"the tag {tag} is not supported", path)
+        return Opaque()
 
     def _bound(self, node: Node, inside: tuple[Node, ...]) -> None:
         self.nodes += 1

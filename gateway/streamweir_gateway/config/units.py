@@ -84,4 +84,4 @@ def _plain(value: object) -> str:
 def _quoted(value: object) -> str:
     if value == OFF:
         return "; it cannot be off"
-    return f", not {value!r}" if isinstance(value, str | int | float) else ""
+    return f", not {value!r}" if isinstance(value, str | int | float) and not isinstance(value, bool) else ""

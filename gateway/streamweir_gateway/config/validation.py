@@ -1,7 +1,7 @@
 """The tree -> the models, with pydantic's errors put into the contract's words.
 
-A tree with errors is mended and validated again: what is wrong becomes opaque, what does not belong goes.
-So the rules that look at several keys together can still be checked, and all problems are shown at once.
+A tree with errors is mended and validated again: what is wrong becomes opaque or empty, what does not belong
+goes. So the rules that look at several keys together can still be checked, and all problems are shown at once.
 """
 
 from __future__ import annotations
@@ -13,27 +13,25 @@ from typing import Any, Final, TypeAlias, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from streamweir.errors import did_you_mean
-
 from .interpolation import Opaque
 from .leaf import NOT_SUPPORTED
 from .models import ELSEWHERE, NOT_BUILT, GatewayFile, Section
-from .problems import KeyPath, Refusal, Report
+from .problems import KeyPath, Refusal, Report, suggestion
 
 __all__ = ["validate"]
 
 MENDINGS: Final = 4
-"""A wrong list becomes opaque, then goes; a missing section comes, then what it must hold."""
+"""What has the wrong shape becomes empty, then gets what it must hold, then that becomes opaque."""
 
 _KEY: Final = "[key]"
 """What pydantic appends to the path of a key that it refuses."""
 
+_NO_MAPPING: Final = "must be a mapping"
+_NO_LIST: Final = "must be a list"
 _WRONG_SHAPE: Final = {
-    "dict_type": "must be a mapping",
-    "mapping_type": "must be a mapping",
-    "model_type": "must be a mapping",
-    "list_type": "must be a list",
-    "tuple_type": "must be a list",
+    "mapping_type": _NO_MAPPING,
+    "model_type": _NO_MAPPING,
+    "tuple_type": _NO_LIST,
 }
 
 Tree: TypeAlias = dict[str, Any]
@@ -83,8 +81,7 @@ def _about_extra_key(path: KeyPath) -> str:
         return NOT_SUPPORTED
     if key in ELSEWHERE.get(section, {}):
         return ELSEWHERE[section][key]
-    known = sorted(section.model_fields)
-    return "unknown key" + (did_you_mean(key, known) or f" (known: {', '.join(known)})")
+    return f"unknown key{suggestion(key, section.model_fields)}"
 
 
 def _section_at(path: KeyPath) -> type[Section]:
@@ -101,27 +98,24 @@ def _section_at(path: KeyPath) -> type[Section]:
 
 def _mended(tree: Tree, errors: list[ErrorDetails]) -> Tree:
     mended = copy.deepcopy(tree)
-    for error in sorted(errors, key=_mending_order, reverse=True):
+    # Keys go last: their values may hold what has to be mended too.
+    for error in sorted(errors, key=lambda error: error["loc"][-1] == _KEY):
         _mend(mended, error["type"], error["loc"])
     return mended
 
 
-def _mending_order(error: ErrorDetails) -> tuple[bool, list[tuple[bool, int, str]]]:
-    """Sort keys first and lists by index: backwards, nothing goes before what stands in or after it."""
-    path = error["loc"]
-    steps = [(isinstance(s, int), s if isinstance(s, int) else 0, str(s)) for s in path]
-    return path[-1] != _KEY, steps
-
-
 def _mend(tree: Tree, kind: str, path: KeyPath) -> None:
-    is_key = path[-1] == _KEY
+    is_key = kind == "value_error" and path[-1] == _KEY
     holder, last = _holder(tree, path[:-1] if is_key else path)
-    if kind in {"missing", "value_error"} and not is_key:
-        holder[last] = Opaque()
-    elif isinstance(holder, dict):
-        holder.pop(last, None)
-    else:
+    if is_key or kind == "extra_forbidden":
         del holder[last]
+    elif kind in _WRONG_SHAPE:
+        holder[last] = [] if _WRONG_SHAPE[kind] == _NO_LIST else {}
+    elif kind == "value_error" and holder[last] == []:
+        # A list that must not be empty; where a single value should stand, the next round sees to it.
+        holder[last] = [Opaque()]
+    else:
+        holder[last] = Opaque()
 
 
 def _holder(tree: Tree, path: KeyPath) -> tuple[Any, Any]:

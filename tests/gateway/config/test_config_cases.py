@@ -1,5 +1,6 @@
-"""Every `cases/*.yaml` gives what stands in the `.expected` beside it: the problems, or the settled configuration.
+"""Every `cases/*.yaml` gives what stands in the `.expected` beside it: problems, or the configuration.
 
+Of a configuration it holds what differs from that of `good-smallest`, so that one sees what a case is about.
 A case called `check-...` is read in check mode. `STREAMWEIR_UPDATE_CASES=1 pytest` writes the expected files
 anew; read the diff.
 """
@@ -18,7 +19,8 @@ import pytest
 from streamweir_gateway.config import ConfigErrors, DialectCatalogue, load_config
 
 CASES = Path(__file__).with_name("cases")
-NAMES = sorted(path.stem for path in CASES.glob("*.yaml"))
+SMALLEST = "good-smallest"
+NAMES = sorted((path.stem for path in CASES.glob("*.yaml")), key=lambda name: (name != SMALLEST, name))
 
 DIALECTS = DialectCatalogue(
     decoders=frozenset({"legacy", "ragflow", "standard"}),
@@ -52,6 +54,17 @@ def plain(value: Any) -> Any:
     return "unknown" if value != value else value  # noqa: PLR0124 - not a number
 
 
+def without_defaults(settled: dict[str, Any]) -> dict[str, Any]:
+    """Return a settled configuration without what is as in the smallest."""
+    smallest = json.loads((CASES / f"{SMALLEST}.expected").read_text(encoding="utf-8"))
+    short = {key: value for key, value in settled.items() if value != smallest[key]}
+    short["endpoints"] = [
+        {key: value for key, value in endpoint.items() if value != smallest["endpoints"][0][key]}
+        for endpoint in settled["endpoints"]
+    ]
+    return short
+
+
 def outcome(name: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return what loading a case gives, as its expected file holds it."""
     monkeypatch.chdir(CASES)
@@ -61,7 +74,10 @@ def outcome(name: str, monkeypatch: pytest.MonkeyPatch) -> str:
         )
     except ConfigErrors as errors:
         return f"{errors}\n"
-    return json.dumps(plain(config), indent=2, ensure_ascii=False) + "\n"
+    settled = plain(config)
+    if name != SMALLEST:
+        settled = without_defaults(settled)
+    return json.dumps(settled, indent=2, ensure_ascii=False) + "\n"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -81,4 +97,4 @@ def test_bad_case_is_refused_without_telling_a_secret(name: str, monkeypatch: py
 
 
 def test_there_is_a_case_for_every_expectation() -> None:
-    assert sorted(path.stem for path in CASES.glob("*.expected")) == NAMES
+    assert sorted(path.stem for path in CASES.glob("*.expected")) == sorted(NAMES)

@@ -1,0 +1,218 @@
+"""Loading: files that are not there, check mode, and that no input raises anything but `ConfigErrors`."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamweir.errors import ConfigurationError
+from streamweir_gateway.config import (
+    ConfigErrors,
+    DialectCatalogue,
+    GatewayConfig,
+    Problem,
+    join_path,
+    load_config,
+    parse_config,
+)
+from streamweir_gateway.config.models import ELSEWHERE, NOT_BUILT, GatewayFile, OptionsSection
+from streamweir_gateway.config.problems import Report
+from streamweir_gateway.config.validation import validate
+
+DIALECTS = DialectCatalogue(frozenset({"legacy"}), frozenset({"standard"}))
+
+
+def load_text(text: str, *, check: bool = False, **environ: str) -> GatewayConfig:
+    return parse_config(
+        text, name="config.yaml", folder=Path(), dialects=DIALECTS, environ=environ, check=check
+    )
+
+
+def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        load_config(tmp_path / "gone.yaml", dialects=DIALECTS)
+    assert str(caught.value) == f"{tmp_path}/gone.yaml: cannot be read: No such file or directory"
+
+
+@pytest.mark.parametrize(("name", "reason"), [("", "Is a directory"), ("\0", "not a path")])
+def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path, name: str, reason: str) -> None:
+    with pytest.raises(ConfigErrors) as caught:
+        load_config(tmp_path / name, dialects=DIALECTS)
+    assert str(caught.value).endswith(f": cannot be read: {reason}")
+    assert caught.value.problems[0].line is None
+
+
+def test_a_problem_has_its_parts() -> None:
+    with pytest.raises(ConfigErrors) as caught:
+        load_text("endpoints:\n  /a: {upstream: 'http://h', timeouts: {idel: 5s}}\n")
+    (problem,) = caught.value.problems
+    assert (problem.line, problem.column) == (2, 41)
+    assert problem.path == "endpoints./a.timeouts.idel"
+    assert problem.message == "unknown key; did you mean 'idle'?"
+    assert str(problem) == f"config.yaml:2:40 {problem.path}: {problem.message}"
+
+
+def test_check_mode_uses_what_the_environment_does_hold() -> None:
+    text = "endpoints: {/a: {upstream: 'http://h', speaks: '${DIALECT}'}}"
+    assert load_text(text, check=True).endpoints[0].speaks == "${DIALECT}"
+    assert load_text(text, check=True, DIALECT="legacy").endpoints[0].speaks == "legacy"
+    with pytest.raises(ConfigErrors, match="unknown dialect"):
+        load_text(text, check=True, DIALECT="other")
+
+
+def test_a_default_stands_in_for_an_empty_variable() -> None:
+    text = "endpoints: {/a: {upstream: 'http://${HOST:-h}'}}"
+    assert load_text(text, HOST="").endpoints[0].upstream.url == "http://h"
+
+
+def test_a_file_to_fill_in_is_found_beside_the_configuration(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("abc\n")
+    (tmp_path / "c.yaml").write_text(
+        "endpoints: {/a: {upstream: 'http://h', headers: {X-Key: '${file:key}', X-Two: '${file:"
+        + str(tmp_path)
+        + "/key}'}}}"
+    )
+    config = load_config(tmp_path / "c.yaml", dialects=DIALECTS, environ={})
+    assert config.endpoints[0].headers == (("X-Key", "abc"), ("X-Two", "abc"))
+
+
+def test_a_file_to_fill_in_must_be_short(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("x" * 100_000)
+    (tmp_path / "c.yaml").write_text(
+        "endpoints: {/a: {upstream: 'http://h', headers: {X-Key: '${file:key}'}}}"
+    )
+    with pytest.raises(ConfigErrors, match="the file 'key' is longer than 65536 bytes"):
+        load_config(tmp_path / "c.yaml", dialects=DIALECTS, environ={}, check=True)
+
+
+def test_the_result_cannot_be_changed() -> None:
+    config = load_text("endpoints: {/a: {upstream: 'http://h', protocol_options: {legacy: {}}}}")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        config.debug = True  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        config.endpoints[0].protocol_options["legacy"] = {}  # type: ignore[index]
+
+
+def test_repr_and_label_keep_secrets() -> None:
+    config = load_text("endpoints: {/a: {upstream: 'http://u:s3cret@h:1/x', headers: {X-Key: s3cret}}}")
+    assert "s3cret" not in repr(config)
+    assert config.endpoints[0].upstream.label == "http://h:1"
+
+
+@pytest.mark.parametrize(
+    ("upstream", "label"),
+    [("demo:legacy", "demo:legacy"), ("named", "named"), ("https://[::1]:1/x", "https://[::1]:1")],
+)
+def test_label_names_the_upstream(upstream: str, label: str) -> None:
+    config = load_text(
+        f"upstreams: {{named: {{url: 'http://h'}}}}\nendpoints: {{/a: {{upstream: '{upstream}'}}}}"
+    )
+    assert config.endpoints[0].upstream.label == label
+
+
+@pytest.mark.parametrize(
+    ("base", "path", "joined"),
+    [
+        ("http://h", "/a", "http://h/a"),
+        ("http://h/b/", "/a?x=1", "http://h/b/a?x=1"),
+        ("http://h/b/", None, "http://h/b/"),
+    ],
+)
+def test_path_is_appended_to_the_upstream(base: str, path: str | None, joined: str) -> None:
+    assert join_path(base, path) == joined
+
+
+def test_keys_that_are_not_built_have_no_field() -> None:
+    for section, keys in NOT_BUILT.items():
+        assert not set(keys) & set(section.model_fields)
+    for section, messages in ELSEWHERE.items():
+        assert not set(messages) & set(section.model_fields)
+
+
+@given(st.text())
+def test_any_text_is_loaded_or_refused(text: str) -> None:
+    check_any(text)
+
+
+@given(st.text(alphabet="ab:-[]{}&*!|>'\"%@`#?,\n \t$~<=."))
+def test_any_punctuation_is_loaded_or_refused(text: str) -> None:
+    check_any(text)
+
+
+KEYS = st.sampled_from(
+    [
+        *GatewayFile.model_fields,
+        *OptionsSection.model_fields,
+        "upstream",
+        "url",
+        "path",
+        "message",
+        "connect",
+        "/a",
+        "/{x}",
+        "[key]",
+        "",
+        "retries",
+    ]
+)
+LEAVES = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=5)
+    | st.sampled_from(
+        [
+            "http://h",
+            "/a",
+            "5s",
+            "off",
+            "${A}",
+            "${GONE}",
+            "legacy",
+            "standard",
+            "demo:legacy",
+            "\ud800",
+            "${",
+        ]
+    )
+)
+TREES = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=12,
+)
+ENDPOINTS = st.dictionaries(
+    st.sampled_from(["/a", "/{x}", "a"]), st.dictionaries(KEYS, TREES, max_size=5) | TREES
+)
+
+
+@given(st.dictionaries(KEYS, TREES, max_size=6), ENDPOINTS, st.booleans())
+def test_any_tree_is_loaded_or_refused(tree: dict[str, Any], endpoints: Any, check: bool) -> None:
+    check_any(json.dumps({**tree, "endpoints": endpoints}), check=check)
+
+
+@given(st.dictionaries(KEYS, TREES, max_size=6), ENDPOINTS)
+def test_any_tree_can_be_mended(tree: dict[str, Any], endpoints: Any) -> None:
+    assert validate({**tree, "endpoints": endpoints}, Report("config.yaml")) is not None
+
+
+def check_any(text: str, *, check: bool = False) -> None:
+    """Check that `text` gives a configuration, or problems of one line each that all have a place."""
+    found: tuple[Problem, ...] = ()
+    try:
+        load_text(text, check=check, A="s3cret")
+    except ConfigErrors as errors:
+        found = errors.problems
+        lines = str(errors).splitlines()
+    else:
+        lines = []
+    assert len(lines) == len(found)
+    assert all(problem.line and problem.column for problem in found)
+    assert not any("s3cret" in line for line in lines)

@@ -1,0 +1,70 @@
+"""The JSON Schema is the committed one, is valid, and takes what the loader takes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from streamweir_gateway.config.models import NOT_BUILT, GatewayFile
+from streamweir_gateway.config.problems import Report
+from streamweir_gateway.config.schema import SCHEMA_FILE, config_schema, schema_text
+from streamweir_gateway.config.tree import read_tree
+
+CASES = Path(__file__).with_name("cases")
+VALIDATOR = jsonschema.Draft202012Validator(config_schema())
+
+
+def read(name: str) -> Any:
+    """Return a case as an editor sees it: nothing filled in."""
+    return read_tree((CASES / name).read_text(encoding="utf-8-sig"), Report(name))
+
+
+def test_the_committed_schema_is_that_of_the_models() -> None:
+    message = "write it anew: python -m streamweir_gateway.config.schema"
+    assert SCHEMA_FILE.read_text(encoding="utf-8") == schema_text(), message
+
+
+def test_the_schema_is_valid() -> None:
+    jsonschema.Draft202012Validator.check_schema(json.loads(schema_text()))
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in CASES.glob("*good-*.yaml")))
+def test_good_case_fits_the_schema(name: str) -> None:
+    VALIDATOR.validate(read(name))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "bad-unknown-key.yaml",
+        "bad-durations.yaml",
+        "bad-sizes.yaml",
+        "bad-words.yaml",
+        "bad-not-supported-top-level.yaml",
+        "bad-no-endpoints.yaml",
+        "bad-upstream-missing.yaml",
+    ],
+)
+def test_bad_case_does_not_fit_the_schema(name: str) -> None:
+    assert not VALIDATOR.is_valid(read(name))
+
+
+def test_every_key_is_described() -> None:
+    schema = config_schema()
+    sections = [schema, *schema["$defs"].values()]
+    missing = [
+        key
+        for section in sections
+        for key, value in section["properties"].items()
+        if not value.get("description") and "$ref" not in value
+    ]
+    assert missing == []
+
+
+def test_keys_that_are_not_built_are_not_offered() -> None:
+    offered = set(config_schema()["properties"])
+    assert not offered & set(NOT_BUILT[GatewayFile])

@@ -1,0 +1,492 @@
+"""One failure, one class: by type and status, by code, and by words only where they leave no doubt."""
+
+from __future__ import annotations
+
+import errno
+import http
+import http.client
+import socket
+import ssl
+import urllib.error
+from email.message import Message
+from typing import Any
+
+import aiohttp
+import httpx
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamweir.classification import classify_exception, classify_failure, info_for_status, parse_retry_after
+from streamweir.errors import (
+    CODES,
+    ConfigurationError,
+    LimitExceeded,
+    MalformedEvent,
+    NotTheDialect,
+    StreamweirError,
+    error_info,
+)
+
+# --- statuses -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (401, "AUTH_FAILED"),
+        (403, "AUTH_FAILED"),
+        (404, "NOT_FOUND"),
+        (408, "UPSTREAM_TIMEOUT"),
+        (504, "UPSTREAM_TIMEOUT"),
+        (429, "RATE_LIMITED"),
+        *((status, "UPSTREAM_REJECTED") for status in (400, 402, 405, 409, 413, 422, 499)),
+        *((status, "UPSTREAM_ERROR") for status in (500, 502, 503, 529, 599)),
+        *((status, "UPSTREAM_INVALID_RESPONSE") for status in (0, 101, 200, 204, 301, 399, 600, -1)),
+    ],
+)
+def test_a_status_has_its_row(status: int, code: str) -> None:
+    assert info_for_status(status) == error_info(code)
+
+
+@pytest.mark.parametrize(("status", "kept"), [(429, 7), (503, 7), (500, None), (401, None), (200, None)])
+def test_retry_after_counts_where_it_has_a_meaning(status: int, kept: int | None) -> None:
+    assert info_for_status(status, retry_after_ms=7).retry_after_ms == kept
+
+
+NOW = 784111777.0  # Sun, 06 Nov 1994 08:49:37 GMT
+
+
+@pytest.mark.parametrize(
+    ("value", "milliseconds"),
+    [
+        ("0", 0),
+        ("3", 3000),
+        (" 3 ", 3000),
+        ("1.5", 1500),
+        ("9999999999", 86_400_000),
+        ("Sun, 06 Nov 1994 08:49:47 GMT", 10_000),
+        ("Sunday, 06-Nov-94 08:49:47 GMT", 10_000),
+        ("Sun Nov  6 08:49:47 1994", 10_000),
+        ("Sun, 06 Nov 1994 08:49:27 GMT", 0),
+        ("Sun, 06 Nov 2094 08:49:37 GMT", 86_400_000),
+        *((value, None) for value in (None, "", "-1", "+1", "1e9", "٣", "soon", "99999999999", "1" * 10_000)),
+        *(
+            (value, None)
+            for value in ("Sun, 99 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 +99999999")
+        ),
+    ],
+)
+def test_retry_after_is_seconds_or_a_date(value: str | None, milliseconds: int | None) -> None:
+    assert parse_retry_after(value, now=NOW) == milliseconds
+
+
+@given(st.text() | st.from_regex(r"\w{3}, \d+ Nov \d+ \d+:\d+:\d+ [+-]?\w+"))
+def test_any_retry_after_is_bounded(value: str) -> None:
+    milliseconds = parse_retry_after(value, now=NOW)
+    assert milliseconds is None or 0 <= milliseconds <= 86_400_000
+
+
+# --- error events -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("code", "ours"),
+    [
+        ("rate_limit_exceeded", "RATE_LIMITED"),
+        ("rate_limit_error", "RATE_LIMITED"),
+        ("RateLimitError", "RATE_LIMITED"),
+        ("litellm.RateLimitError", "RATE_LIMITED"),
+        ("throttling_error", "RATE_LIMITED"),
+        ("insufficient_quota", "QUOTA_EXCEEDED"),
+        ("provider_quota_exceeded", "QUOTA_EXCEEDED"),
+        ("context_length_exceeded", "CONTEXT_LENGTH_EXCEEDED"),
+        ("ContextWindowExceededError", "CONTEXT_LENGTH_EXCEEDED"),
+        ("model_not_found", "MODEL_NOT_FOUND"),
+        ("content_filter", "CONTENT_FILTERED"),
+        ("invalid_api_key", "AUTH_FAILED"),
+        ("authentication_error", "AUTH_FAILED"),
+        ("not_found_error", "NOT_FOUND"),
+        ("invalid_request_error", "UPSTREAM_REJECTED"),
+        ("timeout", "UPSTREAM_TIMEOUT"),
+        ("APITimeoutError", "UPSTREAM_TIMEOUT"),
+        ("server_error", "UPSTREAM_ERROR"),
+        ("overloaded_error", "UPSTREAM_ERROR"),
+        (429, "RATE_LIMITED"),
+        ("429", "RATE_LIMITED"),
+        (500, "UPSTREAM_ERROR"),
+        (http.HTTPStatus.UNAUTHORIZED, "AUTH_FAILED"),
+        *(
+            (code, "UPSTREAM_ERROR")
+            for code in (0, 100, 109, 4290, -32603, True, 429.0, None, [], {}, b"429")
+        ),
+        *((code, "UPSTREAM_ERROR") for code in ("", "4290", "٤٢٩", "model_provider_error", "x" * 1000)),
+        *((code, code) for code in CODES),
+    ],
+)
+def test_a_code_is_looked_up(code: object, ours: str) -> None:
+    found, row = classify_failure(code=code), CODES[ours]
+    assert (found.code, found.error_type) == (ours, row.error_type)
+    assert (found.recoverable, found.reason) == (row.recoverable, row.reason)
+
+
+@pytest.mark.parametrize(
+    ("code", "error_type", "recoverable"),
+    [
+        ("LLM_RATE_LIMIT", "execution", True),
+        ("LLM_AUTH_FAILED", "execution", True),
+        ("LLM_TIMEOUT", "timeout", True),
+        ("CATALOG_SYNC_TIMEOUT", "timeout", True),
+        ("INVALID_REQUEST", "validation", True),
+        ("VALIDATION_ERROR", "validation", True),
+        ("E42", "execution", True),
+        ("RESOURCE_EXHAUSTED", "execution", True),
+        ("UNAUTHENTICATED", "system", False),
+        ("INVALID_ARGUMENT", "validation", False),
+        ("DEADLINE_EXCEEDED", "timeout", True),
+    ],
+)
+def test_a_machine_code_keeps_its_name(code: str, error_type: str, recoverable: bool) -> None:
+    found = classify_failure("Rate limit exceeded", code=code)
+    assert (found.code, found.error_type, found.recoverable) == (code, error_type, recoverable)
+    assert found.reason == "upstream_error"
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["AKIAIOSFODNN7EXAMPLE", "DEADBEEF" * 4 + "0", "AB", "A" * 65, "A-B", "ABC\n", "Abc", "1AB", "ÄBC"],
+)
+def test_what_is_no_machine_code_or_looks_like_a_key_is_not_passed_on(code: str) -> None:
+    assert classify_failure(code=code).code == "UPSTREAM_ERROR"
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "message", "ours"),
+    [
+        # the status has the last word ...
+        (429, "LLM_AUTH_FAILED", "unauthorized", "RATE_LIMITED"),
+        (401, "rate_limit_exceeded", "429 Too Many Requests", "AUTH_FAILED"),
+        (504, "context_length_exceeded", None, "UPSTREAM_TIMEOUT"),
+        (500, None, "rate limit", "UPSTREAM_ERROR"),
+        (429, None, "You exceeded your current quota", "RATE_LIMITED"),
+        # ... unless it leaves the cause open
+        (400, "context_length_exceeded", None, "CONTEXT_LENGTH_EXCEEDED"),
+        (400, None, "This model's maximum context length is 8192 tokens", "CONTEXT_LENGTH_EXCEEDED"),
+        (400, "invalid_request_error", "prompt is too long: 9 tokens", "CONTEXT_LENGTH_EXCEEDED"),
+        (402, None, "Insufficient Balance", "QUOTA_EXCEEDED"),
+        (404, None, "The model `x` does not exist", "MODEL_NOT_FOUND"),
+        (404, "RATE_LIMITED", "rate limit", "NOT_FOUND"),
+        (429, "insufficient_quota", None, "QUOTA_EXCEEDED"),
+        (500, "LLM_RATE_LIMIT", None, "LLM_RATE_LIMIT"),
+        (503, "rate_limit_exceeded", None, "RATE_LIMITED"),
+        (400, "LLM_RATE_LIMIT", None, "UPSTREAM_REJECTED"),
+        # no status at all
+        (200, "LLM_RATE_LIMIT", None, "LLM_RATE_LIMIT"),
+        (0, None, "rate limit", "RATE_LIMITED"),
+        ("429", None, None, "RATE_LIMITED"),
+        (True, None, None, "UPSTREAM_ERROR"),
+        # the code before the words
+        (None, "timeout", "rate limit", "UPSTREAM_TIMEOUT"),
+        (None, 102, "429 Too Many Requests", "RATE_LIMITED"),
+    ],
+)
+def test_status_then_code_then_words(status: Any, code: object, message: object, ours: str) -> None:
+    assert classify_failure(message, code=code, status=status).code == ours
+
+
+WORDS = {
+    "RATE_LIMITED": [
+        "Rate limit reached for gpt-4o in organization org-SECRET123 on tokens per min (TPM): Limit 30000.",
+        "litellm.RateLimitError: RateLimitError: OpenAIException",
+        "Too Many Requests",
+        "rate-limited",
+        "429 Too Many Requests",
+        "429",
+        "429: slow down",
+        "Error: 429",
+        "HTTP 429",
+        "HTTP/1.1 429",
+        "status 429",
+        "Error code: 429 - {'error': ...}",
+        "status_code: 429, model_name: gpt-4o-mini",
+        "{'code': '429'}",
+        "请求过于频繁",
+    ],
+    "AUTH_FAILED": [
+        "Incorrect API key provided: sk-bad********0000.",
+        "invalid x-api-key",
+        "Unauthorized",
+        "authentication failed",
+        "litellm.AuthenticationError: x",
+        "API key not valid. Please pass a valid API key.",
+        "HTTP 403",
+        "401 Client Error",
+    ],
+    "QUOTA_EXCEEDED": [
+        "You exceeded your current quota, please check your plan",
+        "quota exceeded",
+        "insufficient_quota",
+        "Quota of sk-bad key exhausted, see org-SECRET123",
+        "Your credit balance is too low",
+        "余额不足",
+        "配额不足",
+    ],
+    "CONTEXT_LENGTH_EXCEEDED": [
+        "This model's maximum context length is 8192 tokens",
+        "exceeds the context window",
+        "prompt is too long: 210000 tokens > 200000 maximum",
+    ],
+    "MODEL_NOT_FOUND": [
+        "The model `gpt-4.5` does not exist",
+        "model 'llama3:70b' not found, try pulling it first",
+        "model not found",
+        "The model `x` has been decommissioned",
+        "Model Not Exist",
+    ],
+    "CONTENT_FILTERED": ["blocked by the content filter", "the content management policy", "content_filter"],
+    "UPSTREAM_TIMEOUT": [
+        "Request timed out.",
+        "timeout",
+        "Gateway Timeout",
+        "httpx.ReadTimeout",
+        "connection timed out",
+    ],
+    "NOT_FOUND": ["HTTP 404"],
+    "UPSTREAM_REJECTED": ["Error code: 400 - {'error': {'message': 'Bad value'}}"],
+    "UPSTREAM_ERROR": [
+        "the table has 4291 rows",
+        "req_40112 rejected",
+        "author name failed",
+        "max_tokens must be >= 1",
+        "0 errors",
+        "page 429 of the manual",
+        "429 rows were read",
+        "4.29 seconds, 429.5 points, $429",
+        "429,000 rows",
+        "timeout must be positive",
+        "the idle_timeout setting",
+        "connection reset by peer",
+        "Connection refused 10.0.0.7:9200",
+        "host unreachable",
+        "the moderate city",
+        "status 200",
+        "exit code 4290",
+        "authored 401 books",
+        "quotation marks",
+        "the model of the city was not what we found",
+        "",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("code", "message"), [(code, text) for code, texts in WORDS.items() for text in texts]
+)
+def test_words_count_only_where_they_leave_no_doubt(code: str, message: str) -> None:
+    assert classify_failure(message).code == code
+
+
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        ({"message": "rate limit"}, "RATE_LIMITED"),
+        *(
+            (message, "UPSTREAM_ERROR")
+            for message in (None, 429, [], ["rate limit"], {"message": 1}, {1: 2}, object())
+        ),
+    ],
+)
+def test_a_message_may_be_anything(message: object, code: str) -> None:
+    assert classify_failure(message).code == code
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+)
+
+
+@given(anything, anything, anything)
+def test_nothing_breaks_the_classification(message: object, code: object, status: Any) -> None:
+    found = classify_failure(message, code=code, status=status)
+    assert found.code in CODES or found.code == code
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "model ",
+        "quota ",
+        "a",
+        "timeout",
+        "exceeded a ",
+        "content ",
+        "code:",
+        "error ",
+        "api key a ",
+        "\n",
+        "配额",
+    ],
+)
+def test_a_megabyte_of_words_takes_no_time(piece: str) -> None:
+    classify_failure(piece * (2**20 // len(piece)), code=piece * 2**18)
+
+
+# --- exceptions ---------------------------------------------------------------------------------------------
+
+
+class SDKError(Exception):
+    def __init__(self, message: str = "", **attributes: object) -> None:
+        super().__init__(message)
+        self.__dict__.update(attributes)
+
+
+class StatedError(StreamweirError):
+    info = error_info("QUOTA_EXCEEDED", details={"plan": "free"})
+
+
+def foreign(package: str, name: str, base: type[Exception] = Exception, **attributes: object) -> Exception:
+    """An exception like the one of a package that is not installed."""
+    return type(name, (base,), {"__module__": f"{package}._exceptions", **attributes})("boom")
+
+
+def raised_from(exc: Exception, cause: BaseException) -> Exception:
+    exc.__cause__ = cause
+    return exc
+
+
+REQUEST = httpx.Request("POST", "http://upstream.internal/")
+
+
+def http_status_error(status: int, **headers: str) -> httpx.HTTPStatusError:
+    response = httpx.Response(
+        status, headers={name.replace("_", "-"): value for name, value in headers.items()}
+    )
+    return httpx.HTTPStatusError("boom", request=REQUEST, response=response)
+
+
+EXCEPTIONS: list[tuple[BaseException, str]] = [
+    # timeouts
+    (TimeoutError(), "UPSTREAM_TIMEOUT"),
+    (socket.timeout(), "UPSTREAM_TIMEOUT"),  # noqa: UP041  # the old name, as older code raises it
+    (httpx.ReadTimeout("boom"), "UPSTREAM_TIMEOUT"),
+    (httpx.PoolTimeout("boom"), "UPSTREAM_TIMEOUT"),
+    (aiohttp.ServerTimeoutError(), "UPSTREAM_TIMEOUT"),
+    (aiohttp.ConnectionTimeoutError(), "UPSTREAM_TIMEOUT"),
+    (foreign("openai", "APITimeoutError"), "UPSTREAM_TIMEOUT"),
+    (foreign("requests", "Timeout", OSError), "UPSTREAM_TIMEOUT"),
+    # connections
+    (ConnectionRefusedError(), "UPSTREAM_UNREACHABLE"),
+    (ConnectionResetError(errno.ECONNRESET, "boom"), "UPSTREAM_UNREACHABLE"),
+    (BrokenPipeError(), "UPSTREAM_UNREACHABLE"),
+    (socket.gaierror(-2, "boom"), "UPSTREAM_UNREACHABLE"),
+    (ssl.SSLCertVerificationError("boom"), "UPSTREAM_UNREACHABLE"),
+    (OSError(errno.EHOSTUNREACH, "boom"), "UPSTREAM_UNREACHABLE"),
+    (OSError("Multiple exceptions: [Errno 111] Connect call failed ('::1', 1)"), "UPSTREAM_UNREACHABLE"),
+    (urllib.error.URLError("boom"), "UPSTREAM_UNREACHABLE"),
+    (httpx.ConnectError("boom"), "UPSTREAM_UNREACHABLE"),
+    (httpx.RemoteProtocolError("boom"), "UPSTREAM_UNREACHABLE"),
+    (aiohttp.ServerDisconnectedError(), "UPSTREAM_UNREACHABLE"),
+    (foreign("anthropic", "APIConnectionError"), "UPSTREAM_UNREACHABLE"),
+    # broken off, or not to be read
+    (aiohttp.ClientPayloadError(), "UPSTREAM_TRUNCATED"),
+    (http.client.IncompleteRead(b""), "UPSTREAM_TRUNCATED"),
+    (httpx.DecodingError("boom"), "UPSTREAM_INVALID_RESPONSE"),
+    # statuses
+    (http_status_error(401), "AUTH_FAILED"),
+    (http_status_error(503), "UPSTREAM_ERROR"),
+    (urllib.error.HTTPError("http://x", 404, "boom", Message(), None), "NOT_FOUND"),
+    (SDKError(status_code=429), "RATE_LIMITED"),
+    (SDKError(status=504), "UPSTREAM_TIMEOUT"),
+    (SDKError(status="RESOURCE_EXHAUSTED", code=429), "RATE_LIMITED"),
+    (SDKError(status_code=200), "INTERNAL"),
+    (SDKError(status_code=400, code="context_length_exceeded"), "CONTEXT_LENGTH_EXCEEDED"),
+    (SDKError(status_code=429, code="insufficient_quota"), "QUOTA_EXCEEDED"),
+    (SDKError("The model `x` does not exist", status_code=404), "MODEL_NOT_FOUND"),
+    # our own
+    (LimitExceeded(), "STREAM_LIMIT_EXCEEDED"),
+    (NotTheDialect(), "UPSTREAM_INVALID_RESPONSE"),
+    (MalformedEvent(), "UPSTREAM_INVALID_RESPONSE"),
+    (ConfigurationError("timeout"), "INTERNAL"),
+    (StatedError(), "QUOTA_EXCEEDED"),
+    # looked through
+    (raised_from(RuntimeError("boom"), httpx.ConnectError("boom")), "UPSTREAM_UNREACHABLE"),
+    (raised_from(KeyError("boom"), raised_from(ValueError(), TimeoutError())), "UPSTREAM_TIMEOUT"),
+    (ExceptionGroup("boom", [ConnectionRefusedError()]), "UPSTREAM_UNREACHABLE"),
+    (ExceptionGroup("boom", [ExceptionGroup("boom", [StatedError()])]), "QUOTA_EXCEEDED"),
+    (BaseExceptionGroup("boom", [raised_from(RuntimeError(), TimeoutError())]), "UPSTREAM_TIMEOUT"),
+    (ExceptionGroup("boom", [TimeoutError(), TimeoutError()]), "INTERNAL"),
+    # words, and where they say nothing
+    (SDKError("Error code: 429 - boom"), "RATE_LIMITED"),
+    (RuntimeError("Rate limit exceeded"), "RATE_LIMITED"),
+    (SDKError("boom", code="model_not_found"), "MODEL_NOT_FOUND"),
+    (RuntimeError("the table has 4291 rows"), "INTERNAL"),
+    (ValueError("Rate limit exceeded"), "INTERNAL"),
+    (KeyError("timeout"), "INTERNAL"),
+    (FileNotFoundError(errno.ENOENT, "boom", "/srv/timeout"), "INTERNAL"),
+    (PermissionError(errno.EACCES, "boom"), "INTERNAL"),
+    (ZeroDivisionError("division by zero"), "INTERNAL"),
+    (Exception(), "INTERNAL"),
+    (KeyboardInterrupt(), "INTERNAL"),
+]
+
+
+@pytest.mark.parametrize(
+    ("exc", "code"), EXCEPTIONS, ids=lambda value: value if isinstance(value, str) else repr(value)
+)
+def test_an_exception_has_its_class(exc: BaseException, code: str) -> None:
+    assert classify_exception(exc) == error_info(code)
+
+
+def test_retry_after_of_an_sdk_is_kept() -> None:
+    assert classify_exception(http_status_error(429, retry_after="3")).retry_after_ms == 3000
+    assert classify_exception(http_status_error(500, retry_after="3")).retry_after_ms is None
+
+
+def test_the_text_of_an_exception_shows_in_debug_only_and_redacted() -> None:
+    exc = RuntimeError("no host 10.0.0.5")
+    assert "host" not in repr(classify_exception(exc))
+    assert classify_exception(exc, debug=True).details == {
+        "exception": "RuntimeError",
+        "message": "no host [redacted]",
+    }
+    assert classify_exception(StatedError(), debug=True).details == {"plan": "free"}
+
+
+def test_a_ring_of_causes_ends() -> None:
+    first, second = RuntimeError(), RuntimeError()
+    first.__cause__, second.__cause__ = second, first
+    assert classify_exception(first).code == "INTERNAL"
+
+
+def _boom(*_: object) -> Any:
+    raise RuntimeError("boom")
+
+
+HOSTILE = {
+    "text": {"__str__": _boom},
+    "repr": {"__repr__": _boom, "__str__": _boom},
+    "every attribute": {"__getattribute__": _boom},
+    "class": {"__class__": property(_boom)},
+    "cause": {"__cause__": property(_boom)},
+    "status": {"status_code": property(_boom)},
+    "response": {"response": property(_boom)},
+    "number": {"status": type("Number", (int,), {"__le__": _boom, "__ge__": _boom, "__hash__": _boom})(429)},
+    "cause of a strange kind": {"__cause__": "TimeoutError"},
+    "members of a strange kind": {"exceptions": 5},
+    "module": {"__module__": 5},
+}
+
+
+@pytest.mark.parametrize("members", HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_exception_breaks_nothing(members: dict[str, Any]) -> None:
+    for debug in (False, True):
+        info = classify_exception(type("Hostile", (Exception,), members)("boom"), debug=debug)
+        assert info.code == "INTERNAL"
+        assert msgspec.json.encode(info)
+
+
+def test_a_hostile_text_does_not_hide_the_type() -> None:
+    assert classify_exception(type("Slow", (TimeoutError,), {"__str__": _boom})()).code == "UPSTREAM_TIMEOUT"
