@@ -117,8 +117,8 @@ def _read_flag(value: Any) -> bool:
     """Read true or false; as text too, for that is all that `${...}` can fill in."""
     if isinstance(value, bool):
         return value
-    if value == "true" or value == "false":
-        return bool(value == "true")
+    if isinstance(value, str) and value in {"true", "false"}:
+        return value == "true"
     raise Refusal("must be true or false")
 
 

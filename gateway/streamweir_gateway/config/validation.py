@@ -1,7 +1,8 @@
 """The tree -> the models, with pydantic's errors put into the contract's words.
 
-A tree with errors is mended and validated again: what is wrong becomes opaque or empty, what does not belong
-goes. So the rules that look at several keys together can still be checked, and all problems are shown at once.
+A tree with errors is mended and validated again: what is wrong becomes opaque or empty, what does not
+belong goes. So the rules that look at several keys together can still be checked, and all problems are
+shown at once.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ _KEY: Final = "[key]"
 _NO_MAPPING: Final = "must be a mapping"
 _NO_LIST: Final = "must be a list"
 _WRONG_SHAPE: Final = {
+    "dict_type": _NO_MAPPING,
     "mapping_type": _NO_MAPPING,
     "model_type": _NO_MAPPING,
+    "list_type": _NO_LIST,
     "tuple_type": _NO_LIST,
 }
 
@@ -64,7 +67,9 @@ def _report(error: ErrorDetails, report: Report) -> None:
         case "value_error":
             _report_refusal(error["ctx"]["error"], path, report)
         case kind:
-            message = "has no value" if error["input"] is None else _WRONG_SHAPE.get(kind, "is not valid")
+            message = (
+                "has no value" if error["input"] is None else _WRONG_SHAPE.get(kind, "cannot be used here")
+            )
             report.at_value(path, message)
 
 
@@ -98,17 +103,22 @@ def _section_at(path: KeyPath) -> type[Section]:
 
 def _mended(tree: Tree, errors: list[ErrorDetails]) -> Tree:
     mended = copy.deepcopy(tree)
-    # Keys go last: their values may hold what has to be mended too.
-    for error in sorted(errors, key=lambda error: error["loc"][-1] == _KEY):
-        _mend(mended, error["type"], error["loc"])
+    for error in errors:
+        _mend(mended, error)
     return mended
 
 
-def _mend(tree: Tree, kind: str, path: KeyPath) -> None:
-    is_key = kind == "value_error" and path[-1] == _KEY
+def _is_about_a_key(error: ErrorDetails) -> bool:
+    """Tell a refused key from a refused value; a file may hold a key that is called `[key]`."""
+    return error["type"] == "value_error" and error["loc"][-1] == _KEY
+
+
+def _mend(tree: Tree, error: ErrorDetails) -> None:
+    kind, path = error["type"], error["loc"]
+    is_key = _is_about_a_key(error)
     holder, last = _holder(tree, path[:-1] if is_key else path)
     if is_key or kind == "extra_forbidden":
-        del holder[last]
+        holder.pop(last, None)
     elif kind in _WRONG_SHAPE:
         holder[last] = [] if _WRONG_SHAPE[kind] == _NO_LIST else {}
     elif kind == "value_error" and holder[last] == []:
@@ -122,9 +132,12 @@ def _holder(tree: Tree, path: KeyPath) -> tuple[Any, Any]:
     """Return the mapping or list that holds what `path` leads to, and the last step.
 
     One string may stand for a list of one: the step into it leads nowhere, and the string itself is meant.
+    What an outer key took with it when it went is held by nothing.
     """
     holder: Any = tree
     for depth, step in enumerate(path[:-1]):
+        if isinstance(holder, dict) and step not in holder:
+            return {step: None}, step
         inner = holder[step]
         if not isinstance(inner, dict | list):
             return holder, path[depth]

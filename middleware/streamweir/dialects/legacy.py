@@ -296,7 +296,9 @@ def _dataframe(message: Mapping[str, Any]) -> Event:
     """Old keys, new keys, or the table's keys at the top level."""
     nested = message.get("data")
     table = nested if isinstance(nested, dict) else message
-    rows = next((table[name] for name in _TABLE_ROWS if isinstance(table.get(name), list)), [])
+    rows = next((table[name] for name in _TABLE_ROWS if isinstance(table.get(name), list)), None)
+    if rows is None and not isinstance(table.get("columns"), list):
+        return custom("dataframe_data", leftover(message, ("type",)) or {}, _meta_ids(message))
     description = table.get("description")
     return Data(
         "dataframe",
