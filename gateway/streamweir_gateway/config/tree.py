@@ -2,6 +2,8 @@
 
 The tree is built from ruamel's nodes and not by its constructors, for three reasons: all duplicate keys are
 found and not only the first, no tag can build an object, and a `%YAML 1.1` line cannot turn `off` into false.
+
+ruamel's plain reader gives the same nodes as its round-trip one, which keeps comments and stumbles over some.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ def read_tree(text: str, report: Report) -> dict[str, Any] | None:
 def _compose(text: str, report: Report) -> Node | None:
     """Return the root node; None, with a problem reported, where there is none."""
     try:
-        root: Node | None = YAML(typ="rt", pure=True).compose(text)
+        root: Node | None = YAML(typ="safe", pure=True).compose(text)
     except RecursionError:
         report.at(Position(1, 1), "is nested too deeply")
     except ReaderError as error:
@@ -65,9 +67,9 @@ def _compose(text: str, report: Report) -> Node | None:
         mark = error.problem_mark or error.context_mark
         problem = " ".join(str(error.problem).split()).removeprefix("but ")
         report.at(_marked(mark), f"not valid YAML: {problem}")
-    except (YAMLError, ValueError):
-        # A ValueError comes of a number in an escape or a directive that Python cannot convert.
-        report.at(Position(1, 1), "not valid YAML")
+    except (YAMLError, ValueError, OverflowError):
+        # The last two come of an escape such as `\UFFFFFFFF`: ruamel does not say where it stands.
+        report.at(Position(1, 1), "not valid YAML: an escape or a directive holds a number that is too large")
     else:
         if root is None or (isinstance(root, ScalarNode) and not root.value and root.style is None):
             report.at(Position(1, 1), "the file is empty: it needs at least `endpoints:`")

@@ -31,9 +31,7 @@ _NO_MAPPING: Final = "must be a mapping"
 _NO_LIST: Final = "must be a list"
 _WRONG_SHAPE: Final = {
     "dict_type": _NO_MAPPING,
-    "mapping_type": _NO_MAPPING,
     "model_type": _NO_MAPPING,
-    "list_type": _NO_LIST,
     "tuple_type": _NO_LIST,
 }
 
@@ -103,7 +101,8 @@ def _section_at(path: KeyPath) -> type[Section]:
 
 def _mended(tree: Tree, errors: list[ErrorDetails]) -> Tree:
     mended = copy.deepcopy(tree)
-    for error in errors:
+    # A key takes with it what it holds, so keys go last, the inner before the outer.
+    for error in sorted(errors, key=lambda error: (_is_about_a_key(error), -len(error["loc"]))):
         _mend(mended, error)
     return mended
 
@@ -118,7 +117,7 @@ def _mend(tree: Tree, error: ErrorDetails) -> None:
     is_key = _is_about_a_key(error)
     holder, last = _holder(tree, path[:-1] if is_key else path)
     if is_key or kind == "extra_forbidden":
-        holder.pop(last, None)
+        del holder[last]
     elif kind in _WRONG_SHAPE:
         holder[last] = [] if _WRONG_SHAPE[kind] == _NO_LIST else {}
     elif kind == "value_error" and holder[last] == []:
@@ -132,12 +131,9 @@ def _holder(tree: Tree, path: KeyPath) -> tuple[Any, Any]:
     """Return the mapping or list that holds what `path` leads to, and the last step.
 
     One string may stand for a list of one: the step into it leads nowhere, and the string itself is meant.
-    What an outer key took with it when it went is held by nothing.
     """
     holder: Any = tree
     for depth, step in enumerate(path[:-1]):
-        if isinstance(holder, dict) and step not in holder:
-            return {step: None}, step
         inner = holder[step]
         if not isinstance(inner, dict | list):
             return holder, path[depth]

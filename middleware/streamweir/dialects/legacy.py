@@ -80,6 +80,9 @@ _TOOL_ID: Final = ("tool_id", "tool_call_id", "call_id", "id")
 _TOOL_NAME: Final = ("tool_name", "name", "tool")
 _TOOL_ARGUMENTS: Final = ("tool_args", "arguments", "args", "tool_input", "input")
 _TOOL_RESULT: Final = ("result", "tool_output", "output", "tool_result", "content")
+_PLAIN_TEXT: Final = frozenset({"type", "content"})
+"""The fields of almost every event of a stream: nothing to look for."""
+
 _ERROR_TEXT: Final = ("message", "error", "error_message")
 _TABLE_NAME: Final = ("dataframe_name", "name")
 _TABLE_ROWS: Final = ("rows", "data")
@@ -257,6 +260,8 @@ def _text_in(fields: Mapping[str, Any]) -> str:
 
 
 def _meta(fields: Mapping[str, Any], known: Iterable[str] = ()) -> Meta | None:
+    if fields.keys() <= _PLAIN_TEXT:
+        return None
     return meta_of(
         **{name: fields.get(name) for name in _META},
         duration_ms=milliseconds(fields.get("duration_ms")),

@@ -1,0 +1,159 @@
+"""The documents tell the truth: their commands run, their links lead somewhere, nothing is left out."""
+
+import ast
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from streamweir import list_dialects
+from streamweir_gateway.config.schema import config_schema
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BIN = Path(sys.executable).parent
+
+
+def code_blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def shell_lines() -> list[str]:
+    return [line for block in code_blocks(README, "sh") for line in block.splitlines() if line.strip()]
+
+
+def run(line: str) -> subprocess.CompletedProcess[str]:
+    path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        line, shell=True, cwd=ROOT, capture_output=True, text=True, timeout=60, env={**os.environ, "PATH": path}, check=False
+    )
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def started(command: list[str]) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Run `command`, which serves the repository's config.yaml, on a free port until it is not needed any more."""
+    address = f"127.0.0.1:{free_port()}"
+    path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
+    process = subprocess.Popen(
+        [part.replace("ADDRESS", address) for part in command],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "PATH": path},
+        start_new_session=True,
+    )
+    try:
+        wait_until_open(address)
+        yield process, address
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(timeout=20)
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def wait_until_open(address: str) -> None:
+    host, port = address.split(":")
+    for _ in range(600):
+        with socket.socket() as probe:
+            if probe.connect_ex((host, int(port))) == 0:
+                return
+        time.sleep(0.1)
+    raise AssertionError(f"nothing listens on {address}")
+
+
+@pytest.mark.parametrize("line", [line for line in shell_lines() if line.startswith(("streamweir", "cat"))])
+def test_every_command_of_the_readme_runs(line: str) -> None:
+    if "serve" in line:
+        with started([*shlex.split(line), "--listen", "ADDRESS"]):
+            return
+    done = run(line)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+
+
+def test_the_package_of_the_readme_installs() -> None:
+    (line,) = [line for line in shell_lines() if line.startswith("pip install")]
+    local = line.replace("streamweir", ".").replace("pip install", f"{sys.executable} -m pip install -q --dry-run --no-deps")
+    done = run(local)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.timeout(180)
+def test_make_run_serves_what_the_readme_shows() -> None:
+    with started(["make", "-s", "run", "LISTEN=ADDRESS"]) as (process, address):
+        shown = [line for line in shell_lines() if line.startswith("curl")]
+        assert shown
+        assert process.stdout is not None
+        printed = []
+        while len(printed) < len(list_dialects()):
+            line = process.stdout.readline()
+            if line.strip().startswith("curl"):
+                printed.append(line.strip())
+        for line in [*(line.replace("127.0.0.1:8080", address) for line in shown), *printed]:
+            done = run(line.replace("curl ", "curl -sS --fail --max-time 30 ", 1))
+            assert done.returncode == 0, (line, done.stderr)
+            assert '"session_end"' in done.stdout, line
+            assert '"status":"completed"' in done.stdout, line
+
+
+def test_the_python_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    for block in code_blocks(README, "python"):
+        exec(compile(block, "README.md", "exec"), {})
+    assert capsys.readouterr().out.endswith("done\n")
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/configuration.md"])
+def test_the_configurations_shown_are_good(page: str, tmp_path: Path) -> None:
+    blocks = [block for block in code_blocks((ROOT / page).read_text(), "yaml") if "endpoints:" in block]
+    assert blocks
+    for block in blocks:
+        file = tmp_path / "config.yaml"
+        file.write_text(block)
+        done = run(f"streamweir check {shlex.quote(str(file))}")
+        assert done.returncode == 0, done.stderr
+
+
+def test_every_key_of_the_configuration_is_documented() -> None:
+    schema = config_schema()
+    page = (ROOT / "docs" / "configuration.md").read_text()
+    sections = [schema, *schema["$defs"].values()]
+    keys = {key for section in sections for key in section.get("properties", {})}
+    assert "heartbeat" in keys
+    assert [key for key in sorted(keys) if not re.search(rf"\b{key}\b", page)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text())
+    missing = [link for link in targets if "://" not in link and not (page.parent / link).exists()]
+    assert missing == []
+
+
+@pytest.mark.parametrize("name", list_dialects())
+def test_every_dialect_has_a_page_and_a_row(name: str) -> None:
+    assert f"[`{name}`](docs/dialects/{name}.md)" in README
+    assert (ROOT / "docs" / "dialects" / f"{name}.md").read_text().startswith(f"# {name}\n")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_in_the_documents_is_python(page: Path) -> None:
+    for block in code_blocks(page.read_text(), "python"):
+        ast.parse(block)
