@@ -35,7 +35,14 @@ def shell_lines() -> list[str]:
 def run(line: str) -> subprocess.CompletedProcess[str]:
     path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
-        line, shell=True, cwd=ROOT, capture_output=True, text=True, timeout=60, env={**os.environ, "PATH": path}, check=False
+        line,
+        shell=True,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PATH": path},
+        check=False,
     )
 
 
@@ -91,7 +98,9 @@ def test_every_command_of_the_readme_runs(line: str) -> None:
 
 def test_the_package_of_the_readme_installs() -> None:
     (line,) = [line for line in shell_lines() if line.startswith("pip install")]
-    local = line.replace("streamweir", ".").replace("pip install", f"{sys.executable} -m pip install -q --dry-run --no-deps")
+    local = line.replace("streamweir", ".").replace(
+        "pip install", f"{sys.executable} -m pip install -q --dry-run --no-deps"
+    )
     done = run(local)
     assert done.returncode == 0, done.stderr
 

@@ -38,6 +38,7 @@ __all__ = [
     "ToolCallStart",
     "Warning",
     "failure_meta",
+    "ids_of",
     "wire_data",
 ]
 
@@ -67,12 +68,22 @@ class Meta(TypedDict, total=False):
 
 
 def failure_meta(meta: Meta | None) -> Meta | None:
-    """The part of `meta` that a failure may carry: the ids, not what the upstream said."""
+    """The part of `meta` that a failed call or step may carry: not what the upstream said."""
     if not meta or not ("extra" in meta or "source" in meta):
         return meta
     kept = meta.copy()
     kept.pop("extra", None)
     kept.pop("source", None)
+    return kept or None
+
+
+def ids_of(meta: Meta | None) -> Meta | None:
+    """The part of `meta` that says where an event belongs, and nothing of the event itself."""
+    kept = failure_meta(meta)
+    if not kept or "duration_ms" not in kept:
+        return kept
+    kept = kept.copy()
+    del kept["duration_ms"]
     return kept or None
 
 

@@ -1,13 +1,15 @@
 """JSON as upstreams really send it, and as streamweir writes it.
 
 Reading accepts what the strict parsers refuse (NaN, lone surrogates, bytes that are no UTF-8, raw control
-characters in strings); writing produces UTF-8 that every strict parser accepts. msgspec reads because it is the
-one fast parser that keeps integers beyond 64 bit exact; orjson writes.
+characters in strings); writing produces UTF-8 that every strict parser accepts. msgspec reads because it is
+the one fast parser that keeps integers beyond 64 bit exact; orjson writes.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import re
 from typing import Any, Final
 
 import msgspec
@@ -15,15 +17,24 @@ import orjson
 
 from streamweir.errors import MalformedEvent
 
-__all__ = ["MAX_DEPTH", "parse_json", "parse_json_text", "write_json", "write_json_text"]
+__all__ = ["MAX_DEPTH", "decode_text", "parse_json", "parse_json_text", "write_json", "write_json_text"]
 
 MAX_DEPTH: Final = 100
-"""Deepest nesting that is accepted. orjson writes 254 levels; JSON in a string may be unfolded inside JSON."""
+"""Deepest nesting that is accepted. orjson writes 254 levels; JSON in a string is unfolded inside JSON."""
+
+_SHALLOW: Final = 8
+"""So many levels are measured in C, innermost first; what is deeper is walked in Python."""
 
 _MAX_INTEGER_DIGITS: Final = 1000
 """Longer integers stay the text they are: converting them takes quadratic time."""
 
 _REPLACEMENT: Final = "\ufffd"
+
+_STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
+"""A string, or what begins as one and never ends: each byte is looked at once."""
+
+_ONE_KIND_OF_BRACKET: Final = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 
 _decode = msgspec.json.Decoder().decode
 
@@ -34,11 +45,11 @@ def parse_json(data: bytes) -> tuple[Any, bool]:
     Raises:
         MalformedEvent: `data` is no JSON, or is nested deeper than `MAX_DEPTH`.
     """
-    if len(data) > 2 * MAX_DEPTH and _nesting(data) > MAX_DEPTH:
+    if len(data) > 2 * MAX_DEPTH and _is_too_deep(data):
         raise MalformedEvent("JSON nested too deeply")
     try:
         return _decode(data), False
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         return _parse_leniently(data)
 
 
@@ -60,36 +71,35 @@ def write_json_text(value: Any) -> str:
     return write_json(value).decode()
 
 
-def _nesting(data: bytes) -> int:
-    """The depth at which `MAX_DEPTH` is passed, else 0; bytes are walked only if a count can't rule it out."""
+def decode_text(data: bytes) -> tuple[str, bool]:
+    """Return `data` as text, bytes that are no UTF-8 as U+FFFD, and whether there were any."""
+    try:
+        return data.decode(), False
+    except UnicodeDecodeError:
+        return data.decode("utf-8", "replace"), True
+
+
+def _is_too_deep(data: bytes) -> bool:
+    """Is the nesting over `MAX_DEPTH`? Looked at only if a count of the brackets cannot rule it out."""
     if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
-        return 0
-    depth = 0
-    in_string = escaped = False
-    for byte in data:
-        if in_string:
-            if escaped:
-                escaped = False
-            elif byte == 0x5C:
-                escaped = True
-            elif byte == 0x22:
-                in_string = False
-        elif byte == 0x22:
-            in_string = True
-        elif byte in b"[{":
-            depth += 1
-            if depth > MAX_DEPTH:
-                return depth
-        elif byte in b"]}":
-            depth -= 1
-    return 0
+        return False
+    brackets = _STRING.sub(b"", data).translate(_ONE_KIND_OF_BRACKET, _NO_BRACKETS)
+    for _ in range(_SHALLOW):
+        brackets = brackets.replace(b"[]", b"")
+    depth = _SHALLOW
+    for bracket in brackets:
+        depth += 1 if bracket == 0x5B else -1
+        if depth > MAX_DEPTH:
+            return True
+    return False
 
 
 def _parse_leniently(data: bytes) -> tuple[Any, bool]:
-    text = data.decode("utf-8", "replace")
-    damaged = _REPLACEMENT in text and _REPLACEMENT.encode() not in data
+    text, damaged = decode_text(data)
     try:
-        value = json.loads(text, strict=False, parse_constant=_no_constant, parse_int=_integer)
+        value = json.loads(
+            text, strict=False, parse_constant=_no_constant, parse_int=_integer, parse_float=_finite
+        )
     except (ValueError, RecursionError) as error:
         raise MalformedEvent("not JSON") from error
     cleaned = _without_surrogates(value)
@@ -98,6 +108,11 @@ def _parse_leniently(data: bytes) -> tuple[Any, bool]:
 
 def _no_constant(_name: str) -> None:
     """NaN and Infinity become null."""
+
+
+def _finite(digits: str) -> float | None:
+    value = float(digits)
+    return value if math.isfinite(value) else None
 
 
 def _integer(digits: str) -> int | str:

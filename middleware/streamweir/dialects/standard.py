@@ -46,7 +46,7 @@ from streamweir.jsontext import write_json
 __all__ = ["DECODER", "ENCODER", "StandardDecoder", "StandardEncoder", "is_standard", "read_standard"]
 
 _OURS: Final = frozenset({"request_id", "timestamp", "sequence", "source", "extra", "duration_ms"})
-_IDS: Final = frozenset(Meta.__annotations__) - {"extra", "source", "duration_ms"}
+_IDS: Final = tuple(name for name in Meta.__annotations__ if name not in ("extra", "source", "duration_ms"))
 _KINDS: Final = ("form", "questions", "approval", "tool", "handoff", "continue")
 
 
@@ -101,8 +101,10 @@ class StandardEncoder(Encoder):
 
 def is_standard(message: Mapping[str, Any]) -> bool:
     """Has `message` the shape of the standard protocol? Shape, not name, tells it from older vocabularies."""
+    kind = message.get("type")
     return (
-        message.get("type") in EVENT_TYPES
+        isinstance(kind, str)
+        and kind in EVENT_TYPES
         and isinstance(message.get("data"), dict)
         and isinstance(message.get("metadata"), dict)
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from streamweir.jsontext import parse_json
+from streamweir.jsontext import decode_text, parse_json
 
 __all__ = ["Frame", "FrameParser"]
 
@@ -21,18 +21,26 @@ class Frame:
         event: the SSE event name, or None.
         id: the SSE id in force, or None.
         unterminated: the body ended before the frame did, so it may be half a frame.
-        invalid_text: `json()` had to repair bytes that are no UTF-8, or lone surrogates.
+        bare: a JSON text of its own (an NDJSON line, a whole document), not an SSE block.
+        invalid_text: `json()` or `text` had to repair bytes that are no UTF-8, or lone surrogates.
     """
 
-    __slots__ = ("_value", "data", "event", "id", "invalid_text", "unterminated")
+    __slots__ = ("_value", "bare", "data", "event", "id", "invalid_text", "unterminated")
 
     def __init__(
-        self, data: bytes, event: str | None = None, id: str | None = None, *, unterminated: bool = False
+        self,
+        data: bytes,
+        event: str | None = None,
+        id: str | None = None,  # noqa: A002 (the field's name in the standard)
+        *,
+        unterminated: bool = False,
+        bare: bool = False,
     ) -> None:
         self.data = data
         self.event = event
         self.id = id
         self.unterminated = unterminated
+        self.bare = bare
         self.invalid_text = False
         self._value = _UNPARSED
 
@@ -49,7 +57,9 @@ class Frame:
     @property
     def text(self) -> str:
         """`data` as text; bytes that are no UTF-8 become U+FFFD."""
-        return self.data.decode("utf-8", "replace")
+        text, damaged = decode_text(self.data)
+        self.invalid_text = self.invalid_text or damaged
+        return text
 
     def __repr__(self) -> str:
         return f"Frame({self.data!r}, event={self.event!r}, id={self.id!r})"
@@ -61,6 +71,11 @@ class FrameParser(Protocol):
     @property
     def recognised(self) -> bool:
         """Something of this framing has been seen, if only a comment."""
+        ...
+
+    @property
+    def cut_off(self) -> bool:
+        """After `finish`: the body ended within a line that is no frame, as `event: mess`."""
         ...
 
     def feed(self, data: bytes) -> Iterator[Frame]:

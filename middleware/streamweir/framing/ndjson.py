@@ -1,7 +1,7 @@
 """Newline-delimited JSON, both ways, and a JSON document in its place.
 
-Source: the NDJSON convention (one JSON text per line, LF). A line also ends at CR, which valid JSON cannot hold
-inside a string; never at U+2028, U+0085 or other characters that Python's `splitlines` would cut at.
+Source: the NDJSON convention (one JSON text per line, LF). A line also ends at CR, which valid JSON cannot
+hold inside a string; never at U+2028, U+0085 or other characters that Python's `splitlines` would cut at.
 Leniency: `data:` in front of a line is skipped, so are comments; the last line counts without its line end; a
 body whose first line is nothing but an opening bracket is one pretty-printed document.
 """
@@ -23,9 +23,9 @@ class DocumentParser:
 
     def __init__(self, limit: int) -> None:
         self.recognised = False
+        self.cut_off = False
         self._limit = limit
-        self._pieces: list[bytes] = []
-        self._size = 0
+        self._body = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         """Keep `data`; yields nothing.
@@ -33,19 +33,18 @@ class DocumentParser:
         Raises:
             LimitExceeded: the document is larger than one event may be.
         """
-        self._pieces.append(data)
-        self._size += len(data)
-        if self._size > self._limit:
+        self._body += data
+        if len(self._body) > self._limit:
             raise LimitExceeded("a JSON document is larger than allowed")
         yield from ()
 
     def finish(self) -> Iterator[Frame]:
         """Yield the document, unless it is blank."""
-        body = b"".join(self._pieces).removeprefix(_BOM).strip()
-        self._pieces.clear()
+        body = bytes(self._body).removeprefix(_BOM).strip()
+        self._body.clear()
         if body:
             self.recognised = True
-            yield Frame(body, unterminated=True)
+            yield Frame(body, unterminated=True, bare=True)
 
 
 class NDJSONParser:
@@ -57,9 +56,9 @@ class NDJSONParser:
 
     def __init__(self, limit: int) -> None:
         self.recognised = False
+        self.cut_off = False
         self._limit = limit
-        self._line: list[bytes] = []
-        self._line_size = 0
+        self._line = bytearray()
         self._document: DocumentParser | None = None
 
     def feed(self, data: bytes) -> Iterator[Frame]:
@@ -75,9 +74,8 @@ class NDJSONParser:
             data = data.replace(b"\r", b"\n")
         *lines, rest = data.split(b"\n")
         if lines and self._line:
-            lines[0] = b"".join(self._line) + lines[0]
+            lines[0] = bytes(self._line) + lines[0]
             self._line.clear()
-            self._line_size = 0
         for index, line in enumerate(lines):
             frame = self._take(line)
             if frame is None:
@@ -87,9 +85,8 @@ class NDJSONParser:
                 return
             self.recognised = True
             yield frame
-        self._line.append(rest)
-        self._line_size += len(rest)
-        if self._line_size > self._limit:
+        self._line += rest
+        if len(self._line) > self._limit:
             raise LimitExceeded("a line is larger than allowed")
 
     def finish(self) -> Iterator[Frame]:
@@ -98,7 +95,7 @@ class NDJSONParser:
             yield from self._document.finish()
             self.recognised = self._document.recognised
             return
-        frame = self._take(b"".join(self._line))
+        frame = self._take(bytes(self._line))
         self._line.clear()
         if frame is not None:
             self.recognised = True
@@ -113,7 +110,7 @@ class NDJSONParser:
             line = line.removeprefix(_BOM).lstrip()
         if line.startswith(b"data:"):
             line = line[5:].lstrip()
-        return Frame(line) if line and not line.startswith(b":") else None
+        return Frame(line, bare=True) if line and not line.startswith(b":") else None
 
     def _become_document(self, body: bytes) -> Iterator[Frame]:
         self._document = DocumentParser(self._limit)

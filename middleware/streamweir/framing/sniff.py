@@ -12,6 +12,8 @@ from streamweir.framing.sse import SSEParser
 __all__ = ["SniffingParser"]
 
 _BLANK = b"\xef\xbb\xbf \t\r\n"
+"""What says nothing in front of a body: a byte order mark, cut or whole, and white space."""
+
 _SSE_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 
 
@@ -34,6 +36,16 @@ class SniffingParser:
         """Something of the framing has been seen, if only a comment."""
         return self._parser is not None and self._parser.recognised
 
+    @property
+    def blank(self) -> bool:
+        """Nothing but blanks has come."""
+        return self._parser is None and not self._head
+
+    @property
+    def cut_off(self) -> bool:
+        """After `finish`: the body ended within a line that is no frame."""
+        return self._parser is not None and self._parser.cut_off
+
     def feed(self, data: bytes) -> Iterator[Frame]:
         """Yield the frames that `data` completes.
 
@@ -44,16 +56,16 @@ class SniffingParser:
         if self._parser is not None:
             yield from self._parser.feed(data)
             return
-        self._head += data
-        self._parser = self._choose(self._head.lstrip(_BLANK))
+        self._head = (self._head + data).lstrip(_BLANK)
+        self._parser = self._choose(self._head)
         if self._parser is not None:
             head, self._head = self._head, b""
             yield from self._parser.feed(head)
-        elif len(self._head) > self._limit:
-            self._head = b""
 
     def finish(self) -> Iterator[Frame]:
         """Yield what the end of the body completes."""
+        if self.blank:
+            return
         if self._parser is None:
             self._parser = self._assume()
             yield from self._parser.feed(self._head)

@@ -27,11 +27,11 @@ class SSEParser:
 
     def __init__(self, limit: int) -> None:
         self.recognised = False
+        self.cut_off = False
         self._limit = limit
         self._head: bytes | None = b""
         self._after_cr = False
-        self._line: list[bytes] = []
-        self._line_size = 0
+        self._line = bytearray()
         self._data: list[bytes] = []
         self._data_size = 0
         self._event: str | None = None
@@ -47,34 +47,32 @@ class SSEParser:
         if not data:
             return
         *lines, rest = self._unify_line_ends(data).split(b"\n")
-        if lines:
-            if self._line:
-                lines[0] = b"".join(self._line) + lines[0]
-                self._line.clear()
-                self._line_size = 0
-            for line in lines:
-                frame = self._take(line)
-                if frame is not None:
-                    yield frame
+        if lines and self._line:
+            lines[0] = bytes(self._line) + lines[0]
+            self._line.clear()
+        for line in lines:
+            frame = self._take(line)
+            if frame is not None:
+                yield frame
         if rest:
-            self._line.append(rest)
-            self._line_size += len(rest)
-            if self._line_size + self._data_size > self._limit:
+            self._line += rest
+            if len(self._line) + self._data_size > self._limit:
                 raise LimitExceeded("an event is larger than allowed")
 
     def finish(self) -> Iterator[Frame]:
         """Yield what the end of the body completes."""
-        line = b"".join(self._line) or self._head or b""
+        line = bytes(self._line) or self._head or b""
         self._line.clear()
         frame = self._take(line) if line else None
         if frame is not None:
+            frame.unterminated = True
             yield frame
-        if b"data:".startswith(line) and line:
-            self._data.append(line)
         if self._data or (self._event and not line):
             last = self._dispatch()
             last.unterminated = True
             yield last
+        elif frame is None:
+            self.cut_off = bool(line)
 
     def _skip_bom(self, data: bytes) -> bytes:
         if self._head is None:

@@ -184,8 +184,8 @@ class Lifecycle:
     def _failure_of(self, event: SessionEnd) -> Error:
         """The terminal error of an end that says `error` without one: the last error that was reported."""
         if self._failure is not None:
-            return msgspec.structs.replace(self._failure, terminal=True, meta=event.meta)
-        return error_event(error_info("UPSTREAM_ERROR", reason=event.reason), meta=event.meta)
+            return msgspec.structs.replace(self._failure, terminal=True, meta=_ids(event.meta))
+        return error_event(error_info("UPSTREAM_ERROR", reason=event.reason), meta=_ids(event.meta))
 
     def _close(self) -> Iterator[Event]:
         for warning in self._closing_warnings():

@@ -6,6 +6,7 @@ events of one `message_id` in one channel; without an id, those up to `is_comple
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final, Literal
@@ -21,6 +22,7 @@ from streamweir.events import (
     Thinking,
     ToolCallEnd,
     ToolCallStart,
+    ids_of,
 )
 from streamweir.stages.text_trace import TextTrace
 
@@ -52,8 +54,8 @@ class Messages:
     """Drops what repeats, appends what is new, replaces what contradicts; completes what has begun.
 
     Args:
-        full_text: what to do with a copy of the whole answer: send what is new in it (`dedupe`), all of it once
-            more (`append`), or all of it as a replacement (`replace`).
+        full_text: what to do with a copy of the whole answer: send what is new in it (`dedupe`), all of it
+            once more (`append`), or all of it as a replacement (`replace`).
         can_replace: the client understands `op: replace`; else a contradiction is left out and counted.
     """
 
@@ -64,7 +66,8 @@ class Messages:
     def __init__(self, *, full_text: FullText = "dedupe", can_replace: bool = True) -> None:
         self._full_text = full_text
         self._can_replace = can_replace
-        self._messages: dict[_Key, _Message] = {}
+        self._messages: OrderedDict[_Key, _Message] = OrderedDict()
+        self._last_in: dict[str | None, _Key] = {}
         self._tools = 0
         self.left_out = 0
 
@@ -72,7 +75,7 @@ class Messages:
         """Return what of `event` is new, or `event` after the completion of all messages."""
         match event:
             case Content() | Thinking():
-                return (*self._forget_oldest(), *self._text(event)) if self._is_full else self._text(event)
+                return self._text(event)
             case ToolCallStart() | ToolCallEnd():
                 self._tools += 1
                 return (event,)
@@ -83,7 +86,13 @@ class Messages:
         return (event,)
 
     def _text(self, event: Content | Thinking) -> Iterable[Event]:
-        message = self._message(event)
+        message = self._messages.get(_key(event))
+        if message is None:
+            if len(self._messages) >= MAX_MESSAGES:
+                return (*self._forget_oldest(), *self._text(event))
+            if event.whole == "repeat" and isinstance(event, Content):
+                return self._repeat_of_another(event)
+            message = self._open(event)
         if event.whole is not None:
             return self._whole(event, message)
         if isinstance(event, Content):
@@ -92,6 +101,23 @@ class Messages:
             return self._piece(event, message)
         self._trace(message, event.content)
         return (event,) if event.content else ()
+
+    def _repeat_of_another(self, event: Content) -> Iterable[Event]:
+        """A repetition with an id after pieces without one, or the other way round: still the same message."""
+        key, last = _key(event), self._last_in.get(event.channel)
+        message = self._messages.get(last) if last is not None else None
+        if (
+            last is None
+            or message is None
+            or (key[0] and last[0])
+            or message.all.new_part(event.content) is None
+        ):
+            return self._whole(event, self._open(event))
+        meta: Meta = {**(event.meta or {})}
+        meta.pop("message_id", None)
+        if last[0]:
+            meta["message_id"] = last[0]
+        return self._whole(msgspec.structs.replace(event, meta=meta or None), message)
 
     def _piece(self, event: Content, message: _Message) -> Iterable[Event]:
         if message.completed:
@@ -115,13 +141,11 @@ class Messages:
         new = message.all.new_part(text)
         if new is None and repeats:
             new = self._new_since_tools(message, text)
-        if new is None:
-            return (
-                self._replace(event, message)
-                if isinstance(event, Content)
-                else self._leave_out(event, message)
-            )
-        return self._settle(event, message, new)
+        if new is not None:
+            return self._settle(event, message, new)
+        if isinstance(event, Content):
+            return self._replace(event, message)
+        return self._settle(event, self._open(event), text)  # thinking knows no `replace`: it is said anew
 
     def _new_since_tools(self, message: _Message, text: str) -> str | None:
         """What `text` adds to the part since the last tool call; all of it if that part is still empty."""
@@ -130,9 +154,10 @@ class Messages:
         return None if message.all.shares_beginning(text) else text
 
     def _replace(self, event: Content, message: _Message) -> Iterable[Event]:
-        new = message.all.new_part(event.content)
-        if new is not None and self._full_text != "replace":
-            return self._settle(event, message, new)
+        if self._full_text != "replace" or not self._can_replace:
+            new = message.all.new_part(event.content)
+            if new is not None:
+                return self._settle(event, message, new)
         if not self._can_replace:
             return self._leave_out(event, message)
         fresh = self._open(event)
@@ -152,11 +177,9 @@ class Messages:
         message.completed = bool(ends)
         return (msgspec.structs.replace(event, content=new, op=None, whole=None),)
 
-    def _leave_out(self, event: Content | Thinking, message: _Message) -> Iterable[Event]:
+    def _leave_out(self, event: Content, message: _Message) -> Iterable[Event]:
         self.left_out += 1
-        if isinstance(event, Content) and event.is_complete:
-            return self._settle(event, message, "")
-        return ()
+        return self._settle(event, message, "") if event.is_complete else ()
 
     def _trace(self, message: _Message, text: str) -> None:
         if not text:
@@ -167,15 +190,13 @@ class Messages:
         message.all.append(text)
         message.segment.append(text)
 
-    def _message(self, event: Content | Thinking) -> _Message:
-        message = self._messages.get(_key(event))
-        return message if message is not None else self._open(event)
-
     def _open(self, event: Content | Thinking) -> _Message:
         key = _key(event)
         self._messages.pop(key, None)
         message = _Message(TextTrace(), TextTrace(), self._tools, event.meta)
         self._messages[key] = message
+        if not key[2]:
+            self._last_in[key[1]] = key
         if len(self._messages) > KEPT_AS_TEXT:
             self._compact_older()
         return message
@@ -185,13 +206,11 @@ class Messages:
         older.all.compact()
         older.segment.compact()
 
-    @property
-    def _is_full(self) -> bool:
-        return len(self._messages) >= MAX_MESSAGES
-
     def _forget_oldest(self) -> Iterable[Event]:
-        key = next(iter(self._messages))
-        return _completion(key, self._messages.pop(key))
+        key, message = self._messages.popitem(last=False)
+        if self._last_in.get(key[1]) == key:
+            del self._last_in[key[1]]
+        return _completion(key, message)
 
     def _complete_all(self) -> Iterator[Event]:
         for key, message in self._messages.items():
@@ -208,14 +227,4 @@ def _completion(key: _Key, message: _Message) -> Iterable[Event]:
     _, channel, is_thinking = key
     if is_thinking or message.completed or not message.all.length:
         return ()
-    return (Content(content="", is_complete=True, channel=channel, meta=_ids(message.meta)),)
-
-
-def _ids(meta: Meta | None) -> Meta | None:
-    """The ids of a message, without what belonged to one of its pieces."""
-    if not meta:
-        return None
-    kept = meta.copy()
-    for key in ("extra", "source", "duration_ms"):
-        kept.pop(key, None)
-    return kept or None
+    return (Content(content="", is_complete=True, channel=channel, meta=ids_of(message.meta)),)

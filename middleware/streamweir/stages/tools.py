@@ -6,7 +6,9 @@ first, then by order.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Generator, Iterable, Iterator
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
@@ -15,6 +17,7 @@ from streamweir.errors import LimitExceeded
 from streamweir.events import (
     Error,
     Event,
+    Interaction,
     SessionEnd,
     ToolCallDelta,
     ToolCallEnd,
@@ -30,6 +33,9 @@ __all__ = ["Tools"]
 MAX_CALLS: Final = 10_000
 """Ids of at most so many calls are kept: the oldest that are over are forgotten first."""
 
+_COMPARED: Final = 16
+"""A start is compared with so many open calls of its id and name; an honest upstream repeats one at once."""
+
 _UNNAMED: Final = "unknown"
 
 
@@ -40,6 +46,44 @@ class _Call(msgspec.Struct):
     start: ToolCallStart
 
 
+_Calls = dict[str, _Call]
+"""Calls by the id that clients know, in the order of their start."""
+
+
+class _OpenCalls:
+    """The calls that have no end yet, to be found by the upstream's id, by name, by both or by neither."""
+
+    def __init__(self) -> None:
+        self.all: _Calls = {}
+        self._by_key: dict[tuple[str | None, str | None], _Calls] = {}
+
+    def add(self, call: _Call) -> None:
+        for calls in (self.all, *(self._by_key.setdefault(key, {}) for key in self._keys(call))):
+            calls[call.start.tool_id] = call
+
+    def remove(self, call: _Call) -> None:
+        del self.all[call.start.tool_id]
+        for key in self._keys(call):
+            calls = self._by_key[key]
+            del calls[call.start.tool_id]
+            if not calls:
+                del self._by_key[key]
+
+    def of(self, upstream_id: str | None, name: str | None) -> _Calls:
+        """The open calls of this id and name; `None` stands for any."""
+        key = (upstream_id, name)
+        return self.all if key == (None, None) else self._by_key.get(key, {})
+
+    def clear(self) -> None:
+        self.all.clear()
+        self._by_key.clear()
+
+    @staticmethod
+    def _keys(call: _Call) -> tuple[tuple[str | None, str | None], ...]:
+        upstream_id, name = call.upstream_id, call.start.tool_name
+        return (upstream_id, name), (upstream_id, None), (None, name)
+
+
 class Tools:
     """Pairs, repairs and closes tool calls.
 
@@ -48,16 +92,15 @@ class Tools:
     """
 
     handles: frozenset[type[Event]] = frozenset(
-        {ToolCallStart, ToolCallDelta, ToolCallProgress, ToolCallEnd, Error, SessionEnd}
+        {ToolCallStart, ToolCallDelta, ToolCallProgress, ToolCallEnd, Interaction, Error, SessionEnd}
     )
 
     def __init__(self, *, stream_arguments: bool = False) -> None:
         self._stream_arguments = stream_arguments
-        self._open: dict[str, _Call] = {}
-        self._open_by_upstream_id: dict[str, list[_Call]] = {}
-        self._ended: dict[str, None] = {}
-        self._used: dict[str, None] = {}
-        self._announced: dict[str, str] = {}
+        self._open = _OpenCalls()
+        self._ended: OrderedDict[str, None] = OrderedDict()
+        self._used: OrderedDict[str, None] = OrderedDict()
+        self._announced: OrderedDict[str, ToolCallStart] = OrderedDict()
         self._made_up = 0
         self.repairs = 0
         self.started = 0
@@ -65,7 +108,7 @@ class Tools:
     @property
     def has_open(self) -> bool:
         """Some call has no end yet."""
-        return bool(self._open)
+        return bool(self._open.all)
 
     def process(self, event: Event) -> Iterable[Event]:
         """Return `event` with its call in order, after whatever has to come before it.
@@ -82,28 +125,42 @@ class Tools:
                 return self._progress(event)
             case ToolCallEnd():
                 return self._end(event)
-            case Error(terminal=False) | SessionEnd(status="suspended"):
+            case Interaction():
+                return self._ask(event) if event.kind in ("tool", "approval") else (event,)
+            case Error(terminal=False):
                 return (event,)
+            case SessionEnd(status="suspended"):
+                return (*self._start_announced(), event)
             case Error() | SessionEnd():
-                return (*self._close_open(), event)
+                return (*self._start_announced(), *self._close_open(), event)
         return (event,)
 
     def _start(self, event: ToolCallStart) -> Iterator[Event]:
         given = event.tool_id
-        if any(_same_call(call.start, event) for call in self._open_by_upstream_id.get(given, ())):
+        known = self._open.of(given, event.tool_name) if given else {}
+        if any(
+            call.start.arguments == event.arguments for call in islice(reversed(known.values()), _COMPARED)
+        ):
             return
-        tool_id = self._announced.pop(given, "") or self._unique(given)
+        announced = self._announced.pop(given, None)
+        tool_id = announced.tool_id if announced else self._unique(given)
         start = event if tool_id == given else msgspec.structs.replace(event, tool_id=tool_id)
         self._remember(_Call(given, start))
         yield start
 
     def _delta(self, event: ToolCallDelta) -> Iterator[Event]:
-        if not self._stream_arguments or not event.tool_id:
+        """Pass on a piece of arguments; those of a call that has begun come too late to be of use."""
+        given = event.tool_id
+        if not self._stream_arguments or not given or given in self._ended or self._open.of(given, None):
             return
-        if event.tool_id not in self._announced:
-            self._announced[event.tool_id] = self._unique(event.tool_id)
-            _forget_oldest(self._announced)
-        yield msgspec.structs.replace(event, tool_id=self._announced[event.tool_id])
+        announced = self._announced.get(given)
+        if announced is None:
+            announced = ToolCallStart(tool_id=self._unique(given), tool_name=event.tool_name or _UNNAMED)
+            self._announced[given] = announced
+            if len(self._announced) > MAX_CALLS:
+                raise LimitExceeded("more tool calls are announced than allowed")
+        tool_id = announced.tool_id
+        yield event if event.tool_id == tool_id else msgspec.structs.replace(event, tool_id=tool_id)
 
     def _progress(self, event: ToolCallProgress) -> Iterator[Event]:
         call = self._find(event.tool_id, event.tool_name)
@@ -111,7 +168,8 @@ class Tools:
             if event.tool_id in self._ended:
                 return
             call = yield from self._make_up(event.tool_id, event.tool_name)
-        yield msgspec.structs.replace(event, tool_id=call.start.tool_id)
+        tool_id = call.start.tool_id
+        yield event if event.tool_id == tool_id else msgspec.structs.replace(event, tool_id=tool_id)
 
     def _end(self, event: ToolCallEnd) -> Iterator[Event]:
         call = self._find(event.tool_id, event.tool_name)
@@ -124,21 +182,37 @@ class Tools:
         tool_id = call.start.tool_id
         yield event if event.tool_id == tool_id else msgspec.structs.replace(event, tool_id=tool_id)
 
+    def _ask(self, event: Interaction) -> Iterator[Event]:
+        """The call that the client is to run or to approve, by the id that the client knows."""
+        given = event.interaction_id
+        calls = self._open.of(given or None, None)
+        if calls:
+            tool_id = next(reversed(calls))
+        elif event.kind == "tool" and event.state == "requested" and given not in self._used:
+            call = yield from self._make_up(given, event.title)
+            tool_id = call.start.tool_id
+        else:
+            tool_id = given
+        yield event if given == tool_id else msgspec.structs.replace(event, interaction_id=tool_id)
+
     def _find(self, upstream_id: str, name: str | None) -> _Call | None:
-        """The open call that is meant: by id; without one the last of that name, or the last of all."""
-        if upstream_id:
-            calls = self._open_by_upstream_id.get(upstream_id)
-            return calls[0] if calls else None
-        for call in reversed(self._open.values()):
-            if name is None or call.start.tool_name == name:
-                return call
-        return None
+        """The open call that is meant.
+
+        With an id: the first of that id and name, else of that id, else the last that was given no id.
+        Without one: the last of that name, or of all if there is no name either.
+        """
+        if not upstream_id:
+            return _last(self._open.of(None, name))
+        calls = self._open.of(upstream_id, name) or self._open.of(upstream_id, None)
+        if calls:
+            return next(iter(calls.values()))
+        return None if upstream_id in self._ended else _last(self._open.of("", name))
 
     def _make_up(self, upstream_id: str, name: str | None) -> Generator[Event, None, _Call]:
         self.repairs += 1
-        call = _Call(
-            upstream_id, ToolCallStart(tool_id=self._unique(upstream_id), tool_name=name or _UNNAMED)
-        )
+        announced = self._announced.pop(upstream_id, None)
+        start = announced or ToolCallStart(tool_id=self._unique(upstream_id), tool_name=name or _UNNAMED)
+        call = _Call(upstream_id, start)
         self._remember(call)
         yield Warning(
             message="A tool call had no start; one was added.",
@@ -150,34 +224,33 @@ class Tools:
 
     def _unique(self, upstream_id: str) -> str:
         candidate = upstream_id
-        while not candidate or candidate in self._used:
+        while not candidate or candidate in self._used or candidate in self._open.all:
             self._made_up += 1
             candidate = f"{upstream_id}_{self._made_up}" if upstream_id else f"call_{self._made_up}"
-        self._used[candidate] = None
-        _forget_oldest(self._used)
+        _keep(self._used, candidate)
         return candidate
 
     def _remember(self, call: _Call) -> None:
-        if len(self._open) >= MAX_CALLS:
+        if len(self._open.all) >= MAX_CALLS:
             raise LimitExceeded("more tool calls are open than allowed")
         self.started += 1
-        self._open[call.start.tool_id] = call
-        if call.upstream_id:
-            self._open_by_upstream_id.setdefault(call.upstream_id, []).append(call)
+        self._open.add(call)
 
     def _forget(self, call: _Call) -> None:
-        del self._open[call.start.tool_id]
-        if not call.upstream_id:
-            return
-        siblings = self._open_by_upstream_id[call.upstream_id]
-        siblings.remove(call)
-        if not siblings:
-            del self._open_by_upstream_id[call.upstream_id]
-            self._ended[call.upstream_id] = None
-            _forget_oldest(self._ended)
+        self._open.remove(call)
+        if call.upstream_id and not self._open.of(call.upstream_id, None):
+            _keep(self._ended, call.upstream_id)
+
+    def _start_announced(self) -> Iterator[Event]:
+        """Calls whose arguments broke off have a start too, so that clients can show their end."""
+        for upstream_id, start in self._announced.items():
+            self.started += 1
+            self._open.add(_Call(upstream_id, start))
+            yield start
+        self._announced.clear()
 
     def _close_open(self) -> Iterator[Event]:
-        for call in self._open.values():
+        for call in self._open.all.values():
             yield ToolCallEnd(
                 tool_id=call.start.tool_id,
                 status="failed",
@@ -185,13 +258,13 @@ class Tools:
                 meta=failure_meta(call.start.meta),
             )
         self._open.clear()
-        self._open_by_upstream_id.clear()
 
 
-def _same_call(start: ToolCallStart, again: ToolCallStart) -> bool:
-    return start.tool_name == again.tool_name and start.arguments == again.arguments
+def _last(calls: _Calls) -> _Call | None:
+    return next(reversed(calls.values()), None)
 
 
-def _forget_oldest(ids: dict[str, Any]) -> None:
+def _keep(ids: OrderedDict[str, Any], new: str) -> None:
+    ids[new] = None
     if len(ids) > MAX_CALLS:
-        del ids[next(iter(ids))]
+        ids.popitem(last=False)

@@ -1,1 +1,13 @@
-"""Being written."""
+"""RAGFlow: the events of agents, chat answers in an envelope, and OpenAI-shaped answers.
+
+Source: infiniflow/ragflow, Python server 0.17 to 0.27 and the Go server; each module names its files.
+Intended differences: the family is told from each frame, not from the route or the version.
+"""
+
+from streamweir.dialects.ragflow.decoder import RagflowDecoder
+from streamweir.dialects.ragflow.encoder import RagflowEncoder
+
+__all__ = ["DECODER", "ENCODER", "RagflowDecoder", "RagflowEncoder"]
+
+DECODER = RagflowDecoder
+ENCODER = RagflowEncoder

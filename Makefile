@@ -1,0 +1,41 @@
+# make setup | run | test | check. Python 3.11 or newer; PYTHON=... names another interpreter.
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check format clean
+
+help:  ## show this
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(READY)  ## make .venv with the package and the development tools in it
+	@:
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "streamweir needs Python 3.11 or newer; name one: make PYTHON=python3.12")'
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --upgrade 'pip>=25.1'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[gateway]' --group dev
+	@touch $@
+
+run: $(READY)  ## serve config.yaml; LISTEN=HOST:PORT listens elsewhere
+	@$(BIN)/streamweir serve config.yaml $(if $(LISTEN),--listen $(LISTEN))
+
+test: $(READY)  ## run the tests
+	@$(BIN)/python -m pytest -q -n 2
+
+check: $(READY)  ## format, lint, types, tests: all that has to hold before a commit
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/streamweir check config.yaml
+	@$(BIN)/python -m pytest -q -n 2
+
+format: $(READY)  ## format the code, fix what lint can fix
+	@$(BIN)/ruff format --quiet .
+	@$(BIN)/ruff check --quiet --fix .
+
+clean:  ## remove .venv and caches
+	@rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -1,0 +1,36 @@
+"""`streamweir check`: is a configuration file good?"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamweir_gateway.cli.command import Commands, add_command, with_gateway
+
+__all__ = ["NAME", "add_to"]
+
+NAME: Final = "check"
+
+_EXAMPLES: Final = """\
+  streamweir check config.yaml
+  streamweir check --env config.yaml           as `serve` will: every ${NAME} must have a value
+  streamweir check --json config.yaml          for editors and pipelines
+
+The exit code is 0 for a good file, 78 for a bad one: its problems, one per line, are on standard error."""
+
+
+def add_to(commands: Commands) -> None:
+    """Add the command and its arguments."""
+    parser = add_command(
+        commands,
+        NAME,
+        with_gateway(NAME, "streamweir_gateway.cli.checking"),
+        usage="[--env] [--json] [CONFIG]",
+        summary="check a configuration file without starting anything",
+        description="Checks a configuration file, all of it, without starting anything and without the\n"
+        "secrets that it takes from the environment.",
+        examples=_EXAMPLES,
+    )
+    add = parser.add_argument
+    add("config", nargs="?", default="config.yaml", metavar="CONFIG", help="the file (default: config.yaml)")
+    add("--env", action="store_true", help="demand the environment's variables and secret files too")
+    add("--json", action="store_true", help="print a JSON object: the endpoints, or the problems")

@@ -1,0 +1,71 @@
+"""What `streamweir check` does; importing it needs the extra `gateway`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from streamweir_gateway.cli.addresses import address_text
+from streamweir_gateway.cli.command import BAD_CONFIGURATION, OK
+from streamweir_gateway.cli.configuration import load
+from streamweir_gateway.config import ConfigErrors, EndpointConfig, GatewayConfig
+
+__all__ = ["run"]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check the file; print what it says, or what is wrong with it."""
+    try:
+        config = load(args.config, demand_secrets=args.env)
+    except ConfigErrors as errors:
+        if args.json:
+            print(json.dumps(_problems(args.config, errors), indent=2, ensure_ascii=False))
+        else:
+            print(errors, file=sys.stderr)
+        return BAD_CONFIGURATION
+    if args.json:
+        print(json.dumps(_facts(args.config, config), indent=2, ensure_ascii=False))
+    else:
+        print("\n".join(_summary(args.config, config)))
+    return OK
+
+
+def _problems(file: str, errors: ConfigErrors) -> dict[str, Any]:
+    names = ("line", "column", "path", "message")
+    problems = [{name: getattr(problem, name) for name in names} for problem in errors.problems]
+    return {"file": file, "ok": False, "problems": problems}
+
+
+def _facts(file: str, config: GatewayConfig) -> dict[str, Any]:
+    return {
+        "file": file,
+        "ok": True,
+        "listen": address_text(config.listen),
+        "endpoints": [
+            {
+                "path": endpoint.template,
+                "methods": endpoint.methods,
+                "upstream": endpoint.upstream.label,
+                "speaks": endpoint.speaks,
+                "answers": endpoint.answers,
+                "framing": endpoint.framing,
+            }
+            for endpoint in config.endpoints
+        ],
+    }
+
+
+def _summary(file: str, config: GatewayConfig) -> Iterator[str]:
+    number = len(config.endpoints)
+    yield f"{file} is good: {number} endpoint{'s' if number != 1 else ''} on {address_text(config.listen)}"
+    width = max(len(_request(endpoint)) for endpoint in config.endpoints)
+    for endpoint in config.endpoints:
+        upstream = f"{endpoint.upstream.label} ({endpoint.speaks})"
+        yield f"  {_request(endpoint):{width}}  from {upstream} to {', '.join(endpoint.answers)}"
+
+
+def _request(endpoint: EndpointConfig) -> str:
+    return f"{'|'.join(endpoint.methods)} {endpoint.template}"

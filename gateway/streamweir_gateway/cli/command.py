@@ -1,0 +1,94 @@
+"""What the commands share: exit codes, the ways to fail, the way to add themselves."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, Final, TypeAlias
+
+__all__ = [
+    "BAD_CONFIGURATION",
+    "FAILED",
+    "INTERRUPTED",
+    "OK",
+    "USAGE",
+    "CommandFailed",
+    "Commands",
+    "Run",
+    "UsageError",
+    "add_command",
+    "with_gateway",
+]
+
+OK: Final = 0
+FAILED: Final = 1
+USAGE: Final = 2
+BAD_CONFIGURATION: Final = 78
+"""EX_CONFIG of sysexits.h."""
+INTERRUPTED: Final = 130
+"""128 + SIGINT, as shells say it."""
+
+Commands = Any
+"""What `ArgumentParser.add_subparsers` returns: argparse has no public name for it."""
+
+Run: TypeAlias = Callable[[argparse.Namespace], int]
+"""Carries out a command; returns its exit code."""
+
+_OURS: Final = ("streamweir", "streamweir_gateway")
+
+
+class CommandFailed(Exception):  # noqa: N818 - it is no fault of the program
+    """The command cannot do what was asked; `str()` is what the user reads."""
+
+    def __init__(self, message: str, code: int = FAILED) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class UsageError(Exception):
+    """The command line asks for something that there is not."""
+
+
+def add_command(
+    commands: Commands,
+    name: str,
+    run: Run,
+    *,
+    usage: str,
+    summary: str,
+    description: str,
+    examples: str,
+) -> argparse.ArgumentParser:
+    """Add the command `name`, which `run` carries out, and return its parser for the arguments."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        usage=f"streamweir {name} {usage}",
+        help=summary,
+        description=description,
+        epilog=f"examples:\n{examples}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=run, parser=parser)
+    return parser
+
+
+def with_gateway(command: str, module: str) -> Run:
+    """Return what carries out `command`: the function `run` of `module`, which needs the extra `gateway`.
+
+    It is imported when it is called; a missing package is told with what to install.
+    """
+
+    def run(args: argparse.Namespace) -> int:
+        try:
+            implementation: Run = import_module(module).run
+        except ModuleNotFoundError as missing:
+            if (missing.name or "").partition(".")[0] in _OURS:
+                raise
+            raise CommandFailed(
+                f"{command} needs the extra 'gateway': pip install 'streamweir[gateway]'"
+            ) from missing
+        return implementation(args)
+
+    return run

@@ -1,0 +1,52 @@
+"""Configuration files for the commands: loaded against the installed dialects, or refused."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import cast
+
+from streamweir.dialects.registry import (
+    decoder_names,
+    encoder_names,
+    get_dialect,
+    list_dialects,
+    option_values,
+)
+from streamweir_gateway.cli.command import UsageError
+from streamweir_gateway.config import Address, DialectCatalogue, GatewayConfig, load_config
+from streamweir_gateway.config.http import LISTEN
+from streamweir_gateway.config.problems import Refusal
+
+__all__ = ["installed_dialects", "listening_on", "load"]
+
+
+def load(path: str, *, demand_secrets: bool = True) -> GatewayConfig:
+    """Return the configuration in the file at `path`.
+
+    Raises:
+        ConfigErrors: the file cannot be used; it lists every problem.
+    """
+    return load_config(path, dialects=installed_dialects(), environ=os.environ, check=not demand_secrets)
+
+
+def installed_dialects() -> DialectCatalogue:
+    """Return the dialects that a configuration may name."""
+    return DialectCatalogue(
+        decoders=frozenset(decoder_names()),
+        encoders=frozenset(encoder_names()),
+        options={name: option_values(get_dialect(name)) for name in list_dialects()},
+    )
+
+
+def listening_on(text: str, config: GatewayConfig) -> GatewayConfig:
+    """Return `config` with another address, checked by the same rules as the one in the file.
+
+    Raises:
+        UsageError: it is none that may be listened on.
+    """
+    try:
+        address = LISTEN.parse(text)
+    except Refusal as refusal:
+        raise UsageError(f"--listen {text}: {refusal.message}{refusal.detail}") from refusal
+    return replace(config, listen=cast("Address", address))

@@ -1,0 +1,135 @@
+"""`streamweir convert`: a recorded or running stream in, the same stream in another protocol out."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final, get_args
+
+from streamweir import ConfigurationError, Translator, UnknownDialectError, valid_request_id
+from streamweir.dialects.registry import encoder_class
+from streamweir.output import MEDIA_TYPES
+from streamweir.stages import FullText
+from streamweir_gateway.cli.command import OK, Commands, UsageError, add_command
+from streamweir_gateway.cli.streams import STDIN, Output, ReadFailed, open_input, open_output, pieces, write
+
+__all__ = ["NAME", "add_to"]
+
+NAME: Final = "convert"
+
+SILENCE: Final = 5.0
+"""Seconds without a byte after which a stream that may end is over (protocol, section 3 rule 8)."""
+
+_EXAMPLES: Final = """\
+  streamweir convert recorded.sse
+  streamweir convert --from legacy --to standard --framing ndjson recorded.sse | jq .
+  streamweir convert --framing json recorded.sse       one JSON object: text, tool calls, error
+  curl -sN https://backend/chat -d '{"message": "Hello"}' | streamweir convert
+  tail -f backend.log | streamweir convert --from ragflow --option ragflow.form=agent
+
+`streamweir dialects` lists the dialects, `streamweir dialects NAME` their options.
+The exit code is 0 for every stream that was converted, also for one that tells of a failure."""
+
+_FROM: Final = "what the stream is written in (default: auto, found out from its first events)"
+_TO: Final = "what to write (default: standard)"
+_FRAMING: Final = "json: one folded result (default: what clients of the target usually read)"
+_OPTION: Final = "what a dialect lets one choose; may be repeated"
+_FULL_TEXT: Final = "what to do when the stream repeats its whole answer (default: dedupe)"
+
+
+def add_to(commands: Commands) -> None:
+    """Add the command and its arguments."""
+    parser = add_command(
+        commands,
+        NAME,
+        _run,
+        usage="[OPTIONS] [FILE]",
+        summary="translate a stream from one dialect to another",
+        description="Translates a stream from FILE or standard input. Works offline; each event is\n"
+        "written as soon as it is complete.",
+        examples=_EXAMPLES,
+    )
+    add = parser.add_argument
+    add("file", nargs="?", default=STDIN, metavar="FILE", help="what to read (default: -, standard input)")
+    add("--from", dest="speaks", default="auto", metavar="DIALECT", help=_FROM)
+    add("--to", dest="answers", default="standard", metavar="DIALECT", help=_TO)
+    add("--framing", choices=tuple(MEDIA_TYPES), help=_FRAMING)
+    add("--option", action="append", default=[], metavar="DIALECT.KEY=VALUE", help=_OPTION)
+    add("--full-text", choices=get_args(FullText), default="dedupe", help=_FULL_TEXT)
+    add("--stream-tool-arguments", action="store_true", help="write tool_call_delta events too")
+    add("--output", "-o", metavar="FILE", help="write here instead of to standard output")
+    add("--request-id", metavar="ID", help="the id in every event (default: made up)")
+    add("--raw", action="store_true", help="add metadata.source: the event as it was read")
+    add("--debug", action="store_true", help="add redacted details to errors and warnings")
+
+
+def _run(args: argparse.Namespace) -> int:
+    translator = _translator(args)
+    if args.output and _is_one_file(args.file, args.output):
+        raise UsageError(f"--output {args.output} is the file that is read")
+    with open_input(args.file) as source, open_output(args.output) as target:
+        try:
+            _translate(pieces(source, args.file, patience=lambda: _patience(translator)), translator, target)
+        except KeyboardInterrupt:
+            write(target, translator.cancel())
+            raise
+        except ReadFailed as failure:
+            write(target, translator.fail(failure.__cause__ or failure))
+            raise
+    if translator.speaks == "auto" and translator.counts["bytes_in"]:
+        print("streamweir: no dialect claims this input; name it with --from DIALECT", file=sys.stderr)
+    return OK
+
+
+def _translate(arriving: Iterable[bytes], translator: Translator, target: Output) -> None:
+    for piece in arriving:
+        write(target, translator.feed(piece))
+        if translator.ended:
+            return
+    write(target, translator.close())
+
+
+def _is_one_file(first: str, second: str) -> bool:
+    return Path(first).is_file() and Path(second).is_file() and Path(first).samefile(second)
+
+
+def _patience(translator: Translator) -> float | None:
+    return SILENCE if translator.complete else None
+
+
+def _translator(args: argparse.Namespace) -> Translator:
+    if args.request_id is not None and not valid_request_id(args.request_id):
+        raise UsageError("--request-id: 1 to 128 letters, digits and . _ : - are allowed")
+    try:
+        framings = encoder_class(args.answers).framings
+        if args.framing not in (None, "json", *framings):
+            raise UsageError(
+                f"clients of {args.answers} cannot read --framing {args.framing}"
+                f" (they read: {', '.join(framings)}; json folds the stream into one result)"
+            )
+        return Translator(
+            speaks=args.speaks,
+            answers=args.answers,
+            framing=args.framing or framings[0],
+            request_id=args.request_id,
+            full_text=args.full_text,
+            stream_tool_arguments=args.stream_tool_arguments,
+            protocol_options=_protocol_options(args.option),
+            raw=args.raw,
+            debug=args.debug,
+        )
+    except (UnknownDialectError, ConfigurationError) as error:
+        raise UsageError(str(error)) from error
+
+
+def _protocol_options(texts: list[str]) -> dict[str, dict[str, Any]]:
+    options: dict[str, dict[str, Any]] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        dialect, dot, key = name.rpartition(".")
+        if not (equals and dot and dialect and key):
+            raise UsageError(f"--option {text}: must be DIALECT.KEY=VALUE, such as ragflow.form=agent")
+        options.setdefault(dialect, {})[key] = value
+    return options

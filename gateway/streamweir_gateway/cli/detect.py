@@ -1,0 +1,65 @@
+"""`streamweir detect`: which dialect is a stream written in?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Final
+
+from streamweir.detect import Detector
+from streamweir.dialects.registry import decoder_class, decoder_names
+from streamweir_gateway.cli.command import OK, CommandFailed, Commands, add_command
+from streamweir_gateway.cli.streams import STDIN, label_of, open_input, pieces
+
+__all__ = ["NAME", "add_to"]
+
+NAME: Final = "detect"
+
+_EXAMPLES: Final = """\
+  streamweir detect recorded.sse
+  curl -sN https://backend/chat -d '{"message": "Hello"}' | streamweir detect
+  streamweir detect --json recorded.sse                with the score of each dialect
+
+The exit code is 0 if a dialect was found, else 1."""
+
+
+def add_to(commands: Commands) -> None:
+    """Add the command and its arguments."""
+    parser = add_command(
+        commands,
+        NAME,
+        _run,
+        usage="[--json] [FILE]",
+        summary="tell which dialect a stream is written in",
+        description="Prints the name of the dialect that FILE or standard input is written in. Reads\n"
+        "no further than it has to.",
+        examples=_EXAMPLES,
+    )
+    add = parser.add_argument
+    add("file", nargs="?", default=STDIN, metavar="FILE", help="what to read (default: -, standard input)")
+    add("--json", action="store_true", help="print a JSON object, with all scores (0 no, 1 certain)")
+
+
+def _run(args: argparse.Namespace) -> int:
+    detector = Detector()
+    name = _detect(args.file, detector)
+    if args.json:
+        head = bytes(detector.head)
+        scores = {dialect: decoder_class(dialect).detect(head) for dialect in decoder_names()}
+        found = {key: score for key, score in scores.items() if score > 0}
+        print(json.dumps({"dialect": name, "scores": found}, indent=2))
+    elif name is not None:
+        print(name)
+    if name is None:
+        raise CommandFailed(f"no dialect claims {label_of(args.file)}")
+    return OK
+
+
+def _detect(file: str, detector: Detector) -> str | None:
+    with open_input(file) as source:
+        for piece in pieces(source, file):
+            if name := detector.feed(piece):
+                return name
+            if detector.exhausted:
+                break
+    return detector.finish()

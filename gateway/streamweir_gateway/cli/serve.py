@@ -1,0 +1,42 @@
+"""`streamweir serve`: the gateway, until it is stopped."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamweir_gateway.cli.command import Commands, add_command, with_gateway
+
+__all__ = ["NAME", "add_to"]
+
+NAME: Final = "serve"
+
+_EXAMPLES: Final = """\
+  streamweir serve                             ./config.yaml
+  streamweir serve config.yaml --listen 127.0.0.1:9000
+  streamweir check --env config.yaml           is it good? Starts nothing
+
+The smallest configuration file:
+
+  endpoints:
+    /chat:
+      upstream: http://127.0.0.1:9000/legacy/chat
+      speaks: legacy
+
+`upstream: demo:legacy` starts a backend to play with. A bad file is refused: its problems, one per
+line, are on standard error, and the exit code is 78."""
+
+
+def add_to(commands: Commands) -> None:
+    """Add the command and its arguments."""
+    parser = add_command(
+        commands,
+        NAME,
+        with_gateway(NAME, "streamweir_gateway.cli.serving"),
+        usage="[--listen HOST:PORT] [CONFIG]",
+        summary="run the gateway",
+        description="Runs the gateway that a configuration file describes, until Ctrl-C or SIGTERM.",
+        examples=_EXAMPLES,
+    )
+    add = parser.add_argument
+    add("config", nargs="?", default="config.yaml", metavar="CONFIG", help="the file (default: config.yaml)")
+    add("--listen", metavar="HOST:PORT", help="listen here, whatever the file says; port 0: any free one")

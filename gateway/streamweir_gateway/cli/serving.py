@@ -1,0 +1,39 @@
+"""What `streamweir serve` does; importing it needs the extra `gateway`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from contextlib import suppress
+
+from streamweir_gateway.cli.addresses import address_text
+from streamweir_gateway.cli.command import BAD_CONFIGURATION, CommandFailed
+from streamweir_gateway.cli.configuration import listening_on, load
+from streamweir_gateway.cli.welcome import welcome
+from streamweir_gateway.config import ConfigErrors, GatewayConfig
+from streamweir_gateway.server import serve
+
+__all__ = ["run"]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve the file until a signal ends it; print the endpoints as soon as they can be called."""
+    try:
+        config = load(args.config)
+    except ConfigErrors as errors:
+        print(errors, file=sys.stderr)
+        return BAD_CONFIGURATION
+    if args.listen:
+        config = listening_on(args.listen, config)
+    try:
+        return serve(config, on_ready=lambda address: _greet(config, address))
+    except OSError as error:
+        # The errno's own text: Python adds the address to the exception's.
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
+        raise CommandFailed(f"cannot listen on {address_text(config.listen)}: {reason}") from error
+
+
+def _greet(config: GatewayConfig, address: tuple[str, int]) -> None:
+    with suppress(BrokenPipeError):  # nobody reads it: no reason not to serve
+        print("\n".join(welcome(config, address)), flush=True)

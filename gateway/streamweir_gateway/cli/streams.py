@@ -1,0 +1,111 @@
+"""Files and pipes of the commands: bytes as they come, nothing held back."""
+
+from __future__ import annotations
+
+import io
+import os
+import select
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final, TypeAlias, cast
+
+from streamweir_gateway.cli.command import CommandFailed
+
+__all__ = ["STDIN", "Output", "ReadFailed", "label_of", "open_input", "open_output", "pieces", "write"]
+
+Output: TypeAlias = io.FileIO | io.BufferedIOBase
+
+STDIN: Final = "-"
+_PIECE: Final = 64 << 10
+
+
+class ReadFailed(CommandFailed):
+    """The input broke in the middle; the system's error is the cause."""
+
+
+def label_of(name: str) -> str:
+    """Return how messages call the file."""
+    return "standard input" if name == STDIN else name
+
+
+@contextmanager
+def open_input(name: str) -> Iterator[io.FileIO]:
+    """Open a file, or standard input for `-`, without a buffer: a read returns what has arrived.
+
+    Raises:
+        CommandFailed: it cannot be opened.
+    """
+    try:
+        file = io.FileIO(0, closefd=False) if name == STDIN else io.FileIO(name)
+    except OSError as error:
+        raise CommandFailed(f"cannot read {label_of(name)}: {error.strerror}") from error
+    if name == STDIN and file.isatty():
+        print("streamweir: reading from the terminal; end with Ctrl-D", file=sys.stderr)
+    with file:
+        yield file
+
+
+@contextmanager
+def open_output(name: str | None) -> Iterator[Output]:
+    """Open a file to write, or standard output for None.
+
+    Raises:
+        CommandFailed: it cannot be opened.
+    """
+    if name is None:
+        yield cast("io.BufferedIOBase", sys.stdout.buffer)
+        return
+    try:
+        file = io.FileIO(name, "wb")
+    except OSError as error:
+        raise CommandFailed(f"cannot write {name}: {error.strerror}") from error
+    with file:
+        yield file
+
+
+def pieces(
+    source: io.FileIO, name: str, *, patience: Callable[[], float | None] = lambda: None
+) -> Iterator[bytes]:
+    """Yield what arrives, as it arrives, until the end or until nothing came for `patience()` seconds.
+
+    Raises:
+        ReadFailed: the system reports an error.
+    """
+    while _wait(source, patience()):
+        try:
+            piece = source.read(_PIECE)
+        except OSError as error:
+            raise ReadFailed(f"cannot read {label_of(name)}: {error.strerror}") from error
+        if piece is None:  # somebody made the pipe non-blocking, and it is empty
+            select.select([source], [], [])
+        elif piece:
+            yield piece
+        else:
+            return
+
+
+def write(target: Output, data: bytes) -> None:
+    """Write `data` at once.
+
+    Raises:
+        CommandFailed: the system reports an error.
+        BrokenPipeError: the reader has gone.
+    """
+    left = memoryview(data)
+    try:
+        while left:
+            left = left[target.write(left) :]
+        target.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise CommandFailed(f"cannot write: {error.strerror}") from error
+
+
+def _wait(source: io.FileIO, seconds: float | None) -> bool:
+    """Wait until there is something to read; tell whether there is."""
+    if seconds is None or os.name == "nt":  # Windows can wait for sockets only
+        return True
+    ready, _, _ = select.select([source], [], [], seconds)
+    return bool(ready)

@@ -1,0 +1,54 @@
+"""What `streamweir serve` prints when it is ready: every endpoint, with a command that calls it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import streamweir
+from streamweir_gateway.cli.addresses import base_url
+from streamweir_gateway.config import EndpointConfig, GatewayConfig
+
+__all__ = ["curl_line", "welcome"]
+
+_QUESTION: Final = "How many orders did Hangzhou have?"
+_BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
+    "data-formulator": {"user_question": _QUESTION, "input_tables": [], "model": {}},
+    "easyflow": {"prompt": _QUESTION},
+    "ragflow": {"question": _QUESTION, "stream": True},
+}
+"""By dialect: the smallest body that such a backend understands, where it is not just a message."""
+
+
+def welcome(config: GatewayConfig, address: tuple[str, int]) -> Iterator[str]:
+    """Yield the lines to print once the gateway listens at `address`."""
+    url = base_url(address)
+    yield f"streamweir {streamweir.__version__} listens on {url} (Ctrl-C stops it)"
+    for endpoint in config.endpoints:
+        yield ""
+        yield f"{endpoint.template}: {endpoint.upstream.label} -> {', '.join(endpoint.answers)}"
+        yield f"  {curl_line(endpoint, url)}"
+    yield ""
+    if any(endpoint.upstream.demo for endpoint in config.endpoints):
+        yield "A demo whose message holds the word fail, cut or stall breaks in that way."
+    others = dict.fromkeys(name for endpoint in config.endpoints for name in endpoint.answers[1:])
+    if others:
+        yield f"Another protocol: -H 'X-Streamweir-Protocol: {next(iter(others))}'"
+
+
+def curl_line(endpoint: EndpointConfig, url: str) -> str:
+    """Return a command for a shell that sends `endpoint` a request and shows the answer as it comes."""
+    address = shlex.quote(url + re.sub(r"\{(\w+)\}", r"\1", endpoint.template))
+    method = "POST" if "POST" in endpoint.methods else endpoint.methods[0]
+    if method in ("GET", "HEAD", "DELETE", "OPTIONS"):
+        return f"curl -N -X {method} {address}"
+    body = (
+        {"message": _QUESTION}
+        if endpoint.upstream.demo
+        else _BODIES.get(endpoint.speaks, {"message": _QUESTION})
+    )
+    content = f"-H 'Content-Type: application/json' -d {shlex.quote(json.dumps(body))}"
+    return f"curl -N {'' if method == 'POST' else f'-X {method} '}{address} {content}"

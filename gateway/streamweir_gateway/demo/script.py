@@ -1,0 +1,161 @@
+"""The one run that every demo backend plays: events of a valid stream, with the pause before each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from streamweir.events import (
+    Content,
+    Data,
+    Error,
+    Event,
+    Meta,
+    Reference,
+    SessionEnd,
+    SessionStart,
+    Thinking,
+    ToolCallEnd,
+    ToolCallProgress,
+    ToolCallStart,
+)
+
+__all__ = [
+    "ANSWER",
+    "RAW_FAILURE",
+    "SECRET",
+    "THOUGHT",
+    "Beat",
+    "failure",
+    "run_until_the_middle",
+    "the_rest",
+]
+
+ANSWER: Final = (
+    "**Hangzhou** had 128 orders in the last seven days 📦, a fifth more than the week before.\n\n"
+    "**杭州**最近七天共有 128 个订单，周六最多（31 个）☕️。金额约合 1,790 欧元。"
+)
+THOUGHT: Final = "The user asks about orders. 先查订单，再换算金额 🤔"
+
+SECRET: Final = "sk-demo-4f9c2b7e1a"
+"""Made up: to see that it does not leave the gateway."""
+
+RAW_FAILURE: Final = (
+    "Traceback (most recent call last):\n"
+    '  File "/srv/agent/tools/orders.py", line 42, in run\n'
+    "    cursor.execute(sql)\n"
+    "psycopg2.OperationalError: connection to server at db-internal (10.1.2.3), port 5432 failed: "
+    f"password=hunter2 api_key={SECRET}"
+)
+"""What a backend says that sends its users `str(exception)`."""
+
+_PIECE: Final = 5
+"""Characters in one piece of text: about what a model's token is."""
+_TOKEN: Final = 0.03
+_THINK: Final = 0.3
+_TOOL: Final = 0.35
+
+_RUN: Final = Meta(
+    session_id="demo-session", thread_id="demo-thread", message_id="demo-msg-1", run_id="demo-run-1"
+)
+_DAYS: Final = [["Thu 周四", 19], ["Fri 周五", 24], ["Sat 周六", 31]]
+_USAGE: Final = {
+    "prompt_tokens": 412,
+    "completion_tokens": 96,
+    "total_tokens": 508,
+    "finish_reason": "stop",
+    "duration_ms": 2600,
+    "tool_calls": 2,
+}
+
+
+class Beat(NamedTuple):
+    """An event, and how many seconds pass before it."""
+
+    pause: float
+    event: Event
+
+
+def run_until_the_middle() -> Iterator[Beat]:
+    """Yield the first half: thinking, both tools, the table, and the answer's first half."""
+    yield Beat(_THINK, SessionStart(session_id="demo-session", request_id="demo-request", meta=_RUN))
+    for piece in _pieces(THOUGHT):
+        yield Beat(_TOKEN, Thinking(piece, "reasoning", meta=_RUN))
+    yield from _tools()
+    yield Beat(
+        _TOKEN, Data("dataframe", {"name": "orders", "columns": ["day", "orders"], "rows": _DAYS}, meta=_RUN)
+    )
+    for piece in _halves()[0]:
+        yield Beat(_TOKEN, Content(piece, meta=_RUN))
+
+
+def the_rest() -> Iterator[Beat]:
+    """Yield the second half: the rest of the answer, a citation, the end with its usage."""
+    for piece in _halves()[1]:
+        yield Beat(_TOKEN, Content(piece, meta=_RUN))
+    yield Beat(0, Content("", is_complete=True, meta=_RUN))
+    citation = {
+        "id": "orders-2026-w47",
+        "title": "Weekly orders 周报",
+        "url": "https://example.com/reports/orders-2026-w47",
+        "snippet": "Hangzhou: 128",
+        "document_id": "orders-2026-w47",
+        "score": 0.92,
+    }
+    yield Beat(_TOKEN, Reference([citation], meta=_RUN))
+    yield Beat(_TOKEN, SessionEnd("completed", "done", _USAGE, meta=_RUN))
+
+
+def failure() -> Iterator[Beat]:
+    """Yield what follows the first half where the run fails: the raw text that such backends send."""
+    error = Error(
+        error_type="execution",
+        code="UPSTREAM_ERROR",
+        message=RAW_FAILURE,
+        recoverable=True,
+        reason="upstream_error",
+        meta=_RUN,
+    )
+    yield Beat(0, Content("", is_complete=True, meta=_RUN))
+    yield Beat(_THINK, error)
+    yield Beat(0, SessionEnd("error", "upstream_error", {"duration_ms": 1700, "tool_calls": 2}, meta=_RUN))
+
+
+def _tools() -> Iterator[Beat]:
+    """Two calls side by side; the second ends first."""
+    orders = {"city": "杭州", "days": 7}
+    rates = {"from": "CNY", "to": "EUR"}
+    yield Beat(
+        _TOKEN,
+        ToolCallStart(tool_id="demo-call-1", tool_name="query_orders", arguments=orders, meta=_call(1)),
+    )
+    yield Beat(
+        _TOKEN,
+        ToolCallStart(tool_id="demo-call-2", tool_name="exchange_rate", arguments=rates, meta=_call(2)),
+    )
+    yield Beat(
+        _TOOL, ToolCallProgress(tool_id="demo-call-1", progress=0.5, message="3 of 7 days", meta=_call(1))
+    )
+    yield Beat(_TOKEN, ToolCallEnd(tool_id="demo-call-2", result={"rate": 0.121}, meta=_call(2, 380)))
+    yield Beat(
+        _TOOL,
+        ToolCallEnd(tool_id="demo-call-1", result={"orders": 128, "best_day": "周六"}, meta=_call(1, 760)),
+    )
+
+
+def _call(number: int, duration_ms: int | None = None) -> Meta:
+    """Each call is a run of its own, below the model's."""
+    meta = Meta(**{**_RUN, "run_id": f"demo-call-{number}", "parent_run_id": "demo-run-1"})
+    if duration_ms is not None:
+        meta["duration_ms"] = duration_ms
+    return meta
+
+
+def _pieces(text: str) -> list[str]:
+    return [text[start : start + _PIECE] for start in range(0, len(text), _PIECE)]
+
+
+def _halves() -> tuple[list[str], list[str]]:
+    pieces = _pieces(ANSWER)
+    middle = len(pieces) // 2
+    return pieces[:middle], pieces[middle:]

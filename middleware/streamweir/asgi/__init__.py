@@ -1,0 +1,1 @@
+"""What ASGI applications share: negotiation, response headers, refusals. Loading it may load starlette."""

@@ -1,0 +1,110 @@
+"""Are the answers of a chat stream pieces, or each time all of it? The wire does not say it in words.
+
+Up to 0.23.1 (and with `legacy: true` later) each frame holds all of the answer so far, from 0.24 only what is
+new. Nothing is held back: the first guess is sent, and a later frame that proves it wrong corrects it.
+"""
+
+from __future__ import annotations
+
+from itertools import takewhile
+from typing import Final, NamedTuple
+
+from streamweir.events import Whole
+
+__all__ = ["AnswerForm", "Part"]
+
+_LONG: Final = 16
+"""From this length on a text that comes twice, or nearly so, is a copy and no coincidence ("哈", "哈哈")."""
+
+_DISTINCT: Final = 4
+"""A text of fewer different characters may repeat itself by nature."""
+
+
+class Part(NamedTuple):
+    """What a frame's answer is: the next piece (`whole` is None) or all of the text so far."""
+
+    text: str
+    whole: Whole | None
+
+
+class AnswerForm:
+    """Tells pieces from copies.
+
+    Args:
+        option: `delta`, `cumulative`, or `auto` to find out.
+    """
+
+    def __init__(self, option: str = "auto") -> None:
+        self._settled = option != "auto"
+        self._cumulative = option == "cumulative"
+        self._previous = ""
+        self._joined = ""
+        self._extensions = 0
+        self._all_decorated = True
+
+    def new_in(self, text: str) -> str:
+        """What `text` adds to the answer, as far as is known."""
+        may_be_copy = self._cumulative or not self._settled
+        return text[len(self._previous) :] if may_be_copy and text.startswith(self._previous) else text
+
+    def take(self, text: str, *, marked: bool, decorated: bool) -> Part:
+        """Return what the next answer is.
+
+        Args:
+            text: the answer of a frame; not empty.
+            marked: the frame has a key of the newer form (`final`, think flags).
+            decorated: it has what the older form's rewritten last frame has (prompt, reference).
+        """
+        self._all_decorated = self._all_decorated and decorated
+        part = Part(text, "snapshot" if self._cumulative else None)
+        if not self._settled:
+            part = self._learn(text, marked=marked, decorated=decorated and not self._all_decorated)
+            self._joined += text
+        self._previous = text
+        if self._settled:
+            self._joined = ""
+        return part
+
+    def _learn(self, text: str, *, marked: bool, decorated: bool) -> Part:
+        before = self._previous
+        if not before:
+            return Part(text, None)
+        if len(text) > len(before) and text.startswith(before):
+            return self._learn_from_extension(text, marked=marked)
+        if marked:
+            return self._settle(text, cumulative=False)
+        if decorated or self._is_rewritten(text):
+            return self._settle(text, cumulative=True)
+        if text == before:
+            return Part(text, "snapshot" if self._cumulative else None)
+        return self._settle(text, cumulative=False)
+
+    def _learn_from_extension(self, text: str, *, marked: bool) -> Part:
+        """One extension is a guess, two are a proof. Where a key says pieces, only a clear proof counts."""
+        self._extensions += 1
+        proven = self._extensions > 1 and (not marked or len(set(self._previous)) >= _DISTINCT)
+        if proven:
+            return self._settle(text, cumulative=True)
+        self._cumulative = not marked
+        return Part(text, "snapshot" if self._cumulative else None)
+
+    def _settle(self, text: str, *, cumulative: bool) -> Part:
+        self._settled = True
+        guessed, self._cumulative = self._cumulative, cumulative
+        if guessed and not cumulative:
+            return Part(self._joined + text, "snapshot")
+        return Part(text, "snapshot" if cumulative else None)
+
+    def _is_rewritten(self, text: str) -> bool:
+        """Has `text` most of the text before it, at its beginning and its end?"""
+        before = self._previous
+        if len(before) < _LONG:
+            return False
+        begin = _shared(before, text)
+        end = _shared(before[begin:][::-1], text[begin:][::-1])
+        return (begin + end) * 2 >= len(before)
+
+
+def _shared(one: str, other: str) -> int:
+    """How many characters two texts have in common at their beginning."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

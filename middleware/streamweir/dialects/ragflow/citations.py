@@ -1,0 +1,104 @@
+"""RAGFlow's `reference`: retrieved chunks and how many of them each document gave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from streamweir.dialects.reading import text_of
+
+__all__ = ["read_reference", "write_reference"]
+
+_FIELDS: Final[dict[str, tuple[str, ...]]] = {
+    "id": ("id", "chunk_id"),
+    "title": ("document_name", "docnm_kwd", "doc_name"),
+    "url": ("url",),
+    "snippet": ("content", "content_with_weight"),
+    "document_id": ("document_id", "doc_id"),
+    "score": ("similarity", "score"),
+}
+"""Of each citation field: its names from route to route and version to version, ours first when writing."""
+
+
+def read_reference(reference: Any) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+    """Return the citations in a reference, and what of it has no place in them.
+
+    Chunks are an object (its keys are the numbers in the text's `[ID:n]`: they become the ids) or a list.
+    """
+    fields = reference if isinstance(reference, dict) else {"chunks": reference}
+    chunks = fields.get("chunks")
+    citations: list[dict[str, Any]] = []
+    rests: dict[str, Any] = {}
+    for key, chunk in _keyed(chunks):
+        citation, rest = _citation(key, chunk)
+        if citation:
+            citations.append(citation)
+            if rest:
+                rests[str(citation.get("id", len(citations) - 1))] = rest
+    extra = {name: value for name, value in fields.items() if name != "chunks" and value}
+    if rests:
+        extra["chunks"] = rests
+    return citations, extra or None
+
+
+def write_reference(
+    citations: Iterable[Mapping[str, Any]], extra: Mapping[str, Any] | None, *, keyed: bool
+) -> dict[str, Any]:
+    """The reference that says `citations`: chunks by key (agent events) or as a list."""
+    extra = extra or {}
+    rests = extra.get("chunks")
+    rests = rests if isinstance(rests, dict) else {}
+    chunks: dict[str, Any] = {}
+    for index, citation in enumerate(citations):
+        key = text_of(citation.get("id")) or str(index)
+        rest = rests.get(key)
+        chunks[key] = {**_chunk(citation), **(rest if isinstance(rest, dict) else {})}
+    aggregates = extra.get("doc_aggs") or _aggregates(chunks.values(), keyed=keyed)
+    if keyed:
+        return {"chunks": chunks, "doc_aggs": aggregates}
+    return {"total": len(chunks), "chunks": list(chunks.values()), "doc_aggs": aggregates}
+
+
+def _keyed(chunks: Any) -> Iterator[tuple[str | None, Mapping[str, Any]]]:
+    pairs: Iterable[tuple[str | None, Any]] = (
+        chunks.items()
+        if isinstance(chunks, dict)
+        else ((None, chunk) for chunk in chunks)
+        if isinstance(chunks, list)
+        else ()
+    )
+    return ((key, chunk) for key, chunk in pairs if isinstance(chunk, dict))
+
+
+def _citation(key: str | None, chunk: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    citation: dict[str, Any] = {"id": key} if key else {}
+    used = {name for name in _FIELDS["id"] if key and chunk.get(name) == key}
+    for field, names in _FIELDS.items():
+        name = next((name for name in names if chunk.get(name) not in (None, "")), None)
+        if name is None or field in citation:
+            continue
+        value = chunk[name]
+        if field != "score":
+            value = text_of(value)
+        elif isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        citation[field] = value
+        used.add(name)
+    return citation, {name: value for name, value in chunk.items() if name not in used and value is not None}
+
+
+def _chunk(citation: Mapping[str, Any]) -> dict[str, Any]:
+    return {names[0]: citation[field] for field, names in _FIELDS.items() if citation.get(field) is not None}
+
+
+def _aggregates(chunks: Iterable[Mapping[str, Any]], *, keyed: bool) -> Any:
+    """How many chunks each document gave."""
+    found: dict[str, dict[str, Any]] = {}
+    for chunk in chunks:
+        name = text_of(chunk.get("document_name"))
+        if name:
+            entry = found.setdefault(
+                name, {"doc_name": name, "doc_id": chunk.get("document_id", ""), "count": 0}
+            )
+            entry["count"] += 1
+    return found if keyed else list(found.values())

@@ -1,0 +1,71 @@
+"""How RAGFlow reports that a run failed: a code, or words in the answer."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, NamedTuple
+
+from streamweir.dialects.reading import text_of, upstream_error
+from streamweir.events import Error, Meta, SessionEnd
+
+__all__ = ["ErrorInText", "error_in_text", "failed", "failure"]
+
+_STATUSES: Final = {101: 400, 102: 400, 103: 400, 108: 403, 109: 401}
+"""The HTTP status that a code of its own means. 100 and 500 hold any exception: the words decide."""
+
+_MODEL_CODES: Final = {
+    "RATE_LIMIT_EXCEEDED": "RATE_LIMITED",
+    "AUTH_ERROR": "AUTH_FAILED",
+    "INVALID_REQUEST": "UPSTREAM_REJECTED",
+    "TIMEOUT": "UPSTREAM_TIMEOUT",
+    "CONTENT_FILTERED": "CONTENT_FILTERED",
+    "QUOTA_EXCEEDED": "QUOTA_EXCEEDED",
+}
+"""`LLMErrorCode` of `rag/llm/chat_model.py`, as far as it says more than "error"."""
+
+_AT_START: Final = re.compile(r"\s*\*\*ERROR\*\*: ?")
+_IN_LINE: Final = re.compile(r"\n\s*\*\*ERROR\*\*: (?=[A-Z_]+ - )")
+_MODEL_CODE: Final = re.compile(r"([A-Z_]{3,}) - ")
+_CANCELLED: Final = re.compile(r"\bTask\b.{0,80}\bhas been cancell?ed\b", re.DOTALL)
+
+
+class ErrorInText(NamedTuple):
+    """A failure that stands in the answer: the text before it, and the failure."""
+
+    before: str
+    error: Error
+
+
+def failed(code: Any) -> bool:
+    """Is `code` another than success? Absent is success."""
+    return text_of(code) not in ("", "0", "false")
+
+
+def failure(message: Any, code: Any, meta: Meta | None) -> Error | SessionEnd:
+    """What a frame with a code says: the run failed, or somebody stopped it."""
+    text = text_of(message)
+    if was_cancelled(text):
+        return SessionEnd("cancelled", meta=meta)
+    number = int(text_of(code)) if text_of(code).isdigit() and len(text_of(code)) < 4 else 0
+    status = _STATUSES.get(number, number if 400 <= number < 600 and number != 500 else None)
+    if found := error_in_text(text, meta):
+        return found.error
+    return upstream_error(text, status=status, meta=meta)
+
+
+def was_cancelled(value: Any) -> bool:
+    """Are these the words for a run that was stopped on request?"""
+    return isinstance(value, str) and bool(_CANCELLED.search(value))
+
+
+def error_in_text(text: str, meta: Meta | None) -> ErrorInText | None:
+    """The failure in a piece of the answer: at its start, or after a line end if a model's code follows."""
+    if "**ERROR**" not in text:
+        return None
+    mark = _AT_START.match(text) or _IN_LINE.search(text)
+    if mark is None:
+        return None
+    words = text[mark.end() :]
+    code = _MODEL_CODE.match(words)
+    error = upstream_error(words, code=_MODEL_CODES.get(code[1]) if code else None, meta=meta)
+    return ErrorInText(text[: mark.start()], error)

@@ -1,0 +1,123 @@
+"""The form of a run that waits: RAGFlow's `inputs` and the standard's JSON Schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from streamweir.dialects.reading import leftover, text_of
+from streamweir.events import Interaction, Meta
+
+__all__ = ["asked_by", "interaction"]
+
+UNNAMED: Final = "user_inputs"
+"""The id of a form where the server gives neither a component nor a message."""
+
+_TYPES: Final = {"integer": "integer", "number": "number", "boolean": "boolean", "object": "object"}
+"""The input types that are no text; `line`, `paragraph`, `options` and `file` are."""
+
+_WIDGETS: Final = {kind: name for name, kind in _TYPES.items()}
+
+
+def interaction(data: Mapping[str, Any], meta: Meta | None) -> Interaction:
+    """The form that `user_inputs` or `waiting_for_user` asks for."""
+    inputs = data.get("inputs")
+    fields = {
+        key: field if isinstance(field, dict) else {"value": field}
+        for key, field in (inputs.items() if isinstance(inputs, dict) else ())
+    }
+    known: Meta = meta or {}
+    ids = {"session_id": known.get("session_id"), "message_id": known.get("message_id")}
+    component = text_of(data.get("cpn_id"))
+    return Interaction(
+        component or known.get("message_id") or UNNAMED,
+        "form",
+        description=text_of(data.get("tips")) or None,
+        schema=_schema(fields),
+        ui={key: {"widget": kind} for key, field in fields.items() if (kind := text_of(field.get("type")))}
+        or None,
+        resume={**(leftover({**ids, **data}, ("tips", "inputs")) or {}), "inputs": fields},
+        meta=meta,
+    )
+
+
+def asked_by(event: Interaction, *, message_id: str | None = None) -> dict[str, Any]:
+    """The data of the `user_inputs` that asks for what `event` asks for."""
+    resume = event.resume or {}
+    component = None if event.interaction_id in (message_id, UNNAMED) else event.interaction_id
+    return {
+        **(leftover(resume, ("session_id", "message_id", "inputs")) or {}),
+        **({"cpn_id": component} if component else {}),
+        "inputs": _inputs_of(event),
+        "tips": "\n".join(text for text in (event.title, event.description) if text),
+    }
+
+
+def _inputs_of(event: Interaction) -> dict[str, Any]:
+    """The `inputs` that ask for what `event` asks for; those it was read from, if it was."""
+    kept = (event.resume or {}).get("inputs")
+    if isinstance(kept, dict):
+        return kept
+    if event.questions is not None:
+        return {
+            f"question_{number}": _input_of_question(question)
+            for number, question in enumerate(event.questions, 1)
+        }
+    schema = event.schema or {}
+    properties, required = schema.get("properties"), schema.get("required")
+    return {
+        key: _input(key, field, optional=not (isinstance(required, list) and key in required))
+        for key, field in (properties.items() if isinstance(properties, dict) else ())
+        if isinstance(field, dict)
+    }
+
+
+def _schema(fields: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {key: _property(field) for key, field in fields.items()},
+    }
+    required = [key for key, field in fields.items() if not field.get("optional")]
+    return {**schema, "required": required} if required else schema
+
+
+def _property(field: Mapping[str, Any]) -> dict[str, Any]:
+    """One input as a property. A value of another type than the input's is no default."""
+    found: dict[str, Any] = {"type": _TYPES.get(text_of(field.get("type")).lower(), "string")}
+    if name := text_of(field.get("name")):
+        found["title"] = name
+    options = field.get("options")
+    if isinstance(options, list) and options:
+        found["enum"] = [text_of(_option(option)) for option in options]
+    value = field.get("value")
+    if isinstance(value, str) == (found["type"] == "string") and value not in (None, ""):
+        found["default"] = value
+    return found
+
+
+def _option(option: Any) -> Any:
+    """Options are plain, or objects for the page's selection."""
+    return option.get("value", option.get("label")) if isinstance(option, dict) else option
+
+
+def _input(key: str, field: Mapping[str, Any], *, optional: bool) -> dict[str, Any]:
+    options = field.get("enum")
+    kind = "options" if isinstance(options, list) else _WIDGETS.get(text_of(field.get("type")), "line")
+    return {
+        "name": text_of(field.get("title")) or key,
+        "type": kind,
+        "optional": optional,
+        "options": options if isinstance(options, list) else [],
+        "value": field.get("default"),
+    }
+
+
+def _input_of_question(question: Mapping[str, Any]) -> dict[str, Any]:
+    options = question.get("options")
+    return {
+        "name": text_of(question.get("text")),
+        "type": "options" if isinstance(options, list) and options else "paragraph",
+        "optional": question.get("required") is False,
+        "options": options if isinstance(options, list) else [],
+        "value": None,
+    }

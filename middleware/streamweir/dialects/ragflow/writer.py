@@ -1,0 +1,69 @@
+"""What the writers of the three forms have in common."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from streamweir.dialects.ragflow.citations import write_reference
+from streamweir.events import Event, Reference, SessionStart, Stamp
+
+__all__ = ["Message", "Writer"]
+
+Message = dict[str, Any]
+
+
+class Writer:
+    """Turns the events of one valid stream into the JSON messages of one form.
+
+    Args:
+        lost: where to count what the form cannot say.
+    """
+
+    can_replace = False
+
+    def __init__(self, lost: Counter[str]) -> None:
+        self.lost = lost
+        self._session_id: str | None = None
+        self._message_id: str | None = None
+        self._answer_id: str | None = None
+        self._citations: list[dict[str, Any]] = []
+        self._reference_extra: dict[str, Any] = {}
+
+    def write(self, event: Event, stamp: Stamp) -> Iterable[Message]:
+        """Return the messages that say `event`."""
+        raise NotImplementedError
+
+    def close(self) -> Iterator[Message | None]:
+        """Yield what follows the last event; None is `[DONE]`."""
+        yield None
+
+    def note(self, event: Event) -> None:
+        """Remember the ids that `event` carries."""
+        meta = event.meta or {}
+        given = event.session_id if isinstance(event, SessionStart) else None
+        self._session_id = given or meta.get("session_id") or self._session_id
+        self._message_id = meta.get("message_id") or self._message_id
+
+    def one_message_id(self, stamp: Stamp) -> str:
+        """The id of a stream that is one message: the first one known, whatever comes later."""
+        self._answer_id = self._answer_id or self._message_id or stamp.request_id
+        return self._answer_id
+
+    def lose(self, event: Event) -> None:
+        """Count `event` as one that this form cannot say."""
+        self.lost[event.type.replace("_", " ")] += 1
+
+    def _cite(self, event: Reference) -> None:
+        """Keep the citations for the message that takes them: the last one."""
+        self._citations = event.citations
+        self._reference_extra = (event.meta or {}).get("extra", {})
+
+    def _take_reference(self, *, keyed: bool) -> Message | None:
+        """The reference that is still to be written, None if there is none."""
+        if not self._citations:
+            return None
+        reference = write_reference(self._citations, self._reference_extra, keyed=keyed)
+        self._citations, self._reference_extra = [], {}
+        return reference

@@ -1,0 +1,39 @@
+"""Standard events that the envelope has no type for, carried in a graph state under a key of our own.
+
+The app's pages keep a state as it is and show none of it as the answer, so they accept any key in it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from streamweir.dialects.standard import read_standard
+from streamweir.events import Event, Meta, wire_data
+
+__all__ = ["CARRIER", "carry", "read_carried"]
+
+CARRIER: Final = "agent_event"
+
+_CARRIED: Final = frozenset(
+    {"data", "reference", "status", "warning", "interaction", "tool_call_progress", "error"}
+)
+
+
+def carry(event: Event) -> dict[str, Any]:
+    """Return the state that holds `event`."""
+    value: dict[str, Any] = {"type": event.type, "data": wire_data(event)}
+    if event.meta:
+        value["metadata"] = {name: item for name, item in event.meta.items() if name != "source"}
+    return {CARRIER: value}
+
+
+def read_carried(state: Any, meta: Meta | None) -> Event | None:
+    """Return the event in `state`; None if it is a state of the graph. An error carried ends nothing."""
+    match state:
+        case {"agent_event": {"type": str(kind), "data": dict(data)} as value} if kind in _CARRIED:
+            if kind == "error":
+                data = {**data, "terminal": False}
+            metadata = value.get("metadata")
+            own = metadata if isinstance(metadata, dict) else {}
+            return read_standard({"type": kind, "data": data, "metadata": {**(meta or {}), **own}})
+    return None

@@ -1,0 +1,143 @@
+"""All that the standard protocol can say, as examples: one for each kind of event and its main forms."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from streamweir.events import (
+    Content,
+    Data,
+    DataType,
+    Error,
+    Event,
+    Interaction,
+    Meta,
+    Reference,
+    SessionEnd,
+    SessionStart,
+    Status,
+    Thinking,
+    ToolCallEnd,
+    ToolCallProgress,
+    ToolCallStart,
+    Warning,
+)
+
+__all__ = ["VOCABULARY", "Said"]
+
+
+class Said(NamedTuple):
+    """One thing that can be said: its name, the events that say it, what has to come before them."""
+
+    name: str
+    events: tuple[Event, ...]
+    before: tuple[Event, ...]
+
+    @property
+    def ends(self) -> bool:
+        """The stream is over with it."""
+        return isinstance(self.events[-1], SessionEnd)
+
+    @property
+    def end(self) -> SessionEnd:
+        """The end of a stream in which it is said."""
+        if isinstance(self.events[-1], Interaction):
+            return SessionEnd("suspended", "interaction")
+        return SessionEnd("completed", "done")
+
+    @property
+    def replaces(self) -> bool:
+        """It takes back text that was sent."""
+        return any(isinstance(event, Content) and event.op == "replace" for event in self.events)
+
+
+_META: Final = Meta(message_id="msg_1", run_id="run_1")
+_START: Final = SessionStart(session_id="sess_1", request_id="req_1")
+_CALL: Final = ToolCallStart(tool_id="call_1", tool_name="search", arguments={"query": "tea"}, meta=_META)
+_TEXT: Final = Content("Hello", meta=_META)
+_USAGE: Final = {"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15, "duration_ms": 900}
+_TABLE: Final = {"name": "sales", "columns": ["product", "sold"], "rows": [["tea", 3]]}
+_FORM: Final = {"type": "object", "properties": {"city": {"type": "string"}}}
+
+
+def _said(name: str, *events: Event, after: tuple[Event, ...] = ()) -> Said:
+    return Said(name, events, (_START, *after))
+
+
+def _data(kind: DataType, data: Any) -> Said:
+    return _said(f"data {kind}", Data(kind, data))
+
+
+def _error(*, terminal: bool) -> Error:
+    return Error(
+        error_type="execution",
+        code="UPSTREAM_ERROR",
+        message="The service reported an error. Please try again.",
+        recoverable=True,
+        terminal=terminal,
+        reason="upstream_error",
+    )
+
+
+VOCABULARY: Final[tuple[Said, ...]] = (
+    Said("session_start", (_START,), ()),
+    _said("thinking", Thinking("Let me see.", "reasoning", meta=_META)),
+    _said("tool_call_start", _CALL),
+    _said(
+        "tool_call_progress",
+        ToolCallProgress(tool_id="call_1", progress=0.5, message="half", meta=_META),
+        after=(_CALL,),
+    ),
+    _said(
+        "tool_call_end success",
+        ToolCallEnd(tool_id="call_1", result={"hits": 3}, meta=_META),
+        after=(_CALL,),
+    ),
+    _said(
+        "tool_call_end failed",
+        ToolCallEnd(
+            tool_id="call_1",
+            status="failed",
+            error={"code": "TOOL_FAILED", "message": "The tool failed."},
+            meta=_META,
+        ),
+        after=(_CALL,),
+    ),
+    _said("content", _TEXT),
+    _said("content, the last piece", Content("", is_complete=True, meta=_META), after=(_TEXT,)),
+    _said(
+        "content, replacing",
+        Content("Goodbye", op="replace", is_complete=True, meta=_META),
+        after=(_TEXT,),
+    ),
+    _said("content, another channel", Content("# Report", channel="report", meta=_META)),
+    _data("dataframe", _TABLE),
+    _data("chart", {"mark": "bar"}),
+    _data("image", {"url": "https://example.com/a.png", "media_type": "image/png"}),
+    _data("audio", {"url": "https://example.com/a.mp3", "media_type": "audio/mpeg"}),
+    _data("file", {"url": "https://example.com/a.pdf", "media_type": "application/pdf"}),
+    _data("state", {"step": 1}),
+    _data("state_delta", [{"op": "replace", "path": "/step", "value": 2}]),
+    _data("custom", {"name": "note", "value": {"a": 1}}),
+    _said("reference", Reference([{"id": "d1", "title": "Handbook", "snippet": "five days"}])),
+    _said("status", Status("node", "started", "search")),
+    _said("warning", Warning("An old table was skipped.", "TABLE_SKIPPED")),
+    _said(
+        "interaction form",
+        Interaction(interaction_id="form_1", kind="form", title="Where?", schema=_FORM),
+    ),
+    _said(
+        "interaction questions",
+        Interaction(
+            interaction_id="ask_1",
+            kind="questions",
+            questions=[{"text": "Which one?", "response_type": "free_text"}],
+        ),
+    ),
+    _said("interaction approval", Interaction(interaction_id="call_1", kind="approval"), after=(_CALL,)),
+    _said("error", _error(terminal=True), SessionEnd("error", "upstream_error")),
+    _said("error, the run goes on", _error(terminal=False)),
+    _said("session_end completed", SessionEnd("completed", "done", _USAGE), after=(_TEXT,)),
+    _said("session_end cancelled", SessionEnd("cancelled", "cancelled"), after=(_TEXT,)),
+    _said("session_end suspended", SessionEnd("suspended", "interaction"), after=(_TEXT,)),
+)

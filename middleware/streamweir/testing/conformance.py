@@ -1,0 +1,152 @@
+"""What every decoder has to keep, as tests that its author inherits."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from streamweir.testing.stream import assert_valid_stream
+from streamweir.translator import Translator
+
+__all__ = ["DecoderConformance", "cuts"]
+
+_PIECES = (1, 1, 2, 3, 5, 8, 20, 100, 1000)
+
+_MOST_CUTS = 100
+"""So many truncations of one sample are tried at most, evenly spread."""
+
+_JUNK: Sequence[bytes] = (
+    b"",
+    b"\n\n\n",
+    b"\xef\xbb\xbf",
+    b"\x00\xff\xfe\x80\xc3",
+    b"<!DOCTYPE html><html><body>502 Bad Gateway</body></html>",
+    b"Internal Server Error",
+    b"data: [DONE]\n\n",
+    b": ping\n\n",
+    b"null\n",
+    b"[]\n",
+    b"{}\n",
+    b'data: {"type": null, "data": 1, "event": [], "id": {}}\n\n',
+    b'{"type": {}, "choices": {}, "delta": 3, "error": [[]], "metadata": "x"}\n',
+    b'data: {"a": ' + b"[" * 5000 + b"\n\n",
+    b'data: {"n": 1e999, "m": NaN, "s": "\\ud83d", "i": ' + b"9" * 400 + b"}\n\n",
+)
+"""Bodies that are nobody's dialect, or only half of one."""
+
+
+def cuts(data: bytes, *, seed: int = 0) -> list[bytes]:
+    """Return `data` in pieces, cut at places that depend on `seed` alone; joined, they are `data` again."""
+    chance = random.Random(seed)
+    pieces = []
+    start = 0
+    while start < len(data):
+        end = start + chance.choice(_PIECES)
+        pieces.append(data[start:end])
+        start = end
+    return pieces
+
+
+class DecoderConformance:
+    """Inherit it as `class TestAcme(DecoderConformance)`; pytest does the rest.
+
+    Class attributes:
+        dialect: the name that the decoder is registered by.
+        samples: complete streams of the dialect, as bytes or as paths of files.
+        options: the dialect's options for them.
+    """
+
+    dialect: ClassVar[str]
+    samples: ClassVar[Sequence[bytes | str | os.PathLike[str]]] = ()
+    options: ClassVar[dict[str, str]] = {}
+
+    def test_gives_a_valid_stream_in_every_framing(self) -> None:
+        """What comes out of each sample keeps the protocol."""
+        for body in self._bodies():
+            for framing in ("sse", "ndjson", "json"):
+                assert_valid_stream(self._translate([body], framing), framing=framing)
+
+    def test_does_not_depend_on_how_the_network_cuts(self) -> None:
+        """Whole, byte by byte and cut at random give the same."""
+        for body in self._bodies():
+            whole = self._translate([body])
+            assert self._translate([body[i : i + 1] for i in range(len(body))]) == whole, "byte by byte"
+            for seed in range(10):
+                assert self._translate(cuts(body, seed=seed)) == whole, f"cuts(sample, seed={seed})"
+
+    def test_a_sample_ends_without_an_internal_error(self) -> None:
+        """A sample is a stream of this dialect: it is understood, however it ends."""
+        for body in self._bodies():
+            translator = self._translator()
+            translator.feed(body)
+            translator.close()
+            assert translator.reason not in (None, "internal", "malformed"), translator.reason
+
+    def test_a_truncated_sample_never_ends_completed(self) -> None:
+        """What breaks off before the evidence of its end is no success."""
+        for body in self._bodies():
+            ends_at_eof = not self._has_evidence(body) and self._ending(body, "close") == "done"
+            for end, is_half_a_line in _places(body):
+                if self._has_evidence(body[:end]):
+                    continue
+                assert self._ending(body[:end], "fail") != "done", f"connection lost at byte {end}"
+                if is_half_a_line or not ends_at_eof:
+                    assert self._ending(body[:end], "close") != "done", f"body ends at byte {end}"
+
+    def test_raises_nothing_on_junk(self) -> None:
+        """Foreign bytes, alone or in the middle of a sample, end in a valid stream."""
+        for junk in _JUNK:
+            for body in (b"", *self._bodies()):
+                middle = len(body) // 2
+                for hostile in (junk + body, body[:middle] + junk + body[middle:], body + junk):
+                    translator = self._translator()
+                    output = translator.feed(hostile) + translator.close()
+                    assert_valid_stream(output)
+                    assert translator.reason != "internal", hostile[:200]
+
+    def _bodies(self) -> list[bytes]:
+        return [sample if isinstance(sample, bytes) else Path(sample).read_bytes() for sample in self.samples]
+
+    def _translator(self, framing: str = "sse") -> Translator:
+        return Translator(
+            speaks=self.dialect,
+            framing=framing,
+            request_id="req_1",
+            session_id="sess_1",
+            clock=lambda: 1_790_000_000_000,
+            protocol_options={self.dialect: self.options},
+        )
+
+    def _translate(self, pieces: Iterable[bytes], framing: str = "sse") -> bytes:
+        translator = self._translator(framing)
+        return b"".join([*map(translator.feed, pieces), translator.close()])
+
+    def _has_evidence(self, body: bytes) -> bool:
+        translator = self._translator()
+        translator.feed(body + b"\n\n")  # the last event counts without its blank line
+        return translator.ended or translator.complete
+
+    def _ending(self, body: bytes, how: str) -> Any:
+        """How the stream ends if `body` is all that comes: its proper end (`close`) or a lost connection."""
+        translator = self._translator()
+        output = translator.feed(body)
+        output += translator.close() if how == "close" else translator.fail("UPSTREAM_TRUNCATED")
+        assert_valid_stream(output)
+        return translator.reason
+
+
+def _places(body: bytes) -> list[tuple[int, bool]]:
+    """Where to cut: at line ends, and in the middle of lines that hold JSON; and whether it is a middle."""
+    places = []
+    start = 0
+    for line in body.splitlines(keepends=True):
+        if len(line.strip()) > 12 and line.rstrip().endswith((b"}", b"]", b'"')):
+            places.append((start + len(line) // 2, True))
+            places.append((start + len(line.rstrip()) - 1, True))
+        start += len(line)
+        places.append((start, False))
+    step = max(1, len(places) // _MOST_CUTS)
+    return places[:-1][::step]

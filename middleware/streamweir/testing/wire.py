@@ -1,0 +1,111 @@
+"""A body as the client gets it, taken apart by the strict rules of the framing.
+
+Source: the standard protocol 1.1, section 4. Written apart from `streamweir.framing`, which is lenient on
+purpose: here everything that is not exactly as promised is a breach.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+__all__ = ["Framed", "read_json", "read_ndjson", "read_sse"]
+
+_EVENT_BLOCK: Final = re.compile(r"id: (0|[1-9][0-9]*)\ndata: ([^\n]*)")
+_ESCAPED_WITHOUT_NEED: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u(?!00[01][0-9a-fA-F]|007[fF])")
+"""An escape other than that of a control character, which JSON cannot hold as it is."""
+
+
+class Framed(NamedTuple):
+    """One event of a body: what its frame says, and what is wrong with the frame."""
+
+    value: Any
+    """The JSON value, None if there is none."""
+    id: int | None
+    """The SSE id; None in NDJSON."""
+    breaches: list[str]
+
+
+def read_sse(body: bytes) -> Iterator[Framed]:
+    """Yield the events of an SSE body; comments only count as breaches where they must not stand."""
+    text, breaches = _text_of(body)
+    if "\r" in text:
+        breaches.append("a carriage return in the body: lines end with LF only")
+    *blocks, rest = text.split("\n\n")
+    if rest:
+        breaches.append(f"the body does not end with a complete block: {_shown(rest)}")
+    if blocks and blocks[-1].startswith(":"):
+        breaches.append("a comment after the last event: the body must end with it")
+    if breaches:
+        yield Framed(None, None, breaches)
+    for block in blocks:
+        if block.startswith(":") and "\n" not in block:
+            continue
+        match = _EVENT_BLOCK.fullmatch(block)
+        if match is None:
+            yield Framed(None, None, [f"not exactly `id: N`, `data: ...`, an empty line: {_shown(block)}"])
+        else:
+            value, found = read_json(match[2])
+            yield Framed(value, int(match[1]) if len(match[1]) < 19 else -1, found)
+
+
+def read_ndjson(body: bytes) -> Iterator[Framed]:
+    """Yield the events of an NDJSON body; empty lines between them are heartbeats."""
+    text, breaches = _text_of(body)
+    if "\r" in text:
+        breaches.append("a carriage return in the body: lines end with LF only")
+    *lines, rest = text.split("\n")
+    if rest:
+        breaches.append(f"the last line has no LF: {_shown(rest)}")
+    if lines and not lines[-1]:
+        breaches.append("an empty line after the last event: the body must end with it")
+    if breaches:
+        yield Framed(None, None, breaches)
+    for line in lines:
+        if line:
+            value, found = read_json(line)
+            yield Framed(value, None, found)
+
+
+def read_json(text: str) -> tuple[Any, list[str]]:
+    """Return the value of a strict JSON text (None if it is none) and what is wrong with it."""
+    breaches: list[str] = []
+    try:
+        value = json.loads(
+            text,
+            parse_constant=lambda name: breaches.append(f"{name} is no JSON"),
+            parse_int=lambda digits: _integer(digits, breaches),
+            object_pairs_hook=lambda pairs: _object(pairs, breaches),
+        )
+    except (ValueError, RecursionError):
+        return None, [f"not JSON: {_shown(text)}"]
+    if _ESCAPED_WITHOUT_NEED.search(text):
+        breaches.append("escaped characters: JSON is UTF-8, not ASCII-escaped")
+    return value, breaches
+
+
+def _text_of(body: bytes) -> tuple[str, list[str]]:
+    try:
+        return body.decode("utf-8"), []
+    except UnicodeDecodeError as error:
+        return body.decode("utf-8", "replace"), [f"not valid UTF-8 at byte {error.start}"]
+
+
+def _integer(digits: str, breaches: list[str]) -> int | str:
+    if len(digits) > 20 or not -(2**63) <= int(digits) < 2**64:
+        breaches.append(f"an integer beyond 64 bits: {_shown(digits)}")
+        return digits
+    return int(digits)
+
+
+def _object(pairs: list[tuple[str, Any]], breaches: list[str]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        breaches.append("a key occurs twice in one object")
+    return value
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 80 else f"{text[:77]}...")

@@ -1,0 +1,99 @@
+"""Framing by Accept, protocol by header or query."""
+
+import pytest
+
+from streamweir.asgi.headers import header_value, request_id_of, stream_headers
+from streamweir.asgi.negotiation import UnknownProtocolError, choose_framing, choose_protocol
+from streamweir.asgi.refusals import REFUSALS, Refusal, refusal_response
+
+
+@pytest.mark.parametrize(
+    ("accept", "framing"),
+    [
+        ("", "default"),
+        ("*/*", "default"),
+        ("text/html, image/png", "default"),
+        ("text/*", "default"),
+        ("text/event-stream", "sse"),
+        ("TEXT/Event-Stream; charset=utf-8", "sse"),
+        ("application/x-ndjson", "ndjson"),
+        ("text/event-stream, application/x-ndjson", "default"),
+        ("text/event-stream;q=0.5, application/x-ndjson", "ndjson"),
+        ("text/event-stream;q=0.9, application/x-ndjson;q=0.8", "sse"),
+        ("application/x-ndjson;q=0.1, */*", "ndjson"),
+        ("text/event-stream, */*", "sse"),
+        ("application/json", "json"),
+        ("application/json, text/html", "json"),
+        ("application/json;q=0", "default"),
+        ("application/json, */*", "default"),
+        ("application/json, */*;q=0.1", "default"),
+        ("application/json, */*;q=0", "json"),
+        ("application/json, text/event-stream", "sse"),
+        ("application/json, text/event-stream;q=0.1", "sse"),
+        ("application/json, text/event-stream;q=0", "json"),
+        ("application/x-ndjson;q=0, text/event-stream;q=0", "default"),
+        ("text/event-stream;q=broken", "sse"),
+        (",, ;q=1,", "default"),
+    ],
+)
+@pytest.mark.parametrize("default", ["sse", "ndjson"])
+def test_framing(accept: str, framing: str, default: str) -> None:
+    assert choose_framing(accept, default) == (default if framing == "default" else framing)  # type: ignore[arg-type]
+
+
+def test_the_default_that_is_refused_is_not_sent() -> None:
+    assert choose_framing("text/event-stream;q=0, */*", "sse") == "ndjson"
+
+
+ANSWERS = ("standard", "legacy")
+
+
+@pytest.mark.parametrize(
+    ("headers", "query", "chosen"),
+    [
+        ([], b"", "standard"),
+        ([b"legacy"], b"", "legacy"),
+        ([b" legacy "], b"", "legacy"),
+        ([b"legacy"], b"protocol=standard", "legacy"),
+        ([], b"protocol=legacy", "legacy"),
+        ([], b"a=1&protocol=%6cegacy&b", "legacy"),
+        ([], b"protocol=http&protocol=legacy", "legacy"),
+        ([], b"protocol=http", "standard"),
+        ([], b"protocol=", "standard"),
+        ([], b"\xff=%ff&protocol", "standard"),
+    ],
+)
+def test_protocol(headers: list[bytes], query: bytes, chosen: str) -> None:
+    named = [(b"x-streamweir-protocol", value) for value in headers]
+    assert choose_protocol(named, query, ANSWERS) == chosen
+
+
+@pytest.mark.parametrize("values", [[b"other"], [b""], [b"Legacy"], [b"legacy", b"standard"], [b"\xff"]])
+def test_a_foreign_protocol_in_the_header(values: list[bytes]) -> None:
+    with pytest.raises(UnknownProtocolError):
+        choose_protocol([(b"x-streamweir-protocol", value) for value in values], b"", ANSWERS)
+
+
+def test_the_lines_of_a_list_header_are_one_value() -> None:
+    headers = [(b"accept", b"text/html"), (b"host", b"x"), (b"accept", b"text/event-stream")]
+    assert header_value(headers, b"accept") == "text/html, text/event-stream"
+
+
+def test_only_a_single_valid_request_id_is_kept() -> None:
+    assert request_id_of([(b"x-request-id", b"a-1")]) == "a-1"
+    for values in ([], [b"a", b"a"], [b"a b"], [b"x" * 129]):
+        assert request_id_of([(b"x-request-id", value) for value in values]).startswith("req_")
+
+
+def test_other_headers_follow_those_of_a_stream() -> None:
+    headers = stream_headers("text/event-stream", "r1", [(b"x-cost", b"3")])
+    assert headers[-1] == (b"x-cost", b"3")
+    assert (b"content-encoding", b"identity") in headers
+
+
+@pytest.mark.parametrize("code", REFUSALS)
+def test_every_refusal_is_the_same_envelope(code: str) -> None:
+    response = refusal_response(Refusal(code, headers={"X-Extra": "1"}), request_id="r1")
+    assert response.status_code == REFUSALS[code].status
+    assert (response.headers["x-request-id"], response.headers["x-extra"]) == ("r1", "1")
+    assert b'"request_id":"r1"' in bytes(response.body)

@@ -1,0 +1,71 @@
+"""`streamweir check` as a user runs it."""
+
+import json
+from pathlib import Path
+
+from command_line import run
+
+GOOD = """\
+listen: "[::1]:9000"
+endpoints:
+  /chat/{id}:
+    upstream: http://127.0.0.1:9000/chat
+    speaks: legacy
+    answers: [standard, legacy]
+    headers: {Authorization: "Bearer ${A_KEY_THAT_NOBODY_SET}"}
+"""
+BAD = """\
+endpoints:
+  /chat:
+    upstream: demo:legcy
+    timeouts: {idel: 5s}
+"""
+
+
+def written(folder: Path, text: str) -> str:
+    file = folder / "gateway.yaml"
+    file.write_text(text)
+    return str(file)
+
+
+def test_a_good_file(tmp_path: Path) -> None:
+    done = run("check", written(tmp_path, GOOD))
+    assert done.returncode == 0
+    assert "1 endpoint on [::1]:9000" in done.stdout.decode()
+    assert "POST /chat/{id}  from http://127.0.0.1:9000 (legacy) to standard, legacy" in done.stdout.decode()
+
+
+def test_the_environment_counts_only_if_asked(tmp_path: Path) -> None:
+    done = run("check", "--env", written(tmp_path, GOOD))
+    assert done.returncode == 78
+    assert b"A_KEY_THAT_NOBODY_SET" in done.stderr
+
+
+def test_a_bad_file_is_told_with_all_its_problems(tmp_path: Path) -> None:
+    file = written(tmp_path, BAD)
+    done = run("check", file)
+    assert done.returncode == 78
+    assert done.stdout == b""
+    problems = done.stderr.decode().splitlines()
+    assert [problem.split(" ")[0] for problem in problems] == [f"{file}:3:15", f"{file}:4:16"]
+    assert "did you mean 'legacy'?" in problems[0]
+    assert "did you mean 'idle'?" in problems[1]
+
+
+def test_json(tmp_path: Path) -> None:
+    good = json.loads(run("check", "--json", written(tmp_path, GOOD)).stdout)
+    assert good["ok"] is True
+    assert good["endpoints"][0]["answers"] == ["standard", "legacy"]
+    done = run("check", "--json", written(tmp_path, BAD))
+    assert done.returncode == 78
+    bad = json.loads(done.stdout)
+    assert [(problem["line"], problem["path"]) for problem in bad["problems"]] == [
+        (3, "endpoints./chat.upstream"),
+        (4, "endpoints./chat.timeouts.idel"),
+    ]
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    done = run("check", cwd=tmp_path)
+    assert done.returncode == 78
+    assert done.stderr.decode().strip() == "config.yaml: cannot be read: No such file or directory"

@@ -1,0 +1,234 @@
+"""`streamweir convert` as a user runs it: a process, pipes, files."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command_line import RECORDED, events_of, run, started
+
+STREAM = (RECORDED / "legacy" / "happy.sse").read_bytes()
+TOKEN = b'data: {"type": "token", "content": "%d"}\n\n'
+DONE = b'data: {"type": "done"}\n\n'
+
+
+def types_of(ndjson: bytes) -> list[str]:
+    return [event["type"] for event in events_of(ndjson)]
+
+
+def test_reads_standard_input_and_finds_the_dialect_out() -> None:
+    done = run("convert", input=STREAM)
+    assert done.returncode == 0
+    assert done.stderr == b""
+    assert done.stdout.startswith(b'id: 0\ndata: {"type":"session_start"')
+    assert b'"status":"completed"' in done.stdout
+
+
+@pytest.mark.parametrize("name", ["-", None])
+def test_reads_a_file_or_standard_input_alike(name: str | None) -> None:
+    options = ["convert", "--framing", "ndjson", "--request-id", "req_1"]
+    from_file = run(*options, str(RECORDED / "legacy" / "happy.sse"))
+    piped = run(*options, *([name] if name else []), input=STREAM)
+    assert types_of(from_file.stdout) == types_of(piped.stdout)
+    assert {event["metadata"]["request_id"] for event in events_of(piped.stdout)} == {"req_1"}
+
+
+def test_writes_another_dialect_in_its_own_framing() -> None:
+    done = run("convert", "--from", "legacy", "--to", "legacy", input=STREAM)
+    assert done.stdout.endswith(b'data: {"type":"done"}\n\n')
+
+
+def test_folds_into_one_json_object() -> None:
+    done = run("convert", "--framing", "json", input=STREAM)
+    result = json.loads(done.stdout)
+    assert result["message"]["content"] == "咖啡更好"
+    assert result["status"] == "completed"
+
+
+def test_a_failed_stream_is_a_converted_stream() -> None:
+    done = run("convert", "--framing", "ndjson", input=STREAM[: len(STREAM) // 2])
+    assert done.returncode == 0
+    assert events_of(done.stdout)[-1]["data"]["reason"] == "truncated"
+
+
+def test_an_input_that_nobody_knows_is_told() -> None:
+    done = run("convert", "--framing", "ndjson", input=b"<html>502 Bad Gateway</html>\n")
+    assert done.returncode == 0
+    assert events_of(done.stdout)[-1]["data"]["reason"] == "malformed"
+    assert b"--from" in done.stderr
+
+
+def test_writes_each_event_as_soon_as_it_is_complete() -> None:
+    with started("convert", "--framing", "ndjson") as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for number in range(3):
+            process.stdin.write(TOKEN % number)
+            process.stdin.flush()
+            if number == 0:
+                assert json.loads(process.stdout.readline())["type"] == "session_start"
+            # Would hang here, for ever, if anything were held back.
+            assert json.loads(process.stdout.readline())["data"]["content"] == str(number)
+
+
+def test_half_an_event_waits_for_its_other_half() -> None:
+    event = TOKEN % 1
+    with started("convert", "--framing", "ndjson") as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(event[:20])
+        process.stdin.flush()
+        time.sleep(0.3)
+        process.stdin.write(event[20:])
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["type"] == "session_start"
+
+
+def test_ends_with_the_stream_though_the_pipe_stays_open() -> None:
+    with started("convert") as process:
+        assert process.stdin is not None
+        process.stdin.write(TOKEN % 1 + DONE)
+        process.stdin.flush()
+        assert process.wait(timeout=20) == 0
+
+
+def test_follows_a_file_that_grows(tmp_path: Path) -> None:
+    log = tmp_path / "backend.log"
+    log.write_bytes(TOKEN % 1)
+    tail = subprocess.Popen(["tail", "-c", "+1", "-f", str(log)], stdout=subprocess.PIPE)
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "streamweir_gateway", "convert", "--framing", "ndjson"],
+            stdin=tail.stdout,
+            stdout=subprocess.PIPE,
+        )
+        assert process.stdout is not None
+        assert json.loads(process.stdout.readline())["type"] == "session_start"
+        with log.open("ab") as file:
+            file.write(DONE)
+        rest = process.communicate(timeout=20)[0]
+    finally:
+        tail.kill()
+        tail.communicate()
+    assert events_of(rest)[-1]["data"]["status"] == "completed"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for another process")
+def test_ctrl_c_ends_the_stream_as_cancelled() -> None:
+    with started("convert", "--framing", "ndjson") as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(TOKEN % 1)
+        process.stdin.flush()
+        head = [process.stdout.readline(), process.stdout.readline()]
+        process.send_signal(signal.SIGINT)
+        rest = process.stdout.read()
+        assert process.wait(timeout=20) == 130
+    assert len(head) == 2
+    assert events_of(rest)[-1]["data"]["status"] == "cancelled"
+
+
+def test_a_reader_that_leaves_is_no_news() -> None:
+    many = b"".join(TOKEN % number for number in range(20_000))
+    with started("convert") as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(TOKEN % 0)
+        process.stdin.flush()
+        process.stdout.readline()
+        process.stdout.close()
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(many)
+            process.stdin.close()
+        assert process.wait(timeout=20) == 1
+        assert process.stderr.read() == b""
+
+
+def test_writes_a_file(tmp_path: Path) -> None:
+    target = tmp_path / "out.ndjson"
+    done = run("convert", "--framing", "ndjson", "--output", str(target), input=STREAM)
+    assert done.stdout == b""
+    assert types_of(target.read_bytes())[-1] == "session_end"
+
+
+def test_does_not_write_over_what_it_reads(tmp_path: Path) -> None:
+    file = tmp_path / "stream.sse"
+    file.write_bytes(STREAM)
+    done = run("convert", str(file), "--output", str(file))
+    assert done.returncode == 2
+    assert file.read_bytes() == STREAM
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["nowhere.sse"], "cannot read nowhere.sse: No such file or directory"),
+        (["."], "cannot read .: Is a directory"),
+        (["--output", "nowhere/out.sse"], "cannot write nowhere/out.sse: No such file or directory"),
+    ],
+)
+def test_files_that_cannot_be_used(arguments: list[str], told: str, tmp_path: Path) -> None:
+    done = run("convert", *arguments, input=STREAM, cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.decode().strip() == f"streamweir: {told}"
+    assert done.stdout == b""
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk_is_told() -> None:
+    done = run("convert", "--output", "/dev/full", input=STREAM)
+    assert done.returncode == 1
+    assert b"cannot write" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--from", "legcy"], "did you mean 'legacy'?"),
+        (["--to", "standart"], "did you mean 'standard'?"),
+        (["--to", "auto"], "unknown dialect"),
+        (["--framing", "xml"], "invalid choice: 'xml'"),
+        (["--option", "version"], "DIALECT.KEY=VALUE"),
+        (["--option", "standard.version=3"], "one of: 1.1, 1.0"),
+        (["--option", "standard.versoin=1.0"], "did you mean 'version'?"),
+        (["--request-id", "not one"], "--request-id"),
+        (["--full-text", "twice"], "invalid choice"),
+        (["--frm", "legacy"], "unrecognized arguments"),
+    ],
+)
+def test_a_wrong_command_line(arguments: list[str], told: str) -> None:
+    done = run("convert", *arguments, input=STREAM)
+    assert done.returncode == 2
+    assert told in done.stderr.decode()
+    assert done.stdout == b""
+
+
+def test_options_reach_the_translator() -> None:
+    source = events_of(run("convert", "--framing", "ndjson", "--raw", input=STREAM).stdout)[1]
+    assert source["metadata"]["source"]["dialect"] == "legacy"
+    failing = b'data: {"type": "error", "message": "no such table: x"}\n\n'
+    plain, debugged = (
+        error_in(run("convert", "--framing", "ndjson", *more, input=failing).stdout)
+        for more in ([], ["--debug"])
+    )
+    assert "details" not in plain
+    assert "details" in debugged
+
+
+def test_full_text() -> None:
+    twice = run("convert", "--framing", "json", "--full-text", "append", input=STREAM)
+    assert json.loads(twice.stdout)["message"]["content"] == "咖啡更好咖啡更好"
+
+
+def error_in(ndjson: bytes) -> dict[str, Any]:
+    (error,) = [event["data"] for event in events_of(ndjson) if event["type"] == "error"]
+    return dict(error)

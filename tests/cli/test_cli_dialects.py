@@ -1,0 +1,92 @@
+"""`streamweir dialects` as a user runs it, and whether what it says is true."""
+
+import json
+from typing import Any
+
+import pytest
+
+from command_line import run
+from streams import translate
+from streamweir import list_dialects
+from streamweir.dialects.description import describe
+from streamweir.dialects.registry import decoder_names, encoder_names
+from streamweir.testing import check_stream
+
+
+def test_lists_all() -> None:
+    done = run("dialects")
+    assert done.returncode == 0
+    rows = done.stdout.decode().splitlines()[1:]
+    assert [row.split()[0] for row in rows] == list_dialects()
+
+
+def test_lists_all_as_json() -> None:
+    rows = json.loads(run("dialects", "--json").stdout)
+    assert [row["name"] for row in rows] == list_dialects()
+    legacy = next(row for row in rows if row["name"] == "legacy")
+    assert legacy["reads"]
+    assert legacy["writes"]
+    assert legacy["framings"] == ["sse", "ndjson"]
+
+
+def test_explains_one() -> None:
+    page = run("dialects", "legacy").stdout.decode()
+    assert "  token " in page
+    assert "tool_call_end failed" in page
+    assert "What it cannot say, or not fully:" in page
+    assert max(map(len, page.splitlines()[1:])) <= 100
+
+
+def test_explains_one_as_json() -> None:
+    facts = json.loads(run("dialects", "standard", "--json").stdout)
+    assert facts["options"] == [{"name": "version", "values": ["1.1", "1.0"], "when": "writing"}]
+    assert facts["cannot_say"] == []
+    assert "session_end" in {row["event"] for row in facts["reading"]}
+
+
+def test_an_unknown_name() -> None:
+    done = run("dialects", "legcy")
+    assert done.returncode == 2
+    assert b"did you mean 'legacy'?" in done.stderr
+
+
+@pytest.mark.parametrize("name", decoder_names())
+def test_every_example_is_understood(name: str) -> None:
+    """Each means something: a standard event, the end, or bookkeeping."""
+    rows = describe(name).reading
+    assert rows
+    assert len({row.event for row in rows}) == len(rows)
+    strangers = [
+        row.event for row in rows if any(map(is_custom, row.becomes)) and row.event not in KEPT_WHOLE
+    ]
+    assert strangers == []
+    silent = [
+        row.event for row in rows if not row.becomes and not row.completes and row.event not in BOOKKEEPING
+    ]
+    assert silent == []
+
+
+@pytest.mark.parametrize("name", decoder_names())
+def test_examples_make_a_valid_stream(name: str) -> None:
+    for row in describe(name).reading:
+        output = translate([row.example.encode() + b"\n\n"], speaks=name)
+        assert check_stream(output, framing="ndjson") == [], row.event
+
+
+@pytest.mark.parametrize("name", encoder_names())
+def test_what_is_written_is_read_again(name: str) -> None:
+    """A frame that is said to stand for a standard event is one of the dialect's own."""
+    description = describe(name)
+    assert description.summary
+    said = {row.event for row in description.writing if row.becomes}
+    assert {"content", "thinking", "error"} <= said
+
+
+def is_custom(event: dict[str, Any]) -> bool:
+    return bool(event["type"] == "data" and event["data"]["data_type"] == "custom")
+
+
+KEPT_WHOLE = {"any other type", "actions", "question", "debug", "command"}
+"""Examples of events that have no word in the standard."""
+
+BOOKKEEPING = {"ping", "needSaveMessage (AIFlowy)"}

@@ -1,0 +1,261 @@
+"""Clients that wait, leave, or do not read; heartbeats in silence."""
+
+import asyncio
+import socket
+import time
+from typing import Any
+
+import pytest
+
+from loopback import (
+    HELLO,
+    LAST_CHUNK,
+    SSE,
+    Call,
+    Script,
+    Upstream,
+    ask,
+    chunk,
+    client,
+    gateway,
+    one_endpoint,
+    relayed,
+    upstream,
+)
+
+pytestmark = pytest.mark.anyio
+
+TOKEN, _, DONE = HELLO
+LIMIT = 1.0
+"""Seconds within which the upstream's connection has to be closed once the client has left."""
+
+
+async def seconds_until_closed(server: Upstream, since: float) -> float:
+    async with asyncio.timeout(5):
+        while server.call.closed_at is None:
+            await asyncio.sleep(0.01)
+    return server.call.closed_at - since
+
+
+def waiting_after(*pieces: bytes) -> Script:
+    async def script(call: Call) -> None:
+        await call.send(*pieces)
+        await call.until_closed()
+
+    return script
+
+
+@pytest.mark.parametrize(
+    ("pieces", "seen"),
+    [((), b""), ((SSE,), b""), ((SSE, chunk(b": hi\n\n")), b""), ((SSE, chunk(TOKEN)), b"Hel")],
+    ids=["no headers", "headers only", "a comment", "mid-stream"],
+)
+@pytest.mark.parametrize("heartbeat", ["off", "50ms"])
+async def test_the_upstream_is_left_with_the_client(
+    pieces: tuple[bytes, ...], seen: bytes, heartbeat: str
+) -> None:
+    script = waiting_after(*pieces)
+    async with upstream(script) as server, gateway(one_endpoint(server.url, heartbeat=heartbeat)) as running:
+        async with client(running) as connected:
+            connected.send()
+            async with asyncio.timeout(5):
+                await server.called.wait()
+            await connected.until(seen)
+            await asyncio.sleep(0.05)
+            left = time.monotonic()
+            connected.leave()
+            assert await seconds_until_closed(server, left) < LIMIT
+        assert (await running.log.line())["reason"] == "client_gone"
+        assert len(running.streams) == 0
+
+
+async def test_the_upstream_is_left_in_the_middle_of_a_flood() -> None:
+    async def flooding(call: Call) -> None:
+        reading = asyncio.create_task(call.until_closed())
+        try:
+            await call.send(SSE)
+            while True:
+                await call.send(chunk(TOKEN * 100))
+        except ConnectionError:
+            call.closed_at = time.monotonic()
+        finally:
+            reading.cancel()
+
+    async with upstream(flooding) as server, gateway(one_endpoint(server.url)) as running:
+        async with client(running) as connected:
+            connected.send()
+            await connected.until(b"Hel")
+            left = time.monotonic()
+            connected.leave()
+            assert await seconds_until_closed(server, left) < LIMIT
+
+
+async def test_a_connection_attempt_is_given_up_with_the_client() -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
+        full.listen(0)
+        waiting = [socket.socket() for _ in range(4)]
+        for blocked in waiting:
+            blocked.setblocking(False)
+            blocked.connect_ex(full.getsockname())
+        async with gateway(one_endpoint(f"http://127.0.0.1:{full.getsockname()[1]}")) as running:
+            async with client(running) as connected:
+                connected.send()
+                await asyncio.sleep(0.2)
+                connected.leave()
+                async with asyncio.timeout(LIMIT):
+                    line = await running.log.line()
+        for blocked in waiting:
+            blocked.close()
+    assert line["reason"] == "client_gone"
+
+
+async def test_an_upstream_that_does_not_read_the_request_is_left_too() -> None:
+    async def deaf(call: Call) -> None:
+        transport: Any = call.writer.transport
+        transport.pause_reading()
+        await asyncio.sleep(0.8)
+        transport.resume_reading()
+        await call.until_closed()
+
+    async with upstream(deaf, reads_request=False) as server, gateway(one_endpoint(server.url)) as running:
+        async with client(running) as connected:
+            connected.send(body=b"x" * 9_000_000)
+            await asyncio.sleep(0.3)
+            left = time.monotonic()
+            connected.leave()
+            assert await seconds_until_closed(server, left) < LIMIT
+
+
+async def test_many_clients_that_leave_at_once_leave_nothing_behind() -> None:
+    script = waiting_after(SSE, chunk(TOKEN))
+    async with upstream(script) as server, gateway(one_endpoint(server.url)) as running:
+
+        async def visit(delay: float) -> None:
+            async with client(running) as connected:
+                connected.send()
+                await asyncio.sleep(delay)
+
+        await asyncio.gather(*(visit(number % 10 / 50) for number in range(60)))
+        async with asyncio.timeout(3):
+            while any(call.closed_at is None for call in server.calls) or len(running.streams):
+                await asyncio.sleep(0.01)
+
+
+async def test_a_client_that_leaves_before_its_body_is_whole() -> None:
+    async with upstream(b"") as server, gateway(one_endpoint(server.url)) as running:
+        async with client(running) as connected:
+            connected.writer.write(b"POST /chat HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
+            await asyncio.sleep(0.05)
+            connected.leave()
+            assert (await running.log.line())["reason"] == "client_gone"
+        assert server.connections == 0
+
+
+# --- clients that do not read -------------------------------------------------------------------------------
+
+
+async def flood(call: Call) -> None:
+    await call.send(SSE)
+    piece = chunk(b'data: {"type": "token", "content": "%s"}\n\n' % (b"x" * 60_000))
+    while True:
+        await call.send(piece)
+
+
+async def test_a_client_that_does_not_read_is_dropped(caplog: pytest.LogCaptureFixture) -> None:
+    timeouts = {"write": "300ms", "idle": "200ms", "first_event": "60s"}
+    async with upstream(flood) as server, gateway(one_endpoint(server.url, timeouts=timeouts)) as running:
+        async with client(running) as connected:
+            connected.writer.transport.pause_reading()  # type: ignore[attr-defined]
+            connected.send()
+            async with asyncio.timeout(5):
+                line = await running.log.line()
+            assert line["reason"] == "slow_client"
+        assert len(running.streams) == 0
+    assert caplog.records == []
+
+
+async def test_a_client_that_reads_slowly_is_not_dropped() -> None:
+    size = 6_000_000
+
+    async def big(call: Call) -> None:
+        piece = b'data: {"type": "token", "content": "%s"}\n\n' % (b"x" * size)
+        await call.send(SSE, chunk(piece), chunk(DONE), LAST_CHUNK)
+
+    timeouts = {"write": "400ms", "idle": "200ms", "first_event": "60s"}
+    async with upstream(big) as server, gateway(one_endpoint(server.url, timeouts=timeouts)) as running:
+        async with client(running) as connected:
+            connected.send()
+            transport: Any = connected.writer.transport
+            transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+            began = time.monotonic()
+            while await connected.step():
+                await asyncio.sleep(0.008)
+            connected.answer.assert_valid()
+            assert time.monotonic() - began > 0.5
+            assert connected.answer.end["status"] == "completed"
+
+
+# --- heartbeats ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("accept", "beat"), [("text/event-stream", b": ping\n\n"), ("application/x-ndjson", b"\n")]
+)
+async def test_heartbeats_before_the_first_event_and_in_silence(accept: str, beat: bytes) -> None:
+    async def slowly(call: Call) -> None:
+        await call.send(SSE, chunk(TOKEN), chunk(DONE), LAST_CHUNK, pause=0.35)
+
+    got = (await relayed(slowly, heartbeat="100ms", headers=[("Accept", accept)])).assert_valid()
+    assert got.pieces[0] == beat, "before the first event"
+    assert got.pieces.count(beat) in range(4, 8)
+    assert got.pieces[-1] != beat
+
+
+async def test_no_heartbeat_while_there_are_events() -> None:
+    async def steadily(call: Call) -> None:
+        await call.send(SSE, *[chunk(TOKEN)] * 10, chunk(DONE), LAST_CHUNK, pause=0.05)
+
+    got = (await relayed(steadily, heartbeat="300ms")).assert_valid()
+    assert b"ping" not in got.body
+
+
+async def test_the_headers_leave_with_the_first_heartbeat() -> None:
+    async with (
+        upstream(waiting_after()) as server,
+        gateway(one_endpoint(server.url, heartbeat="100ms")) as running,
+        client(running) as connected,
+    ):
+        connected.send()
+        async with asyncio.timeout(2):
+            await connected.step()
+        assert connected.answer.status == 200
+
+
+async def test_a_failure_after_a_heartbeat_is_still_a_stream() -> None:
+    async def late(call: Call) -> None:
+        await asyncio.sleep(0.25)
+        await call.send(b"HTTP/1.1 503 Unavailable\r\nContent-Length: 0\r\n\r\n")
+
+    got = (await relayed(late, heartbeat="100ms")).assert_valid()
+    assert b"ping" in got.body
+    assert got.error is not None
+
+
+async def test_a_folded_answer_has_no_heartbeats() -> None:
+    async def slowly(call: Call) -> None:
+        await call.send(SSE, chunk(TOKEN), chunk(DONE), LAST_CHUNK, pause=0.15)
+
+    got = (await relayed(slowly, heartbeat="50ms", headers=[("Accept", "application/json")])).assert_valid()
+    assert len(got.pieces) == 1
+
+
+async def test_requests_do_not_wait_for_each_other() -> None:
+    async def pausing(call: Call) -> None:
+        await call.send(SSE, chunk(TOKEN), pause=0.3)
+        await call.send(chunk(DONE), LAST_CHUNK)
+
+    async with upstream(pausing) as server, gateway(one_endpoint(server.url)) as running:
+        async with asyncio.timeout(8):
+            answers = await asyncio.gather(*(ask(running) for _ in range(150)))
+    assert {got.assert_valid().text for got in answers} == {"Hel"}
+    assert len({got.header("x-request-id") for got in answers}) == 150

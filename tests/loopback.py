@@ -1,0 +1,376 @@
+"""Real HTTP on the loopback interface: the gateway, upstreams that break in every way, a bare client."""
+
+import asyncio
+import contextlib
+import json
+import socket
+import struct
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import h11
+
+from streams import events_of
+from streamweir.dialects.registry import (
+    decoder_names,
+    encoder_names,
+    get_dialect,
+    list_dialects,
+    option_values,
+)
+from streamweir.testing import check_stream
+from streamweir_gateway.app import build_app
+from streamweir_gateway.config import DialectCatalogue, GatewayConfig, parse_config
+from streamweir_gateway.server import GatewayServer
+from streamweir_gateway.supervision import Streams
+
+PATIENCE = 10.0
+"""Seconds after which a test has hung."""
+
+HELLO = (
+    b'data: {"type": "token", "content": "Hel"}\n\n',
+    b'data: {"type": "token", "content": "lo"}\n\n',
+    b'data: {"type": "done"}\n\n',
+)
+SSE = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+CLOSE_DELIMITED = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+
+
+def chunk(data: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(data), data)
+
+
+LAST_CHUNK = b"0\r\n\r\n"
+
+
+def answer(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
+    """A whole response with a Content-Length."""
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+class Call:
+    """One request that reached an upstream, and its connection."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+        self.method = self.target = ""
+        self.headers: list[tuple[str, str]] = []
+        self.body = b""
+        self.closed_at: float | None = None
+
+    async def read_request(self) -> None:
+        head = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        first, *lines = head.rstrip().split("\r\n")
+        self.method, self.target, _ = first.split(" ")
+        self.headers = [
+            (name.lower(), value.strip()) for name, _, value in (line.partition(":") for line in lines)
+        ]
+        self.body = await self.reader.readexactly(int(self.header("content-length") or 0))
+
+    def header(self, name: str) -> str | None:
+        return next((value for key, value in self.headers if key == name), None)
+
+    async def send(self, *pieces: bytes, pause: float = 0.0) -> None:
+        for piece in pieces:
+            self.writer.write(piece)
+            await self.writer.drain()
+            if pause:
+                await asyncio.sleep(pause)
+
+    async def until_closed(self) -> None:
+        """Wait until the gateway has closed the connection."""
+        with contextlib.suppress(ConnectionError):
+            while await self.reader.read(65536):
+                pass
+        self.closed_at = time.monotonic()
+
+    def reset(self) -> None:
+        """Break the connection with RST."""
+        raw = self.writer.get_extra_info("socket")
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.writer.transport.abort()
+
+
+Script = Callable[[Call], Awaitable[None]]
+
+
+class Upstream:
+    """A server on a free port that plays `script` on every connection and then closes it."""
+
+    def __init__(self, script: Script | bytes, *, reads_request: bool = True) -> None:
+        self._script = script
+        self._reads_request = reads_request
+        self.url = ""
+        self.calls: list[Call] = []
+        self.connections = 0
+        self.called = asyncio.Event()
+
+    @property
+    def call(self) -> Call:
+        """The only request that there was."""
+        assert len(self.calls) == 1
+        return self.calls[0]
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        call = Call(reader, writer)
+        try:
+            if self._reads_request:
+                await call.read_request()
+            self.calls.append(call)
+            self.called.set()
+            if isinstance(self._script, bytes):
+                await call.send(self._script)
+            else:
+                await self._script(call)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+
+@asynccontextmanager
+async def upstream(script: Script | bytes, *, reads_request: bool = True) -> AsyncIterator[Upstream]:
+    server = Upstream(script, reads_request=reads_request)
+    listener = await asyncio.start_server(server.handle, "127.0.0.1", 0)
+    server.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+    try:
+        yield server
+    finally:
+        listener.close()
+
+
+def settled(**file: Any) -> GatewayConfig:
+    """The configuration of a file with these keys."""
+    catalogue = DialectCatalogue(
+        decoders=frozenset(decoder_names()),
+        encoders=frozenset(encoder_names()),
+        options={name: option_values(get_dialect(name)) for name in list_dialects()},
+    )
+    return parse_config(json.dumps(file), name="test.yaml", folder=Path(), dialects=catalogue, environ={})
+
+
+def one_endpoint(url: str, **options: Any) -> GatewayConfig:
+    """A gateway with `/chat` before `url`, which speaks the old vocabulary."""
+    return settled(endpoints={"/chat": {"upstream": url, "speaks": "legacy", **options}})
+
+
+class Log:
+    """Keeps what the gateway tells of finished requests."""
+
+    def __init__(self) -> None:
+        self.lines: list[dict[str, Any]] = []
+        self._written = asyncio.Event()
+
+    def info(self, event: str, /, **fields: Any) -> None:
+        self.lines.append({"level": "info", **fields})
+        self._written.set()
+
+    def warning(self, event: str, /, **fields: Any) -> None:
+        self.lines.append({"level": "warning", **fields})
+        self._written.set()
+
+    async def line(self) -> dict[str, Any]:
+        """The first line, once it is written."""
+        async with asyncio.timeout(PATIENCE):
+            await self._written.wait()
+        return self.lines[0]
+
+
+class Gateway:
+    """The gateway on a free port."""
+
+    def __init__(self, address: tuple[str, int], streams: Streams, log: Log) -> None:
+        self.address = address
+        self.streams = streams
+        self.log = log
+
+
+@asynccontextmanager
+async def gateway(config: GatewayConfig) -> AsyncIterator[Gateway]:
+    """Run the gateway under uvicorn's protocol, without its main loop and its signal handlers."""
+    streams, log = Streams(), Log()
+    server = GatewayServer(build_app(config, streams=streams, log=log), streams)
+    server.config.load()
+    server.lifespan = server.config.lifespan_class(server.config)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        await server.startup([listener])
+        try:
+            yield Gateway(listener.getsockname(), streams, log)
+        finally:
+            for listening in server.servers:
+                listening.close()
+            for connection in list(server.server_state.connections):
+                connection.transport.abort()
+            tasks = list(server.server_state.tasks)
+            _, late = await asyncio.wait(tasks, timeout=1) if tasks else ((), ())
+            for task in late:
+                task.cancel()
+            await server.lifespan.shutdown()
+            assert not late, "a request outlived its client"
+
+
+class Answer:
+    """A response as the client got it."""
+
+    def __init__(self) -> None:
+        self.status = 0
+        self.headers: list[tuple[str, str]] = []
+        self.pieces: list[bytes] = []
+        self.times: list[float] = []
+        self.is_whole = False
+
+    @property
+    def body(self) -> bytes:
+        return b"".join(self.pieces)
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    def header(self, name: str) -> str | None:
+        return next((value for key, value in self.headers if key == name), None)
+
+    @property
+    def framing(self) -> str:
+        kind = (self.header("content-type") or "").partition(";")[0]
+        return {"text/event-stream": "sse", "application/x-ndjson": "ndjson"}.get(kind, "json")
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        if self.framing == "ndjson":
+            return events_of(self.body)
+        lines = self.body.split(b"\n")
+        return [json.loads(line[6:]) for line in lines if line.startswith(b"data: ")]
+
+    @property
+    def types(self) -> list[str]:
+        return [event["type"] for event in self.events]
+
+    @property
+    def text(self) -> str:
+        return "".join(event["data"]["content"] for event in self.events if event["type"] == "content")
+
+    @property
+    def error(self) -> dict[str, Any] | None:
+        return next((event["data"] for event in self.events if event["type"] == "error"), None)
+
+    @property
+    def end(self) -> dict[str, Any]:
+        last = self.events[-1]
+        assert last["type"] == "session_end"
+        return last["data"]
+
+    def assert_valid(self) -> "Answer":
+        """It came whole, and keeps the protocol."""
+        assert self.is_whole
+        breaches = check_stream(self.body, framing=self.framing, headers=dict(self.headers))
+        assert not breaches, breaches
+        return self
+
+
+class Client:
+    """One connection to the gateway."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+        self.answer = Answer()
+        self._connection = h11.Connection(h11.CLIENT)
+
+    def send(
+        self,
+        method: str = "POST",
+        target: str = "/chat",
+        *,
+        headers: Sequence[tuple[str, str]] = (),
+        body: bytes = b"{}",
+    ) -> None:
+        """Send a whole request."""
+        sent = [("Host", "gateway"), ("Content-Length", str(len(body))), *headers]
+        data = self._connection.send(h11.Request(method=method, target=target, headers=sent)) or b""
+        data += self._connection.send(h11.Data(data=body)) or b""
+        self._connection.send(h11.EndOfMessage())
+        self.writer.write(data)
+
+    async def event(self) -> Any:
+        """The next event of h11."""
+        while (event := self._connection.next_event()) is h11.NEED_DATA:
+            try:
+                self._connection.receive_data(await self.reader.read(65536))
+            except ConnectionError:
+                return h11.ConnectionClosed()
+        return event
+
+    async def step(self) -> bool:
+        """Take in the next event; False at the end."""
+        try:
+            event = await self.event()
+        except h11.RemoteProtocolError:
+            return False
+        match event:
+            case h11.Response():
+                self.answer.status = event.status_code
+                self.answer.headers = [(name.decode(), value.decode()) for name, value in event.headers]
+            case h11.Data():
+                self.answer.pieces.append(bytes(event.data))
+                self.answer.times.append(time.monotonic())
+            case h11.EndOfMessage():
+                self.answer.is_whole = True
+                return False
+            case h11.ConnectionClosed():
+                return False
+        return True
+
+    async def whole(self) -> Answer:
+        """Read to the end."""
+        async with asyncio.timeout(PATIENCE):
+            while await self.step():
+                pass
+        return self.answer
+
+    async def until(self, text: bytes) -> None:
+        """Read until the body holds `text`."""
+        async with asyncio.timeout(PATIENCE):
+            while text not in self.answer.body:
+                assert await self.step(), f"no {text!r} in {self.answer.body!r}"
+
+    def leave(self) -> None:
+        """Close the connection."""
+        self.writer.transport.abort()
+
+
+@asynccontextmanager
+async def client(running: Gateway) -> AsyncIterator[Client]:
+    reader, writer = await asyncio.open_connection(*running.address)
+    try:
+        yield Client(reader, writer)
+    finally:
+        writer.transport.abort()
+
+
+async def ask(
+    running: Gateway,
+    method: str = "POST",
+    target: str = "/chat",
+    *,
+    headers: Sequence[tuple[str, str]] = (),
+    body: bytes = b"{}",
+) -> Answer:
+    """Send one request and read its whole answer."""
+    async with client(running) as connected:
+        connected.send(method, target, headers=headers, body=body)
+        return await connected.whole()
+
+
+async def relayed(
+    script: Script | bytes, *, headers: Sequence[tuple[str, str]] = (), **options: Any
+) -> Answer:
+    """What a client gets of an upstream that plays `script`."""
+    async with upstream(script) as server, gateway(one_endpoint(server.url, **options)) as running:
+        return await ask(running, headers=headers)
