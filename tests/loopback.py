@@ -61,7 +61,8 @@ class Call:
         self.method = self.target = ""
         self.headers: list[tuple[str, str]] = []
         self.body = b""
-        self.closed_at: float | None = None
+        self.closed = asyncio.Event()
+        self.closed_at = 0.0
 
     async def read_request(self) -> None:
         head = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1")
@@ -87,7 +88,11 @@ class Call:
         with contextlib.suppress(ConnectionError):
             while await self.reader.read(65536):
                 pass
+        self.note_closed()
+
+    def note_closed(self) -> None:
         self.closed_at = time.monotonic()
+        self.closed.set()
 
     def reset(self) -> None:
         """Break the connection with RST."""
@@ -109,6 +114,7 @@ class Upstream:
         self.calls: list[Call] = []
         self.connections = 0
         self.called = asyncio.Event()
+        self.tasks: set[asyncio.Task[None] | None] = set()
 
     @property
     def call(self) -> Call:
@@ -118,6 +124,7 @@ class Upstream:
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        self.tasks.add(asyncio.current_task())
         call = Call(reader, writer)
         try:
             if self._reads_request:
@@ -128,10 +135,16 @@ class Upstream:
                 await call.send(self._script)
             else:
                 await self._script(call)
-        except (ConnectionError, asyncio.IncompleteReadError):
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
             writer.close()
+
+    async def stop(self) -> None:
+        running = [task for task in self.tasks if task is not None and not task.done()]
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running)
 
 
 @asynccontextmanager
@@ -143,6 +156,7 @@ async def upstream(script: Script | bytes, *, reads_request: bool = True) -> Asy
         yield server
     finally:
         listener.close()
+        await server.stop()
 
 
 def settled(**file: Any) -> GatewayConfig:
@@ -165,21 +179,21 @@ class Log:
 
     def __init__(self) -> None:
         self.lines: list[dict[str, Any]] = []
-        self._written = asyncio.Event()
+        self._written = asyncio.Queue[None]()
 
     def info(self, event: str, /, **fields: Any) -> None:
-        self.lines.append({"level": "info", **fields})
-        self._written.set()
+        self.lines.append({"event": event, "level": "info", **fields})
+        self._written.put_nowait(None)
 
     def warning(self, event: str, /, **fields: Any) -> None:
-        self.lines.append({"level": "warning", **fields})
-        self._written.set()
+        self.lines.append({"event": event, "level": "warning", **fields})
+        self._written.put_nowait(None)
 
-    async def line(self) -> dict[str, Any]:
-        """The first line, once it is written."""
+    async def next_line(self) -> dict[str, Any]:
+        """The next line, once it is written."""
         async with asyncio.timeout(PATIENCE):
-            await self._written.wait()
-        return self.lines[0]
+            await self._written.get()
+        return self.lines[-1]
 
 
 class Gateway:

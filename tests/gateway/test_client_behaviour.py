@@ -32,8 +32,7 @@ LIMIT = 1.0
 
 async def seconds_until_closed(server: Upstream, since: float) -> float:
     async with asyncio.timeout(5):
-        while server.call.closed_at is None:
-            await asyncio.sleep(0.01)
+        await server.call.closed.wait()
     return server.call.closed_at - since
 
 
@@ -65,7 +64,7 @@ async def test_the_upstream_is_left_with_the_client(
             left = time.monotonic()
             connected.leave()
             assert await seconds_until_closed(server, left) < LIMIT
-        assert (await running.log.line())["reason"] == "client_gone"
+        assert (await running.log.next_line())["reason"] == "client_gone"
         assert len(running.streams) == 0
 
 
@@ -77,7 +76,7 @@ async def test_the_upstream_is_left_in_the_middle_of_a_flood() -> None:
             while True:
                 await call.send(chunk(TOKEN * 100))
         except ConnectionError:
-            call.closed_at = time.monotonic()
+            call.note_closed()
         finally:
             reading.cancel()
 
@@ -103,7 +102,7 @@ async def test_a_connection_attempt_is_given_up_with_the_client() -> None:
                 await asyncio.sleep(0.2)
                 connected.leave()
                 async with asyncio.timeout(LIMIT):
-                    line = await running.log.line()
+                    line = await running.log.next_line()
         for blocked in waiting:
             blocked.close()
     assert line["reason"] == "client_gone"
@@ -137,8 +136,10 @@ async def test_many_clients_that_leave_at_once_leave_nothing_behind() -> None:
 
         await asyncio.gather(*(visit(number % 10 / 50) for number in range(60)))
         async with asyncio.timeout(3):
-            while any(call.closed_at is None for call in server.calls) or len(running.streams):
-                await asyncio.sleep(0.01)
+            for _ in range(60):
+                await running.log.next_line()
+            await asyncio.gather(*(call.closed.wait() for call in server.calls))
+        assert len(running.streams) == 0
 
 
 async def test_a_client_that_leaves_before_its_body_is_whole() -> None:
@@ -147,7 +148,7 @@ async def test_a_client_that_leaves_before_its_body_is_whole() -> None:
             connected.writer.write(b"POST /chat HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
             await asyncio.sleep(0.05)
             connected.leave()
-            assert (await running.log.line())["reason"] == "client_gone"
+            assert (await running.log.next_line())["reason"] == "client_gone"
         assert server.connections == 0
 
 
@@ -168,7 +169,7 @@ async def test_a_client_that_does_not_read_is_dropped(caplog: pytest.LogCaptureF
             connected.writer.transport.pause_reading()  # type: ignore[attr-defined]
             connected.send()
             async with asyncio.timeout(5):
-                line = await running.log.line()
+                line = await running.log.next_line()
             assert line["reason"] == "slow_client"
         assert len(running.streams) == 0
     assert caplog.records == []

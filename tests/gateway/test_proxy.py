@@ -66,8 +66,7 @@ async def test_the_body_ends_with_the_final_event_whatever_the_upstream_does() -
     async with upstream(goes_on) as server, gateway(one_endpoint(server.url)) as running:
         async with asyncio.timeout(2):
             got = (await ask(running)).assert_valid()
-            while server.call.closed_at is None:
-                await asyncio.sleep(0.01)
+            await server.call.closed.wait()
     assert got.text == "Hello"
 
 
@@ -237,7 +236,7 @@ async def test_injected_warnings_come_first() -> None:
 async def test_a_finished_request_is_one_log_line() -> None:
     async with upstream(WHOLE) as server, gateway(one_endpoint(server.url)) as running:
         got = await ask(running, headers=[("X-Request-Id", "r1")])
-        line = await running.log.line()
+        line = await running.log.next_line()
         assert len(running.log.lines) == 1
     assert line["request_id"] == "r1"
     assert (line["endpoint"], line["upstream"], line["method"]) == ("/chat", server.url, "POST")

@@ -288,8 +288,8 @@ async def test_retry_after(status: str) -> None:
 @pytest.mark.parametrize(
     ("status", "error", "code"),
     [
-        ("400 Bad Request", {"error": {"code": "context_length_exceeded", "message": "x"}}, "CONTEXT_LENGTH_EXCEEDED"),
-        ("404 Not Found", {"error": {"message": "model not found", "code": "model_not_found"}}, "MODEL_NOT_FOUND"),
+        ("400 Bad Request", {"error": {"code": "context_length_exceeded"}}, "CONTEXT_LENGTH_EXCEEDED"),
+        ("404 Not Found", {"error": {"message": "model not found"}}, "MODEL_NOT_FOUND"),
         ("429 Too Many Requests", {"error": {"code": "insufficient_quota"}}, "QUOTA_EXCEEDED"),
         ("500 Internal Server Error", {"detail": "boom"}, "UPSTREAM_ERROR"),
     ],

@@ -14,11 +14,13 @@ import msgspec
 
 from streamweir.errors import CODES
 from streamweir.events import Data, Error, Event, Status, ToolCallEnd, Warning, failure_meta
-from streamweir.redaction import redact, redact_value
+from streamweir.redaction import REDACTED, redact, redact_value
 
 __all__ = ["Safety"]
 
 MACHINE_CODE: Final = re.compile(r"[A-Z][A-Z0-9_]{2,63}")
+_MESSAGE_CODE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
+_WORD: Final = re.compile(r"\w")
 TOOL_FAILED: Final = "The tool failed."
 TOOL_INCOMPLETE: Final = "The tool did not finish."
 _WARNING: Final = "The service reported a problem that did not stop the answer."
@@ -59,29 +61,35 @@ class Safety:
                 return (self._failed_custom(event),)
         return (event,)
 
-    def _says(self, for_users: bool | None) -> bool:
-        return self._for_users if for_users is None else for_users
+    def _written_for_users(self, event: Error | Warning | ToolCallEnd) -> bool:
+        return self._for_users if event.for_users is None else event.for_users
+
+    def _showable(self, text: str, event: Error | Warning | ToolCallEnd) -> str:
+        """The part of `text` that users may read; nothing if it was not written for them, or all of it is secret."""
+        if not self._written_for_users(event):
+            return ""
+        text = redact(text)
+        return text if _WORD.search(text.replace(REDACTED, "")) else ""
 
     def _error(self, event: Error) -> Error:
         fixed = CODES.get(event.code, CODES["UPSTREAM_ERROR"]).message
-        written_for_users = self._says(event.for_users)
-        message = redact(event.message) if written_for_users else ""
+        message = self._showable(event.message, event)
         code = event.code if MACHINE_CODE.fullmatch(event.code) else "UPSTREAM_ERROR"
         return msgspec.structs.replace(
             event,
             code=code,
             message=message or fixed,
-            details=self._details(event.details, None if written_for_users else event.message),
+            details=self._details(event.details, None if message else event.message),
             meta=failure_meta(event.meta),
         )
 
     def _warning(self, event: Warning) -> Warning:
-        message = redact(event.message) if self._says(event.for_users) else ""
+        message = self._showable(event.message, event)
         code = event.message_code
         return msgspec.structs.replace(
             event,
             message=message or _WARNING,
-            message_code=code if code and MACHINE_CODE.fullmatch(code) and redact(code) == code else None,
+            message_code=code if code and _MESSAGE_CODE.fullmatch(code) and redact(code) == code else None,
             detail=self._details(event.detail, None if message else event.message),
             meta=failure_meta(event.meta),
         )
@@ -90,7 +98,7 @@ class Safety:
         error = event.error or {"code": "TOOL_FAILED", "message": ""}
         code = error["code"]
         safe_code = MACHINE_CODE.fullmatch(code) and redact(code) == code
-        message = redact(error["message"]) if self._says(event.for_users) else ""
+        message = self._showable(error["message"], event)
         fixed = TOOL_INCOMPLETE if code == "TOOL_INCOMPLETE" else TOOL_FAILED
         return msgspec.structs.replace(
             event,
