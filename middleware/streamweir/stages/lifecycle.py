@@ -16,17 +16,23 @@ from streamweir.events import (
     Content,
     Error,
     Event,
+    Interaction,
     Meta,
     SessionEnd,
     SessionStart,
+    ToolCallEnd,
     ToolCallStart,
     Warning,
+    ids_of,
 )
 
 __all__ = ["Lifecycle", "error_event"]
 
 MAX_WARNINGS: Final = 100
-"""So many warnings may wait for the next event; of more only the number is told."""
+"""So many warnings from outside are sent in one stream; of more only the number is told, at the end."""
+
+MAX_ASKED: Final = 10_000
+"""Ids of at most so many open interactions are kept."""
 
 _REASONS: Final[dict[str, Reason]] = {
     "completed": "done",
@@ -34,6 +40,29 @@ _REASONS: Final[dict[str, Reason]] = {
     "cancelled": "cancelled",
     "error": "upstream_error",
 }
+_CANCELLING: Final = frozenset({"cancelled", "client_gone", "slow_client"})
+
+_CODES_BY_REASON: Final[dict[Reason | None, str]] = {
+    "upstream_unreachable": "UPSTREAM_UNREACHABLE",
+    "truncated": "UPSTREAM_TRUNCATED",
+    "connect_timeout": "UPSTREAM_TIMEOUT",
+    "first_event_timeout": "UPSTREAM_TIMEOUT",
+    "idle_timeout": "UPSTREAM_TIMEOUT",
+    "total_timeout": "UPSTREAM_TIMEOUT",
+    "malformed": "UPSTREAM_INVALID_RESPONSE",
+    "limit": "STREAM_LIMIT_EXCEEDED",
+    "draining": "GATEWAY_DRAINING",
+    "internal": "INTERNAL",
+}
+"""What a failed end without an error of its own means; any other reason is `UPSTREAM_ERROR`."""
+
+_COUNTS: Final = ("prompt_tokens", "completion_tokens", "total_tokens", "duration_ms")
+_FINISH_REASONS: Final = ("stop", "length", "content_filter", "tool_calls")
+_FINISH_WARNINGS: Final = {
+    "length": ("LENGTH_LIMIT", "The answer was cut short by a length limit."),
+    "content_filter": ("CONTENT_FILTERED", "A part of the answer was withheld by a content filter."),
+}
+_FINISH_CODES: Final = frozenset(code for code, _ in _FINISH_WARNINGS.values())
 
 
 class Lifecycle:
@@ -62,12 +91,13 @@ class Lifecycle:
         self._session_id = session_id
         self._clock = clock
         self._waiting: list[Warning] = list(warnings)
-        self._left_out = 0
+        self._warnings = 0
         self._closing_warnings = closing_warnings
         self._began = clock()
         self._tool_calls = 0
         self._has_text = False
-        self._warned: set[str] = set()
+        self._told: set[str] = set()
+        self._asked: set[str] = set()
         self._failure: Error | None = None
         self.started = False
         self.events = 0
@@ -79,12 +109,16 @@ class Lifecycle:
         """`session_end` has been sent."""
         return self.reason is not None
 
+    @property
+    def waits_for_answer(self) -> bool:
+        """Something was asked of a person, or of the client, and is still open."""
+        return bool(self._asked)
+
     def warn(self, warning: Warning) -> None:
         """Send `warning` before the next event."""
-        if len(self._waiting) < MAX_WARNINGS:
+        self._warnings += 1
+        if self._warnings <= MAX_WARNINGS:
             self._waiting.append(warning)
-        else:
-            self._left_out += 1
 
     def abandon(self) -> None:
         """Nothing more can be written, not even the end."""
@@ -96,19 +130,21 @@ class Lifecycle:
             return
         if not self.started:
             yield from self._start(event)
-        if self._waiting and not isinstance(event, Error | SessionEnd):
-            yield from self._flush()
         match event:
             case SessionStart():
                 return
+            case Error(terminal=True, code="CANCELLED"):
+                yield from self._end(SessionEnd(status="cancelled", meta=ids_of(event.meta)))
             case Error(terminal=True):
                 yield from self._fail(event)
             case SessionEnd():
                 yield from self._end(event)
             case _:
+                if self._waiting:
+                    yield from self._flush()
                 self._note(event)
-                self.events += 1
                 yield event
+                self.events += 1
 
     def _note(self, event: Event) -> None:
         match event:
@@ -116,46 +152,45 @@ class Lifecycle:
                 self._has_text = self._has_text or bool(event.content)
             case ToolCallStart():
                 self._tool_calls += 1
-            case Warning(message_code=str(code)):
-                self._warned.add(code)
+            case ToolCallEnd():
+                self._asked.discard(event.tool_id)
+            case Interaction(state="requested"):
+                if len(self._asked) < MAX_ASKED:
+                    self._asked.add(event.interaction_id)
+            case Interaction():
+                self._asked.discard(event.interaction_id)
+            case Warning(message_code=str(code)) if code in _FINISH_CODES:
+                self._told.add(code)
             case Error():
                 self._failure = event
 
     def _start(self, event: Event) -> Iterator[Event]:
         self.started = True
-        self.events += 1
-        meta: Meta = event.meta or {}
         given = event.session_id if isinstance(event, SessionStart) else None
-        session_id = given or meta.get("session_id") or self._session_id
-        ids = {key: meta[key] for key in ("session_id", "thread_id", "run_id", "message_id") if key in meta}  # type: ignore[literal-required]
-        if isinstance(event, SessionStart) and "extra" in meta:
-            ids["extra"] = meta["extra"]
+        meta = _opening_meta(event)
         yield SessionStart(
-            session_id=session_id,
+            session_id=given or (meta or {}).get("session_id") or self._session_id,
             request_id=self._request_id,
-            meta=Meta(**ids) or None,  # type: ignore[typeddict-item]
+            meta=meta,
         )
+        self.events += 1
         yield from self._flush()
 
     def _flush(self) -> Iterator[Event]:
         waiting, self._waiting = self._waiting, []
-        if self._left_out:
-            waiting.append(Warning(message=f"{self._left_out} more warnings were left out.", for_users=True))
-            self._left_out = 0
         for warning in waiting:
             self._note(warning)
-            self.events += 1
             yield warning
+            self.events += 1
 
     def _fail(self, event: Error, summary: dict[str, Any] | None = None) -> Iterator[Event]:
         yield from self._close()
         reason = event.reason or _reason_of(event.code)
         self.error = _info_of(event, reason)
-        self.events += 1
+        event = event if event.meta is None else msgspec.structs.replace(event, meta=ids_of(event.meta))
         yield event
-        yield self._session_end(
-            SessionEnd(status="error", reason=reason, summary=summary, meta=_ids(event.meta))
-        )
+        self.events += 1
+        yield self._session_end(SessionEnd(status="error", reason=reason, summary=summary, meta=event.meta))
 
     def _end(self, event: SessionEnd) -> Iterator[Event]:
         summary = event.summary or {}
@@ -165,43 +200,52 @@ class Lifecycle:
         if event.status == "completed":
             finish_reason = summary.get("finish_reason")
             if finish_reason == "content_filter" and not self._has_text:
-                yield from self._fail(
-                    error_event(error_info("CONTENT_FILTERED"), meta=_ids(event.meta)), summary
-                )
+                yield from self._fail(error_event(error_info("CONTENT_FILTERED"), meta=event.meta), summary)
                 return
             self._warn_of_finish(finish_reason)
         yield from self._close()
         yield self._session_end(event)
 
     def _warn_of_finish(self, finish_reason: Any) -> None:
-        code, message = {
-            "length": ("LENGTH_LIMIT", "The answer was cut short by a length limit."),
-            "content_filter": ("CONTENT_FILTERED", "A part of the answer was withheld by a content filter."),
-        }.get(finish_reason, ("", ""))
-        if code and code not in self._warned:
-            self.warn(Warning(message=message, message_code=code, for_users=True))
+        code, message = _FINISH_WARNINGS.get(str(finish_reason), ("", ""))
+        if code and code not in self._told:
+            self._waiting.append(Warning(message=message, message_code=code, for_users=True))
 
     def _failure_of(self, event: SessionEnd) -> Error:
         """The terminal error of an end that says `error` without one: the last error that was reported."""
         if self._failure is not None:
-            return msgspec.structs.replace(self._failure, terminal=True, meta=_ids(event.meta))
-        return error_event(error_info("UPSTREAM_ERROR", reason=event.reason), meta=_ids(event.meta))
+            return msgspec.structs.replace(self._failure, terminal=True, meta=event.meta)
+        code = _CODES_BY_REASON.get(event.reason, "UPSTREAM_ERROR")
+        return error_event(
+            error_info(code, reason=event.reason if event.reason in _CODES_BY_REASON else None),
+            meta=event.meta,
+        )
 
     def _close(self) -> Iterator[Event]:
-        for warning in self._closing_warnings():
-            self.warn(warning)
+        left_out = self._warnings - MAX_WARNINGS
+        if left_out > 0:
+            self._waiting.append(Warning(message=f"{left_out} more warnings were left out.", for_users=True))
+        self._waiting += self._closing_warnings()
         yield from self._flush()
 
     def _session_end(self, event: SessionEnd) -> SessionEnd:
-        self.reason = event.reason or _REASONS[event.status]
+        summary, rest = _split_summary(event.summary or {})
+        meta = event.meta
+        if rest and event.status != "error":
+            meta = {**(meta or {}), "extra": {**(meta or {}).get("extra", {}), "summary": rest}}
         self.events += 1
-        summary = {
-            "duration_ms": self._clock() - self._began,
-            **{key: value for key, value in (event.summary or {}).items() if value is not None},
-            "tool_calls": self._tool_calls,
-            "events": self.events,
-        }
-        return SessionEnd(status=event.status, reason=self.reason, summary=summary, meta=event.meta)
+        self.reason = _fitting_reason(event)
+        return SessionEnd(
+            status=event.status,
+            reason=self.reason,
+            summary={
+                "duration_ms": max(0, self._clock() - self._began),
+                **summary,
+                "tool_calls": self._tool_calls,
+                "events": self.events,
+            },
+            meta=meta,
+        )
 
 
 def error_event(info: ErrorInfo, *, meta: Meta | None = None) -> Error:
@@ -237,10 +281,39 @@ def _reason_of(code: str) -> Reason:
     return CODES.get(code, CODES["UPSTREAM_ERROR"]).reason
 
 
-def _ids(meta: Meta | None) -> Meta | None:
-    if not meta:
-        return None
-    return (
-        Meta(**{key: value for key, value in meta.items() if key not in ("extra", "source", "duration_ms")})
-        or None
-    )  # type: ignore[typeddict-item]
+def _opening_meta(event: Event) -> Meta | None:
+    """What `session_start` says of where it belongs: all of its own, or the conversation of the first event."""
+    meta = event.meta
+    if meta is None or isinstance(event, SessionStart):
+        return meta
+    opening: Meta = {}
+    for key in ("session_id", "thread_id", "run_id", "message_id"):
+        if key in meta:
+            opening[key] = meta[key]
+    return opening or None
+
+
+def _fitting_reason(event: SessionEnd) -> Reason:
+    fits = event.status == "error" or (event.status == "cancelled" and event.reason in _CANCELLING)
+    return (event.reason if fits else None) or _REASONS[event.status]
+
+
+def _split_summary(summary: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a summary may say, and what has no place in it."""
+    known: dict[str, Any] = {}
+    rest: dict[str, Any] = {}
+    for key, value in summary.items():
+        if value is None or key in ("tool_calls", "events"):
+            continue
+        if (
+            key in _COUNTS
+            and isinstance(value, int | float)
+            and not isinstance(value, bool)
+            and 0 <= value < 2**53
+        ):
+            known[key] = round(value)
+        elif key == "finish_reason" and value in _FINISH_REASONS:
+            known[key] = value
+        else:
+            rest[key] = value
+    return known, rest

@@ -103,7 +103,7 @@ class Messages:
         return (event,) if event.content else ()
 
     def _repeat_of_another(self, event: Content) -> Iterable[Event]:
-        """A repetition with an id after pieces without one, or the other way round: still the same message."""
+        """A repetition with an id after pieces without one, or the other way round: still one message."""
         key, last = _key(event), self._last_in.get(event.channel)
         message = self._messages.get(last) if last is not None else None
         if (

@@ -7,13 +7,13 @@ results are not touched.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
 
 from streamweir.errors import CODES
-from streamweir.events import Data, Error, Event, Status, ToolCallEnd, Warning, failure_meta
+from streamweir.events import Data, Error, Event, Status, ToolCallEnd, Warning, failure_meta, ids_of
 from streamweir.redaction import REDACTED, redact, redact_value
 
 __all__ = ["Safety"]
@@ -23,6 +23,7 @@ _MESSAGE_CODE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 _WORD: Final = re.compile(r"\w")
 TOOL_FAILED: Final = "The tool failed."
 TOOL_INCOMPLETE: Final = "The tool did not finish."
+_TOOL_CODES: Final = frozenset({"TOOL_FAILED", "TOOL_INCOMPLETE"})
 _WARNING: Final = "The service reported a problem that did not stop the answer."
 _FAILURE_WORDS: Final = re.compile(r"error|fail|exception|traceback", re.IGNORECASE)
 _FAILED_STATES: Final = frozenset({"failed", "failure", "error", "errored", "exception"})
@@ -102,7 +103,7 @@ class Safety:
         fixed = TOOL_INCOMPLETE if code == "TOOL_INCOMPLETE" else TOOL_FAILED
         return msgspec.structs.replace(
             event,
-            error={"code": code if safe_code else "TOOL_FAILED", "message": message or fixed},
+            error={"code": code if _is_machine_code(code) else "TOOL_FAILED", "message": message or fixed},
             meta=failure_meta(event.meta),
         )
 
@@ -133,7 +134,16 @@ class Safety:
         return {"upstream_message": message, "upstream_details": details}
 
 
-def _tells_of_failure(carrier: dict[str, Any], value: Any) -> bool:
+def _is_machine_code(code: str) -> bool:
+    return MACHINE_CODE.fullmatch(code) is not None and redact(code) == code
+
+
+def _is_safe_code(code: str) -> bool:
+    """May an error say `code`? Those of tools belong into `tool_call_end.error` only."""
+    return code in CODES or (code not in _TOOL_CODES and _is_machine_code(code))
+
+
+def _tells_of_failure(carrier: Mapping[Any, Any], value: Any) -> bool:
     """Is this unknown event the report of a failed step? Judged by its name and state, not by its texts."""
     if _FAILURE_WORDS.search(str(carrier.get("name", ""))):
         return True
@@ -145,7 +155,7 @@ def _tells_of_failure(carrier: dict[str, Any], value: Any) -> bool:
 
 
 def _safe_value(value: Any) -> Any:
-    """The shape of a failed step's report without its free text: numbers, flags, ids and machine codes stay."""
+    """A failed step's report without its free text: numbers, flags, ids and machine codes stay."""
     match value:
         case str():
             return value if re.fullmatch(r"[\w.:-]{1,64}", value) and redact(value) == value else "[withheld]"
