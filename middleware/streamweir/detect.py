@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from typing import Final
 
 from streamweir.dialects.registry import decoder_class, decoder_names
 
 __all__ = ["Detector", "detect_dialect"]
 
+logger = logging.getLogger("streamweir")
+
+_LINE_END: Final = re.compile(rb"[\r\n]")
+_BLANK: Final = b"\xef\xbb\xbf \t\r\n"
+
 SURE: Final = 0.5
 """A dialect that claims this much, and more than every other, is taken at once."""
 
 MAX_LINES: Final = 64
-"""So many lines are looked at before the best guess has to do."""
+"""So many lines that say something are looked at before the best guess has to do."""
 
 
 class Detector:
@@ -25,47 +32,66 @@ class Detector:
     def __init__(self, limit: int = 8 << 20) -> None:
         self._limit = limit
         self._lines = 0
-        self._seen = 0
+        self._judged = 0
+        self._searched = 0
         self._guess: tuple[float, str] | None = None
         self.head = bytearray()
+        self.exhausted = False
+        """Enough has been seen: waiting for more will not help."""
 
     def feed(self, data: bytes) -> str | None:
         """Return the dialect's name as soon as it is known, else None."""
         self.head += data
-        while self._seen < len(self.head):
-            end = self._line_end()
-            if end < 0:
-                return None
-            self._seen = end
-            self._lines += 1
-            if name := self._judge(bytes(self.head[:end])):
+        while not self.exhausted and (line := self._next_line()):
+            if not self._says_something(line):
+                continue
+            if name := self._judge(bytes(self.head[: self._judged])):
                 return name
+            self._lines += 1
+            self.exhausted = self._lines >= MAX_LINES
+        self.exhausted = self.exhausted or len(self.head) > self._limit
         return None
-
-    @property
-    def exhausted(self) -> bool:
-        """Enough has been seen: waiting for more will not help."""
-        return self._lines >= MAX_LINES or len(self.head) > self._limit
 
     def finish(self) -> str | None:
         """Return the best guess, or None if no dialect claims the body at all."""
-        name = self._judge(bytes(self.head))
+        name = None if self._lines >= MAX_LINES else self._judge(bytes(self.head[: self._limit]))
         return name or (self._guess[1] if self._guess else None)
 
-    def _line_end(self) -> int:
-        ends = [
-            end for end in (self.head.find(b"\n", self._seen), self.head.find(b"\r", self._seen)) if end >= 0
-        ]
-        return min(ends) + 1 if ends else -1
+    @property
+    def blank(self) -> bool:
+        """Nothing but white space and comments has come."""
+        return not any(map(self._says_something, self.head.replace(b"\r", b"\n").split(b"\n")))
+
+    def _next_line(self) -> bytes:
+        """The next whole line within the limit, with its end; empty if there is none yet."""
+        end = _LINE_END.search(self.head, self._searched, self._limit)
+        if end is None:
+            self._searched = min(len(self.head), self._limit)
+            return b""
+        line = bytes(self.head[self._judged : end.end()])
+        self._judged = self._searched = end.end()
+        return line
+
+    @staticmethod
+    def _says_something(line: bytes | bytearray) -> bool:
+        line = line.strip(_BLANK)
+        return bool(line) and not line.startswith(b":")
 
     def _judge(self, head: bytes) -> str | None:
-        if not head.strip():
-            return None
-        scores = sorted(((decoder_class(name).detect(head), name) for name in decoder_names()), reverse=True)
+        scores = sorted(((_score(name, head), name) for name in decoder_names()), reverse=True)
         best, second = scores[0], scores[1]
         if best[0] > (self._guess[0] if self._guess else 0):
             self._guess = best
         return best[1] if best[0] >= SURE and best[0] > second[0] else None
+
+
+def _score(name: str, head: bytes) -> float:
+    """How sure the dialect is; one whose own code fails claims nothing, so that the others are asked."""
+    try:
+        return decoder_class(name).detect(head)
+    except Exception:
+        logger.exception("the dialect %r failed to look at a body", name)
+        return 0.0
 
 
 def detect_dialect(data: bytes) -> str | None:

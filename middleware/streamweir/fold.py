@@ -23,21 +23,52 @@ from streamweir.events import (
     Warning,
     wire_data,
 )
+from streamweir.jsontext import write_json
 
 __all__ = ["Fold"]
 
 MAX_EVENTS: Final = 1_000_000
 """A folded stream is held in memory: more events than this do not fit into one answer."""
 
-_Texts = dict[str | None, list[str]]
-"""The pieces of a channel's messages by message id, in order of appearance."""
+_SPARE_EVENTS: Final = 100_000
+"""What closes the stream still has room: the ends of open calls and the last warnings."""
+
+
+class _Texts:
+    """The pieces of one channel's messages, in order of appearance.
+
+    Messages without an id follow one another: one ends with `is_complete`.
+    """
+
+    def __init__(self) -> None:
+        self._pieces: dict[str | int, list[str]] = {}
+        self._number = 0
+        self._is_over = False
+
+    def add(self, message_id: str | None, piece: str, *, replaces: bool = False, ends: bool = False) -> None:
+        key: str | int = message_id or self._number
+        if not message_id:
+            if self._is_over and piece and not replaces:
+                self._number += 1
+                key = self._number
+            self._is_over = ends or (self._is_over and not piece)
+        if replaces:
+            self._pieces[key] = []
+        if piece:
+            self._pieces.setdefault(key, []).append(piece)
+
+    def __bool__(self) -> bool:
+        return any(self._pieces.values())
+
+    def joined(self) -> str:
+        return "\n\n".join("".join(pieces) for pieces in self._pieces.values() if pieces)
 
 
 class Fold:
     """Collects the events of one valid stream.
 
     Args:
-        limit: the most characters of text and thinking together.
+        limit: the most characters of text, thinking, data and results together.
     """
 
     def __init__(self, request_id: str, *, limit: int = 64 << 20) -> None:
@@ -45,8 +76,8 @@ class Fold:
         self._limit = limit
         self._size = 0
         self._events = 0
-        self._texts: dict[str | None, _Texts] = {None: {}}
-        self._thinking: _Texts = {}
+        self._texts: dict[str | None, _Texts] = {None: _Texts()}
+        self._thinking = _Texts()
         self._calls: dict[str, dict[str, Any]] = {}
         self._lists: dict[str, list[Any]] = {"data": [], "references": [], "interactions": [], "warnings": []}
         self._error: dict[str, Any] | None = None
@@ -59,36 +90,45 @@ class Fold:
             LimitExceeded: the stream is too large to be one answer.
         """
         self._events += 1
-        if (self._events > MAX_EVENTS or self._size > self._limit) and not isinstance(
-            event, Error | SessionEnd
-        ):
+        if self._is_full(event):
             raise LimitExceeded("the folded answer is larger than allowed")
         match event:
             case Content():
-                self._add_content(event)
+                self._size += len(event.content)
+                self._texts.setdefault(event.channel, _Texts()).add(
+                    _message_id(event.meta),
+                    event.content,
+                    replaces=event.op == "replace",
+                    ends=bool(event.is_complete),
+                )
             case Thinking():
-                self._append(self._thinking, event.meta, event.content)
+                self._size += len(event.content)
+                self._thinking.add(_message_id(event.meta), event.content)
             case ToolCallStart():
-                self._calls[event.tool_id] = {
-                    "tool_id": event.tool_id,
-                    "tool_name": event.tool_name,
-                    "arguments": event.arguments,
-                    "status": "running",
-                }
+                self._start_call(event)
             case ToolCallEnd():
                 self._end_call(event)
             case Data():
-                self._lists["data"].append(wire_data(event))
+                self._list("data", event)
             case Reference():
-                self._lists["references"].append(wire_data(event))
+                self._list("references", event)
             case Interaction():
-                self._lists["interactions"].append(wire_data(event))
+                self._list("interactions", event)
             case Warning():
-                self._lists["warnings"].append(wire_data(event))
+                self._list("warnings", event)
             case Error(terminal=True):
                 self._error = wire_data(event)
             case SessionEnd():
                 self._end = event
+
+    def _is_full(self, event: Event) -> bool:
+        """No room for `event`; what ends the stream has some to itself, or the end could not be told."""
+        match event:
+            case Error() | SessionEnd() | Content(content=""):
+                return False
+            case ToolCallEnd() | Warning():
+                return self._events > MAX_EVENTS + _SPARE_EVENTS
+        return self._events > MAX_EVENTS or self._size > self._limit
 
     @property
     def has_answer(self) -> bool:
@@ -104,11 +144,11 @@ class Fold:
 
     def result(self) -> dict[str, Any]:
         """Return the folded result of what has been added."""
-        answer, *others = ((channel, _joined(texts)) for channel, texts in self._texts.items())
-        message: dict[str, Any] = {"content": answer[1]}
-        if others:
-            message["channels"] = dict(others)
-        message["thinking"] = _joined(self._thinking)
+        texts = {channel: texts.joined() for channel, texts in self._texts.items()}
+        message: dict[str, Any] = {"content": texts.pop(None)}
+        if texts:
+            message["channels"] = texts
+        message["thinking"] = self._thinking.joined()
         message["tool_calls"] = list(self._calls.values())
         for name in ("data", "references", "interactions"):
             message[name] = self._lists[name]
@@ -122,20 +162,24 @@ class Fold:
             "summary": self._end.summary if self._end else None,
         }
 
-    def _add_content(self, event: Content) -> None:
-        texts = self._texts.setdefault(event.channel, {})
-        if event.op == "replace":
-            texts.pop(_message_id(event.meta), None)
-        self._append(texts, event.meta, event.content)
+    def _list(self, name: str, event: Data | Reference | Interaction | Warning) -> None:
+        data = wire_data(event)
+        self._size += len(write_json(data))
+        self._lists[name].append(data)
 
-    def _append(self, texts: _Texts, meta: Meta | None, piece: str) -> None:
-        if piece:
-            self._size += len(piece)
-            texts.setdefault(_message_id(meta), []).append(piece)
+    def _start_call(self, event: ToolCallStart) -> None:
+        self._size += len(write_json(event.arguments))
+        self._calls[event.tool_id] = {
+            "tool_id": event.tool_id,
+            "tool_name": event.tool_name,
+            "arguments": event.arguments,
+            "status": "running",
+        }
 
     def _end_call(self, event: ToolCallEnd) -> None:
-        call = self._calls[event.tool_id]
         data = wire_data(event)
+        self._size += len(write_json(event.result))
+        call = self._calls[event.tool_id]
         call.update({name: data[name] for name in ("status", "result", "error") if name in data})
         if event.meta and "duration_ms" in event.meta:
             call["duration_ms"] = event.meta["duration_ms"]
@@ -143,7 +187,3 @@ class Fold:
 
 def _message_id(meta: Meta | None) -> str | None:
     return meta.get("message_id") if meta else None
-
-
-def _joined(texts: _Texts) -> str:
-    return "\n\n".join("".join(pieces) for pieces in texts.values())

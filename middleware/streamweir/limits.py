@@ -30,16 +30,22 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             ConfigurationError: an unknown name or a value that is no size.
         """
-        if limits is None:
-            return cls()
-        if isinstance(limits, cls):
+        if isinstance(limits, Limits):
             return limits
-        assert not isinstance(limits, Limits)
-        known = cls.__struct_fields__
-        for name in limits:
-            if name not in known:
-                raise ConfigurationError(f"unknown limit {name!r}{did_you_mean(name, known)}")
-        return cls(**{name: parse_size(value) for name, value in limits.items()})
+        if limits is not None and not isinstance(limits, Mapping):
+            raise ConfigurationError(f"limits must be a mapping, not {limits!r}")
+        return cls(**{name: _parse(name, value) for name, value in (limits or {}).items()})
+
+
+def _parse(name: str, value: Any) -> int:
+    known = Limits.__struct_fields__
+    if name not in known:
+        raise ConfigurationError(f"unknown limit {name!r}{did_you_mean(name, known)}")
+    if name != "malformed_events":
+        return parse_size(value)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ConfigurationError(f"malformed_events must be a number of 0 or more, not {value!r}")
+    return value
 
 
 def parse_size(value: int | str) -> int:

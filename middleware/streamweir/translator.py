@@ -38,6 +38,9 @@ __all__ = ["Translator", "convert"]
 
 logger = logging.getLogger("streamweir")
 
+_OURS: Final = frozenset({"draining", "internal", "limit"})
+"""Failures on our side of the connection: what the upstream has said so far does not make them complete."""
+
 TOLD_MALFORMED: Final = 10
 """So many malformed events are told one by one; of the others the number, at the end."""
 
@@ -70,7 +73,7 @@ class Translator:
         ConfigurationError: another option has a value that it cannot have.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (the keyword-only options are the contract of the library)
         self,
         *,
         speaks: str = "auto",
@@ -113,7 +116,7 @@ class Translator:
         self._bytes = 0
         self._malformed = 0
         self._told_invalid_text = False
-        self._half_a_frame = b""
+        self._half_a_frame: bytes | None = None
         self._finished = False
         self._decoder: Decoder | None = None
         self._detector: Detector | None = None
@@ -181,35 +184,48 @@ class Translator:
 
     def feed(self, data: bytes) -> bytes:
         """Take what arrived from the upstream; return what goes to the client. Never raises on input."""
+        if self.ended:
+            return b""
         self._now = self._clock()
         allowed = self._limits.stream_bytes - self._bytes
         self._bytes += len(data)
-        self._guarded(lambda: self._take(data[:allowed] if len(data) > allowed else data))
-        if len(data) > allowed:
+        if len(data) <= allowed:
+            self._guarded(lambda: self._take(data))
+        else:
+            self._guarded(lambda: self._take(data[:allowed]))
             self._guarded(lambda: self._end_with(error_info("STREAM_LIMIT_EXCEEDED")))
         return self._drain()
 
     def close(self) -> bytes:
         """The upstream's body has ended properly: return the end of the stream."""
+        if self.ended:
+            return b""
         self._now = self._clock()
         self._guarded(self._finish_input)
+        self._guarded(self._close_decoder)
         self._guarded(lambda: self._end_with(self._what_is_missing()))
         return self._drain()
 
     def fail(self, failure: BaseException | ErrorInfo | str) -> bytes:
         """The upstream failed: return the end of the stream. A code is one of `CODES`.
 
-        A stream with soft evidence of its end is complete all the same.
+        A stream with evidence of its end, or one that waits for a person, is complete all the same.
         """
+        if self.ended:
+            return b""
         self._now = self._clock()
         info = self._info(failure)
-        if self.complete and info.reason not in ("draining", "internal", "limit"):
-            self._guarded(self._close_decoder)
+        if info.reason not in _OURS:
+            self._guarded(lambda: self._finish_broken_input(info))
+            if self.complete or self._lifecycle.waits_for_answer:
+                self._guarded(self._close_decoder)
         self._guarded(lambda: self._end_with(info))
         return self._drain()
 
     def cancel(self, reason: Reason = "cancelled") -> bytes:
         """The run was stopped on request: return the end of the stream, which is no error."""
+        if self.ended:
+            return b""
         self._now = self._clock()
         self._guarded(lambda: self._push(SessionEnd(status="cancelled", reason=reason)))
         return self._drain()
@@ -240,8 +256,6 @@ class Translator:
         self._routes = _routes(self._stages)
 
     def _take(self, data: bytes) -> None:
-        if self.ended:
-            return
         if self._detector is not None:
             name = self._detector.feed(data)
             if name is None and not self._detector.exhausted:
@@ -268,6 +282,8 @@ class Translator:
             for event in self._decoder.decode(frame):
                 self.started = True
                 self._push(_with_source(event, frame, self.speaks) if self._raw else event)
+                if self.ended:
+                    return
         except MalformedEvent:
             self._note_malformed(frame)
         if frame.invalid_text and not self._told_invalid_text:
@@ -297,9 +313,8 @@ class Translator:
             self._push(out, position + 1)
 
     def _write(self, event: Event) -> None:
-        stamp = Stamp(self.request_id, self._sequence, self._now)
+        self._out.append(self._output.write(event, Stamp(self.request_id, self._sequence, self._now)))
         self._sequence += 1
-        self._out.append(self._output.write(event, stamp))
 
     def _drain(self) -> bytes:
         if self.ended and not self._finished:
@@ -311,33 +326,51 @@ class Translator:
     # The end
 
     def _finish_input(self) -> None:
-        if self._detector is not None and self._detector.head.strip():
-            head = self._settle(self._detector.finish())
-            self._take(head)
+        """Read what the end of the body completes."""
+        if self._detector is not None and not self._detector.blank:
+            self._take(self._settle(self._detector.finish()))
         for frame in self._parser.finish():
-            if not self.ended:
-                self._read(frame)
-        if not self.ended:
-            self._close_decoder()
+            if self.ended:
+                return
+            self._read(frame)
+
+    def _finish_broken_input(self, info: ErrorInfo) -> None:
+        """Read what came whole before the connection broke; if it is nobody's dialect, `info` is still why."""
+        try:
+            self._finish_input()
+        except NotTheDialect:
+            self._end_with(info)
 
     def _close_decoder(self) -> None:
-        """Let the decoder say its last; an end that rests on EOF alone needs a body that is whole."""
-        if self._decoder is None:
+        """Let the decoder say its last.
+
+        An end that rests on EOF alone needs a body that is whole. A stream that asked for something and got no
+        answer is suspended, whether or not the dialect says so.
+        """
+        if self.ended or self._decoder is None:
             return
+        asks = self._lifecycle.waits_for_answer
         cut_off = not self._decoder.complete and (
-            not self.started or bool(self._half_a_frame) or self._tools.has_open
+            not self.started or self._is_cut_off or (self._tools.has_open and not asks)
         )
         for event in self._decoder.close():
-            if not (cut_off and isinstance(event, SessionEnd) and event.status == "completed"):
-                self._push(event)
+            if isinstance(event, SessionEnd) and event.status == "completed" and (cut_off or asks):
+                continue
+            self._push(event)
+        if asks and not cut_off:
+            self._push(SessionEnd(status="suspended"))
+
+    @property
+    def _is_cut_off(self) -> bool:
+        """The body ended within a line."""
+        return self._half_a_frame is not None or self._parser.cut_off
 
     def _what_is_missing(self) -> ErrorInfo:
-        """Why a body without terminal evidence is no answer."""
+        """Why a body without terminal evidence is no answer: it broke off, or it is something else."""
         half = self._half_a_frame
-        is_foreign = (
-            self._malformed or (half and not half.startswith((b"{", b"["))) or not self._parser.recognised
-        )
-        if self._bytes and not self.started and is_foreign:
+        nothing_came = self._parser.blank and (self._detector is None or self._detector.blank)
+        is_foreign = self._malformed or not self._parser.recognised or not _may_be_json(half)
+        if not self.started and not nothing_came and is_foreign:
             return error_info("UPSTREAM_INVALID_RESPONSE")
         return error_info("UPSTREAM_TRUNCATED")
 
@@ -395,7 +428,9 @@ def convert(data: bytes | str | Iterable[bytes], **options: Any) -> bytes:
         ConfigurationError: an option has a value that it cannot have.
     """
     translator = Translator(**options)
-    pieces = [data.encode() if isinstance(data, str) else data] if isinstance(data, str | bytes) else data
+    if isinstance(data, str):
+        data = data.encode("utf-8", "surrogatepass")
+    pieces = [data] if isinstance(data, bytes) else data
     return b"".join([*map(translator.feed, pieces), translator.close()])
 
 
@@ -411,23 +446,32 @@ def _routes(stages: Sequence[Stage]) -> dict[type[Event], tuple[int, ...]]:
     }
 
 
+def _may_be_json(half: bytes | None) -> bool:
+    """Is this half of a frame one that only broke off?"""
+    return not half or half.startswith((b"{", b"["))
+
+
 def _with_source(event: Event, frame: Frame, dialect: str) -> Event:
     try:
         raw = frame.json()
     except MalformedEvent:
         raw = frame.text
     name = frame.event or (raw.get("type") or raw.get("event") if isinstance(raw, dict) else None)
-    source = {"dialect": dialect, "event": name, "raw": raw}
-    meta: Meta = {
-        **(event.meta or {}),
-        "source": {key: item for key, item in source.items() if item is not None},
-    }
+    source: dict[str, Any] = {"dialect": dialect, "raw": raw}
+    if isinstance(name, str) and name:
+        source["event"] = name
+    meta: Meta = {**(event.meta or {}), "source": source}
     return msgspec.structs.replace(event, meta=meta)
 
 
 def _warning(item: str | Mapping[str, Any], detail: Any = None) -> Warning:
+    """The warning of a caller, whose text goes out as it is."""
     if isinstance(item, str):
-        return Warning(message=item, for_users=True)
+        item = {"message": item}
+    code = item.get("message_code")
     return Warning(
-        message=str(item["message"]), message_code=item.get("message_code"), detail=detail, for_users=True
+        message=str(item["message"]) or "Warning.",
+        message_code=str(code) if code else None,
+        detail=detail,
+        for_users=True,
     )

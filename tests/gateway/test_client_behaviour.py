@@ -80,13 +80,16 @@ async def test_the_upstream_is_left_in_the_middle_of_a_flood() -> None:
         finally:
             reading.cancel()
 
-    async with upstream(flooding) as server, gateway(one_endpoint(server.url)) as running:
-        async with client(running) as connected:
-            connected.send()
-            await connected.until(b"Hel")
-            left = time.monotonic()
-            connected.leave()
-            assert await seconds_until_closed(server, left) < LIMIT
+    async with (
+        upstream(flooding) as server,
+        gateway(one_endpoint(server.url)) as running,
+        client(running) as connected,
+    ):
+        connected.send()
+        await connected.until(b"Hel")
+        left = time.monotonic()
+        connected.leave()
+        assert await seconds_until_closed(server, left) < LIMIT
 
 
 async def test_a_connection_attempt_is_given_up_with_the_client() -> None:
@@ -96,13 +99,15 @@ async def test_a_connection_attempt_is_given_up_with_the_client() -> None:
         for blocked in waiting:
             blocked.setblocking(False)
             blocked.connect_ex(full.getsockname())
-        async with gateway(one_endpoint(f"http://127.0.0.1:{full.getsockname()[1]}")) as running:
-            async with client(running) as connected:
-                connected.send()
-                await asyncio.sleep(0.2)
-                connected.leave()
-                async with asyncio.timeout(LIMIT):
-                    line = await running.log.next_line()
+        async with (
+            gateway(one_endpoint(f"http://127.0.0.1:{full.getsockname()[1]}")) as running,
+            client(running) as connected,
+        ):
+            connected.send()
+            await asyncio.sleep(0.2)
+            connected.leave()
+            async with asyncio.timeout(LIMIT):
+                line = await running.log.next_line()
         for blocked in waiting:
             blocked.close()
     assert line["reason"] == "client_gone"
@@ -116,13 +121,16 @@ async def test_an_upstream_that_does_not_read_the_request_is_left_too() -> None:
         transport.resume_reading()
         await call.until_closed()
 
-    async with upstream(deaf, reads_request=False) as server, gateway(one_endpoint(server.url)) as running:
-        async with client(running) as connected:
-            connected.send(body=b"x" * 9_000_000)
-            await asyncio.sleep(0.3)
-            left = time.monotonic()
-            connected.leave()
-            assert await seconds_until_closed(server, left) < LIMIT
+    async with (
+        upstream(deaf, reads_request=False) as server,
+        gateway(one_endpoint(server.url)) as running,
+        client(running) as connected,
+    ):
+        connected.send(body=b"x" * 9_000_000)
+        await asyncio.sleep(0.3)
+        left = time.monotonic()
+        connected.leave()
+        assert await seconds_until_closed(server, left) < LIMIT
 
 
 async def test_many_clients_that_leave_at_once_leave_nothing_behind() -> None:
@@ -183,17 +191,20 @@ async def test_a_client_that_reads_slowly_is_not_dropped() -> None:
         await call.send(SSE, chunk(piece), chunk(DONE), LAST_CHUNK)
 
     timeouts = {"write": "400ms", "idle": "200ms", "first_event": "60s"}
-    async with upstream(big) as server, gateway(one_endpoint(server.url, timeouts=timeouts)) as running:
-        async with client(running) as connected:
-            connected.send()
-            transport: Any = connected.writer.transport
-            transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
-            began = time.monotonic()
-            while await connected.step():
-                await asyncio.sleep(0.008)
-            connected.answer.assert_valid()
-            assert time.monotonic() - began > 0.5
-            assert connected.answer.end["status"] == "completed"
+    async with (
+        upstream(big) as server,
+        gateway(one_endpoint(server.url, timeouts=timeouts)) as running,
+        client(running) as connected,
+    ):
+        connected.send()
+        transport: Any = connected.writer.transport
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        began = time.monotonic()
+        while await connected.step():  # noqa: ASYNC110 - a slow reader, no poll
+            await asyncio.sleep(0.008)
+        connected.answer.assert_valid()
+        assert time.monotonic() - began > 0.5
+        assert connected.answer.end["status"] == "completed"
 
 
 # --- heartbeats ---------------------------------------------------------------------------------------------

@@ -66,25 +66,31 @@ async def test_headers_over_the_limit_are_refused(pieces: tuple[bytes, ...]) -> 
 
 
 async def test_large_bodies_are_no_headers() -> None:
-    async with upstream(WHOLE) as server, gateway(one_endpoint(server.url)) as running:
-        async with client(running) as connected:
-            connected.send(headers=[("X-Long", "x" * 30_000)], body=b"x" * 200_000)
-            (await connected.whole()).assert_valid()
+    async with (
+        upstream(WHOLE) as server,
+        gateway(one_endpoint(server.url)) as running,
+        client(running) as connected,
+    ):
+        connected.send(headers=[("X-Long", "x" * 30_000)], body=b"x" * 200_000)
+        (await connected.whole()).assert_valid()
 
 
 async def test_every_request_of_a_connection_has_its_own_limit() -> None:
     async def twice(call: Call) -> None:
         await call.send(WHOLE)
 
-    async with upstream(twice) as server, gateway(one_endpoint(server.url)) as running:
-        async with client(running) as connected:
-            for _ in range(3):
-                connected.writer.write(
-                    b"POST /chat HTTP/1.1\r\nHost: x\r\nX-Long: %s\r\nContent-Length: 2\r\n\r\n{}"
-                    % (b"x" * 20_000)
-                )
-                assert (await connected.reader.readuntil(b"\r\n")).startswith(b"HTTP/1.1 200")
-                await connected.reader.readuntil(b"0\r\n\r\n")
+    async with (
+        upstream(twice) as server,
+        gateway(one_endpoint(server.url)) as running,
+        client(running) as connected,
+    ):
+        for _ in range(3):
+            connected.writer.write(
+                b"POST /chat HTTP/1.1\r\nHost: x\r\nX-Long: %s\r\nContent-Length: 2\r\n\r\n{}"
+                % (b"x" * 20_000)
+            )
+            assert (await connected.reader.readuntil(b"\r\n")).startswith(b"HTTP/1.1 200")
+            await connected.reader.readuntil(b"0\r\n\r\n")
 
 
 async def test_what_is_no_http_is_refused() -> None:
@@ -100,12 +106,15 @@ async def test_junk_behind_a_request_does_not_get_into_its_stream(junk: bytes) -
         await call.send(SSE, chunk(TOKEN), pause=0.2)
         await call.until_closed()
 
-    async with upstream(slowly) as server, gateway(one_endpoint(server.url)) as running:
-        async with client(running) as connected:
-            connected.send()
-            await connected.until(b"Hel")
-            connected.writer.write(junk)
-            answer = await connected.whole()
+    async with (
+        upstream(slowly) as server,
+        gateway(one_endpoint(server.url)) as running,
+        client(running) as connected,
+    ):
+        connected.send()
+        await connected.until(b"Hel")
+        connected.writer.write(junk)
+        answer = await connected.whole()
     assert b"HTTP/1.1" not in answer.body
     assert not answer.is_whole
 

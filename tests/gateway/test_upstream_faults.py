@@ -62,9 +62,11 @@ async def test_no_such_host() -> None:
 
 
 async def test_tls_that_is_none() -> None:
-    async with upstream(b"nonsense", reads_request=False) as server:
-        async with gateway(one_endpoint(server.url.replace("http:", "https:"))) as running:
-            assert failure(await ask(running)) == ("UPSTREAM_UNREACHABLE", "upstream_unreachable")
+    async with (
+        upstream(b"nonsense", reads_request=False) as server,
+        gateway(one_endpoint(server.url.replace("http:", "https:"))) as running,
+    ):
+        assert failure(await ask(running)) == ("UPSTREAM_UNREACHABLE", "upstream_unreachable")
 
 
 @pytest.mark.parametrize("part", [b"", b"HTTP/1.1 200 OK\r\nContent-Type: text/ev"])

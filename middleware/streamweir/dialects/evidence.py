@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 from streamweir.errors import StreamweirError
@@ -11,7 +12,7 @@ from streamweir.framing import SniffingParser
 
 __all__ = ["HeadMessage", "best_score", "head_messages"]
 
-_HEAD_LIMIT = 1 << 20
+_HEAD_LIMIT = 8 << 20
 
 
 class HeadMessage(NamedTuple):
@@ -21,13 +22,13 @@ class HeadMessage(NamedTuple):
     value: Any
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=2)  # asked by one dialect after the other, and then never again
 def head_messages(head: bytes) -> tuple[HeadMessage, ...]:
     """Return the events in `head`, an unfinished last one included if it can be read. Never raises."""
     parser = SniffingParser(_HEAD_LIMIT)
     messages = []
     try:
-        for frame in (*parser.feed(head), *parser.finish()):
+        for frame in chain(parser.feed(head), parser.finish()):
             try:
                 messages.append(HeadMessage(frame.event, frame.json()))
             except StreamweirError:

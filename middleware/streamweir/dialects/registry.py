@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from importlib.metadata import entry_points
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final, NamedTuple
 
 from streamweir.dialects.base import Decoder, Encoder, Options
@@ -47,9 +48,15 @@ class Dialect(NamedTuple):
 _loaded: dict[str, Dialect] = {}
 
 
+@cache
+def _foreign() -> dict[str, EntryPoint]:
+    """The dialects of other installed packages; looking for them reads many files, so once per process."""
+    return {point.name: point for point in entry_points(group=_ENTRY_POINTS)}
+
+
 def list_dialects() -> list[str]:
     """The names of all dialects that can be read or written."""
-    return sorted({*_BUILT_IN, *_loaded, *(point.name for point in entry_points(group=_ENTRY_POINTS))})
+    return sorted({*_BUILT_IN, *_loaded, *_foreign()})
 
 
 def get_dialect(name: str) -> Dialect:
@@ -135,7 +142,7 @@ def _load(name: str) -> Dialect:
     if name in _BUILT_IN:
         module = importlib.import_module(_BUILT_IN[name])
         return Dialect(name, getattr(module, "DECODER", None), getattr(module, "ENCODER", None))
-    for point in entry_points(group=_ENTRY_POINTS, name=name):
-        decoder = point.load()
+    if name in _foreign():
+        decoder = _foreign()[name].load()
         return Dialect(name, decoder, getattr(decoder, "encoder", None))
     raise UnknownDialectError(name, list_dialects())

@@ -282,7 +282,7 @@ def _reason_of(code: str) -> Reason:
 
 
 def _opening_meta(event: Event) -> Meta | None:
-    """What `session_start` says of where it belongs: all of its own, or the conversation of the first event."""
+    """Where `session_start` belongs: what it says itself, or the conversation of the first event."""
     meta = event.meta
     if meta is None or isinstance(event, SessionStart):
         return meta

@@ -66,7 +66,7 @@ class Safety:
         return self._for_users if event.for_users is None else event.for_users
 
     def _showable(self, text: str, event: Error | Warning | ToolCallEnd) -> str:
-        """The part of `text` that users may read; nothing if it was not written for them, or all of it is secret."""
+        """What users may read of `text`: nothing if it was not written for them, or all of it is secret."""
         if not self._written_for_users(event):
             return ""
         text = redact(text)
@@ -75,13 +75,12 @@ class Safety:
     def _error(self, event: Error) -> Error:
         fixed = CODES.get(event.code, CODES["UPSTREAM_ERROR"]).message
         message = self._showable(event.message, event)
-        code = event.code if MACHINE_CODE.fullmatch(event.code) else "UPSTREAM_ERROR"
         return msgspec.structs.replace(
             event,
-            code=code,
+            code=event.code if _is_safe_code(event.code) else "UPSTREAM_ERROR",
             message=message or fixed,
             details=self._details(event.details, None if message else event.message),
-            meta=failure_meta(event.meta),
+            meta=ids_of(event.meta),
         )
 
     def _warning(self, event: Warning) -> Warning:
@@ -98,7 +97,6 @@ class Safety:
     def _failed_tool(self, event: ToolCallEnd) -> ToolCallEnd:
         error = event.error or {"code": "TOOL_FAILED", "message": ""}
         code = error["code"]
-        safe_code = MACHINE_CODE.fullmatch(code) and redact(code) == code
         message = self._showable(error["message"], event)
         fixed = TOOL_INCOMPLETE if code == "TOOL_INCOMPLETE" else TOOL_FAILED
         return msgspec.structs.replace(

@@ -73,7 +73,7 @@ def failed(status: Any) -> bool:
 
 def read_content(message: Message, run: Run) -> Iterator[Event]:
     """A piece of the answer: text, or the list of blocks that some models stream."""
-    run.remember(run.streamed, message.run_id)
+    run.note_text(message.run_id)
     meta = message.meta(*_TEXT, "channel", "stopped", "done", message_id=message.run_id)
     for piece in pieces(message.first(*_TEXT), meta):
         if isinstance(piece, Content):
@@ -107,13 +107,10 @@ def _thinking(block: dict[str, Any]) -> str:
 
 
 def _tool_start(message: Message, run: Run) -> Iterator[Event]:
-    name = message.text(*_NAME) or "unknown"
-    run.remember(run.calls, message.run_id)
-    if not message.run_id:
-        run.calls_without_id[name] += 1
+    del run
     yield ToolCallStart(
         tool_id=message.run_id,
-        tool_name=name,
+        tool_name=message.text(*_NAME) or "unknown",
         description=message.text("description") or None,
         arguments=arguments(message.first(*_INPUT)),
         meta=message.meta(*_NAME, *_INPUT, "description"),
@@ -121,7 +118,7 @@ def _tool_start(message: Message, run: Run) -> Iterator[Event]:
 
 
 def _tool_end(message: Message, run: Run) -> Iterator[Event]:
-    name = message.text(*_NAME)
+    del run
     output = message.first(*_OUTPUT)
     has_failed = failed(message.fields.get("status"))
     error = message.fields.get("error") if has_failed else None
@@ -131,11 +128,11 @@ def _tool_end(message: Message, run: Run) -> Iterator[Event]:
     else:
         reason = tool_error(error or output)
     yield ToolCallEnd(
-        tool_id=_id_of_end(message.run_id, name, run),
+        tool_id=message.run_id,
         status="failed" if has_failed else "success",
         result=output,
         error=reason if has_failed else None,
-        tool_name=name or None,
+        tool_name=message.text(*_NAME) or None,
         meta=message.meta(
             *_NAME,
             *_OUTPUT,
@@ -143,14 +140,6 @@ def _tool_end(message: Message, run: Run) -> Iterator[Event]:
             duration_ms=milliseconds(message.fields.get("duration")),
         ),
     )
-
-
-def _id_of_end(run_id: str, name: str, run: Run) -> str:
-    """The id to pair an end by: none if its start had none (old and new form may be mixed)."""
-    if run_id in run.calls or not run.calls_without_id[name]:
-        return run_id
-    run.calls_without_id[name] -= 1
-    return ""
 
 
 def _node(message: Message, state: State) -> Event:
@@ -194,7 +183,7 @@ def _model_output(message: Message, run: Run) -> Iterator[Event]:
     output = message.fields.get("output")
     content = output.get("content") if isinstance(output, dict) else None
     if message.run_id and message.run_id not in run.streamed and not _is_dump(content):
-        run.remember(run.streamed, message.run_id)
+        run.note_text(message.run_id)
         ids = message.meta(*message.fields, message_id=message.run_id)
         yield from pieces(content, ids)
     run.add_usage(message.fields)

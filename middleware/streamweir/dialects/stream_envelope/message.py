@@ -101,18 +101,16 @@ class Run:
 
     def __init__(self) -> None:
         self.streamed: dict[str, None] = {}
-        self.calls: dict[str, None] = {}
-        self.calls_without_id: Counter[str] = Counter()
         self.copilot_calls: list[str] = []
         self.code_is_open = False
         self._usage: Counter[str] = Counter()
 
-    def remember(self, ids: dict[str, None], run_id: str) -> None:
-        """Keep `run_id` among `ids`, of which the oldest is forgotten when they are too many."""
+    def note_text(self, run_id: str) -> None:
+        """Text of this run was streamed; of too many runs the oldest is forgotten."""
         if run_id:
-            ids[run_id] = None
-            if len(ids) > _MAX_IDS:
-                del ids[next(iter(ids))]
+            self.streamed[run_id] = None
+            if len(self.streamed) > _MAX_IDS:
+                del self.streamed[next(iter(self.streamed))]
 
     def add_usage(self, fields: Mapping[str, Any]) -> None:
         """Add the tokens that one model run reports."""
