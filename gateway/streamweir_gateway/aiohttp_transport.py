@@ -16,7 +16,8 @@ import aiohttp
 import multidict
 import yarl
 
-from .content_coding import BodyDecoder, body_decoder
+from streamweir.asgi.content_coding import BodyDecoder, CodedBodyError, CutOffBodyError, body_decoder
+
 from .failures import ConnectTimedOut, InvalidResponse, Truncated, Unreachable, UpstreamFailure
 
 __all__ = ["AiohttpBody", "AiohttpSession"]
@@ -50,13 +51,18 @@ class AiohttpBody:
         Raises:
             Truncated, InvalidResponse: the body is not whole, or cannot be decoded.
         """
-        if not self._is_begun:
-            self._is_begun = True
-            codings = self._response.headers.getall("Content-Encoding", ())
-            self._decoder = body_decoder(", ".join(codings))
-        if self._decoder is None:
-            return await self._read_socket()
-        return await self._read_decoded(self._decoder)
+        try:
+            if not self._is_begun:
+                self._is_begun = True
+                codings = self._response.headers.getall("Content-Encoding", ())
+                self._decoder = body_decoder(", ".join(codings))
+            if self._decoder is not None:
+                return await self._read_decoded(self._decoder)
+        except CutOffBodyError as error:
+            raise Truncated("the compressed body ended early") from error
+        except CodedBodyError as error:
+            raise InvalidResponse("the compressed body cannot be decoded") from error
+        return await self._read_socket()
 
     async def _read_decoded(self, decoder: BodyDecoder) -> bytes:
         while True:

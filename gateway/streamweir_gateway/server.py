@@ -135,7 +135,7 @@ class LimitedProtocol(HttpToolsProtocol):
         while data and not self._refused:
             room = HEADER_BYTES - self._header_bytes if self._in_headers else len(data)
             if room <= 0:
-                self._refuse("HEADERS_TOO_LARGE")
+                self._refuse("REQUEST_TOO_LARGE")
                 return
             piece, data = data[:room], data[room:]
             if self._in_headers:

@@ -16,6 +16,8 @@ from streamweir.errors import (
 from streamweir.events import PROTOCOL_VERSION, Event, Stamp
 from streamweir.framing import Frame
 from streamweir.limits import Limits
+from streamweir.message_state import MessageState, MessageStreamHandler
+from streamweir.received import ReceivedEvent
 from streamweir.request_id import new_request_id, valid_request_id
 from streamweir.translator import Translator, convert
 
@@ -33,6 +35,9 @@ __all__ = [
     "Event",
     "Frame",
     "Limits",
+    "MessageState",
+    "MessageStreamHandler",
+    "ReceivedEvent",
     "Stamp",
     "StreamweirError",
     "Translator",

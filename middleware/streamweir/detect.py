@@ -7,6 +7,7 @@ import re
 from typing import Final
 
 from streamweir.dialects.registry import decoder_class, decoder_names
+from streamweir.marks import MARKED
 
 __all__ = ["Detector", "detect_dialect"]
 
@@ -55,7 +56,9 @@ class Detector:
     def finish(self) -> str | None:
         """Return the best guess, or None if no dialect claims the body at all."""
         name = None if self._lines >= MAX_LINES else self._judge(bytes(self.head[: self._limit]))
-        return name or (self._guess[1] if self._guess else None)
+        if name or self._guess is None:
+            return name or ("standard" if MARKED in self.head else None)
+        return self._guess[1]
 
     @property
     def blank(self) -> bool:

@@ -6,7 +6,9 @@
     ├── ProtocolError                       the peer's fault: what arrived is not the dialect
     │   ├── MalformedEvent                  one event; the stream goes on
     │   └── NotTheDialect                   the whole body; the stream ends
-    └── LimitExceeded                       an event or a stream over its bound
+    ├── LimitExceeded                       an event or a stream over its bound
+    ├── EventValidationError (ValueError)   an event of one's own that the protocol forbids
+    └── LifecycleError (RuntimeError)       an event of one's own that may not come here
 
 Source: the standard protocol 1.1, section 5 (codes, fixed messages) and section 6 (reasons).
 """
@@ -25,6 +27,8 @@ __all__ = [
     "ConfigurationError",
     "ErrorInfo",
     "ErrorType",
+    "EventValidationError",
+    "LifecycleError",
     "LimitExceeded",
     "MalformedEvent",
     "NotTheDialect",
@@ -79,16 +83,32 @@ class ProtocolError(StreamweirError):
     """The peer sent something that its dialect does not allow."""
 
 
-class MalformedEvent(ProtocolError):
+class MalformedEvent(ProtocolError):  # noqa: N818 (it says what happened)
     """One event cannot be read; the stream goes on without it."""
 
 
-class NotTheDialect(ProtocolError):
+class NotTheDialect(ProtocolError):  # noqa: N818 (it says what happened)
     """The body is not the dialect at all (HTML, another protocol)."""
 
 
-class LimitExceeded(StreamweirError):
+class LimitExceeded(StreamweirError):  # noqa: N818 (it says what happened)
     """An event or a stream is over its size: it ends at once."""
+
+
+class EventValidationError(StreamweirError, ValueError):
+    """An event of one's own holds what the protocol forbids.
+
+    Attributes:
+        field: the name of the field, with a path into it where it is nested (`citations[0].url`).
+    """
+
+    def __init__(self, field: str, problem: str) -> None:
+        self.field = field
+        super().__init__(f"{field} {problem}")
+
+
+class LifecycleError(StreamweirError, RuntimeError):
+    """An event of one's own may not come at this place of its stream."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

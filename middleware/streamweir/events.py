@@ -20,6 +20,7 @@ from streamweir.errors import ErrorType, Reason
 __all__ = [
     "EVENT_TYPES",
     "PROTOCOL_VERSION",
+    "WIRE_FIELDS",
     "Content",
     "Data",
     "Error",
@@ -36,6 +37,7 @@ __all__ = [
     "ToolCallEnd",
     "ToolCallProgress",
     "ToolCallStart",
+    "Unknown",
     "Warning",
     "failure_meta",
     "ids_of",
@@ -160,7 +162,7 @@ class ToolError(TypedDict):
 
 
 class ToolCallEnd(Payload):
-    """A call is over. An empty `tool_id` is paired with the last open call of `tool_name`, else of any name."""
+    """A call is over. An empty `tool_id` means the last open call of `tool_name`, or of all without one."""
 
     type = "tool_call_end"
     hints = frozenset({"tool_name", "for_users"})
@@ -223,7 +225,7 @@ class Status(Payload):
     detail: Any = None
 
 
-class Warning(Payload):
+class Warning(Payload):  # noqa: A001 (the protocol's own word)
     """Something went wrong that does not end the run. `detail` leaves only under `debug`."""
 
     type = "warning"
@@ -319,10 +321,21 @@ EVENT_TYPES: Final[dict[str, type[Event]]] = {
     )
 }
 
-_WIRE_FIELDS: Final[dict[type[Event], tuple[str, ...]]] = {
+WIRE_FIELDS: Final[dict[type[Event], tuple[str, ...]]] = {
     cls: tuple(name for name in cls.__struct_fields__ if name != "meta" and name not in cls.hints)
     for cls in EVENT_TYPES.values()
 }
+"""The keys of `data` on the wire, per class: its fields without hints and metadata."""
+
+
+class Unknown(msgspec.Struct):
+    """The data of an event as received whose type, or whose shape, this version does not know.
+
+    Decoders never yield it: for them such an event is `data{custom}`.
+    """
+
+    type: str
+    data: Any = None
 
 
 class Stamp(msgspec.Struct, frozen=True):
@@ -339,6 +352,6 @@ def wire_data(event: Event) -> dict[str, Any]:
     nullable = cls.nullable
     return {
         name: value
-        for name in _WIRE_FIELDS[cls]
+        for name in WIRE_FIELDS[cls]
         if (value := getattr(event, name)) is not None or name in nullable
     }

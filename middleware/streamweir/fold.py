@@ -1,11 +1,14 @@
 """The folded result: one JSON object in place of a stream.
 
-Source: the standard protocol 1.1, section 4 (`Accept: application/json`).
+Source: the standard protocol 1.1, section 4 (`Accept: application/json`) and section 3 rule 5 (messages).
+The server's answer and the client's `MessageState` are folded here alike.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, Literal
+
+import msgspec
 
 from streamweir.errors import LimitExceeded
 from streamweir.events import (
@@ -17,71 +20,134 @@ from streamweir.events import (
     Meta,
     Reference,
     SessionEnd,
+    SessionStart,
     Thinking,
     ToolCallEnd,
+    ToolCallProgress,
     ToolCallStart,
+    ToolError,
     Warning,
     wire_data,
 )
 from streamweir.jsontext import write_json
 
-__all__ = ["Fold"]
+__all__ = ["Fold", "MessageTexts", "ToolCall"]
 
 MAX_EVENTS: Final = 1_000_000
 """A folded stream is held in memory: more events than this do not fit into one answer."""
 
-_SPARE_EVENTS: Final = 100_000
-"""What closes the stream still has room: the ends of open calls and the last warnings."""
+_UNNAMED: Final = "unknown"
 
 
-class _Texts:
-    """The pieces of one channel's messages, in order of appearance.
+class ToolCall(msgspec.Struct, kw_only=True):
+    """One call and what is known of it so far. `progress` is 0..1; what is absent is `None`."""
 
-    Messages without an id follow one another: one ends with `is_complete`.
+    tool_id: str
+    tool_name: str
+    description: str | None = None
+    arguments: dict[str, Any] = {}
+    status: Literal["running", "success", "failed"] = "running"
+    progress: float | None = None
+    progress_message: str | None = None
+    result: Any = None
+    error: ToolError | None = None
+    duration_ms: int | None = None
+
+    def folded(self) -> dict[str, Any]:
+        """Return the call as the folded result has it."""
+        optional = {"result": self.result, "error": self.error, "duration_ms": self.duration_ms}
+        return {
+            "tool_id": self.tool_id,
+            "tool_name": self.tool_name,
+            "arguments": self.arguments,
+            "status": self.status,
+            **{name: value for name, value in optional.items() if value is not None},
+        }
+
+
+class MessageTexts:
+    """The text of one channel, message by message in order of appearance.
+
+    Pieces are kept as they come and joined when somebody asks, so that a long text does not cost the square
+    of its length.
     """
 
-    def __init__(self) -> None:
-        self._pieces: dict[str | int, list[str]] = {}
-        self._number = 0
-        self._is_over = False
+    __slots__ = ("_by_id", "_messages", "_unnamed_is_over")
 
-    def add(self, message_id: str | None, piece: str, *, replaces: bool = False, ends: bool = False) -> None:
-        key: str | int = message_id or self._number
-        if not message_id:
-            if self._is_over and piece and not replaces:
-                self._number += 1
-                key = self._number
-            self._is_over = ends or (self._is_over and not piece)
-        if replaces:
-            self._pieces[key] = []
-        if piece:
-            self._pieces.setdefault(key, []).append(piece)
+    def __init__(self) -> None:
+        self._messages: list[list[str]] = []
+        self._by_id: dict[str | None, list[str]] = {}
+        self._unnamed_is_over = False
+
+    def append(self, message_id: str | None, piece: str) -> None:
+        """Let the message go on with `piece`; without an id, the last one that is not over."""
+        if not piece:
+            return
+        if message_id is None and self._unnamed_is_over:
+            self._unnamed_is_over = False
+            self._by_id.pop(None, None)
+        self._message(message_id).append(piece)
+
+    def replace(self, message_id: str | None, text: str) -> None:
+        """Put `text` in the place of all that the message held; without an id, the last one's."""
+        self._message(message_id)[:] = [text]
+
+    def complete(self, message_id: str | None) -> None:
+        """The message is over. One with an id goes on all the same if more of it comes."""
+        if message_id is None:
+            self._unnamed_is_over = True
+
+    @property
+    def text(self) -> str:
+        """All messages, separated by empty lines."""
+        for message in self._messages:
+            if len(message) > 1:
+                message[:] = ["".join(message)]
+        return "\n\n".join(message[0] for message in self._messages if message and message[0])
 
     def __bool__(self) -> bool:
-        return any(self._pieces.values())
+        return any(any(message) for message in self._messages)
 
-    def joined(self) -> str:
-        return "\n\n".join("".join(pieces) for pieces in self._pieces.values() if pieces)
+    def _message(self, message_id: str | None) -> list[str]:
+        message = self._by_id.get(message_id)
+        if message is None:
+            message = self._by_id[message_id] = []
+            self._messages.append(message)
+        return message
 
 
 class Fold:
-    """Collects the events of one valid stream.
+    """Collects the events of a valid stream, or of several one after another.
 
     Args:
-        limit: the most characters of text, thinking, data and results together.
+        request_id: of the last stream; set by `SessionStart` where that says it.
+        limit: the most characters of text, thinking, data and results together; None for no bound at all.
+
+    Attributes:
+        answer: the texts of the answer; `channels` those of all other channels.
+        thinking: the texts of the reasoning.
+        calls: the tool calls in order of their start.
+        error: the terminal error of the last stream, or None.
+        end: the end of the last stream, None while it has not ended.
     """
 
-    def __init__(self, request_id: str, *, limit: int = 64 << 20) -> None:
-        self._request_id = request_id
+    def __init__(self, request_id: str | None = None, *, limit: int | None = 64 << 20) -> None:
+        self.request_id = request_id
+        self.answer = MessageTexts()
+        self.channels: dict[str, MessageTexts] = {}
+        self.thinking = MessageTexts()
+        self.calls: list[ToolCall] = []
+        self.data: list[Data] = []
+        self.references: list[Reference] = []
+        self.interactions: list[Interaction] = []
+        self.warnings: list[Warning] = []
+        self.error: Error | None = None
+        self.end: SessionEnd | None = None
+        self._reported: Error | None = None
+        self._calls_by_id: dict[str, ToolCall] = {}
         self._limit = limit
         self._size = 0
         self._events = 0
-        self._texts: dict[str | None, _Texts] = {None: _Texts()}
-        self._thinking = _Texts()
-        self._calls: dict[str, dict[str, Any]] = {}
-        self._lists: dict[str, list[Any]] = {"data": [], "references": [], "interactions": [], "warnings": []}
-        self._error: dict[str, Any] | None = None
-        self._end: SessionEnd | None = None
 
     def add(self, event: Event) -> None:
         """Take one event in.
@@ -89,100 +155,132 @@ class Fold:
         Raises:
             LimitExceeded: the stream is too large to be one answer.
         """
-        self._events += 1
-        if self._is_full(event):
-            raise LimitExceeded("the folded answer is larger than allowed")
+        self._count(event)
         match event:
             case Content():
-                self._size += len(event.content)
-                self._texts.setdefault(event.channel, _Texts()).add(
-                    _message_id(event.meta),
-                    event.content,
-                    replaces=event.op == "replace",
-                    ends=bool(event.is_complete),
-                )
+                self._add_content(event)
             case Thinking():
                 self._size += len(event.content)
-                self._thinking.add(_message_id(event.meta), event.content)
-            case ToolCallStart():
-                self._start_call(event)
-            case ToolCallEnd():
-                self._end_call(event)
+                self.thinking.append(_message_id(event.meta), event.content)
+            case ToolCallStart() | ToolCallProgress() | ToolCallEnd():
+                self._add_call(event)
             case Data():
-                self._list("data", event)
+                self.data.append(event)
             case Reference():
-                self._list("references", event)
+                self.references.append(event)
             case Interaction():
-                self._list("interactions", event)
+                self.interactions.append(event)
             case Warning():
-                self._list("warnings", event)
-            case Error(terminal=True):
-                self._error = wire_data(event)
+                self.warnings.append(event)
+            case Error():
+                self._reported = event
+                self.error = event if event.terminal else self.error
+            case SessionStart():
+                self._begin(event)
             case SessionEnd():
-                self._end = event
-
-    def _is_full(self, event: Event) -> bool:
-        """No room for `event`; what ends the stream has some to itself, or the end could not be told."""
-        match event:
-            case Error() | SessionEnd() | Content(content=""):
-                return False
-            case ToolCallEnd() | Warning():
-                return self._events > MAX_EVENTS + _SPARE_EVENTS
-        return self._events > MAX_EVENTS or self._size > self._limit
+                self._end(event)
 
     @property
     def has_answer(self) -> bool:
         """Anything but a failure came: text, thinking, calls, data, references or interactions."""
         return bool(
-            any(self._texts.values())
-            or self._thinking
-            or self._calls
-            or self._lists["data"]
-            or self._lists["references"]
-            or self._lists["interactions"]
+            self.answer
+            or any(self.channels.values())
+            or self.thinking
+            or self.calls
+            or self.data
+            or self.references
+            or self.interactions
         )
 
     def result(self) -> dict[str, Any]:
         """Return the folded result of what has been added."""
-        texts = {channel: texts.joined() for channel, texts in self._texts.items()}
-        message: dict[str, Any] = {"content": texts.pop(None)}
-        if texts:
-            message["channels"] = texts
-        message["thinking"] = self._thinking.joined()
-        message["tool_calls"] = list(self._calls.values())
-        for name in ("data", "references", "interactions"):
-            message[name] = self._lists[name]
+        message: dict[str, Any] = {"content": self.answer.text}
+        if self.channels:
+            message["channels"] = {channel: texts.text for channel, texts in self.channels.items()}
+        message["thinking"] = self.thinking.text
+        message["tool_calls"] = [call.folded() for call in self.calls]
+        message["data"] = list(map(wire_data, self.data))
+        message["references"] = list(map(wire_data, self.references))
+        message["interactions"] = list(map(wire_data, self.interactions))
         return {
-            "request_id": self._request_id,
-            "status": self._end.status if self._end else None,
-            "reason": self._end.reason if self._end else None,
+            "request_id": self.request_id,
+            "status": self.end.status if self.end else None,
+            "reason": self.end.reason if self.end else None,
             "message": message,
-            "warnings": self._lists["warnings"],
-            "error": self._error,
-            "summary": self._end.summary if self._end else None,
+            "warnings": list(map(wire_data, self.warnings)),
+            "error": wire_data(self.error) if self.error else None,
+            "summary": self.end.summary if self.end else None,
         }
 
-    def _list(self, name: str, event: Data | Reference | Interaction | Warning) -> None:
-        data = wire_data(event)
-        self._size += len(write_json(data))
-        self._lists[name].append(data)
+    def _count(self, event: Event) -> None:
+        if self._limit is None:
+            return
+        self._events += 1
+        if (self._events > MAX_EVENTS or self._size > self._limit) and not _closes(event):
+            raise LimitExceeded("the folded answer is larger than allowed")
+        if isinstance(event, Data | ToolCallEnd):
+            self._size += len(write_json(event.data if isinstance(event, Data) else event.result))
 
-    def _start_call(self, event: ToolCallStart) -> None:
-        self._size += len(write_json(event.arguments))
-        self._calls[event.tool_id] = {
-            "tool_id": event.tool_id,
-            "tool_name": event.tool_name,
-            "arguments": event.arguments,
-            "status": "running",
-        }
+    def _begin(self, event: SessionStart) -> None:
+        """A stream begins: what the one before it left open without an id is over."""
+        self.request_id = event.request_id or self.request_id
+        self.error = self.end = self._reported = None
+        for texts in (self.answer, *self.channels.values(), self.thinking):
+            texts.complete(None)
+        self._calls_by_id = {call.tool_id: call for call in self.calls if call.status == "running"}
 
-    def _end_call(self, event: ToolCallEnd) -> None:
-        data = wire_data(event)
-        self._size += len(write_json(event.result))
-        call = self._calls[event.tool_id]
-        call.update({name: data[name] for name in ("status", "result", "error") if name in data})
-        if event.meta and "duration_ms" in event.meta:
-            call["duration_ms"] = event.meta["duration_ms"]
+    def _end(self, event: SessionEnd) -> None:
+        self.end = event
+        if event.status == "error" and self.error is None:  # 1.0 does not say which error is terminal
+            self.error = self._reported
+
+    def _add_content(self, event: Content) -> None:
+        texts = self.answer
+        if event.channel is not None:
+            texts = self.channels.setdefault(event.channel, MessageTexts())
+        message_id = _message_id(event.meta)
+        self._size += len(event.content)
+        if event.op == "replace":
+            texts.replace(message_id, event.content)
+        else:
+            texts.append(message_id, event.content)
+        if event.is_complete:
+            texts.complete(message_id)
+            if texts is self.answer:
+                self.thinking.complete(message_id)
+
+    def _add_call(self, event: ToolCallStart | ToolCallProgress | ToolCallEnd) -> None:
+        call = self._calls_by_id.get(event.tool_id)
+        if call is None or (isinstance(event, ToolCallStart) and call.status != "running"):
+            call = self._calls_by_id[event.tool_id] = ToolCall(tool_id=event.tool_id, tool_name=_UNNAMED)
+            self.calls.append(call)
+        match event:
+            case ToolCallStart():
+                _start(call, event)
+            case ToolCallProgress():
+                call.progress = event.progress if event.progress is not None else call.progress
+                call.progress_message = event.message or call.progress_message
+            case ToolCallEnd():
+                call.status = event.status
+                call.result = event.result
+                call.error = event.error
+                call.duration_ms = event.meta.get("duration_ms") if event.meta else None
+
+
+def _start(call: ToolCall, event: ToolCallStart) -> None:
+    """Note what a start says; one that was made up where a run is resumed says less than is known."""
+    if event.tool_name != _UNNAMED:
+        call.tool_name = event.tool_name
+    call.description = event.description or call.description
+    call.arguments = event.arguments or call.arguments
+
+
+def _closes(event: Event) -> bool:
+    """Does `event` belong to the end of a stream? That has to find room, or the limit could not be told."""
+    return isinstance(event, Error | SessionEnd | ToolCallEnd | Warning) or (
+        isinstance(event, Content) and not event.content
+    )
 
 
 def _message_id(meta: Meta | None) -> str | None:

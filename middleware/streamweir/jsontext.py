@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping, Set
 from typing import Any, Final
 
 import msgspec
@@ -17,7 +18,15 @@ import orjson
 
 from streamweir.errors import MalformedEvent
 
-__all__ = ["MAX_DEPTH", "decode_text", "parse_json", "parse_json_text", "write_json", "write_json_text"]
+__all__ = [
+    "MAX_DEPTH",
+    "decode_text",
+    "parse_json",
+    "parse_json_text",
+    "plain_json",
+    "write_json",
+    "write_json_text",
+]
 
 MAX_DEPTH: Final = 100
 """Deepest nesting that is accepted. orjson writes 254 levels; JSON in a string is unfolded inside JSON."""
@@ -35,6 +44,9 @@ _STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL
 
 _ONE_KIND_OF_BRACKET: Final = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
+
+_OWN_VALUES: Final = orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
+"""What Python code puts into a value beyond JSON and means as JSON."""
 
 _decode = msgspec.json.Decoder().decode
 
@@ -69,6 +81,34 @@ def write_json(value: Any) -> bytes:
 def write_json_text(value: Any) -> str:
     """Return `value` as JSON text, for protocols that carry JSON inside a string."""
     return write_json(value).decode()
+
+
+def plain_json(value: Any) -> Any:
+    """Return a copy of `value` as a reader of its JSON text would have it.
+
+    Raises:
+        ValueError: it holds what JSON has no form for, itself, or more than `MAX_DEPTH` levels.
+    """
+    try:
+        data = orjson.dumps(value, default=_as_json, option=_OWN_VALUES)
+    except TypeError:
+        try:
+            data = orjson.dumps(_writable(value), default=_as_json, option=_OWN_VALUES)
+        except (TypeError, RecursionError) as error:
+            raise ValueError("is no JSON value") from error
+    try:
+        return parse_json(data)[0]
+    except MalformedEvent as error:
+        raise ValueError("is nested too deeply") from error
+
+
+def _as_json(value: Any) -> Any:
+    match value:
+        case Mapping():
+            return dict(value)
+        case Set():
+            return list(value)
+    raise TypeError("no JSON value")
 
 
 def decode_text(data: bytes) -> tuple[str, bool]:

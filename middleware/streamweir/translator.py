@@ -102,16 +102,17 @@ class Translator:
         self._output = open_output(
             answers, framing, request_id=self.request_id, options=self._options.get(answers, NO_OPTIONS)
         )
+        self._sequence = 0
         self._tools = Tools(stream_arguments=stream_tool_arguments)
         self._messages = Messages(full_text=full_text, can_replace=self._output.can_replace)
         self._lifecycle = Lifecycle(
             request_id=self.request_id,
             session_id=session_id or self.request_id.replace("req_", "sess_", 1),
             clock=lambda: self._now,
+            written=lambda: self._sequence,
             warnings=[_warning(item) for item in warnings],
             closing_warnings=self._closing_warnings,
         )
-        self._sequence = 0
         self._out: list[bytes] = []
         self._bytes = 0
         self._malformed = 0
@@ -173,7 +174,7 @@ class Translator:
         """What has happened so far, for logs and metrics."""
         return {
             "bytes_in": self._bytes,
-            "events": self._lifecycle.events,
+            "events": self._sequence,
             "tool_calls": self._tools.started,
             "malformed": self._malformed,
             "repairs": self._tools.repairs,
@@ -305,12 +306,15 @@ class Translator:
 
     def _push(self, event: Event, position: int = 0) -> None:
         """Send `event` through the stages from `position` on, and out."""
-        position = self._routes[type(event)][position]
-        if position == len(self._stages):
-            self._write(event)
-            return
-        for out in self._stages[position].process(event):
-            self._push(out, position + 1)
+        while (step := self._routes[type(event)][position]) is not None:
+            process, position = step
+            events = process(event)
+            if type(events) is not tuple or len(events) != 1:
+                for out in events:
+                    self._push(out, position)
+                return
+            event = events[0]
+        self._write(event)
 
     def _write(self, event: Event) -> None:
         self._out.append(self._output.write(event, Stamp(self.request_id, self._sequence, self._now)))
@@ -335,7 +339,7 @@ class Translator:
             self._read(frame)
 
     def _finish_broken_input(self, info: ErrorInfo) -> None:
-        """Read what came whole before the connection broke; if it is nobody's dialect, `info` is still why."""
+        """Read what came whole before the connection broke; `info` is why, also if it is nobody's dialect."""
         try:
             self._finish_input()
         except NotTheDialect:
@@ -344,8 +348,8 @@ class Translator:
     def _close_decoder(self) -> None:
         """Let the decoder say its last.
 
-        An end that rests on EOF alone needs a body that is whole. A stream that asked for something and got no
-        answer is suspended, whether or not the dialect says so.
+        An end that rests on EOF alone needs a body that is whole. A stream that asked for something and got
+        no answer is suspended, whether or not the dialect says so.
         """
         if self.ended or self._decoder is None:
             return
@@ -434,16 +438,19 @@ def convert(data: bytes | str | Iterable[bytes], **options: Any) -> bytes:
     return b"".join([*map(translator.feed, pieces), translator.close()])
 
 
-def _routes(stages: Sequence[Stage]) -> dict[type[Event], tuple[int, ...]]:
-    """For each kind of event and each position: the next stage that handles the kind."""
-    end = len(stages)
-    return {
-        kind: tuple(
-            next((index for index in range(start, end) if kind in stages[index].handles), end)
-            for start in range(end + 1)
-        )
-        for kind in EVENT_TYPES.values()
-    }
+_Step = tuple[Callable[[Event], Iterable[Event]], int]
+"""A stage, and where to go on after it."""
+
+
+def _routes(stages: Sequence[Stage]) -> dict[type[Event], tuple[_Step | None, ...]]:
+    """For each kind of event and each position: the next stage that handles the kind, if there is one."""
+
+    def step(kind: type[Event], start: int) -> _Step | None:
+        rest = range(start, len(stages))
+        return next(((stages[i].process, i + 1) for i in rest if kind in stages[i].handles), None)
+
+    positions = range(len(stages) + 1)
+    return {kind: tuple(step(kind, start) for start in positions) for kind in EVENT_TYPES.values()}
 
 
 def _may_be_json(half: bytes | None) -> bool:

@@ -5,17 +5,22 @@ Source: the standard protocol 1.1, section 4.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
+from streamweir.asgi.sending import Scope
 from streamweir.request_id import new_request_id, valid_request_id
+from streamweir.response_headers import STREAM_HEADERS
 
 __all__ = [
     "REQUEST_ID",
     "HeaderList",
     "header_value",
     "header_values",
+    "kept_headers",
+    "replaced",
     "request_id_of",
+    "settled_request_id",
     "stream_headers",
 ]
 
@@ -24,16 +29,26 @@ HeaderList: TypeAlias = Iterable[tuple[bytes, bytes]]
 
 REQUEST_ID: Final = b"x-request-id"
 
-_STREAM: Final[tuple[tuple[bytes, bytes], ...]] = (
-    (b"cache-control", b"no-cache, no-transform"),
-    (b"x-accel-buffering", b"no"),
-    (b"content-encoding", b"identity"),  # keeps compressing middleware and proxies off the stream
+_STREAM: Final[tuple[tuple[bytes, bytes], ...]] = tuple(
+    (name.lower().encode("ascii"), value.encode("ascii")) for name, value in STREAM_HEADERS.items()
 )
+
+_OURS: Final = frozenset(
+    {
+        b"content-type",
+        b"content-length",
+        b"transfer-encoding",
+        b"etag",
+        REQUEST_ID,
+        *(name for name, _ in _STREAM),
+    }
+)
+"""What speaks of the body that is replaced, or is set anew."""
 
 
 def header_values(headers: HeaderList, name: bytes) -> list[str]:
     """Return every value of the header `name`, in order."""
-    return [value.decode("latin-1") for key, value in headers if key == name]
+    return [value.decode("latin-1") for key, value in headers if key.lower() == name]
 
 
 def header_value(headers: HeaderList, name: bytes) -> str:
@@ -41,10 +56,36 @@ def header_value(headers: HeaderList, name: bytes) -> str:
     return ", ".join(header_values(headers, name))
 
 
-def request_id_of(headers: HeaderList) -> str:
+def replaced(headers: HeaderList, name: bytes, value: str) -> list[tuple[bytes, bytes]]:
+    """Return `headers` with `name` in them exactly once, as `value`."""
+    others = [(key, old) for key, old in headers if key.lower() != name]
+    return [*others, (name, value.encode("latin-1"))]
+
+
+def request_id_of(
+    headers: HeaderList,
+    name: bytes = REQUEST_ID,
+    *,
+    is_valid: Callable[[str], bool] = valid_request_id,
+    make: Callable[[], str] = new_request_id,
+) -> str:
     """Return the client's own request id where it gave a single valid one, else a new one."""
-    given = header_values(headers, REQUEST_ID)
-    return given[0] if len(given) == 1 and valid_request_id(given[0]) else new_request_id()
+    given = header_values(headers, name)
+    return given[0] if len(given) == 1 and is_valid(given[0]) else make()
+
+
+def settled_request_id(scope: Scope) -> str:
+    """Return the id of a request: as a layer above has settled it, else settled here for all that follow."""
+    state = scope.setdefault("state", {})
+    request_id = state.get("request_id")
+    if not isinstance(request_id, str):
+        request_id = state["request_id"] = request_id_of(scope["headers"])
+    return request_id
+
+
+def kept_headers(headers: HeaderList) -> list[tuple[bytes, bytes]]:
+    """Return the application's headers that still hold once the body has become a stream of ours."""
+    return [(name, value) for name, value in headers if name.lower() not in _OURS]
 
 
 def stream_headers(

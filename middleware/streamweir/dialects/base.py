@@ -23,14 +23,14 @@ class Decoder:
 
     Class attributes:
         framing: what the dialect is usually framed as. SSE and NDJSON are told apart on the wire.
-        errors_for_users: the texts of its errors and warnings are written for users and may go out (redacted);
-            a single event's `for_users` wins.
+        errors_for_users: the texts of its errors and warnings are written for users and may go out
+            (redacted); a single event's `for_users` wins.
         option_values: the options that the dialect takes when it is read, and their allowed values; the
             first is the default.
 
     Attributes:
-        complete: *soft* evidence of a proper end has been seen (`[DONE]`, a finish reason): more may follow, but
-            the stream counts as completed whenever it ends. *Final* evidence is a `SessionEnd` event.
+        complete: *soft* evidence of a proper end has been seen (`[DONE]`, a finish reason): more may follow,
+            but the stream counts as completed whenever it ends. *Final* evidence is a `SessionEnd` event.
         options: the chosen options.
     """
 
@@ -70,7 +70,7 @@ class Decoder:
 
     def option(self, name: str) -> str:
         """The chosen value of an option that `option_values` declares."""
-        return str(self.options.get(name, self.option_values[name][0]))
+        return _chosen(self.options, name, self.option_values[name])
 
 
 class Encoder:
@@ -113,4 +113,10 @@ class Encoder:
 
     def option(self, name: str) -> str:
         """The chosen value of an option that `option_values` declares."""
-        return str(self.options.get(name, self.option_values[name][0]))
+        return _chosen(self.options, name, self.option_values[name])
+
+
+def _chosen(options: Options, name: str, allowed: tuple[str, ...]) -> str:
+    """The value of an option; the default for one that only the dialect's other side takes."""
+    value = str(options.get(name, allowed[0]))
+    return value if value in allowed else allowed[0]

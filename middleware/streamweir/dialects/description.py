@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from streamweir.dialects.base import NO_OPTIONS, Decoder, Encoder
-from streamweir.dialects.registry import Dialect, get_dialect
+from streamweir.dialects.registry import Dialect, get_dialect, option_values
 from streamweir.dialects.vocabulary import VOCABULARY, Said
 from streamweir.errors import StreamweirError
 from streamweir.events import Event, Stamp, wire_data
@@ -129,9 +129,9 @@ def framings_of(dialect: Dialect) -> tuple[str, ...]:
 def _options(dialect: Dialect) -> Iterator[Option]:
     read = dialect.decoder.option_values if dialect.decoder else NO_OPTIONS
     written = dialect.encoder.option_values if dialect.encoder else NO_OPTIONS
-    for name, values in {**read, **written}.items():
+    for name, values in option_values(dialect).items():
         when = "both" if name in read and name in written else "reading" if name in read else "writing"
-        yield Option(name=name, values=tuple(values), when=when)
+        yield Option(name=name, values=values, when=when)
 
 
 def _readings(decoder_class: type[Decoder], name: str) -> Iterator[Reading]:

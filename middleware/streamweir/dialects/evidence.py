@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from streamweir.errors import StreamweirError
 from streamweir.framing import SniffingParser
+from streamweir.marks import MARKED
 
 __all__ = ["HeadMessage", "best_score", "head_messages"]
 
@@ -29,6 +30,8 @@ def head_messages(head: bytes) -> tuple[HeadMessage, ...]:
     messages = []
     try:
         for frame in chain(parser.feed(head), parser.finish()):
+            if MARKED in frame.data:  # ours: it says nothing about the dialect around it
+                continue
             try:
                 messages.append(HeadMessage(frame.event, frame.json()))
             except StreamweirError:

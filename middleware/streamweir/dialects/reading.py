@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from streamweir.classification import classify_failure
 from streamweir.errors import MalformedEvent
@@ -21,6 +21,9 @@ __all__ = [
     "tool_error",
     "upstream_error",
 ]
+
+
+_COLUMN_NAMES: Final = ("key", "field", "dataIndex", "name", "id")
 
 
 def text_of(value: Any) -> str:
@@ -47,7 +50,7 @@ def arguments(value: Any) -> dict[str, Any]:
 
 def custom(name: str, value: Any, meta: Meta | None = None) -> Data:
     """An upstream event that no rule knows: kept whole, under its own name."""
-    return Data(data_type="custom", data={"name": name, "value": value}, meta=meta)
+    return Data(data_type="custom", data={"name": name or "custom", "value": value}, meta=meta)
 
 
 def dataframe(name: Any, rows: Any, columns: Any = None) -> dict[str, Any]:
@@ -55,11 +58,12 @@ def dataframe(name: Any, rows: Any, columns: Any = None) -> dict[str, Any]:
     rows = rows if isinstance(rows, list) else []
     if not isinstance(columns, list):
         columns = list(dict.fromkeys(key for row in rows if isinstance(row, dict) for key in row))
+    keys = [_column_key(column) for column in columns]
     return {
         "name": text_of(name),
         "columns": columns,
         "rows": [
-            [row.get(column) if isinstance(column, str) else None for column in columns]
+            [row.get(key) for key in keys]
             if isinstance(row, dict)
             else row
             if isinstance(row, list)
@@ -67,6 +71,13 @@ def dataframe(name: Any, rows: Any, columns: Any = None) -> dict[str, Any]:
             for row in rows
         ],
     }
+
+
+def _column_key(column: Any) -> str:
+    """Under which name rows that are objects hold a column, which may be described by an object itself."""
+    if isinstance(column, dict):
+        column = next((column[name] for name in _COLUMN_NAMES if isinstance(column.get(name), str)), None)
+    return text_of(column)
 
 
 def leftover(message: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any] | None:
@@ -98,7 +109,7 @@ def milliseconds(value: Any, *, scale: float = 1) -> int | None:
     return round(value * scale)
 
 
-def upstream_error(
+def upstream_error(  # noqa: PLR0913 (what an upstream may say of a failure)
     message: Any = None,
     *,
     code: Any = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -24,6 +25,8 @@ __all__ = [
     "make_encoder",
 ]
 
+logger = logging.getLogger("streamweir")
+
 _BUILT_IN: Final[dict[str, str]] = {
     "standard": "streamweir.dialects.standard",
     "legacy": "streamweir.dialects.legacy",
@@ -32,7 +35,7 @@ _BUILT_IN: Final[dict[str, str]] = {
     "easyflow": "streamweir.dialects.easyflow",
     "ragflow": "streamweir.dialects.ragflow",
 }
-"""Name -> module; the module names its classes `DECODER` and `ENCODER`. Nothing is loaded until it is used."""
+"""Name -> module; the module names its classes `DECODER` and `ENCODER`. Nothing is loaded before its use."""
 
 _ENTRY_POINTS: Final = "streamweir.dialects"
 
@@ -55,8 +58,8 @@ def _foreign() -> dict[str, EntryPoint]:
 
 
 def list_dialects() -> list[str]:
-    """The names of all dialects that can be read or written."""
-    return sorted({*_BUILT_IN, *_loaded, *_foreign()})
+    """The names of all dialects that can be read or written; one that cannot be loaded is left out."""
+    return sorted({*_BUILT_IN, *_loaded, *filter(_is_usable, _foreign())})
 
 
 def get_dialect(name: str) -> Dialect:
@@ -64,6 +67,7 @@ def get_dialect(name: str) -> Dialect:
 
     Raises:
         UnknownDialectError: no dialect has that name.
+        ConfigurationError: another package's dialect cannot be loaded.
     """
     if name not in _loaded:
         _loaded[name] = _load(name)
@@ -123,7 +127,8 @@ def checked_options(protocol_options: Mapping[str, Mapping[str, Any]]) -> dict[s
         for option, value in options.items():
             if option not in known:
                 raise ConfigurationError(
-                    f"{name} has no option {option!r}{did_you_mean(option, known)} (known: {', '.join(known) or 'none'})"
+                    f"{name} has no option {option!r}{did_you_mean(option, known)}"
+                    f" (known: {', '.join(known) or 'none'})"
                 )
             if str(value) not in known[option]:
                 raise ConfigurationError(
@@ -133,9 +138,26 @@ def checked_options(protocol_options: Mapping[str, Mapping[str, Any]]) -> dict[s
 
 
 def option_values(dialect: Dialect) -> dict[str, tuple[str, ...]]:
-    """The options of a dialect, for reading and writing together, with their allowed values."""
-    sides = (dialect.decoder, dialect.encoder)
-    return {name: values for side in sides if side for name, values in side.option_values.items()}
+    """The options of a dialect with their allowed values: those for reading, then those for writing only.
+
+    A side that does not know a value which the other one takes keeps its default.
+    """
+    allowed: dict[str, tuple[str, ...]] = {}
+    for side in (dialect.decoder, dialect.encoder):
+        for name, values in side.option_values.items() if side else ():
+            allowed[name] = tuple(dict.fromkeys((*allowed.get(name, ()), *values)))
+    return allowed
+
+
+@cache
+def _is_usable(name: str) -> bool:
+    """Can this dialect of another package be loaded? One that cannot must not spoil the others."""
+    try:
+        get_dialect(name)
+    except ConfigurationError as error:
+        logger.warning("%s", error)
+        return False
+    return True
 
 
 def _load(name: str) -> Dialect:
@@ -143,6 +165,17 @@ def _load(name: str) -> Dialect:
         module = importlib.import_module(_BUILT_IN[name])
         return Dialect(name, getattr(module, "DECODER", None), getattr(module, "ENCODER", None))
     if name in _foreign():
-        decoder = _foreign()[name].load()
-        return Dialect(name, decoder, getattr(decoder, "encoder", None))
+        return _load_foreign(_foreign()[name])
     raise UnknownDialectError(name, list_dialects())
+
+
+def _load_foreign(point: EntryPoint) -> Dialect:
+    try:
+        decoder = point.load()
+    except Exception as error:
+        raise ConfigurationError(
+            f"the dialect {point.name!r} ({point.value}) cannot be loaded: {type(error).__name__}: {error}"
+        ) from error
+    if not (isinstance(decoder, type) and issubclass(decoder, Decoder)):
+        raise ConfigurationError(f"the dialect {point.name!r} ({point.value}) is no subclass of Decoder")
+    return Dialect(point.name, decoder, getattr(decoder, "encoder", None))

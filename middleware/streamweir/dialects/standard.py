@@ -1,22 +1,24 @@
 """The standard agent-event protocol 1.1, and 1.0 when reading.
 
 Source: the standard protocol 1.1, sections 1, 2 and 4.
-Intended differences: foreign streams are repaired, not refused: ids, sequence and timestamps are ours; a value
-of a wrong type is dropped or made to fit; unknown types become `custom`. A 1.0 error has no `terminal`: one
-that is not recoverable ends the run.
+Intended differences: foreign streams are repaired, not refused: ids, sequence and timestamps are ours; a
+value of a wrong type is made to fit or kept under `extra`; unknown types become `custom`. A 1.0 error has no
+`terminal`: one that is not recoverable ends the run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, get_args
+from typing import Any, ClassVar, Final, get_args
 
 from streamweir.dialects.base import Decoder, Encoder
 from streamweir.dialects.evidence import best_score
 from streamweir.dialects.reading import arguments, custom, leftover, meta_of, milliseconds, text_of
+from streamweir.dialects.structured_data import citations, questions, structured
 from streamweir.errors import CODES, Reason
 from streamweir.events import (
     EVENT_TYPES,
+    WIRE_FIELDS,
     Content,
     Data,
     DataType,
@@ -47,6 +49,33 @@ __all__ = ["DECODER", "ENCODER", "StandardDecoder", "StandardEncoder", "is_stand
 
 _OURS: Final = frozenset({"request_id", "timestamp", "sequence", "source", "extra", "duration_ms"})
 _IDS: Final = tuple(name for name in Meta.__annotations__ if name not in ("extra", "source", "duration_ms"))
+_TIMED: Final = frozenset({"tool_call_end", "status", "session_end"})
+"""The events of which the protocol says how long they took."""
+
+_ONLY_HERE: Final = (
+    "session_start",
+    "tool_call_start",
+    "tool_call_progress",
+    "tool_call_end",
+    "session_end",
+)
+"""Types that no older vocabulary has with a `data` object."""
+
+_STAGES: Final = ("reasoning", "planning", "analyzing")
+_FORMATS: Final = ("markdown", "text", "html")
+_WORDS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
+    "thinking": {"stage": _STAGES},
+    "content": {"format": _FORMATS},
+}
+"""Fields that hold one of a few words; another word is kept under `extra`."""
+
+_ENDS: Final = {
+    **{status: status for status in ("completed", "error", "cancelled", "suspended")},
+    "failed": "error",
+    "failure": "error",
+    "canceled": "cancelled",
+}
+_SAYS_IT_WITHOUT_DATA: Final = frozenset({"session_start", "session_end"})
 _KINDS: Final = ("form", "questions", "approval", "tool", "handoff", "continue")
 
 
@@ -58,8 +87,8 @@ class StandardDecoder(Decoder):
 
     @classmethod
     def detect(cls, head: bytes) -> float:
-        """Sure of an object with a known `type`, `data` and `metadata`."""
-        return best_score(head, lambda message, _: 1.0 if is_standard(message) else 0.0)
+        """Sure of an object with a known `type`, `data` and `metadata`; foreign streams may lack the last."""
+        return best_score(head, lambda message, _: _evidence(message))
 
     def decode(self, frame: Frame) -> Iterable[Event]:
         """Return the event that `frame` holds; an end of the session ends the stream."""
@@ -79,7 +108,7 @@ class StandardEncoder(Encoder):
     """
 
     framings = ("sse", "ndjson")
-    option_values = {"version": ("1.1", "1.0")}
+    option_values: ClassVar[Mapping[str, tuple[str, ...]]] = {"version": ("1.1", "1.0")}
 
     @property
     def can_replace(self) -> bool:
@@ -95,6 +124,8 @@ class StandardEncoder(Encoder):
         }
         if event.meta:
             metadata.update(event.meta)
+            if "duration_ms" in metadata and event.type not in _TIMED:
+                _put_aside(metadata, "duration_ms")
         message = {"type": event.type, "data": wire_data(event), "metadata": metadata}
         return (Frame(write_json(message), None, str(stamp.sequence)),)
 
@@ -110,23 +141,51 @@ def is_standard(message: Mapping[str, Any]) -> bool:
     )
 
 
+def _evidence(message: Mapping[str, Any]) -> float:
+    if is_standard(message):
+        return 1.0 if message["type"] != "thinking" else 0.9  # old streams have it too; ours begin otherwise
+    is_ours = message.get("type") in _ONLY_HERE and "metadata" not in message
+    return 0.6 if is_ours and isinstance(message.get("data"), dict) else 0.0
+
+
 def read_standard(message: Mapping[str, Any]) -> Event:
     """Return the event that a standard message means; whatever its fields hold."""
     kind = message["type"]
     read = _READERS.get(kind)
     data = message.get("data")
+    if data is None and kind in _SAYS_IT_WITHOUT_DATA:
+        data = {}
     if read is None or not isinstance(data, dict):
         value = data if data is not None else leftover(message, ("type", "metadata"))
         return custom(kind, value, _meta(message.get("metadata"), None))
-    known = EVENT_TYPES[kind].__struct_fields__
-    return read(data, _meta(message.get("metadata"), leftover(data, known)))
+    return read(data, _meta(message.get("metadata"), _unknown(kind, data)))
+
+
+def _unknown(kind: str, data: dict[str, Any]) -> dict[str, Any] | None:
+    """What a standard event holds beyond the standard."""
+    unknown = leftover(data, WIRE_FIELDS[EVENT_TYPES[kind]])
+    for name, words in _WORDS.get(kind, {}).items():
+        if data.get(name) and data[name] not in words:
+            unknown = {**(unknown or {}), name: data[name]}
+    return unknown
+
+
+def _put_aside(metadata: dict[str, Any], name: str) -> None:
+    """Keep a field that has no place on this event under `extra`."""
+    metadata["extra"] = {**metadata.get("extra", {}), name: metadata.pop(name)}
+
+
+def _and_extra(meta: Meta | None, rest: dict[str, Any] | None) -> Meta | None:
+    if not rest:
+        return meta
+    return {**(meta or {}), "extra": {**(meta or {}).get("extra", {}), **rest}}
 
 
 def _meta(metadata: Any, unknown: dict[str, Any] | None) -> Meta | None:
     if not isinstance(metadata, dict):
         return meta_of(extra=unknown)
     extra = metadata.get("extra")
-    foreign = {key: value for key, value in metadata.items() if key not in _IDS and key not in _OURS}
+    foreign = leftover(metadata, {*_IDS, *_OURS}) or {}
     return meta_of(
         **{key: metadata[key] for key in _IDS if key in metadata},
         duration_ms=milliseconds(metadata.get("duration_ms")),
@@ -146,17 +205,12 @@ def _object(value: Any) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _objects(value: Any) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
 def _session_start(data: dict[str, Any], meta: Meta | None) -> Event:
     return SessionStart(session_id=_text(data.get("session_id")), meta=meta)
 
 
 def _thinking(data: dict[str, Any], meta: Meta | None) -> Event:
-    stage = _one_of(data.get("stage"), ("reasoning", "planning", "analyzing"))
-    return Thinking(text_of(data.get("content")), stage, meta=meta)
+    return Thinking(text_of(data.get("content")), _one_of(data.get("stage"), _STAGES), meta=meta)
 
 
 def _tool_call_start(data: dict[str, Any], meta: Meta | None) -> Event:
@@ -195,8 +249,8 @@ def _fraction(value: Any) -> float | None:
 
 
 def _tool_call_end(data: dict[str, Any], meta: Meta | None) -> Event:
-    failed = data.get("status") in ("failed", "error")
-    error = data.get("error")
+    status, error = data.get("status"), data.get("error")
+    failed = status in ("failed", "failure", "error") or (bool(error) and status is None)
     return ToolCallEnd(
         tool_id=text_of(data.get("tool_id")),
         status="failed" if failed else "success",
@@ -217,7 +271,7 @@ def _tool_error(error: Any) -> ToolError:
 def _content(data: dict[str, Any], meta: Meta | None) -> Event:
     return Content(
         text_of(data.get("content")),
-        _one_of(data.get("format"), ("markdown", "text", "html")),
+        _one_of(data.get("format"), _FORMATS),
         True if data.get("is_complete") is True else None,
         "replace" if data.get("op") == "replace" else None,
         _text(data.get("channel")),
@@ -227,17 +281,18 @@ def _content(data: dict[str, Any], meta: Meta | None) -> Event:
 
 def _data(data: dict[str, Any], meta: Meta | None) -> Event:
     kind, value = data.get("data_type"), data.get("data")
-    if kind not in get_args(DataType) or not isinstance(value, dict | list):
+    fitting = structured(kind, value) if isinstance(kind, str) and kind in get_args(DataType) else None
+    if fitting is None:
         return custom(text_of(kind) or "data", value, meta)
-    if isinstance(value, list) != (kind == "state_delta"):
-        return custom(kind, value, meta)
-    if kind == "custom":
-        value = {**value, "name": text_of(value.get("name")) or "custom", "value": value.get("value")}
-    return Data(kind, value, _object(data.get("metadata")), meta=meta)
+    value, rest = fitting
+    return Data(
+        _one_of(kind, get_args(DataType)), value, _object(data.get("metadata")), meta=_and_extra(meta, rest)
+    )
 
 
 def _reference(data: dict[str, Any], meta: Meta | None) -> Event:
-    return Reference(_objects(data.get("citations")), meta=meta)
+    fitting, rest = citations(data.get("citations"))
+    return Reference(fitting, meta=_and_extra(meta, rest))
 
 
 def _status(data: dict[str, Any], meta: Meta | None) -> Event:
@@ -257,7 +312,7 @@ def _interaction(data: dict[str, Any], meta: Meta | None) -> Event:
     kind = _one_of(data.get("kind"), _KINDS)
     if kind is None:
         return custom("interaction", data, meta)
-    questions = data.get("questions")
+    asked, rest = questions(data.get("questions"))
     return Interaction(
         interaction_id=text_of(data.get("interaction_id")) or kind,
         kind=kind,
@@ -266,9 +321,9 @@ def _interaction(data: dict[str, Any], meta: Meta | None) -> Event:
         description=_text(data.get("description")),
         schema=_object(data.get("schema")),
         ui=_object(data.get("ui")),
-        questions=_objects(questions) if isinstance(questions, list) else None,
+        questions=asked,
         resume=_object(data.get("resume")),
-        meta=meta,
+        meta=_and_extra(meta, rest),
     )
 
 
@@ -293,11 +348,11 @@ def _error(data: dict[str, Any], meta: Meta | None) -> Event:
 
 
 def _session_end(data: dict[str, Any], meta: Meta | None) -> Event:
+    status: Any = _ENDS.get(text_of(data.get("status")), "completed")
+    summary = data.get("summary")
+    rest = None if isinstance(summary, dict) or summary is None else {"summary": summary}
     return SessionEnd(
-        _one_of(data.get("status"), ("completed", "error", "cancelled", "suspended")) or "completed",
-        _one_of(data.get("reason"), get_args(Reason)),
-        _object(data.get("summary")),
-        meta=meta,
+        status, _one_of(data.get("reason"), get_args(Reason)), _object(summary), meta=_and_extra(meta, rest)
     )
 
 

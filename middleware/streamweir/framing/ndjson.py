@@ -67,11 +67,11 @@ class NDJSONParser:
         Raises:
             LimitExceeded: a line is larger than the limit; all before it have been yielded.
         """
+        if b"\r" in data:
+            data = data.replace(b"\r", b"\n")
         if self._document is not None:
             yield from self._document.feed(data)
             return
-        if b"\r" in data:
-            data = data.replace(b"\r", b"\n")
         *lines, rest = data.split(b"\n")
         if lines and self._line:
             lines[0] = bytes(self._line) + lines[0]

@@ -20,6 +20,7 @@ from streamweir.events import (
     Meta,
     SessionEnd,
     SessionStart,
+    Status,
     ToolCallEnd,
     ToolCallStart,
     Warning,
@@ -40,6 +41,9 @@ _REASONS: Final[dict[str, Reason]] = {
     "cancelled": "cancelled",
     "error": "upstream_error",
 }
+_TURNING_POINTS: Final = frozenset({SessionStart, SessionEnd, Error})
+"""The events at which a stream begins or ends; all others pass as they are."""
+
 _CANCELLING: Final = frozenset({"cancelled", "client_gone", "slow_client"})
 
 _CODES_BY_REASON: Final[dict[Reason | None, str]] = {
@@ -72,6 +76,7 @@ class Lifecycle:
         request_id: the id of the stream.
         session_id: the session's id where the upstream gives none.
         clock: Unix milliseconds; the same for all events of one read.
+        written: how many events have left so far.
         warnings: to be sent right after `session_start`.
         closing_warnings: called when the stream ends, for what is only known then.
     """
@@ -84,12 +89,14 @@ class Lifecycle:
         request_id: str,
         session_id: str,
         clock: Callable[[], int],
+        written: Callable[[], int],
         warnings: Sequence[Warning] = (),
         closing_warnings: Callable[[], Iterable[Warning]] = tuple,
     ) -> None:
         self._request_id = request_id
         self._session_id = session_id
         self._clock = clock
+        self._written = written
         self._waiting: list[Warning] = list(warnings)
         self._warnings = 0
         self._closing_warnings = closing_warnings
@@ -100,7 +107,6 @@ class Lifecycle:
         self._asked: set[str] = set()
         self._failure: Error | None = None
         self.started = False
-        self.events = 0
         self.error: ErrorInfo | None = None
         self.reason: Reason | None = None
 
@@ -124,10 +130,16 @@ class Lifecycle:
         """Nothing more can be written, not even the end."""
         self.reason = self.reason or "internal"
 
-    def process(self, event: Event) -> Iterator[Event]:
-        """Yield `event` and what the protocol wants around it."""
+    def process(self, event: Event) -> Iterable[Event]:
+        """Return `event` and what the protocol wants around it."""
         if self.reason is not None:
-            return
+            return ()
+        if self.started and not self._waiting and type(event) not in _TURNING_POINTS:
+            self._note(event)
+            return (event,)
+        return self._turn(event)
+
+    def _turn(self, event: Event) -> Iterator[Event]:
         if not self.started:
             yield from self._start(event)
         match event:
@@ -140,11 +152,9 @@ class Lifecycle:
             case SessionEnd():
                 yield from self._end(event)
             case _:
-                if self._waiting:
-                    yield from self._flush()
+                yield from self._flush()
                 self._note(event)
                 yield event
-                self.events += 1
 
     def _note(self, event: Event) -> None:
         match event:
@@ -159,6 +169,8 @@ class Lifecycle:
                     self._asked.add(event.interaction_id)
             case Interaction():
                 self._asked.discard(event.interaction_id)
+            case Status(state="resumed"):
+                self._asked.clear()
             case Warning(message_code=str(code)) if code in _FINISH_CODES:
                 self._told.add(code)
             case Error():
@@ -173,7 +185,6 @@ class Lifecycle:
             request_id=self._request_id,
             meta=meta,
         )
-        self.events += 1
         yield from self._flush()
 
     def _flush(self) -> Iterator[Event]:
@@ -181,7 +192,6 @@ class Lifecycle:
         for warning in waiting:
             self._note(warning)
             yield warning
-            self.events += 1
 
     def _fail(self, event: Error, summary: dict[str, Any] | None = None) -> Iterator[Event]:
         yield from self._close()
@@ -189,7 +199,6 @@ class Lifecycle:
         self.error = _info_of(event, reason)
         event = event if event.meta is None else msgspec.structs.replace(event, meta=ids_of(event.meta))
         yield event
-        self.events += 1
         yield self._session_end(SessionEnd(status="error", reason=reason, summary=summary, meta=event.meta))
 
     def _end(self, event: SessionEnd) -> Iterator[Event]:
@@ -233,7 +242,6 @@ class Lifecycle:
         meta = event.meta
         if rest and event.status != "error":
             meta = {**(meta or {}), "extra": {**(meta or {}).get("extra", {}), "summary": rest}}
-        self.events += 1
         self.reason = _fitting_reason(event)
         return SessionEnd(
             status=event.status,
@@ -242,7 +250,7 @@ class Lifecycle:
                 "duration_ms": max(0, self._clock() - self._began),
                 **summary,
                 "tool_calls": self._tool_calls,
-                "events": self.events,
+                "events": self._written() + 1,
             },
             meta=meta,
         )
@@ -284,12 +292,14 @@ def _reason_of(code: str) -> Reason:
 def _opening_meta(event: Event) -> Meta | None:
     """Where `session_start` belongs: what it says itself, or the conversation of the first event."""
     meta = event.meta
-    if meta is None or isinstance(event, SessionStart):
-        return meta
+    if not meta:
+        return None
     opening: Meta = {}
     for key in ("session_id", "thread_id", "run_id", "message_id"):
         if key in meta:
             opening[key] = meta[key]
+    if isinstance(event, SessionStart):
+        opening |= meta
     return opening or None
 
 

@@ -44,9 +44,10 @@ class _Message(msgspec.Struct):
     """What has been sent of one message."""
 
     all: TextTrace
-    segment: TextTrace
-    tools_before_segment: int
     meta: Meta | None
+    tools_before_segment: int
+    segment: TextTrace | None = None
+    """What followed the last tool call; None where that is all."""
     completed: bool = False
 
 
@@ -133,6 +134,8 @@ class Messages:
 
     def _whole(self, event: Content | Thinking, message: _Message) -> Iterable[Event]:
         text = event.content
+        if not text:
+            return self._settle(event, message, "")
         repeats = event.whole == "repeat"
         if repeats and self._full_text == "append":
             return self._settle(event, message, text)
@@ -150,7 +153,7 @@ class Messages:
     def _new_since_tools(self, message: _Message, text: str) -> str | None:
         """What `text` adds to the part since the last tool call; all of it if that part is still empty."""
         if message.tools_before_segment == self._tools:
-            return message.segment.new_part(text)
+            return None if message.segment is None else message.segment.new_part(text)
         return None if message.all.shares_beginning(text) else text
 
     def _replace(self, event: Content, message: _Message) -> Iterable[Event]:
@@ -188,12 +191,13 @@ class Messages:
             message.tools_before_segment = self._tools
             message.segment = TextTrace()
         message.all.append(text)
-        message.segment.append(text)
+        if message.segment is not None:
+            message.segment.append(text)
 
     def _open(self, event: Content | Thinking) -> _Message:
         key = _key(event)
         self._messages.pop(key, None)
-        message = _Message(TextTrace(), TextTrace(), self._tools, event.meta)
+        message = _Message(TextTrace(), event.meta, self._tools)
         self._messages[key] = message
         if not key[2]:
             self._last_in[key[1]] = key
@@ -204,7 +208,8 @@ class Messages:
     def _compact_older(self) -> None:
         older = next(islice(reversed(self._messages.values()), KEPT_AS_TEXT, None))
         older.all.compact()
-        older.segment.compact()
+        if older.segment is not None:
+            older.segment.compact()
 
     def _forget_oldest(self) -> Iterable[Event]:
         key, message = self._messages.popitem(last=False)

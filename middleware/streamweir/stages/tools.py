@@ -110,6 +110,14 @@ class Tools:
         """Some call has no end yet."""
         return bool(self._open.all)
 
+    def has_started(self, tool_id: str) -> bool:
+        """A call with this id has begun, and is over or not."""
+        return tool_id in self._used and tool_id not in self._announced
+
+    def has_ended(self, tool_id: str) -> bool:
+        """The call with this id is over."""
+        return tool_id in self._ended and not self._open.of(tool_id, None)
+
     def process(self, event: Event) -> Iterable[Event]:
         """Return `event` with its call in order, after whatever has to come before it.
 

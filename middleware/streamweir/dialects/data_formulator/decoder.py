@@ -25,6 +25,9 @@ __all__ = ["DataFormulatorDecoder"]
 
 _NOTHING_SAID = ("warning", "error")
 
+_BETWEEN_PIECES = ("text_delta", "warning")
+"""Where the beginning of an answer may go on: the server puts its warnings in front of any event."""
+
 
 class DataFormulatorDecoder(Decoder):
     """Reads all families of events; they do not collide, so that one decoder needs no choice.
@@ -69,7 +72,7 @@ class DataFormulatorDecoder(Decoder):
         for value in _values(frame):
             if isinstance(value, dict):
                 message = {"type": frame.event, **value} if frame.event else value
-                if message.get("type") != "text_delta":
+                if message.get("type") not in _BETWEEN_PIECES:
                     yield from self._release()
                 yield from self._read(message)
             else:
@@ -140,7 +143,7 @@ class DataFormulatorDecoder(Decoder):
     def _read_ending(self, kind: str, message: Mapping[str, Any]) -> Iterator[Event]:
         """Yield what an event means that ends the run, or that nobody knows."""
         if kind not in (*PAUSES, "delegate", "completion", "done"):
-            yield custom(kind, leftover(message, ("type",)) or {})
+            yield from self._unknown(kind, message)
             return
         yield from self._close_action()
         yield from self._close_calls()
@@ -159,6 +162,13 @@ class DataFormulatorDecoder(Decoder):
                 yield from agent_runs.thought(message)
                 yield from agent_runs.pause(message)
 
+    def _unknown(self, kind: str, message: Mapping[str, Any]) -> Iterator[Event]:
+        """Yield what no rule knows, or a result: the tool's own `type` may stand where the event's should."""
+        if message.get("tool") in self._calls:
+            yield from self._tool_result(message)
+        else:
+            yield custom(kind, leftover(message, ("type",)) or {})
+
     def _read_untyped(self, message: Mapping[str, Any]) -> Iterator[Event]:
         """An envelope, a whole answer in place of a stream, or an event of the first releases."""
         modern = modern_form(message)
@@ -176,20 +186,29 @@ class DataFormulatorDecoder(Decoder):
         """A piece of text. The beginning of an answer waits for as long as it may still be a failure."""
         channel = message.get("channel")
         named = channel if isinstance(channel, str) and channel not in ("", "main") else None
-        meta = extra_of(message, ("content", "channel")) if len(message) > 2 else None
-        text = self._held + text_of(message.get("content"))
-        self._held = ""
+        text = text_of(message.get("content"))
+        if failure := text_failure(text if named else self._held + text):
+            yield from self._failure_in_text(failure, named)
+            return
+        if named is None and not self._answered and may_become_failure(self._held + text):
+            self._held += text
+            return
         if named is None:
-            if failure := text_failure(text):
-                yield failure
-                return
-            if not self._answered and may_become_failure(text):
-                self._held = text
-                return
+            yield from self._release()
         elif self._seen is None:
             self._seen = "agent"
         self._answered = self._answered or bool(text.strip())
+        meta = extra_of(message, ("content", "channel")) if len(message) > 2 else None
         yield Content(text, channel=named, meta=meta)
+
+    def _failure_in_text(self, failure: Error, channel: str | None) -> Iterator[Event]:
+        """A run whose report failed may go on to its answer."""
+        if channel is None:
+            self._held = ""
+            yield failure
+        else:
+            yield from self._release()
+            yield from self._flat(msgspec.structs.replace(failure, terminal=False))
 
     def _release(self) -> Iterator[Event]:
         if self._held:
@@ -204,13 +223,16 @@ class DataFormulatorDecoder(Decoder):
         return start
 
     def _tool_result(self, message: Mapping[str, Any]) -> Iterator[Event]:
+        """A result; one that names no tool belongs to what was begun last."""
         self._actions.note(message)
-        name = message.get("tool")
+        name = text_of(message.get("tool"))
+        if not name and not message.get("tool_id"):
+            name = self._action or next(reversed(self._calls), "")
         if name in self._calls:
             self._calls.remove(name)
         elif name == self._action:
             self._action = None
-        yield tool_result(message)
+        yield tool_result({**message, "tool": name})
 
     def _close_calls(self) -> Iterator[Event]:
         """Unknown tools get no result; in a suspended run an open call would be the client's to run."""
@@ -234,7 +256,7 @@ class DataFormulatorDecoder(Decoder):
         elif name is not None:
             yield _failed(name, "TOOL_FAILED")
         else:
-            yield custom("result", leftover(message, ("type",)) or {})
+            yield custom("result", {**(leftover(message, ("type",)) or {}), "status": "error"})
 
     def _close_action(self, failure: Error | None = None) -> Iterator[Event]:
         """A report is done when the run goes on; a chart has failed if it did not come before that."""
@@ -251,8 +273,14 @@ class DataFormulatorDecoder(Decoder):
     def _error(self, message: Mapping[str, Any]) -> Iterator[Event]:
         error = error_event(message)
         if isinstance(error, Error) and not error.terminal:
-            self._flat_error = error
-            yield from self._close_action(error)
+            yield from self._flat(error)
+        else:
+            yield error
+
+    def _flat(self, error: Error) -> Iterator[Event]:
+        """An error that the run may survive; it is how the run ended if nothing follows."""
+        self._flat_error = error
+        yield from self._close_action(error)
         yield error
 
 

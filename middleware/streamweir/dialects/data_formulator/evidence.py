@@ -21,6 +21,7 @@ def _typed(message: Mapping[str, Any]) -> float:
         case (
             {"type": "context_info", "rules_injected": _}
             | {"type": "interact" | "clarify" | "explain", "questions": list()}
+            | {"type": "interact" | "clarify" | "explain", "trajectory": _}
             | {"type": "completion", "content": {"summary": _}}
             | {"type": "delegate", "target": _}
             | {"type": "done", "full_text": _}
@@ -41,6 +42,7 @@ def _typed(message: Mapping[str, Any]) -> float:
             | {"type": "continue_prompt"}
             | {"type": "text_delta", "content": str()}
             | {"type": "actions", "actions": list()}
+            | {"type": "error", "error": {"code": str(), "message": _}}
         ):
             return 0.85
         case {"type": "tool_result", "tool": str(), "status": "ok" | "error"}:

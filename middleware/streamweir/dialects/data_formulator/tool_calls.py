@@ -49,6 +49,8 @@ def tool_result(message: Mapping[str, Any]) -> Event:
     status = message.get("status")
     state = STATES.get(status) if isinstance(status, str) else None
     known = ENVELOPE if state is None else {*ENVELOPE, "status"}
+    if message.get("type") != "tool_result":
+        known = known - {"type"}  # it is the tool's own
     error = message.get("error")
     failed = state == "failed" or bool(error)
     iteration = {"iteration": message.get("iteration")}

@@ -18,6 +18,7 @@ from streamweir.framing import Frame
 __all__ = ["EasyflowDecoder"]
 
 _HISTORY: Final = "needsavemessage"
+_DONE_MARK: Final = b"[DONE]"
 _ANSWERING: Final = ("llm", "tool")
 """The domains whose events show that a run goes on after an error or a pause."""
 
@@ -29,6 +30,7 @@ class EasyflowDecoder(Decoder):
 
     def __init__(self) -> None:
         self._run = Run()
+        self._began = False
         self._is_done = False
 
     @classmethod
@@ -38,12 +40,13 @@ class EasyflowDecoder(Decoder):
 
     def decode(self, frame: Frame) -> Iterable[Event]:
         """Return the events that `frame` means; `done` and errors that end the run end the stream."""
-        if frame.data.strip() == b"[DONE]" and (frame.event or "message") == "message":
-            self.complete = self._is_done = True
+        if frame.data.strip() == _DONE_MARK and (frame.event or "message") == "message":
+            self.complete = self._is_done = self._began
             return ()
         message = _message_of(frame)
         if not isinstance(message, dict):
             return () if message is None else (custom("message", message),)
+        self._began = True
         if refusal := _refusal(message):
             return (refusal,)
         return self._read(Envelope(message, frame.event, self._run))
@@ -60,14 +63,14 @@ class EasyflowDecoder(Decoder):
         if envelope.domain in _ANSWERING and envelope.type != "error":
             self._run.go_on()
         yield from self._events(envelope)
-        if envelope.event == "done" or envelope.type == "done":
+        if envelope.ends:
             yield self._run.end(envelope)
         self.complete = self._is_done or self._run.waits
 
     def _events(self, envelope: Envelope) -> Iterable[Event]:
         if envelope.type == "error" or envelope.event == "error":
             return read_error(envelope, self._run)
-        if envelope.type == "done" or (envelope.event == "done" and not envelope.payload):
+        if envelope.ends and (envelope.type == "done" or not envelope.payload):
             return ()
         if not envelope:
             return ()
@@ -88,7 +91,8 @@ def _message_of(frame: Frame) -> Any:
     try:
         return frame.json()
     except MalformedEvent:
-        if event not in ("done", "error") or frame.data.lstrip().startswith((b"{", b"[")):
+        is_half = frame.data.lstrip().startswith((b"{", b"[")) and frame.data.strip() != _DONE_MARK
+        if event not in ("done", "error") or is_half:
             raise
         return {"payload": {"code": "SYSTEM_ERROR", "message": frame.text}} if event == "error" else {}
 

@@ -221,7 +221,8 @@ def _tool(event: ToolCallStart | ToolCallEnd | ToolCallProgress) -> _Said:
     if event.error:
         reason = dict(event.error)
         result |= {"status": "error", "result": reason if event.result is None else event.result}
-        result |= {"error": reason}
+        if event.result != reason:
+            result["error"] = reason
     return _Said("tool", "tool_result", result)
 
 

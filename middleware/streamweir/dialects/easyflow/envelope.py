@@ -196,6 +196,11 @@ class Envelope:
         return bool(self._top)
 
     @property
+    def ends(self) -> bool:
+        """The run is over; `done` in a domain of its own is an extension that may mean anything."""
+        return self.event == "done" or (self.type == "done" and self.domain in ("system", ""))
+
+    @property
     def loose(self) -> dict[str, Any]:
         """The payload, or what stands in its place: a text, or the fields at the top level."""
         if self.payload:

@@ -24,6 +24,7 @@ from streamweir.events import (
     Content,
     Event,
     Interaction,
+    Meta,
     Scope,
     State,
     Status,
@@ -83,9 +84,10 @@ def _thinking(envelope: Envelope, run: Run) -> Iterator[Event]:
         run.thought = True
         yield Thinking(delta, stage, meta=meta)
     elif text := envelope.text("content"):
-        whole: Whole | None = "repeat" if run.thought else None
+        yield Thinking(text, stage, _relation(meta, run.thought), meta=meta)
         run.thought = False
-        yield Thinking(text, stage, whole, meta=meta)
+    else:
+        yield from _without_text(envelope, meta)
 
 
 def _message(envelope: Envelope, run: Run) -> Iterator[Event]:
@@ -97,10 +99,22 @@ def _message(envelope: Envelope, run: Run) -> Iterator[Event]:
         run.pieces = True
         yield Content(delta, channel=channel, meta=meta)
     elif text := envelope.text("content"):
-        has_id = bool(meta and "message_id" in meta)
-        whole: Whole | None = "repeat" if has_id or run.pieces else None
-        run.pieces = False
+        whole = _relation(meta, run.pieces)
         yield Content(text, is_complete=True, channel=channel, whole=whole, meta=meta)
+        run.pieces = False
+    else:
+        yield from _without_text(envelope, meta)
+
+
+def _relation(meta: Meta | None, has_pieces: bool) -> Whole | None:
+    """What a whole text is to what came before: its message, where an id or its pieces tell of one."""
+    return "repeat" if has_pieces or (meta and "message_id" in meta) else None
+
+
+def _without_text(envelope: Envelope, meta: Meta | None) -> Iterator[Event]:
+    """An empty piece says nothing, unless its text stands in a field that is not known."""
+    if meta and "extra" in meta:
+        yield read_other(envelope)
 
 
 def _reference(envelope: Envelope, run: Run) -> Iterator[Event]:

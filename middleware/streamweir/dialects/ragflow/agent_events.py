@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, get_args
 
 from streamweir.dialects.openai_chunks import TOKENS, tokens_in
-from streamweir.dialects.ragflow.failures import error_in_text, failure, was_cancelled
+from streamweir.dialects.ragflow.failures import AnswerLine, failure, was_cancelled
 from streamweir.dialects.ragflow.forms import interaction
 from streamweir.dialects.ragflow.media import audio, files
 from streamweir.dialects.ragflow.run import Run
@@ -105,6 +105,7 @@ class AgentReader:
         self.used = False
         self._run = run
         self._text = TaggedText("think")
+        self._line = AnswerLine()
         self._message_ended = False
         self._shows_nodes = False
         self._failure: Error | None = None
@@ -289,9 +290,10 @@ class AgentReader:
         yield from self._run.reference(data.get("reference"))
 
     def _piece(self, text: str, meta: Meta | None) -> Iterator[Event]:
-        found = error_in_text(text, self._run.meta())
+        found = self._line.failure_in(text, self._run.meta())
         yield from self._passages(self._text.feed(found.before if found else text), meta)
         if found:
+            yield from self.flush()
             yield found.error
 
     def _passages(self, passages: list[Passage], meta: Meta | None) -> Iterator[Event]:
@@ -305,6 +307,7 @@ class AgentReader:
     def _message_end(self, data: Mapping[str, Any], rest: Mapping[str, Any] | None) -> Iterator[Event]:
         yield from self.flush()
         self._text.inside = None
+        self._line = AnswerLine()
         yield from self._run.reference(data.get("reference"))
         yield from self._attached(data)
         extra = {**(leftover(data, _MESSAGE) or {}), **(rest or {})}
@@ -333,7 +336,10 @@ class AgentReader:
         if not self._run.has_text:
             yield from self._piece(text_of(found.get("content")), self._run.meta())
             yield from self.flush()
-        kept = leftover(found, ("content", *_BOOKKEEPING))
+        if found.get("_ERROR") and not self._run.has_text:
+            yield self._failure or upstream_error(found["_ERROR"], meta=self._run.meta())
+            return
+        kept = leftover(found, ("content", "_ERROR", *_BOOKKEEPING))
         yield _finish({**data, "outputs": kept, **(rest or {})}, self._run.meta())
 
 

@@ -19,6 +19,9 @@ _LONG: Final = 16
 _DISTINCT: Final = 4
 """A text of fewer different characters may repeat itself by nature."""
 
+_OPENING: Final = "<think>"
+"""No answer begins to think twice: a second frame with it at its start is a copy."""
+
 
 class Part(NamedTuple):
     """What a frame's answer is: the next piece (`whole` is None) or all of the text so far."""
@@ -76,14 +79,16 @@ class AnswerForm:
         if decorated or self._is_rewritten(text):
             return self._settle(text, cumulative=True)
         if text == before:
+            self._cumulative = self._cumulative or _is_varied(text)
             return Part(text, "snapshot" if self._cumulative else None)
         return self._settle(text, cumulative=False)
 
     def _learn_from_extension(self, text: str, *, marked: bool) -> Part:
         """One extension is a guess, two are a proof. Where a key says pieces, only a clear proof counts."""
         self._extensions += 1
-        proven = self._extensions > 1 and (not marked or len(set(self._previous)) >= _DISTINCT)
-        if proven:
+        again, varied = self._extensions > 1, _is_varied(self._previous)
+        telling = len(self._previous) >= _LONG or self._previous.startswith(_OPENING)
+        if (again and not marked) or (varied and (again or telling)):
             return self._settle(text, cumulative=True)
         self._cumulative = not marked
         return Part(text, "snapshot" if self._cumulative else None)
@@ -96,13 +101,20 @@ class AnswerForm:
         return Part(text, "snapshot" if cumulative else None)
 
     def _is_rewritten(self, text: str) -> bool:
-        """Has `text` most of the text before it, at its beginning and its end?"""
+        """Has `text` most of the text before it, at its beginning and its end, or is it only shorter?"""
         before = self._previous
+        if self._cumulative and before.startswith(text) and _is_varied(text):
+            return True
         if len(before) < _LONG:
             return False
         begin = _shared(before, text)
         end = _shared(before[begin:][::-1], text[begin:][::-1])
         return (begin + end) * 2 >= len(before)
+
+
+def _is_varied(text: str) -> bool:
+    """Is it unlikely that the next piece begins like `text` by chance?"""
+    return len(set(text)) >= _DISTINCT
 
 
 def _shared(one: str, other: str) -> int:

@@ -101,6 +101,7 @@ class RagflowDecoder(Decoder):
                 yield from self._failed(message)
             case {"event": str(event)} if event:
                 yield from self._agent.read(message)
+                self._run.begun = True  # an empty answer is one too
             case _ if is_completion(message):
                 yield from self._openai.read(message)
                 self.complete = self.complete or self._openai.complete
@@ -135,6 +136,7 @@ class RagflowDecoder(Decoder):
                 yield from self._session_only({**message, **data})
             case dict():
                 yield from self._envelope.read(data)
+                self._run.begun = True
                 self.complete = self.complete or self._envelope.complete
             case str() if data:
                 yield from self._text_only(data)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from streamweir.dialects.ragflow.answer_form import AnswerForm, Part
-from streamweir.dialects.ragflow.failures import error_in_text
+from streamweir.dialects.ragflow.failures import AnswerLine
 from streamweir.dialects.ragflow.media import audio
 from streamweir.dialects.ragflow.run import Run
 from streamweir.dialects.reading import custom, leftover, text_of
@@ -48,15 +48,14 @@ class EnvelopeReader:
 
     Attributes:
         complete: the server has marked the last frame.
-        answered: an answer has been read.
     """
 
     def __init__(self, run: Run, option: str) -> None:
         self.complete = False
-        self.answered = False
         self._run = run
         self._form = AnswerForm(option)
         self._text = TaggedText(*_TAGS)
+        self._line = AnswerLine()
 
     def read(self, data: Mapping[str, Any]) -> Iterator[Event]:
         """Yield what one frame says."""
@@ -68,7 +67,6 @@ class EnvelopeReader:
             if rest := leftover(data, _KNOWN):
                 yield custom("data", rest, self._run.meta())
             return
-        self.answered = True
         meta = self._run.meta(extra=leftover(data, _KNOWN))
         if data.get("running_status") is True:
             yield _running(text_of(data["answer"]), meta)
@@ -86,7 +84,7 @@ class EnvelopeReader:
             yield from self.flush()
             self._text.inside = "think"
         new = self._form.new_in(text)
-        found = error_in_text(new, self._run.meta())
+        found = self._line.failure_in(new, self._run.meta())
         if found:
             text = text[: len(text) - len(new)] + found.before if found.before.strip() else ""
         if last and not found:
@@ -98,6 +96,7 @@ class EnvelopeReader:
             yield from self.flush()
             self._text.inside = None
         if found:
+            yield from self.flush()
             yield found.error
 
     def _part(self, text: str, data: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from streamweir.dialects.reading import text_of, upstream_error
 from streamweir.events import Error, Meta, SessionEnd
 
-__all__ = ["ErrorInText", "error_in_text", "failed", "failure"]
+__all__ = ["AnswerLine", "ErrorInText", "error_in_text", "failed", "failure", "was_cancelled"]
 
 _STATUSES: Final = {101: 400, 102: 400, 103: 400, 108: 403, 109: 401}
 """The HTTP status that a code of its own means. 100 and 500 hold any exception: the words decide."""
@@ -23,8 +23,10 @@ _MODEL_CODES: Final = {
 }
 """`LLMErrorCode` of `rag/llm/chat_model.py`, as far as it says more than "error"."""
 
-_AT_START: Final = re.compile(r"\s*\*\*ERROR\*\*: ?")
-_IN_LINE: Final = re.compile(r"\n\s*\*\*ERROR\*\*: (?=[A-Z_]+ - )")
+_ERROR: Final = re.compile(r"(?:\A|\n)\s*\*\*ERROR\*\*: ?")
+_LONGEST_MARK: Final = 16
+"""So much of a line is kept as may still become the mark; a longer line cannot."""
+
 _MODEL_CODE: Final = re.compile(r"([A-Z_]{3,}) - ")
 _CANCELLED: Final = re.compile(r"\bTask\b.{0,80}\bhas been cancell?ed\b", re.DOTALL)
 
@@ -58,11 +60,26 @@ def was_cancelled(value: Any) -> bool:
     return isinstance(value, str) and bool(_CANCELLED.search(value))
 
 
+class AnswerLine:
+    """Finds a failure in an answer that comes in pieces, also where the mark of the failure is cut in two."""
+
+    def __init__(self) -> None:
+        self._line = ""
+
+    def failure_in(self, piece: str, meta: Meta | None) -> ErrorInText | None:
+        """The failure that begins in `piece`, or in the line that it goes on with."""
+        line = self._line
+        whole = line + piece
+        self._line = whole.rpartition("\n")[2][:_LONGEST_MARK]
+        found = error_in_text(piece, meta)
+        if found is None and (found := error_in_text(whole, meta)):
+            return found._replace(before=found.before[len(line) :])
+        return found
+
+
 def error_in_text(text: str, meta: Meta | None) -> ErrorInText | None:
-    """The failure in a piece of the answer: at its start, or after a line end if a model's code follows."""
-    if "**ERROR**" not in text:
-        return None
-    mark = _AT_START.match(text) or _IN_LINE.search(text)
+    """The failure in a text: at its start (the server sends a piece of its own), or at that of a line."""
+    mark = _ERROR.search(text) if "**ERROR**" in text else None
     if mark is None:
         return None
     words = text[mark.end() :]

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from streamweir.dialects.openai_chunks import ChunkReader
-from streamweir.dialects.ragflow.failures import error_in_text
+from streamweir.dialects.ragflow.failures import AnswerLine, error_in_text
 from streamweir.dialects.ragflow.forms import interaction
 from streamweir.dialects.ragflow.run import Run
-from streamweir.dialects.think_tags import TaggedText
+from streamweir.dialects.think_tags import Passage, TaggedText
 from streamweir.events import Content, Event, Meta, SessionEnd, Status, Thinking, Whole
 
 __all__ = ["OpenAIReader"]
@@ -37,6 +37,7 @@ class OpenAIReader(ChunkReader):
         self.used = False
         self._run = run
         self._text = TaggedText("think")
+        self._line = AnswerLine()
 
     def read(self, message: Mapping[str, Any]) -> Iterator[Event]:
         """Yield what one chunk says."""
@@ -57,35 +58,39 @@ class OpenAIReader(ChunkReader):
             yield SessionEnd("suspended", meta=meta)
 
     def read_text(self, text: str, index: int, meta: Meta | None, whole: Whole | None) -> Iterator[Event]:
-        """Yield a piece of the answer; `**ERROR**: ` at its start is a failure."""
-        if found := error_in_text(text, meta):
-            if found.before:
-                yield Content(found.before, meta=meta)
-            yield found.error
-        elif running := _RUNNING.match(text):
+        """Yield a piece of the answer, or the failure that it reports."""
+        if running := _RUNNING.match(text):
             yield Status("node", "running", running[1] or None, text, meta=meta)
         elif index:
             yield from super().read_text(text, index, meta, whole)
         elif whole:
             yield from self._whole_text(text, meta, whole)
         else:
-            for tag, passage in self._text.feed(text):
-                yield Thinking(passage, "reasoning", meta=meta) if tag else Content(passage, meta=meta)
+            found = self._line.failure_in(text, meta)
+            yield from _passages(self._text.feed(found.before if found else text), meta)
+            if found:
+                yield from self.flush()
+                yield found.error
 
     def flush(self) -> Iterator[Event]:
         """Yield the text that was held back for half a tag."""
-        for tag, passage in self._text.flush():
-            meta = self._run.meta()
-            yield Thinking(passage, "reasoning", meta=meta) if tag else Content(passage, meta=meta)
+        yield from _passages(self._text.flush(), self._run.meta())
 
     def _whole_text(self, text: str, meta: Meta | None, whole: Whole) -> Iterator[Event]:
         """All of the text; the thinking in its tags has come, or comes, as such."""
         yield from self.flush()
-        tags = TaggedText("think")
-        passages = [*tags.feed(text), *tags.flush()]
+        tags, found = TaggedText("think"), error_in_text(text, meta)
+        passages = [*tags.feed(found.before if found else text), *tags.flush()]
         thinking = "".join(passage.text for passage in passages if passage.tag)
         if thinking and whole == "snapshot":
             yield Thinking(thinking, "reasoning", whole, meta=meta)
         answer = "".join(passage.text for passage in passages if not passage.tag)
         if answer:
             yield Content(answer, is_complete=True if whole == "repeat" else None, whole=whole, meta=meta)
+        if found:
+            yield found.error
+
+
+def _passages(passages: list[Passage], meta: Meta | None) -> Iterator[Event]:
+    for tag, text in passages:
+        yield Thinking(text, "reasoning", meta=meta) if tag else Content(text, meta=meta)

@@ -40,6 +40,7 @@ class EnvelopeDecoder(Decoder):
 
     def __init__(self) -> None:
         self._run = Run()
+        self._began = False
 
     @classmethod
     def detect(cls, head: bytes) -> float:
@@ -51,9 +52,10 @@ class EnvelopeDecoder(Decoder):
         if not frame.data:
             return ()
         if frame.data.strip() == b"[DONE]":
-            self.complete = True
+            self.complete = self._began
             return ()
         value = frame.json()
+        self._began = True
         if not isinstance(value, dict):
             return (custom("message", value),)
         return self._read(Message(value))
@@ -100,6 +102,8 @@ def _evidence(message: Mapping[str, Any]) -> float:
     kind, data = message.get("type"), message.get("data")
     if isinstance(data, dict) and isinstance(kind, str):
         return _evidence_of_envelope(message, kind)
+    if {"run_id", "node_name"} <= message.keys() and kind in _READERS:
+        return 0.9
     rows = _FLAT_EVIDENCE.get(kind, ()) if isinstance(kind, str | None) else ()
     return max((score for keys, score in rows if keys <= message.keys()), default=0.0)
 
@@ -116,7 +120,10 @@ def _evidence_of_envelope(message: Mapping[str, Any], kind: str) -> float:
 
 _FLAT_EVIDENCE: Final[Mapping[Any, tuple[tuple[frozenset[str], float], ...]]] = {
     "thread_id": ((frozenset({"thread_id"}), 0.8),),
-    "content": ((frozenset({"content", "thread_id"}), 0.6), (frozenset({"content", "stopped"}), 0.6)),
+    "content": tuple(
+        (frozenset(keys), 0.6)
+        for keys in (("content", "thread_id"), ("content", "stopped"), ("data", "thread_id"))
+    ),
     "tool_start": ((frozenset({"tool_name", "tool_input"}), 0.85), (frozenset({"tool_name"}), 0.7)),
     "tool_end": ((frozenset({"tool_name", "tool_output"}), 0.85), (frozenset({"tool_name"}), 0.7)),
     "done": ((frozenset({"thread_id"}), 0.6),),

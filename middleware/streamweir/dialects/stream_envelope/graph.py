@@ -74,8 +74,11 @@ def failed(status: Any) -> bool:
 def read_content(message: Message, run: Run) -> Iterator[Event]:
     """A piece of the answer: text, or the list of blocks that some models stream."""
     run.note_text(message.run_id)
-    meta = message.meta(*_TEXT, "channel", "stopped", "done", message_id=message.run_id)
-    for piece in pieces(message.first(*_TEXT), meta):
+    known = (*_TEXT, "channel", "stopped", "done")
+    text, meta = message.first(*_TEXT), message.meta(*known, message_id=message.run_id)
+    if text is None and leftover(message.fields, known):
+        yield custom(message.kind, dict(message.fields), message.ids())
+    for piece in pieces(text, meta):
         if isinstance(piece, Content):
             piece.channel = text_of(message.fields.get("channel")) or None
         yield piece
@@ -119,7 +122,7 @@ def _tool_start(message: Message, run: Run) -> Iterator[Event]:
 
 def _tool_end(message: Message, run: Run) -> Iterator[Event]:
     del run
-    output = message.first(*_OUTPUT)
+    output = next((message.fields[name] for name in _OUTPUT if name in message.fields), None)
     has_failed = failed(message.fields.get("status"))
     error = message.fields.get("error") if has_failed else None
     if isinstance(error, dict):
@@ -182,7 +185,7 @@ def _model_output(message: Message, run: Run) -> Iterator[Event]:
     """A model that does not stream says its text here only."""
     output = message.fields.get("output")
     content = output.get("content") if isinstance(output, dict) else None
-    if message.run_id and message.run_id not in run.streamed and not _is_dump(content):
+    if message.run_id and run.is_silent(message.run_id) and not _is_dump(content):
         run.note_text(message.run_id)
         ids = message.meta(*message.fields, message_id=message.run_id)
         yield from pieces(content, ids)

@@ -48,9 +48,10 @@ class Message:
         self.kind = text_of(top.get("type")) or self._inferred()
 
     def _inferred(self) -> str:
-        for kind, names in (("content", ("delta", "content")), ("error", ("error",))):
-            if any(isinstance(self.fields.get(name), str) for name in names):
-                return kind
+        if any(isinstance(self.fields.get(name), str) for name in ("delta", "content")):
+            return "content"
+        if isinstance(self.fields.get("error"), str | dict):
+            return "error"
         return "thread_id" if not self.fields and self.thread_id else ""
 
     @property
@@ -100,17 +101,20 @@ class Run:
     """What a decoder remembers of its stream."""
 
     def __init__(self) -> None:
-        self.streamed: dict[str, None] = {}
+        self._streamed: dict[str, None] = {}
         self.copilot_calls: list[str] = []
         self.code_is_open = False
         self._usage: Counter[str] = Counter()
 
     def note_text(self, run_id: str) -> None:
         """Text of this run was streamed; of too many runs the oldest is forgotten."""
-        if run_id:
-            self.streamed[run_id] = None
-            if len(self.streamed) > _MAX_IDS:
-                del self.streamed[next(iter(self.streamed))]
+        self._streamed[run_id] = None
+        if len(self._streamed) > _MAX_IDS:
+            del self._streamed[next(iter(self._streamed))]
+
+    def is_silent(self, run_id: str) -> bool:
+        """No text of this run was streamed, nor any that says no run and may be of this one."""
+        return not {run_id, ""} & self._streamed.keys()
 
     def add_usage(self, fields: Mapping[str, Any]) -> None:
         """Add the tokens that one model run reports."""

@@ -1,0 +1,164 @@
+"""Content codings of a body, undone piece by piece and bounded.
+
+gzip, deflate, and br where a brotli package is installed. Source: RFC 9110, section 8.4.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any, Final, Protocol
+
+from streamweir.errors import ErrorInfo, ProtocolError, error_info
+
+__all__ = ["BodyDecoder", "CodedBodyError", "CutOffBodyError", "body_decoder"]
+
+PIECE: Final = 256 << 10
+"""The most decoded bytes of one piece: a few bytes can unpack to a thousand times as many."""
+
+BROTLI_INPUT: Final = 256
+"""So many bytes at once go to a brotli that cannot bound what comes out."""
+
+_GZIP_OR_ZLIB: Final = 32 + zlib.MAX_WBITS
+_RAW_DEFLATE: Final = -zlib.MAX_WBITS
+
+
+class CodedBodyError(ProtocolError):
+    """A body is not in the coding that its headers say, or in one that is not known."""
+
+    code = "UPSTREAM_INVALID_RESPONSE"
+
+    @property
+    def info(self) -> ErrorInfo:
+        """What a client may be told."""
+        return error_info(self.code)
+
+
+class CutOffBodyError(CodedBodyError):
+    """A body ended in the middle of its coded data."""
+
+    code = "UPSTREAM_TRUNCATED"
+
+
+class BodyDecoder(Protocol):
+    """Coded bytes in, decoded pieces out."""
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yield what `data` decodes to, in bounded pieces; exhaust it before the next call.
+
+        Raises:
+            CodedBodyError: the bytes are not in this coding.
+        """
+        ...
+
+    def finish(self) -> None:
+        """The body has ended.
+
+        Raises:
+            CutOffBodyError: in the middle of the coded data.
+        """
+        ...
+
+
+class Inflate:
+    """gzip (also several members in a row) and deflate (with zlib's wrapper, or without as some send it)."""
+
+    def __init__(self, *, raw_fallback: bool) -> None:
+        self._inflate = zlib.decompressobj(_GZIP_OR_ZLIB)
+        self._raw_fallback = raw_fallback
+        self._begun = False
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yield what `data` unpacks to."""
+        while data:
+            if self._inflate.eof:
+                if not data.strip(b"\0"):  # padding after the last member
+                    return
+                self._inflate = zlib.decompressobj(_GZIP_OR_ZLIB)
+            piece = self._decompress(data)
+            self._begun = True
+            data = self._inflate.unconsumed_tail or self._inflate.unused_data
+            if piece:
+                yield piece
+
+    def finish(self) -> None:
+        """Check that the last member is whole."""
+        if self._begun and not self._inflate.eof:
+            raise CutOffBodyError("the compressed body ended early")
+
+    def _decompress(self, data: bytes) -> bytes:
+        try:
+            return self._inflate.decompress(data, PIECE)
+        except zlib.error as error:
+            if self._begun or not self._raw_fallback:
+                raise CodedBodyError("the compressed body is corrupt") from error
+        self._inflate = zlib.decompressobj(_RAW_DEFLATE)
+        try:
+            return self._inflate.decompress(data, PIECE)
+        except zlib.error as error:
+            raise CodedBodyError("the compressed body is corrupt") from error
+
+
+class Brotli:
+    """br. Releases before 1.2 cannot bound their output, so that they get their input in small bites."""
+
+    def __init__(self, brotli: Any) -> None:
+        self._inflate = brotli.Decompressor()
+        self._error: type[Exception] = brotli.error
+        self._is_bounded = hasattr(self._inflate, "can_accept_more_data")
+        self._begun = False
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yield what `data` unpacks to."""
+        self._begun = self._begun or bool(data)
+        try:
+            yield from self._bounded(data) if self._is_bounded else self._in_bites(data)
+        except self._error as error:
+            raise CodedBodyError("the compressed body is corrupt") from error
+
+    def finish(self) -> None:
+        """Check that the body is whole."""
+        if self._begun and not self._inflate.is_finished():
+            raise CutOffBodyError("the compressed body ended early")
+
+    def _bounded(self, data: bytes) -> Iterator[bytes]:
+        while data or not self._inflate.is_finished():
+            piece = self._inflate.process(data, output_buffer_limit=PIECE)
+            data = b""
+            if piece:
+                yield piece
+            elif self._inflate.can_accept_more_data():
+                return
+
+    def _in_bites(self, data: bytes) -> Iterator[bytes]:
+        for start in range(0, len(data), BROTLI_INPUT):
+            if piece := self._inflate.process(data[start : start + BROTLI_INPUT]):
+                yield piece
+
+
+def body_decoder(content_encoding: str) -> BodyDecoder | None:
+    """Return the decoder for a Content-Encoding header; None where nothing is to be done.
+
+    Raises:
+        CodedBodyError: a coding that is not known, or several.
+    """
+    match content_encoding.strip().lower():
+        case "" | "identity":
+            return None
+        case "gzip" | "x-gzip":
+            return Inflate(raw_fallback=False)
+        case "deflate":
+            return Inflate(raw_fallback=True)
+        case "br" if (brotli := _brotli()) is not None:
+            return Brotli(brotli)
+    raise CodedBodyError("the body has a content coding that cannot be undone")
+
+
+def _brotli() -> Any:
+    for name in ("brotli", "brotlicffi"):
+        try:
+            return import_module(name)
+        except ImportError:
+            continue
+    return None

@@ -1,0 +1,148 @@
+"""Streams of an application become streams of the standard protocol, or of another that its client asks for.
+
+Source: the library contract, section 1; the standard protocol 1.1, sections 2 to 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any, Final
+
+from streamweir.asgi.claim import hand_down
+from streamweir.asgi.exchange import Exchange
+from streamweir.asgi.headers import header_value, replaced, settled_request_id
+from streamweir.asgi.negotiation import UnknownProtocolError, accepts_any, choose_protocol
+from streamweir.asgi.paths import PathPatterns, Paths
+from streamweir.asgi.refusals import Refusal, send_refusal
+from streamweir.asgi.sending import ASGIApp, Receive, Scope, Send
+from streamweir.asgi.stream_options import StreamFraming, StreamOptions, TimeoutOptions
+from streamweir.context import WarningCollector
+from streamweir.durations import Duration
+from streamweir.limits import Limits
+from streamweir.stages import FullText
+
+__all__ = ["STREAM_TYPES", "NormalizeMiddleware"]
+
+STREAM_TYPES: Final = ("text/event-stream", "application/x-ndjson")
+
+
+class NormalizeMiddleware:
+    """Reads the streams of an application in the dialect that it speaks, and answers in a protocol.
+
+    A response is touched if its status is 200, its type one of `media_types` and its path covered; everything
+    else passes message by message. A failure of the application becomes the proper end of a stream.
+
+    Args:
+        app: the application.
+        speaks: the dialect of its streams; `auto` finds it out, and lets through what no dialect claims.
+        answers: the protocols that a client may choose from; the first is the default.
+        paths: patterns (`/chat`, `/agents/{id}/run`, `/agent/*`), one or several; None: every path. Where
+            they are given the application is asked not to compress, and its failures are always answered.
+        media_types: of the responses that are streams.
+        framing: `sse` or `ndjson` where `Accept` leaves it open; None for the framing of the application.
+        heartbeat: how long a stream may be silent; None or `off` for ever.
+        timeouts: `first_event`, `idle`, `total`; what is not named never runs out.
+        full_text: what to do when the application repeats the whole answer: dedupe, append, replace.
+        stream_tool_arguments: let `tool_call_delta` through.
+        protocol_options: per dialect, what it lets one choose when reading or writing it.
+        raw: add `metadata.source` to the events.
+        limits: bounds; see `Limits`.
+        warnings: sent right after `session_start`: messages, or mappings with `message`, `message_code`.
+        debug: let redacted details out in errors and warnings.
+        reraise: raise what the application raised again once the response is complete, for error trackers.
+
+    Raises:
+        UnknownDialectError: nobody reads `speaks` or writes one of `answers`.
+        ConfigurationError: another option has a value that it cannot have.
+    """
+
+    def __init__(  # noqa: PLR0913 (the keyword-only options are the contract of the library)
+        self,
+        app: ASGIApp,
+        *,
+        speaks: str,
+        answers: str | Sequence[str] = ("standard",),
+        paths: Paths = None,
+        media_types: str | Sequence[str] = STREAM_TYPES,
+        framing: StreamFraming | None = None,
+        heartbeat: Duration | None = "15s",
+        timeouts: TimeoutOptions = None,
+        full_text: FullText = "dedupe",
+        stream_tool_arguments: bool = False,
+        protocol_options: Mapping[str, Mapping[str, Any]] | None = None,
+        raw: bool = False,
+        limits: Limits | Mapping[str, Any] | None = None,
+        warnings: Sequence[str | Mapping[str, Any]] = (),
+        debug: bool = False,
+        reraise: bool = False,
+    ) -> None:
+        self.app = app
+        self._paths = PathPatterns(paths)
+        self._reraise = reraise
+        self._options = StreamOptions(
+            answers=answers,
+            media_types=media_types,
+            framing=framing,
+            heartbeat=heartbeat,
+            timeouts=timeouts,
+            translation={
+                "speaks": speaks,
+                "full_text": full_text,
+                "stream_tool_arguments": stream_tool_arguments,
+                "protocol_options": protocol_options,
+                "raw": raw,
+                "limits": limits,
+                "warnings": warnings,
+                "debug": debug,
+            },
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request."""
+        if scope["type"] != "http" or scope["method"] == "HEAD" or not self._paths.cover(scope["path"]):
+            await self.app(scope, receive, send)
+            return
+        request_id = settled_request_id(scope)
+        try:
+            answers = choose_protocol(scope["headers"], scope.get("query_string", b""), self._options.answers)
+        except UnknownProtocolError as error:
+            refusal = Refusal("BAD_REQUEST", f"X-Streamweir-Protocol: {error}.")
+            await send_refusal(send, refusal, request_id=request_id)
+            return
+        await self._serve(scope, receive, send, answers, request_id)
+
+    def covers_failures(self, scope: Scope) -> bool:
+        """Is a request one whose failure before the response becomes a stream?"""
+        if not self._paths.cover(scope["path"]):
+            return False
+        accept = header_value(scope["headers"], b"accept")
+        return self._paths.are_given or accepts_any(accept, self._options.media_types)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, answers: str, request_id: str) -> None:
+        inner, claim = hand_down(scope)
+        if self._paths.are_given:
+            inner["headers"] = replaced(scope["headers"], b"accept-encoding", "identity")
+        collector = claim.outer_collector
+        is_ours = collector is None
+        if collector is None:
+            collector = WarningCollector(request_id, debug=self._options.debug)
+        claim.collector = collector
+        exchange = Exchange(
+            self._options,
+            answers=answers,
+            request_id=request_id,
+            scope=inner,
+            receive=receive,
+            send=send,
+            claim=claim,
+            collector=collector,
+            owns_collector=is_ours,
+            is_covered=self.covers_failures(scope),
+        )
+        with collector.bound() if is_ours else nullcontext():
+            try:
+                await exchange.run(self.app, reraise=self._reraise)
+            finally:
+                if is_ours:
+                    collector.close()

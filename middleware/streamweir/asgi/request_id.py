@@ -1,0 +1,79 @@
+"""One id per request: in the scope, in the context, in every event and in the response.
+
+Source: the standard protocol 1.1, section 4; the library contract, section 1 (request ids).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from streamweir.asgi.headers import header_values, replaced, request_id_of
+from streamweir.asgi.sending import ASGIApp, Message, Receive, Scope, Send
+from streamweir.context import bound_request_id
+from streamweir.errors import ConfigurationError
+from streamweir.request_id import new_request_id, valid_request_id
+
+__all__ = ["RequestIDMiddleware"]
+
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
+class RequestIDMiddleware:
+    """Keeps the client's request id, or makes one, and puts it wherever it is looked for.
+
+    It is in `scope["headers"]` handed down, in `scope["state"]["request_id"]`, in
+    `streamweir.current_request_id()` and, exactly once, in the response's headers.
+
+    Args:
+        app: the application.
+        header: the header's name, in requests and responses.
+        generator: makes an id.
+        validator: may a client's id be kept? Asked only where there is exactly one.
+
+    Raises:
+        ConfigurationError: `header` is no header's name, or one of the others cannot be called.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        header: str = "X-Request-Id",
+        generator: Callable[[], str] = new_request_id,
+        validator: Callable[[str], bool] = valid_request_id,
+    ) -> None:
+        if not isinstance(header, str) or not _TOKEN.fullmatch(header):
+            raise ConfigurationError(f"header must be the name of a header, not {header!r}")
+        for name, function in (("generator", generator), ("validator", validator)):
+            if not callable(function):
+                raise ConfigurationError(f"{name} must be a function, not {function!r}")
+        self.app = app
+        self._name = header.lower().encode("ascii")
+        self._generator = generator
+        self._validator = validator
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request; WebSockets have an id too, anything else passes."""
+        if scope["type"] not in ("http", "websocket"):
+            await self.app(scope, receive, send)
+            return
+        request_id = request_id_of(
+            scope["headers"], self._name, is_valid=self._validator, make=self._generator
+        )
+        scope.setdefault("state", {})["request_id"] = request_id
+
+        async def send_with_id(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = replaced(message.get("headers", ()), self._name, request_id)
+                message = {**message, "headers": headers}
+            await send(message)
+
+        with bound_request_id(request_id):
+            await self.app(self._with_id(scope, request_id), receive, send_with_id)
+
+    def _with_id(self, scope: Scope, request_id: str) -> Scope:
+        if header_values(scope["headers"], self._name) == [request_id]:
+            return scope
+        return {**scope, "headers": replaced(scope["headers"], self._name, request_id)}

@@ -1,0 +1,168 @@
+"""A failing application answers with a safe envelope or ends its stream properly, instead of breaking off.
+
+Source: the library contract, section 1 (exceptions); the standard protocol 1.1, section 5.
+"""
+
+from __future__ import annotations
+
+from streamweir.asgi.claim import Claim, hand_down
+from streamweir.asgi.headers import HeaderList, header_value, header_values, settled_request_id
+from streamweir.asgi.paths import PathPatterns, Paths
+from streamweir.asgi.refusals import send_envelope
+from streamweir.asgi.sending import ASGIApp, Message, Receive, Scope, Send
+from streamweir.classification import classify_exception
+from streamweir.context import bound_request_id
+from streamweir.dialects.registry import encoder_class, get_dialect
+from streamweir.host_translator import HostTranslator
+from streamweir.limits import Limits
+from streamweir.preflight import preflight_envelope
+from streamweir.stream_error import log_failure
+
+__all__ = ["SafeErrorMiddleware"]
+
+_FRAMINGS = {"text/event-stream": "sse", "application/x-ndjson": "ndjson"}
+_UNBOUNDED = Limits(stream_bytes=1 << 62)
+"""What goes by is not kept."""
+
+
+class SafeErrorMiddleware:
+    """Answers an exception without its text, and ends a stream that breaks off.
+
+    Before the response: a status and an envelope. Within a stream: what is open is closed, an error is sent
+    in the dialect of the stream and the body ends. Within any other response the exception passes on.
+
+    Args:
+        app: the application.
+        paths: patterns (`/chat`, `/agents/{id}/run`, `/agent/*`), one or several; None: every path.
+        speaks: the dialect of the application's streams.
+        debug: let redacted details out.
+        reraise: raise the exception again once the response is complete, for error trackers further out.
+
+    Raises:
+        UnknownDialectError: nobody writes `speaks`.
+        ConfigurationError: a pattern of `paths` cannot be understood.
+    """
+
+    _ends_streams = True
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        paths: Paths = None,
+        speaks: str = "standard",
+        debug: bool = False,
+        reraise: bool = False,
+    ) -> None:
+        encoder_class(speaks)
+        self.app = app
+        self._paths = PathPatterns(paths)
+        self._speaks = speaks
+        self._debug = debug
+        self._reraise = reraise
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request."""
+        if scope["type"] != "http" or not self._covers(scope):
+            await self.app(scope, receive, send)
+            return
+        request_id = settled_request_id(scope)
+        inner, claim = hand_down(scope)
+        follows = self._ends_streams and scope["method"] != "HEAD"
+        response = _Response(send, claim, speaks=self._speaks, request_id=request_id, follows=follows)
+        with bound_request_id(request_id):
+            try:
+                await self.app(inner, receive, response.send)
+            except Exception as error:
+                if not response.can_be_ended:
+                    raise
+                log_failure(error, request_id=request_id)
+                await response.end(error, debug=self._debug)
+                if self._reraise:
+                    raise
+
+    def _covers(self, scope: Scope) -> bool:
+        return self._paths.cover(scope["path"])
+
+
+class _Response:
+    """A response that goes by; if it is a stream, what would have to be said to end it is known."""
+
+    def __init__(self, send: Send, claim: Claim, *, speaks: str, request_id: str, follows: bool) -> None:
+        self._send = send
+        self._claim = claim
+        self._speaks = speaks
+        self._request_id = request_id
+        self._follows = follows
+        self._started = False
+        self._ended = False
+        self._tail = b""
+        self._translator: HostTranslator | None = None
+
+    @property
+    def can_be_ended(self) -> bool:
+        """It has not begun, or it is a stream under way that nobody below takes care of."""
+        if not self._started:
+            return True
+        return self._translator is not None and not self._ended and not self._claim.taken
+
+    async def send(self, message: Message) -> None:
+        """Pass on a message of the application."""
+        match message["type"]:
+            case "http.response.start":
+                self._started = True
+                if self._is_stream(message):
+                    self._translator = self._reader(message.get("headers", ()))
+            case "http.response.body":
+                self._ended = not message.get("more_body")
+                self._follow(bytes(message.get("body", b"")))
+        await self._send(message)
+
+    async def end(self, error: Exception, *, debug: bool) -> None:
+        """Say what is to be said of `error`, and end the response."""
+        try:
+            if self._translator is None:
+                status, body = preflight_envelope(error, request_id=self._request_id, debug=debug)
+                await send_envelope(self._send, status, body)
+                return
+            out = self._translator.fail(classify_exception(error, debug=debug))
+            await self._send({"type": "http.response.body", "body": self._gap() + out, "more_body": False})
+        except OSError:
+            pass  # nobody is there to be told
+
+    def _is_stream(self, start: Message) -> bool:
+        headers = start.get("headers", ())
+        return (
+            self._follows
+            and start["status"] == 200
+            and not self._claim.taken
+            and _media_type(headers) in _FRAMINGS
+            and header_value(headers, b"content-encoding").strip().lower() in ("", "identity")
+            and not header_values(headers, b"content-length")
+        )
+
+    def _reader(self, headers: HeaderList) -> HostTranslator:
+        """Return what reads the stream along, so that it knows what is open; what it writes is not sent."""
+        has_decoder = get_dialect(self._speaks).decoder is not None
+        return HostTranslator(
+            speaks=self._speaks if has_decoder else "standard",
+            answers=self._speaks,
+            framing=_FRAMINGS[_media_type(headers)],
+            request_id=self._request_id,
+            limits=_UNBOUNDED,
+        )
+
+    def _follow(self, data: bytes) -> None:
+        if self._translator is not None and data:
+            self._translator.feed(data)
+            self._tail = (self._tail + data)[-2:]
+
+    def _gap(self) -> bytes:
+        """Return what sets apart an event that broke off from the one that follows."""
+        if self._translator is None or not self._tail or self._tail.endswith(b"\n\n"):
+            return b""
+        return b"\n\n" if self._translator.framing == "sse" else b"" if self._tail.endswith(b"\n") else b"\n"
+
+
+def _media_type(headers: HeaderList) -> str:
+    return header_value(headers, b"content-type").partition(";")[0].strip().lower()

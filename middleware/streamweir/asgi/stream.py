@@ -1,0 +1,203 @@
+"""One response that is a stream: what the application sends goes in, what the client gets goes out.
+
+At most one message leaves for each that came, and the headers leave with the first. Source: the standard
+protocol 1.1, sections 2 to 5; the library contract, section 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import anyio
+
+from streamweir.asgi.content_coding import BodyDecoder, CodedBodyError
+from streamweir.asgi.headers import kept_headers, stream_headers
+from streamweir.asgi.sending import Message, Send
+from streamweir.errors import ErrorInfo
+from streamweir.translator import Translator
+
+__all__ = ["ClientGoneError", "NormalizedStream"]
+
+FILES: Final = frozenset({"http.response.pathsend", "http.response.zerocopysend"})
+"""A body that never comes by here."""
+
+
+class ClientGoneError(OSError):
+    """There is nobody to send to, as a server says it since ASGI 2.4."""
+
+
+class NormalizedStream:
+    """The response of one request.
+
+    Args:
+        translator: of this stream.
+        send: of the server.
+        headers: the application's, kept as far as they still hold.
+        decoder: undoes the content coding of the application's body.
+        unreadable: why the body cannot be read at all.
+
+    Attributes:
+        over: the body has ended, as far as the client can see.
+        source_ended: the application has ended its body itself.
+        is_busy: a message is being taken or sent, so that the application is not the one that is silent.
+        gone: why sending failed, None while it has not.
+        last_input: when the application last sent something, or None.
+        last_write: when something was last sent, or None.
+    """
+
+    def __init__(
+        self,
+        translator: Translator,
+        send: Send,
+        *,
+        headers: Sequence[tuple[bytes, bytes]] = (),
+        decoder: BodyDecoder | None = None,
+        unreadable: ErrorInfo | None = None,
+    ) -> None:
+        self.translator = translator
+        self.over = anyio.Event()
+        self.source_ended = False
+        self.is_busy = False
+        self.is_started = False
+        self.gone: OSError | None = None
+        self.last_input: float | None = None
+        self.last_write: float | None = None
+        self._send = send
+        self._kept = kept_headers(headers)
+        self._decoder = decoder
+        self._lock = anyio.Lock(fast_acquire=True)
+        self._unreadable = unreadable
+        self._failure: ErrorInfo | None = None
+
+    async def take(self, message: Message) -> bool:
+        """Take what the application sends; False where the stream is over and it is dropped.
+
+        Raises:
+            OSError: the client has left, as far as the server says so.
+        """
+        async with self._lock:
+            if self.over.is_set():
+                return False
+            match message["type"]:
+                case "http.response.body":
+                    data, more = bytes(message.get("body", b"")), bool(message.get("more_body"))
+                    await self._take_body(data, more, self._decoded)
+                case kind if kind in FILES:
+                    await self._write(self._fail("INTERNAL"))
+                case "http.response.start" | "http.response.trailers":
+                    pass  # a second start is nobody's; trailers spoke of the body that is replaced
+                case _:
+                    await self._send(message)
+            return True
+
+    async def resume(self, head: bytes, *, more: bool) -> None:
+        """Take the beginning of the body, its content coding undone; `more` is to come.
+
+        Raises:
+            OSError: the client has left, as far as the server says so.
+        """
+        async with self._lock:
+            await self._take_body(head, more, self.translator.feed)
+
+    async def end(self, how: Callable[[Translator], bytes]) -> None:
+        """End the stream the way that `how` does, if it is not over.
+
+        Raises:
+            OSError: the client has left, as far as the server says so.
+        """
+        async with self._lock:
+            if not self.over.is_set():
+                await self._write(how(self.translator))
+
+    async def fail(self, failure: ErrorInfo) -> None:
+        """End the stream with an error, if it is not over.
+
+        Raises:
+            OSError: the client has left, as far as the server says so.
+        """
+        await self.end(lambda _translator: self._fail(failure))
+
+    async def beat(self) -> None:
+        """Send what says nothing, if nothing else is being sent."""
+        if self._lock.locked():
+            return
+        async with self._lock:
+            self.last_write = anyio.current_time()
+            if not self.over.is_set():
+                await self._write(self.translator.heartbeat())
+
+    async def _take_body(self, data: bytes, more: bool, read: Callable[[bytes], bytes]) -> None:
+        self.is_busy = True
+        self.source_ended = not more
+        try:
+            await self._write(self._translated(data, more, read))
+        finally:
+            self.is_busy = False
+            self.last_input = anyio.current_time()
+
+    def _translated(self, data: bytes, more: bool, read: Callable[[bytes], bytes]) -> bytes:
+        try:
+            out = read(data)
+            if more or self.translator.ended:
+                return out
+            if self._decoder is not None:
+                self._decoder.finish()
+        except CodedBodyError as error:
+            return self._fail(error.info)
+        return out + self.translator.close()
+
+    def _decoded(self, data: bytes) -> bytes:
+        if self._unreadable is not None:
+            return self._fail(self._unreadable)
+        if self._decoder is None:
+            return self.translator.feed(data)
+        out = []
+        for piece in self._decoder.feed(data):
+            out.append(self.translator.feed(piece))
+            if self.translator.ended:
+                break
+        return b"".join(out)
+
+    def _fail(self, failure: ErrorInfo | str) -> bytes:
+        if isinstance(failure, ErrorInfo):
+            self._failure = failure
+        return self.translator.fail(failure)
+
+    async def _write(self, data: bytes) -> None:
+        """Send `data`, and the end of the body with it if the stream has ended."""
+        if self.gone is not None:
+            raise ClientGoneError("the client has left") from self.gone
+        ended = self.translator.ended
+        if not data and not ended:
+            return
+        if ended:
+            self.over.set()
+        try:
+            if not self.is_started:
+                self.is_started = True
+                await self._send(self._start(data))
+            await self._send({"type": "http.response.body", "body": data, "more_body": not ended})
+        except OSError as error:
+            self.gone = error
+            raise
+        finally:
+            self.last_write = anyio.current_time()
+
+    def _start(self, data: bytes) -> Message:
+        translator = self.translator
+        status, extra = 200, list(self._kept)
+        if translator.framing == "json":  # sent as a whole, so that `data` is the body
+            extra.append((b"content-length", b"%d" % len(data)))
+            if translator.error is not None and not translator.has_answer:
+                status, retry_after = self._status_of(translator.error)
+                extra += retry_after
+        headers = stream_headers(translator.media_type, translator.request_id, extra)
+        return {"type": "http.response.start", "status": status, "headers": headers}
+
+    def _status_of(self, error: ErrorInfo) -> tuple[int, list[tuple[bytes, bytes]]]:
+        """Return the status of an answer that is nothing but a failure, and its Retry-After."""
+        known = self._failure if self._failure and self._failure.code == error.code else error
+        if error.retry_after_ms is None:
+            return known.status, []
+        return known.status, [(b"retry-after", b"%d" % -(-error.retry_after_ms // 1000))]

@@ -1,0 +1,154 @@
+"""The options of a normalised stream, checked when the middleware is made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from streamweir.asgi.headers import HeaderList, header_value
+from streamweir.context import WarningCollector
+from streamweir.dialects.registry import decoder_class, get_dialect
+from streamweir.durations import Duration, optional_duration
+from streamweir.errors import ConfigurationError, did_you_mean
+from streamweir.host_translator import HostTranslator
+from streamweir.limits import Limits
+from streamweir.timeouts import Timeouts
+
+__all__ = ["AUTO", "StreamFraming", "StreamOptions", "TimeoutOptions"]
+
+AUTO: Final = "auto"
+
+StreamFraming: TypeAlias = Literal["sse", "ndjson"]
+TimeoutOptions: TypeAlias = Mapping[str, Duration | None] | str | None
+
+_MEDIA_TYPE: Final = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+", re.ASCII)
+_FRAMINGS: Final[dict[str, StreamFraming]] = {
+    "text/event-stream": "sse",
+    "application/x-ndjson": "ndjson",
+    "application/ndjson": "ndjson",
+    "application/jsonl": "ndjson",
+    "application/jsonlines": "ndjson",
+    "application/json-seq": "ndjson",
+    "application/json": "ndjson",
+}
+_TIMEOUTS: Final = ("first_event", "idle", "total")
+
+
+class StreamOptions:
+    """What the streams of one middleware have in common.
+
+    Args:
+        answers: the protocols that a client may have; the first is the default.
+        media_types: of the responses that are streams.
+        framing: where `Accept` leaves it open; None for that of the application.
+        heartbeat: how long a stream may be silent; None or `off` for ever.
+        timeouts: `first_event`, `idle`, `total`; what is not named never runs out.
+        translation: the options of `Translator` that are the same for every stream, `speaks` among them.
+
+    Raises:
+        UnknownDialectError: nobody reads `speaks` or writes one of `answers`.
+        ConfigurationError: another option has a value that it cannot have.
+    """
+
+    def __init__(
+        self,
+        *,
+        answers: str | Sequence[str],
+        media_types: str | Sequence[str],
+        framing: StreamFraming | None,
+        heartbeat: Duration | None,
+        timeouts: TimeoutOptions,
+        translation: Mapping[str, Any],
+    ) -> None:
+        self.answers = _names(answers, "answers")
+        self.media_types = frozenset(map(_media_type, _names(media_types, "media_types")))
+        if framing is not None and framing not in get_args(StreamFraming):
+            raise ConfigurationError(f"framing must be 'sse', 'ndjson' or None, not {framing!r}")
+        self.heartbeat = optional_duration(heartbeat, name="heartbeat")
+        self.timeouts = _timeouts(timeouts)
+        self.speaks: str = translation["speaks"]
+        self.debug = bool(translation["debug"])
+        self.event_bytes = Limits.of(translation["limits"]).event_bytes
+        self._framing = framing
+        self._translation = {**translation, "warnings": _warnings(translation["warnings"])}
+        for name in self.answers:
+            get_dialect(name)  # a name that nobody knows is told before one that cannot be written
+            self.translator(answers=name, framing="sse", request_id="req_0")
+
+    @property
+    def has_early_clock(self) -> bool:
+        """A clock can run out before there is a response."""
+        return self.timeouts.first_event is not None or self.timeouts.total is not None
+
+    def translator(
+        self,
+        *,
+        answers: str,
+        framing: str,
+        request_id: str,
+        speaks: str | None = None,
+        collector: WarningCollector | None = None,
+    ) -> HostTranslator:
+        """Return the translator of one stream; `speaks` in place of `auto`, once it is known."""
+        options = {**self._translation, "speaks": speaks or self.speaks}
+        return HostTranslator(
+            answers=answers, framing=framing, request_id=request_id, collector=collector, **options
+        )
+
+    def reads(self, headers: HeaderList) -> bool:
+        """Do these headers of a response say that it is a stream?"""
+        return _essence(header_value(headers, b"content-type")) in self.media_types
+
+    def framing_of(self, headers: HeaderList) -> StreamFraming:
+        """Return the framing for a client that leaves it open; `headers` are the application's."""
+        return (
+            self._framing or _FRAMINGS.get(_essence(header_value(headers, b"content-type"))) or self._usual()
+        )
+
+    def _usual(self) -> StreamFraming:
+        """The framing of the dialect."""
+        usual = "sse" if self.speaks == AUTO else decoder_class(self.speaks).framing
+        return "ndjson" if usual == "ndjson" else "sse"
+
+
+def _essence(content_type: str) -> str:
+    return content_type.partition(";")[0].strip().lower()
+
+
+def _names(value: str | Sequence[str], option: str) -> tuple[str, ...]:
+    names = (value,) if isinstance(value, str) else tuple(value)
+    if not names or not all(isinstance(name, str) for name in names):
+        raise ConfigurationError(f"{option} must be one name or several, not {value!r}")
+    return names
+
+
+def _media_type(name: str) -> str:
+    essence = _essence(name)
+    if not _MEDIA_TYPE.fullmatch(essence):
+        raise ConfigurationError(f"media_types: {name!r} is no media type")
+    return essence
+
+
+def _timeouts(given: TimeoutOptions) -> Timeouts:
+    if given is None or given == "off":
+        given = {}
+    if not isinstance(given, Mapping):
+        raise ConfigurationError(f"timeouts must be a mapping, not {given!r}")
+    for name in given:
+        if name not in _TIMEOUTS:
+            raise ConfigurationError(
+                f"unknown timeout {name!r}{did_you_mean(str(name), _TIMEOUTS)}"
+                f" (known: {', '.join(_TIMEOUTS)})"
+            )
+    return Timeouts.of({"connect": None, **dict.fromkeys(_TIMEOUTS), **given})
+
+
+def _warnings(warnings: Sequence[str | Mapping[str, Any]]) -> list[str | Mapping[str, Any]]:
+    if isinstance(warnings, str | Mapping):
+        raise ConfigurationError("warnings must be a list")
+    for warning in warnings:
+        message = warning.get("message") if isinstance(warning, Mapping) else warning
+        if not isinstance(message, str) or not message:
+            raise ConfigurationError(f"warnings: {warning!r} has no message")
+    return list(warnings)

@@ -1,0 +1,35 @@
+"""Asks for a stream over HTTP and reads it event by event. Needs httpx: the extra `client`.
+
+    async with stream_request("https://example.org/chat", json={"message": "Hi"}) as events:
+        async for event in events:
+            ...
+
+It works on asyncio and trio. Redirects are not followed; without a client of the caller's own, neither proxy
+variables nor `.netrc` are looked at.
+"""
+
+from streamweir.client.request import StreamRequest, stream_request
+from streamweir.received import EventMetadata, ReceivedEvent
+from streamweir.request_errors import (
+    ConnectionFailed,
+    RequestRejected,
+    RequestTimeout,
+    StreamFailed,
+    StreamRequestError,
+    StreamTruncated,
+)
+from streamweir.timeouts import Timeouts
+
+__all__ = [
+    "ConnectionFailed",
+    "EventMetadata",
+    "ReceivedEvent",
+    "RequestRejected",
+    "RequestTimeout",
+    "StreamFailed",
+    "StreamRequest",
+    "StreamRequestError",
+    "StreamTruncated",
+    "Timeouts",
+    "stream_request",
+]

@@ -1,0 +1,305 @@
+"""The body of a stream as received events: no I/O, no exceptions on input.
+
+A standard stream is read as it is: its ids, times and numbers are the server's, and what breaks the protocol
+is told, not repaired. A stream in any other dialect goes through a `Translator`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, Protocol
+
+from streamweir.client.rejections import info_of_envelope, is_envelope
+from streamweir.dialects.registry import decoder_class
+from streamweir.errors import ErrorInfo, LimitExceeded, MalformedEvent, NotTheDialect, error_info
+from streamweir.events import Error, SessionEnd, Warning
+from streamweir.framing import Frame, SniffingParser
+from streamweir.limits import Limits
+from streamweir.received import ReceivedEvent, failure_events, made_event
+from streamweir.translator import Translator
+
+__all__ = ["BodyReader", "StandardReader", "TranslatingReader", "open_reader"]
+
+TOLD_MALFORMED: Final = 10
+"""So many malformed events are told one by one; the others are only counted."""
+
+
+HEAD_BYTES: Final = 64 << 10
+"""An envelope is small: what is larger need not be looked at."""
+
+
+class BodyReader(Protocol):
+    """Bytes in, events out.
+
+    Attributes:
+        started: an event has come.
+        complete: there is soft evidence of a proper end: silence from here on is no failure.
+        ended: the stream is over; nothing more will be returned.
+        was_rejected: an error envelope came in place of a stream.
+    """
+
+    @property
+    def started(self) -> bool: ...
+    @property
+    def complete(self) -> bool: ...
+    @property
+    def ended(self) -> bool: ...
+    @property
+    def was_rejected(self) -> bool: ...
+
+    def feed(self, data: bytes) -> list[ReceivedEvent]:
+        """Return the events that `data` completes."""
+        ...
+
+    def close(self) -> list[ReceivedEvent]:
+        """The body has ended: return what is left, with an `error` if something is missing."""
+        ...
+
+    def fail(self, info: ErrorInfo) -> list[ReceivedEvent]:
+        """The body broke off: return the end of the stream."""
+        ...
+
+
+def open_reader(speaks: str, *, request_id: str, path: str) -> BodyReader:
+    """Return the reader for one stream; `path` is that of its URL, which may settle options of the dialect.
+
+    Raises:
+        UnknownDialectError: nobody reads `speaks`.
+    """
+    if speaks == "standard":
+        return StandardReader(request_id)
+    if speaks == "auto":
+        return TranslatingReader(Translator(framing="ndjson", request_id=request_id))
+    decoder = decoder_class(speaks)
+    translator = Translator(
+        speaks=speaks,
+        framing="ndjson",
+        request_id=request_id,
+        protocol_options={speaks: decoder.options_for(path)},
+    )
+    return TranslatingReader(translator, framing=decoder.framing)
+
+
+class StandardReader:
+    """Reads the standard protocol, SSE or NDJSON.
+
+    Args:
+        request_id: for events that are made here; the server's own wins once it is known.
+        limits: bounds of one event and of the number of malformed ones.
+    """
+
+    complete = False
+
+    def __init__(self, request_id: str, *, limits: Limits | None = None) -> None:
+        self.started = False
+        self.ended = False
+        self.was_rejected = False
+        self._limits = limits or Limits()
+        self._parser = SniffingParser(self._limits.event_bytes)
+        self._request_id = request_id
+        self._sequence = -1
+        self._malformed = 0
+        self._has_data = False
+        self._reported: ReceivedEvent | None = None
+        self._has_failed = False
+
+    def feed(self, data: bytes) -> list[ReceivedEvent]:
+        """Return the events that `data` completes."""
+        self._has_data = self._has_data or bool(data.strip())
+        return self._guarded(self._parser.feed(data))
+
+    def close(self) -> list[ReceivedEvent]:
+        """The body has ended: return what is left, with an `error` if the end is missing."""
+        events = self._guarded(self._parser.finish())
+        if not self.ended:
+            events.extend(self.fail(self._what_is_missing()))
+        return events
+
+    def fail(self, info: ErrorInfo) -> list[ReceivedEvent]:
+        """Return the end of a stream that broke off; after a terminal error only the end is missing."""
+        if self.ended:
+            return []
+        self.ended = True
+        following = self._sequence if self._has_failed else self._sequence + 1
+        error, end = failure_events(info, request_id=self._request_id, sequence=following)
+        return [end] if self._has_failed else [error, end]
+
+    def _guarded(self, frames: Iterator[Frame]) -> list[ReceivedEvent]:
+        events: list[ReceivedEvent] = []
+        try:
+            for frame in frames:
+                events.extend(self._read(frame))
+                if self.ended:
+                    break
+        except LimitExceeded:
+            events.extend(self.fail(error_info("STREAM_LIMIT_EXCEEDED")))
+        except NotTheDialect:
+            events.extend(self.fail(error_info("UPSTREAM_INVALID_RESPONSE")))
+        return events
+
+    def _read(self, frame: Frame) -> Iterator[ReceivedEvent]:
+        if not frame.data or frame.data == b"[DONE]":
+            return
+        try:
+            message = frame.json()
+            if not self.started and is_envelope(message):
+                yield from self._reject(message)
+                return
+            event = ReceivedEvent(message)
+        except MalformedEvent:
+            yield from self._note_malformed(frame)
+            return
+        yield from self._take(event)
+        if not self.started:
+            self.started = True
+            yield from self._told(self._malformed)
+
+    def _take(self, event: ReceivedEvent) -> Iterator[ReceivedEvent]:
+        """Yield `event`; after a terminal error only the end of the stream."""
+        metadata = event.metadata
+        self._request_id = metadata.request_id or self._request_id
+        self._sequence = self._sequence + 1 if metadata.sequence is None else metadata.sequence
+        match event.data:
+            case SessionEnd(status=status):
+                self.ended = True
+                yield from self._told_left()
+                if status == "error" and not self._has_failed:
+                    yield self._failure_before(event)
+                yield event
+            case _ if self._has_failed:
+                return
+            case Error(terminal=terminal):
+                self._reported = event
+                self._has_failed = terminal
+                yield event
+            case _:
+                yield event
+
+    def _failure_before(self, end: ReceivedEvent) -> ReceivedEvent:
+        """The terminal error of an end that says `error` without one: the last error that was reported."""
+        if self._reported is not None:
+            message = self._reported.to_dict()
+            return ReceivedEvent({**message, "data": {**message["data"], "terminal": True}})
+        reason = end.data.reason if isinstance(end.data, SessionEnd) else None
+        return failure_events(error_info("UPSTREAM_ERROR", reason=reason), request_id=self._request_id)[0]
+
+    def _reject(self, envelope: dict[str, Any]) -> list[ReceivedEvent]:
+        self.was_rejected = True
+        given = envelope.get("request_id")
+        self._request_id = given if isinstance(given, str) else self._request_id
+        return self.fail(info_of_envelope(envelope, status=200))
+
+    def _note_malformed(self, frame: Frame) -> Iterator[ReceivedEvent]:
+        if frame.unterminated and frame.data.startswith((b"{", b"[")) and not _is_json(frame):
+            return  # half an event: the stream is truncated, not malformed
+        self._malformed += 1
+        if self._malformed > self._limits.malformed_events:
+            yield from self.fail(error_info("STREAM_LIMIT_EXCEEDED", reason="malformed"))
+        elif self.started and self._malformed <= TOLD_MALFORMED:
+            yield from self._told(1)
+
+    def _told(self, number: int) -> Iterator[ReceivedEvent]:
+        for _ in range(min(number, TOLD_MALFORMED)):
+            yield self._warning("A part of the answer could not be read and was left out.")
+
+    def _told_left(self) -> Iterator[ReceivedEvent]:
+        left = self._malformed - TOLD_MALFORMED
+        if left > 0:
+            yield self._warning(f"{left} more parts of the answer could not be read and were left out.")
+
+    def _warning(self, message: str) -> ReceivedEvent:
+        payload = Warning(message=message, message_code="UPSTREAM_MALFORMED_EVENT")
+        return made_event(payload, request_id=self._request_id)
+
+    def _what_is_missing(self) -> ErrorInfo:
+        is_foreign = self._malformed or not self._parser.recognised
+        if self._has_data and not self.started and is_foreign:
+            return error_info("UPSTREAM_INVALID_RESPONSE")
+        return error_info("UPSTREAM_TRUNCATED")
+
+
+class TranslatingReader:
+    """Reads any other dialect.
+
+    The bytes of the first frame are kept until it is whole, which no decoder would read sooner: it may be an
+    envelope.
+    """
+
+    def __init__(self, translator: Translator, *, framing: str = "sse") -> None:
+        self.was_rejected = False
+        self._translator = translator
+        self._first: SniffingParser | None = SniffingParser(HEAD_BYTES, expected=framing)
+        self._head = b""
+
+    @property
+    def started(self) -> bool:
+        """An event has come."""
+        return self._translator.started
+
+    @property
+    def complete(self) -> bool:
+        """There is soft evidence of a proper end."""
+        return self._translator.complete
+
+    @property
+    def ended(self) -> bool:
+        """The stream is over."""
+        return self.was_rejected or self._translator.ended
+
+    def feed(self, data: bytes) -> list[ReceivedEvent]:
+        """Return the events that `data` completes."""
+        if self._first is not None:
+            self._head += data
+            first, is_known = _first_frame(self._first.feed(data))
+            if not is_known and len(self._head) <= HEAD_BYTES:
+                return []
+            if (rejected := self._pass_first(first)) is not None:
+                return rejected
+            data, self._head = self._head, b""
+        return _events_of(self._translator.feed(data))
+
+    def close(self) -> list[ReceivedEvent]:
+        """The body has ended: return what is left."""
+        events: list[ReceivedEvent] = []
+        if self._first is not None:
+            first, _ = _first_frame(self._first.finish())
+            if (rejected := self._pass_first(first)) is not None:
+                return rejected
+            events = _events_of(self._translator.feed(self._head))
+        return events + _events_of(self._translator.close())
+
+    def fail(self, info: ErrorInfo) -> list[ReceivedEvent]:
+        """Return the end of a stream that broke off; one with soft evidence of its end is complete."""
+        events = _events_of(self._translator.feed(self._head)) if self._head else []
+        self._head = b""
+        return events + _events_of(self._translator.fail(info))
+
+    def _pass_first(self, first: Frame | None) -> list[ReceivedEvent] | None:
+        """Return the end of the stream if the first frame is an envelope, else None."""
+        self._first = None
+        if first is None or not _is_json(first) or not is_envelope(envelope := first.json()):
+            return None
+        self.was_rejected = True
+        info = info_of_envelope(envelope, status=200)
+        return list(failure_events(info, request_id=self._translator.request_id, sequence=0))
+
+
+def _first_frame(frames: Iterator[Frame]) -> tuple[Frame | None, bool]:
+    """Return the first frame, if there is one, and whether nothing more has to be waited for."""
+    try:
+        first = next(frames, None)
+    except (LimitExceeded, NotTheDialect):  # the translator will say so
+        return None, True
+    return first, first is not None
+
+
+def _is_json(frame: Frame) -> bool:
+    try:
+        frame.json()
+    except MalformedEvent:
+        return False
+    return True
+
+
+def _events_of(ndjson: bytes) -> list[ReceivedEvent]:
+    return [ReceivedEvent(Frame(line).json()) for line in ndjson.split(b"\n") if line]

@@ -1,0 +1,89 @@
+"""What an answer means that is no stream: an error status, or an error envelope.
+
+Source: the standard protocol 1.1, section 5.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any, Final
+
+from streamweir.classification import classify_failure, info_for_status, parse_retry_after
+from streamweir.errors import CODES, ErrorInfo, MalformedEvent, error_info
+from streamweir.jsontext import parse_json
+from streamweir.redaction import redact
+
+__all__ = ["info_of_envelope", "info_of_rejection", "is_envelope"]
+
+_MACHINE_CODE: Final = re.compile(r"[A-Z][A-Z0-9_]{2,63}")
+_LATER: Final = (429, 503)
+"""The statuses whose Retry-After is meant for the client."""
+
+
+def is_envelope(value: Any) -> bool:
+    """Is this the body of a request that was refused, and no event of any kind?"""
+    match value:
+        case {"status": "error", "error": {"code": str(code), "message": str()}}:
+            return bool(code) and "type" not in value
+    return False
+
+
+def info_of_rejection(status: int, *, retry_after: str | None, body: bytes) -> ErrorInfo:
+    """Return why a request got `status`: as its body says, as far as that can be understood."""
+    retry_after_ms = parse_retry_after(retry_after, now=time.time()) if status in _LATER else None
+    value = _json_of(body)
+    if is_envelope(value):
+        return info_of_envelope(value, status=status, retry_after_ms=retry_after_ms)
+    if not 400 <= status <= 599:
+        return error_info("UPSTREAM_INVALID_RESPONSE")
+    message, code = _generic_error(value)
+    found = classify_failure(message, code=code, status=status)
+    if found.code in CODES:
+        return error_info(found.code, retry_after_ms=retry_after_ms)
+    return info_for_status(status, retry_after_ms=retry_after_ms)
+
+
+def info_of_envelope(
+    envelope: dict[str, Any], *, status: int, retry_after_ms: int | None = None
+) -> ErrorInfo:
+    """Return the failure that an envelope tells of; its message is redacted all the same."""
+    error = envelope["error"]
+    found = classify_failure(code=error["code"], status=status)
+    code = error["code"] if _is_machine_code(error["code"]) else found.code
+    row = CODES.get(code) or CODES.get(found.code, CODES["UPSTREAM_ERROR"])
+    retry = error.get("retry", error.get("recoverable"))
+    given_ms = error.get("retry_after_ms")
+    return ErrorInfo(
+        code=code,
+        error_type=row.error_type if code in CODES else found.error_type,
+        message=redact(error["message"]) or row.message,
+        recoverable=retry if isinstance(retry, bool) else row.recoverable,
+        status=status if 400 <= status <= 599 else row.status,
+        reason=row.reason,
+        retry_after_ms=given_ms if type(given_ms) is int and given_ms >= 0 else retry_after_ms,
+    )
+
+
+def _is_machine_code(code: str) -> bool:
+    """Well formed, and no key in disguise."""
+    return _MACHINE_CODE.fullmatch(code) is not None and redact(code) == code
+
+
+def _json_of(body: bytes) -> Any:
+    try:
+        return parse_json(body)[0]
+    except MalformedEvent:
+        return None
+
+
+def _generic_error(value: Any) -> tuple[object, object]:
+    """Return message and code of an error body as most APIs write it."""
+    if isinstance(value, dict) and isinstance(value.get("error"), dict):
+        value = value["error"]
+    if not isinstance(value, dict):
+        return None, None
+    texts = (value.get(key) for key in ("message", "detail", "error"))
+    return next((text for text in texts if isinstance(text, str)), None), value.get("code") or value.get(
+        "type"
+    )

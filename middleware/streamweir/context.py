@@ -1,0 +1,232 @@
+"""What belongs to the request at work: its id, and the warnings that its stream is to carry.
+
+Both travel in context variables, and so into everything that a request calls: views, dependencies, generators,
+tasks, `asyncio.to_thread`, a framework's thread pool. A bare thread needs `bind_context`.
+
+The warnings of one request are in one `WarningCollector`, whoever makes the stream. Its life, as a shell drives
+it (`HostTranslator` does the draining by itself when it is given the collector):
+
+    collector = WarningCollector(request_id, debug=False)
+    with collector.bound():                 # id and collector are in the context of everything below
+        ...                                 # `add` returns True from here on: the response is not known yet
+        collector.open()                    # a stream takes the warnings
+        collector.drain()                   # before each event: those that wait, in order
+        collector.finish()                  # before the terminal event: the last ones; `add` returns False
+        collector.close()                   # always, in the end: what still waits (no stream came) is logged
+
+A layer below that makes the stream itself (`EventStream`) finds the collector of the layer above with
+`current_collector()` and calls `attach()`, which succeeds once: from then on draining it is that layer's affair,
+and the layer above, which sees `attached`, only calls `close()`.
+
+Where no stream is made but the id is known (a WebSocket, a request that nothing covers), `bound_request_id`
+puts the id alone into the context.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from typing import Any, Final, ParamSpec, TypeVar
+
+from streamweir.events import Warning
+from streamweir.redaction import redact, redact_value
+
+__all__ = [
+    "RequestIDLogFilter",
+    "WarningCollector",
+    "bind_context",
+    "bound_request_id",
+    "collect_stream_warning",
+    "current_collector",
+    "current_request_id",
+    "host_warning",
+]
+
+logger = logging.getLogger("streamweir")
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+MAX_COLLECTED: Final = 100
+"""So many collected warnings are sent in one stream; of more only the number is told, at the end."""
+
+_UNTOLD: Final = "Something went wrong that did not stop the answer."
+_LONGEST_CODE: Final = 64
+_DETAIL_LIMIT: Final = 2000
+
+_request_id: ContextVar[str | None] = ContextVar("streamweir_request_id", default=None)
+_collector: ContextVar[WarningCollector | None] = ContextVar("streamweir_collector", default=None)
+
+
+class WarningCollector:
+    """The warnings of one request, collected from any task or thread, each handed out once.
+
+    Args:
+        request_id: of the request.
+        debug: keep the details of the warnings.
+    """
+
+    def __init__(self, request_id: str, *, debug: bool = False) -> None:
+        self.request_id = request_id
+        self.debug = debug
+        self.attached = False
+        self._waiting: deque[Warning] = deque()
+        self._taken = 0
+        self._left_out = 0
+        self._closed = False
+        self._opened = False
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def bound(self) -> Iterator[None]:
+        """Put the collector and its request id into the context of what runs inside."""
+        token = _collector.set(self)
+        try:
+            with bound_request_id(self.request_id):
+                yield
+        finally:
+            _collector.reset(token)
+
+    def add(self, warning: Warning) -> bool:
+        """Keep `warning` for the stream; False if no stream can take it any more."""
+        with self._lock:
+            if self._closed:
+                return False
+            self._taken += 1
+            if self._taken <= MAX_COLLECTED:
+                self._waiting.append(warning)
+            else:
+                self._left_out += 1
+            return True
+
+    def attach(self) -> bool:
+        """Take over the draining; False if somebody has, or if the stream is known or over already."""
+        with self._lock:
+            if self.attached or self._opened or self._closed:
+                return False
+            self.attached = True
+            return True
+
+    @property
+    def opened(self) -> bool:
+        """A stream takes the warnings."""
+        return self._opened
+
+    def open(self) -> None:
+        """A stream has come: what is collected goes into it."""
+        self._opened = True
+
+    def drain(self) -> list[Warning]:
+        """Return what has been collected since the last time, in order."""
+        if not self._waiting:
+            return []
+        with self._lock:
+            waiting = list(self._waiting)
+            self._waiting.clear()
+            return waiting
+
+    def finish(self) -> list[Warning]:
+        """Return the last warnings, the number of those left out among them; nothing is taken from here on."""
+        with self._lock:
+            self._closed = True
+            last = list(self._waiting)
+            self._waiting.clear()
+            if self._left_out:
+                last.append(Warning(message=f"{self._left_out} more warnings were left out.", for_users=True))
+                self._left_out = 0
+            return last
+
+    def close(self) -> None:
+        """The request is over: log what no stream has taken. Nothing happens the second time."""
+        for warning in self.finish():
+            logger.warning(
+                "no stream for this warning: %s (%s)",
+                warning.message,
+                warning.message_code or "no code",
+                extra={"request_id": self.request_id},
+            )
+
+
+class RequestIDLogFilter(logging.Filter):
+    """Sets `record.request_id` to the current request's id, for the format of a handler.
+
+    A record that brings its own (`extra={"request_id": ...}`) keeps it.
+
+    Args:
+        default: outside of a request.
+    """
+
+    def __init__(self, default: str = "-") -> None:
+        super().__init__()
+        self._default = default
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Complete `record`; every record passes."""
+        if getattr(record, "request_id", None) is None:
+            record.request_id = current_request_id() or self._default
+        return True
+
+
+def current_request_id() -> str | None:
+    """Return the id of the request at work, None outside of one."""
+    return _request_id.get()
+
+
+def current_collector() -> WarningCollector | None:
+    """Return the collector of the request at work, None where nothing makes a stream of its response."""
+    return _collector.get()
+
+
+@contextmanager
+def bound_request_id(request_id: str) -> Iterator[None]:
+    """Put `request_id` into the context of what runs inside."""
+    token = _request_id.set(request_id)
+    try:
+        yield
+    finally:
+        _request_id.reset(token)
+
+
+def collect_stream_warning(message: str, *, message_code: str | None = None, detail: Any = None) -> bool:
+    """Have the current request's stream carry a warning, from anything that the request calls.
+
+    It is sent before the next event, redacted; `detail` only under `debug`. Of more than 100 in a stream only
+    the number is told. A bare thread or executor needs `bind_context`.
+
+    Returns:
+        False where no stream can take it: no middleware, or the stream is over. Before the response is known
+        True; if no stream comes of it, the warning is logged.
+    """
+    collector = _collector.get()
+    return collector is not None and collector.add(
+        host_warning(message, message_code, detail, debug=collector.debug)
+    )
+
+
+def host_warning(message: str, message_code: str | None, detail: Any, *, debug: bool) -> Warning:
+    """Return a warning of the host application's own, ready to go out."""
+    return Warning(
+        message=redact(str(message)) or _UNTOLD,
+        message_code=redact(str(message_code), limit=_LONGEST_CODE) or None if message_code else None,
+        detail=redact_value(detail, limit=_DETAIL_LIMIT) if debug and detail is not None else None,
+        for_users=True,
+    )
+
+
+def bind_context(fn: Callable[P, R]) -> Callable[P, R]:
+    """Return `fn` bound to the current context, for a bare `threading.Thread` or an executor.
+
+    May be called many times, also at the same time: each call runs in a copy of the context.
+    """
+    context = copy_context()
+
+    @functools.wraps(fn)
+    def bound(*args: P.args, **kwargs: P.kwargs) -> R:
+        return context.copy().run(fn, *args, **kwargs)
+
+    return bound

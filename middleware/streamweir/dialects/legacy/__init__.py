@@ -1,0 +1,15 @@
+"""The old vocabulary: `token`, `tool_call`, `tool_result`, `final_answer`, `dataframe_data`, `done`, `error`.
+
+Source: the standard protocol 1.1, section 7; field names and their aliases as found in three producers.
+Shape, not name, tells old from new: an event with `data` and `metadata` objects is a standard one, also in
+the middle of an old stream. Intended leniency: the type may stand in the SSE event name, fields may be nested
+under `data`, and a text event may be bare text.
+"""
+
+from streamweir.dialects.legacy.decoder import LegacyDecoder
+from streamweir.dialects.legacy.encoder import LegacyEncoder
+
+__all__ = ["DECODER", "ENCODER", "LegacyDecoder", "LegacyEncoder"]
+
+DECODER = LegacyDecoder
+ENCODER = LegacyEncoder

@@ -1,0 +1,56 @@
+"""A failure before there is a stream: an HTTP status and one JSON envelope.
+
+Source: the standard protocol 1.1, section 5 (end); the library contract, section 2 (`preflight_*`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamweir.classification import classify_exception
+from streamweir.context import current_request_id
+from streamweir.errors import ErrorInfo
+from streamweir.request_id import new_request_id
+from streamweir.stream_error import StreamError
+
+__all__ = ["envelope", "preflight_envelope"]
+
+
+def envelope(code: str, message: str, *, retry: bool, request_id: str) -> dict[str, Any]:
+    """Return the JSON body of a refusal."""
+    return {
+        "status": "error",
+        "error": {"code": code, "message": message, "retry": retry},
+        "request_id": request_id,
+    }
+
+
+def preflight_envelope(
+    error: BaseException | ErrorInfo | str, *, request_id: str | None = None, debug: bool = False
+) -> tuple[int, dict[str, Any]]:
+    """Return the HTTP status and the JSON body that tell of a failure in place of a stream.
+
+    Args:
+        error: an exception, a classified failure, or a code: one of the protocol or one of your own.
+        request_id: of the request; the current one if None, else a new one.
+        debug: add the redacted details, as `error.details`.
+
+    Raises:
+        ValueError: `error` is text, but no code.
+    """
+    info = _info_of(error, debug=debug)
+    body = envelope(
+        info.code,
+        info.message,
+        retry=info.recoverable,
+        request_id=request_id or current_request_id() or new_request_id(),
+    )
+    if debug and info.details is not None:
+        body["error"]["details"] = info.details
+    return info.status, body
+
+
+def _info_of(error: BaseException | ErrorInfo | str, *, debug: bool) -> ErrorInfo:
+    if isinstance(error, ErrorInfo):
+        return error
+    return classify_exception(StreamError(error) if isinstance(error, str) else error, debug=debug)

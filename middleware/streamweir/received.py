@@ -1,0 +1,140 @@
+"""An event of the standard protocol as it was received: what stands on the wire, and its typed reading.
+
+Source: the standard protocol 1.1, sections 1 and 2; the library contract, section 5.
+Reading is exact where the data keeps the protocol and lenient where it does not: a value of a wrong type is
+made to fit as far as it can be, an event that cannot is `Unknown`. `to_dict()` is the wire in any case.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+import msgspec
+
+from streamweir.dialects.standard import read_standard
+from streamweir.errors import ErrorInfo, MalformedEvent
+from streamweir.events import EVENT_TYPES, Event, Meta, SessionEnd, SessionStart, Unknown, wire_data
+from streamweir.stages import error_event
+
+__all__ = ["EventMetadata", "ReceivedEvent", "failure_events", "made_event"]
+
+_META_KEYS: Final = tuple(Meta.__annotations__)
+
+
+class EventMetadata(msgspec.Struct, kw_only=True):
+    """What an event carries beside its data; what is absent is `None`."""
+
+    request_id: str | None = None
+    timestamp: int | None = None
+    sequence: int | None = None
+    session_id: str | None = None
+    thread_id: str | None = None
+    message_id: str | None = None
+    run_id: str | None = None
+    parent_run_id: str | None = None
+    node_id: str | None = None
+    node_name: str | None = None
+    duration_ms: int | None = None
+    extra: dict[str, Any] | None = None
+    source: dict[str, Any] | None = None
+
+
+class ReceivedEvent:
+    """One event from the wire. Read-only, also what hangs below it.
+
+    Attributes:
+        type: the type on the wire.
+        data: the class of `streamweir.events` that belongs to it, else `Unknown`.
+        metadata: ids, time and place in the stream.
+    """
+
+    __match_args__ = ("type", "data", "metadata")
+    __slots__ = ("_wire", "data", "metadata", "type")
+
+    type: str
+    data: Event | Unknown
+    metadata: EventMetadata
+
+    def __init__(self, message: Any) -> None:
+        """Read a message as it stands on the wire.
+
+        Raises:
+            MalformedEvent: it is no object with a type, so that it is no event.
+        """
+        kind = message.get("type") if isinstance(message, Mapping) else None
+        if not isinstance(kind, str):
+            raise MalformedEvent("an event is an object with a type")
+        metadata = message.get("metadata")
+        if not isinstance(metadata, dict):
+            metadata = {}
+        self._wire = message
+        self.type = kind
+        self.metadata = _metadata(metadata)
+        self.data = _payload(kind, message.get("data"), metadata)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a copy of the message as it stood on the wire."""
+        return cast("dict[str, Any]", msgspec.to_builtins(dict(self._wire)))
+
+    def __eq__(self, other: object) -> bool:
+        return self._wire == other._wire if isinstance(other, ReceivedEvent) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # holds lists and objects
+
+    def __repr__(self) -> str:
+        return f"ReceivedEvent({self.data!r}, sequence={self.metadata.sequence})"
+
+
+def made_event(payload: Event, *, request_id: str | None, sequence: int | None = None) -> ReceivedEvent:
+    """Return an event that tells what happened on this side of the wire."""
+    metadata = {"request_id": request_id, "timestamp": time.time_ns() // 1_000_000, "sequence": sequence}
+    present = {name: value for name, value in metadata.items() if value is not None}
+    return ReceivedEvent({"type": payload.type, "data": wire_data(payload), "metadata": present})
+
+
+def failure_events(
+    info: ErrorInfo, *, request_id: str | None, sequence: int | None = None
+) -> tuple[ReceivedEvent, ReceivedEvent]:
+    """Return the `error` and the `session_end` that tell of a failure; `sequence` is the error's."""
+    following = None if sequence is None else sequence + 1
+    return (
+        made_event(error_event(info), request_id=request_id, sequence=sequence),
+        made_event(SessionEnd(status="error", reason=info.reason), request_id=request_id, sequence=following),
+    )
+
+
+def _metadata(metadata: dict[str, Any]) -> EventMetadata:
+    try:
+        return msgspec.convert(metadata, EventMetadata)
+    except msgspec.ValidationError:
+        fitting = {}
+        for field in msgspec.structs.fields(EventMetadata):
+            try:
+                fitting[field.name] = msgspec.convert(metadata.get(field.name), field.type)
+            except msgspec.ValidationError:
+                continue
+        return EventMetadata(**fitting)
+
+
+def _payload(kind: str, data: Any, metadata: dict[str, Any]) -> Event | Unknown:
+    cls = EVENT_TYPES.get(kind)
+    if cls is None or not isinstance(data, dict):
+        return Unknown(kind, data)
+    if kind != "error":  # what 1.0 leaves out of an error follows from what it says
+        try:
+            payload = msgspec.convert(data, cls)
+        except msgspec.ValidationError:
+            pass
+        else:
+            payload.meta = _meta(metadata)
+            if isinstance(payload, SessionStart) and "protocol" not in data:
+                payload.protocol = "1.0"
+            return payload
+    fitted = read_standard({"type": kind, "data": data, "metadata": metadata})
+    return fitted if isinstance(fitted, cls) else Unknown(kind, data)
+
+
+def _meta(metadata: dict[str, Any]) -> Meta | None:
+    return cast("Meta | None", {key: metadata[key] for key in _META_KEYS if key in metadata} or None)

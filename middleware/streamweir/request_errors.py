@@ -1,0 +1,64 @@
+"""What can go wrong when a stream is asked for and read.
+
+    StreamRequestError (StreamweirError)
+    ├── ConnectionFailed    no connection, or it ended before the answer's headers were complete
+    ├── RequestTimeout      one of the clocks ran out; `info.reason` says which
+    ├── RequestRejected     a status other than 200, or an error envelope in place of a stream
+    ├── StreamFailed        the stream's own terminal error, or an answer that is no stream
+    └── StreamTruncated     the stream broke off: it has no `session_end`
+
+They need no HTTP client, so that what folds a stream can know them without one.
+"""
+
+from __future__ import annotations
+
+from streamweir.errors import ErrorInfo, StreamweirError
+
+__all__ = [
+    "ConnectionFailed",
+    "RequestRejected",
+    "RequestTimeout",
+    "StreamFailed",
+    "StreamRequestError",
+    "StreamTruncated",
+]
+
+
+class StreamRequestError(StreamweirError):
+    """A stream could not be had, or not to its end.
+
+    Attributes:
+        info: the failure, classified; its message is safe to show.
+        request_id: of the request, the same in the server's log.
+        status: the HTTP status of the answer, None where there was none.
+    """
+
+    def __init__(self, info: ErrorInfo, *, request_id: str | None = None, status: int | None = None) -> None:
+        super().__init__(info)
+        self.info = info
+        self.request_id = request_id
+        self.status = status
+
+    def __str__(self) -> str:
+        of_request = f" (request {self.request_id})" if self.request_id else ""
+        return f"{self.info.code}: {self.info.message}{of_request}"
+
+
+class ConnectionFailed(StreamRequestError):  # noqa: N818 (it says what happened)
+    """No connection, or it ended before the answer's headers were complete."""
+
+
+class RequestTimeout(StreamRequestError):  # noqa: N818 (it says what happened)
+    """A clock ran out; `info.reason` says which: connect, first event, idle or total."""
+
+
+class RequestRejected(StreamRequestError):  # noqa: N818 (it says what happened)
+    """The server answered with a status other than 200, or with an error envelope in place of a stream."""
+
+
+class StreamFailed(StreamRequestError):  # noqa: N818 (it says what happened)
+    """The stream ended with a terminal error, or what came is no stream."""
+
+
+class StreamTruncated(StreamRequestError):  # noqa: N818 (it says what happened)
+    """The stream ended without its `session_end`."""

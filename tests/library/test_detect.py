@@ -1,0 +1,75 @@
+"""Which dialect is this? Asked line by line, within bounds, and by nobody's fault but its own."""
+
+import time
+
+import pytest
+
+from streams import RECORDED
+from streamweir import detect_dialect
+from streamweir.detect import MAX_LINES, Detector
+from streamweir.dialects import Decoder
+from streamweir.dialects.registry import Dialect, _loaded
+from streamweir.testing import cuts
+
+SAMPLE = (RECORDED / "legacy" / "happy.sse").read_bytes()
+UNKNOWN = b'{"nobody":"knows"}\n'
+
+
+def decided(pieces: list[bytes], limit: int = 1 << 20) -> tuple[str | None, bool]:
+    detector = Detector(limit)
+    for piece in pieces:
+        if (name := detector.feed(piece)) or detector.exhausted:
+            return name or detector.finish(), detector.exhausted
+    return detector.finish(), detector.exhausted
+
+
+@pytest.mark.parametrize("lines", [0, 1, MAX_LINES - 1, MAX_LINES, MAX_LINES + 1])
+@pytest.mark.parametrize("limit", [500, 2000, 1 << 20])
+def test_the_answer_does_not_depend_on_the_cut(lines: int, limit: int) -> None:
+    body = UNKNOWN * lines + SAMPLE
+    whole = decided([body], limit)[0]
+    assert decided([body[i : i + 1] for i in range(len(body))], limit)[0] == whole
+    for seed in range(5):
+        assert decided(cuts(body, seed=seed), limit)[0] == whole
+
+
+@pytest.mark.parametrize("nothing", [b"", b"\n\r\n", b": ping\n\n" * 500, b"\xef\xbb\xbf \n"])
+def test_blanks_and_comments_say_nothing(nothing: bytes) -> None:
+    detector = Detector()
+    assert detector.feed(nothing) is None
+    assert detector.blank
+    assert not detector.exhausted
+    assert detect_dialect(nothing) is None
+    assert detect_dialect(nothing + SAMPLE) == "legacy"
+
+
+def test_it_gives_up_after_so_many_lines_or_bytes() -> None:
+    detector = Detector(100)
+    assert detector.feed(b"x" * 101) is None
+    assert detector.exhausted
+    detector = Detector()
+    assert detector.feed(UNKNOWN * MAX_LINES) is None
+    assert detector.exhausted
+
+
+def test_a_long_first_line_in_small_pieces_takes_linear_time() -> None:
+    detector = Detector()
+    began = time.perf_counter()
+    for _ in range(200_000):
+        detector.feed(b'{"a":1234')
+    assert time.perf_counter() - began < 3
+
+
+def test_a_dialect_whose_detection_fails_claims_nothing(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken(Decoder):
+        """Its detection raises."""
+
+        @classmethod
+        def detect(cls, head: bytes) -> float:
+            raise ValueError("broken")
+
+    monkeypatch.setitem(_loaded, "broken", Dialect("broken", Broken, None))
+    assert detect_dialect(SAMPLE) == "legacy"
+    assert "'broken'" in caplog.text

@@ -1,0 +1,72 @@
+"""The closed list of codes is that of the protocol, section 5; the reasons are those of section 6."""
+
+import re
+from typing import get_args
+
+import pytest
+
+from streamweir.errors import CODES, ErrorType, Reason, error_info
+from streamweir.testing.stream import _END_REASONS, _ERROR_REASONS
+
+TABLE = """
+UPSTREAM_UNREACHABLE       system      true   502  upstream_unreachable
+UPSTREAM_TIMEOUT           timeout     true   504  upstream_error
+UPSTREAM_TRUNCATED         system      true   502  truncated
+UPSTREAM_INVALID_RESPONSE  system      false  502  malformed
+UPSTREAM_ERROR             execution   true   502  upstream_error
+UPSTREAM_REJECTED          validation  false  400  upstream_error
+RATE_LIMITED               execution   true   429  upstream_error
+AUTH_FAILED                system      false  502  upstream_error
+NOT_FOUND                  validation  false  502  upstream_error
+MODEL_NOT_FOUND            execution   false  404  upstream_error
+CONTEXT_LENGTH_EXCEEDED    validation  false  400  upstream_error
+CONTENT_FILTERED           execution   false  400  upstream_error
+QUOTA_EXCEEDED             execution   false  402  upstream_error
+STREAM_LIMIT_EXCEEDED      system      false  502  limit
+CANCELLED                  execution   true   502  cancelled
+GATEWAY_DRAINING           system      true   503  draining
+INTERNAL                   system      true   500  internal
+"""
+
+REASONS = """
+done interaction upstream_error upstream_unreachable truncated connect_timeout first_event_timeout
+idle_timeout total_timeout malformed limit cancelled client_gone slow_client draining internal
+"""
+
+
+def test_every_code_has_the_row_of_the_protocol() -> None:
+    rows = {
+        code: f"{row.error_type} {str(row.recoverable).lower()} {row.status} {row.reason}"
+        for code, row in CODES.items()
+    }
+    assert rows == {line.split()[0]: " ".join(line.split()[1:]) for line in TABLE.strip().splitlines()}
+
+
+def test_the_vocabulary_of_reasons_is_closed() -> None:
+    assert list(get_args(Reason)) == REASONS.split()
+    assert set(get_args(ErrorType)) == {"validation", "execution", "timeout", "system"}
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_every_code_has_one_fixed_message_for_users(code: str) -> None:
+    message = CODES[code].message
+    assert re.fullmatch(r"[A-Z][a-z ]+\.( Please [a-z ]+\.)?", message)
+    assert [other for other in CODES if CODES[other].message == message] == [code]
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_the_conformance_kit_expects_the_same_reasons(code: str) -> None:
+    if code != "CANCELLED":
+        assert error_info(code).reason in _ERROR_REASONS.get(code, {"upstream_error"})
+
+
+def test_every_reason_can_be_checked() -> None:
+    known = set().union({"upstream_error"}, *_ERROR_REASONS.values(), *_END_REASONS.values())
+    assert known == set(get_args(Reason))
+
+
+def test_an_error_may_say_its_reason_more_exactly() -> None:
+    info = error_info("UPSTREAM_TIMEOUT", reason="idle_timeout", retry_after_ms=5)
+    assert (info.reason, info.retry_after_ms, info.status) == ("idle_timeout", 5, 504)
+    with pytest.raises(KeyError):
+        error_info("NO_SUCH_CODE")

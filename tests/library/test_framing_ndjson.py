@@ -1,0 +1,135 @@
+"""NDJSON, a document in its place, and how the two and SSE are told apart."""
+
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamweir.errors import LimitExceeded, NotTheDialect
+from streamweir.framing import DocumentParser, Frame, NDJSONParser, SniffingParser, write_ndjson
+from streamweir.testing import cuts
+
+Parser = NDJSONParser | SniffingParser | DocumentParser
+
+
+def parse(parser: Parser, pieces: Iterable[bytes]) -> list[bytes]:
+    frames = [frame.data for piece in pieces for frame in parser.feed(piece)]
+    return [*frames, *(frame.data for frame in parser.finish())]
+
+
+def every_way(body: bytes, limit: int = 1 << 20) -> list[bytes]:
+    whole = parse(NDJSONParser(limit), [body])
+    assert parse(NDJSONParser(limit), (body[i : i + 1] for i in range(len(body)))) == whole
+    for seed in range(10):
+        assert parse(NDJSONParser(limit), cuts(body, seed=seed)) == whole
+    return whole
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_one_frame_per_line(end: bytes) -> None:
+    assert every_way(b'{"a":1}' + end + b'{"b":2}' + end) == [b'{"a":1}', b'{"b":2}']
+
+
+@pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\u0085", "\v", "\f", "\x1c"])
+def test_only_line_ends_end_a_line(separator: str) -> None:
+    line = f'{{"text":"a{separator}b"}}'.encode()
+    assert every_way(line + b"\n" + line) == [line, line]
+
+
+def test_the_last_line_counts_without_its_end() -> None:
+    parser = NDJSONParser(100)
+    frames = [*parser.feed(b'{"a":1}\n{"b"'), *parser.finish()]
+    assert [frame.data for frame in frames] == [b'{"a":1}', b'{"b"']
+    assert [frame.unterminated for frame in frames] == [False, True]
+
+
+def test_blank_lines_comments_and_a_byte_order_mark_are_skipped() -> None:
+    assert every_way(b"\xef\xbb\xbf \n\r\n: ping\n{}\n\n \t\n[]\n") == [b"{}", b"[]"]
+
+
+def test_a_data_prefix_is_skipped() -> None:
+    assert every_way(b'data: {"a":1}\n\ndata:{"b":2}\n\n') == [b'{"a":1}', b'{"b":2}']
+
+
+@pytest.mark.parametrize("body", [b'{\n  "a": {\n    "b": 1\n  }\n}\n', b'\n[\n  {},\n  {"a": 1}\n]'])
+def test_a_pretty_printed_document_is_one_frame(body: bytes) -> None:
+    assert every_way(body) == [body.strip()]
+
+
+def test_a_lone_bracket_later_on_is_no_document() -> None:
+    assert every_way(b'{"a":1}\n{\n}\n') == [b'{"a":1}', b"{", b"}"]
+
+
+def outcome(parser: Parser, pieces: Iterable[bytes]) -> tuple[list[bytes], type[Exception] | None]:
+    frames: list[bytes] = []
+    try:
+        for piece in pieces:
+            frames.extend(frame.data for frame in parser.feed(piece))
+        frames.extend(frame.data for frame in parser.finish())
+    except (LimitExceeded, NotTheDialect) as error:
+        return frames, type(error)
+    return frames, None
+
+
+@pytest.mark.parametrize("size", range(95, 105))
+@pytest.mark.parametrize("shape", [b"[1]\n%b\n[2]\n", b"[1]\n%b", b"{\n%b\n}\n"])
+def test_the_limit_does_not_depend_on_the_cut(shape: bytes, size: int) -> None:
+    body = shape % (b"x" * size)
+    whole = outcome(NDJSONParser(100), [body])
+    assert outcome(NDJSONParser(100), (body[i : i + 1] for i in range(len(body)))) == whole
+    for seed in range(5):
+        assert outcome(NDJSONParser(100), cuts(body, seed=seed)) == whole
+
+
+def test_a_document_is_one_frame_however_it_looks() -> None:
+    assert parse(DocumentParser(100), [b"\xef\xbb\xbf \n{\n", b'"a": 1}', b"\n"]) == [b'{\n"a": 1}']
+    assert parse(DocumentParser(100), [b" \n"]) == []
+    assert outcome(DocumentParser(10), [b"x" * 5, b"x" * 6]) == ([], LimitExceeded)
+
+
+@pytest.mark.parametrize(
+    ("body", "frames"),
+    [
+        (b'data: {"a":1}\n\n', [b'{"a":1}']),
+        (b": ping\n\ndata: 1\n\n", [b"1"]),
+        (b"event: done\n\n", [b""]),
+        (b'{"a":1}\n{"b":2}', [b'{"a":1}', b'{"b":2}']),
+        (b"\xef\xbb\xbf\r\n\n  [1]\n", [b"[1]"]),
+        (b"\xef\xbb\xbf\n\ndata: 1\n\n", [b"1"]),
+        (b"", []),
+        (b"\n\n\xef\xbb", []),
+    ],
+)
+@pytest.mark.parametrize("expected", ["sse", "ndjson", "auto"])
+def test_the_framing_is_seen_on_the_wire(body: bytes, frames: list[bytes], expected: str) -> None:
+    for pieces in ([body], [body[i : i + 1] for i in range(len(body))], cuts(body)):
+        assert parse(SniffingParser(100, expected=expected), pieces) == frames
+
+
+def test_other_text_is_what_is_expected() -> None:
+    assert parse(SniffingParser(100, expected="ndjson"), [b'0:"Hi"\n']) == [b'0:"Hi"']
+    assert parse(SniffingParser(100, expected="sse"), [b"Bad gateway\n\n"]) == []
+
+
+def test_markup_is_no_framing() -> None:
+    for pieces in ([b"\n <html>"], [b"\n", b" ", b"<", b"html>"]):
+        assert outcome(SniffingParser(100), pieces) == ([], NotTheDialect)
+
+
+def test_white_space_without_end_costs_nothing() -> None:
+    parser = SniffingParser(1000)
+    for _ in range(100_000):
+        list(parser.feed(b"\n"))
+    assert parser.blank
+    assert parse(parser, [b"data: 1\n\n"]) == [b"1"]
+
+
+@given(st.binary(max_size=200), st.integers(0, 100), st.sampled_from(["sse", "ndjson"]))
+def test_any_bytes_are_read_the_same_however_they_are_cut(body: bytes, seed: int, expected: str) -> None:
+    whole = outcome(SniffingParser(50, expected=expected), [body])
+    assert outcome(SniffingParser(50, expected=expected), cuts(body, seed=seed)) == whole
+
+
+def test_what_is_written_is_read_back() -> None:
+    assert every_way(write_ndjson(Frame(b'{"a":1}'))) == [b'{"a":1}']

@@ -1,0 +1,136 @@
+"""JSON as upstreams really send it, and as every strict parser accepts it."""
+
+import contextlib
+import json
+import time
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamweir.errors import MalformedEvent
+from streamweir.jsontext import MAX_DEPTH, parse_json, parse_json_text, write_json
+
+
+def test_nan_and_infinity_become_null() -> None:
+    assert parse_json(b'{"a": NaN, "b": [-Infinity, Infinity, 1e999, -1e999]}') == (
+        {"a": None, "b": [None, None, None, None]},
+        False,
+    )
+    assert write_json([float("nan"), float("inf")]) == b"[null,null]"
+
+
+@pytest.mark.parametrize(
+    ("data", "value"),
+    [
+        (b'"\\ud83d"', "\ufffd"),
+        (b'"a\\udc00b"', "a\ufffdb"),
+        (b'"\\ud83d\\ude00"', "\U0001f600"),
+        (b'{"\\ud800": 1}', {"\ufffd": 1}),
+        (b'"\xff"', "\ufffd"),
+        (b'"\xe4\xb8"', "\ufffd"),
+        ('"\ufffd'.encode() + b'\xff"', "\ufffd\ufffd"),
+    ],
+)
+def test_text_that_is_not_unicode_is_repaired(data: bytes, value: object) -> None:
+    parsed, repaired = parse_json(data)
+    assert parsed == value
+    assert repaired == (b"\\ude00" not in data)
+
+
+def test_a_replacement_character_of_the_upstream_is_no_repair() -> None:
+    assert parse_json('"\ufffd"'.encode()) == ("\ufffd", False)
+    assert parse_json('["\ufffd", NaN]'.encode()) == (["\ufffd", None], False)
+
+
+def test_raw_control_characters_in_strings_are_accepted() -> None:
+    assert parse_json(b'"a\tb\nc\x01"') == ("a\tb\nc\x01", False)
+
+
+def test_integers_beyond_64_bit_are_kept_and_written_as_text() -> None:
+    value, _ = parse_json(b"[18446744073709551615, 18446744073709551616, -9223372036854775809]")
+    assert value == [2**64 - 1, 2**64, -(2**63) - 1]
+    assert write_json(value) == b'[18446744073709551615,"18446744073709551616","-9223372036854775809"]'
+
+
+def test_an_endless_integer_stays_text() -> None:
+    """Converting it would take quadratic time, and Python refuses beyond 4300 digits."""
+    digits = b"9" * 100_000
+    assert parse_json(b"[" + digits + b"]") == ([digits.decode()], False)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b" ", b"{", b'{"a":1}x', b"{'a':1}", b"\x00", b"undefined", b'{"a":1,}', b'"', b"\xff"]
+)
+def test_what_is_no_json_is_malformed(data: bytes) -> None:
+    with pytest.raises(MalformedEvent):
+        parse_json(data)
+
+
+def nested(depth: int, opening: str = "[", closing: str = "]") -> bytes:
+    return (opening * depth + "1" + closing * depth).encode()
+
+
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}"), ('[{"a":', "}]")])
+def test_nesting_has_a_limit(opening: str, closing: str) -> None:
+    depth = MAX_DEPTH // opening.count("[") if "{" not in opening else MAX_DEPTH // (opening.count("[") + 1)
+    parse_json(nested(depth, opening, closing))
+    with pytest.raises(MalformedEvent):
+        parse_json(nested(depth + 1, opening, closing))
+
+
+def test_brackets_in_strings_and_side_by_side_are_no_nesting() -> None:
+    parse_json(b'{"a": "' + b"[{" * 500 + b'\\"[[["}')
+    parse_json(b"[" + b"[],{}," * 500 + b"1]")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"[" * 4_000_000,
+        b"[{" * 2_000_000,
+        b'{"a":' * 1_000_000 + b"1" + b"}" * 1_000_000,
+        b'"' + b'\\"[' * 2_000_000,
+        b'"[' * 2_000_000,
+        b"[" + b"[[[[[[[[[[[]]]]]]]]]]]," * 50_000,
+        b"9" * 4_000_000,
+    ],
+)
+def test_hostile_json_takes_no_time(data: bytes) -> None:
+    began = time.perf_counter()
+    with contextlib.suppress(MalformedEvent):
+        parse_json(data)
+    assert time.perf_counter() - began < 3
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=10,
+)
+
+
+@given(JSON)
+def test_what_python_writes_is_read_exactly(value: Any) -> None:
+    assert parse_json(json.dumps(value).encode()) == (value, False)
+    assert parse_json_text(json.dumps(value, ensure_ascii=False)) == value
+
+
+@given(
+    JSON | st.dictionaries(st.integers() | st.text(st.characters()), st.integers() | st.text(st.characters()))
+)
+def test_what_is_written_is_strict_json_on_one_line(value: Any) -> None:
+    written = write_json(value)
+    assert b"\n" not in written
+    orjson.loads(written)
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_a_value_or_malformed(data: bytes) -> None:
+    try:
+        value, _ = parse_json(data)
+    except MalformedEvent:
+        return
+    orjson.loads(write_json(value))

@@ -1,0 +1,204 @@
+"""Text arrives once, and every message that began is completed."""
+
+import time
+
+import pytest
+
+from stage_harness import run, shown
+from streamweir.events import (
+    Content,
+    Error,
+    Event,
+    Meta,
+    SessionEnd,
+    Thinking,
+    ToolCallEnd,
+    ToolCallStart,
+)
+from streamweir.stages import FullText, Messages
+from streamweir.stages.messages import MAX_MESSAGES
+from streamweir.stages.text_trace import KEPT_CHARACTERS
+
+TOOL = [ToolCallStart(tool_id="t", tool_name="x"), ToolCallEnd(tool_id="t")]
+
+
+def piece(text: str, message_id: str | None = None, **fields: object) -> Content:
+    meta: Meta | None = {"message_id": message_id} if message_id else None
+    return Content(content=text, meta=meta, **fields)  # type: ignore[arg-type]
+
+
+def repeat(text: str, message_id: str | None = None) -> Content:
+    return piece(text, message_id, is_complete=True, whole="repeat")
+
+
+def snapshot(text: str, message_id: str | None = None) -> Content:
+    return piece(text, message_id, whole="snapshot")
+
+
+def said(events: list[Event], stage: Messages | None = None) -> list[str]:
+    """The texts that leave; a replacement is marked with `=`, the last piece of a message with `.`"""
+    out = run(stage or Messages(), [*events, SessionEnd()])
+    return [
+        f"{'=' if event.op == 'replace' else ''}{event.content}{'.' if event.is_complete else ''}"
+        for event in out
+        if isinstance(event, Content)
+    ]
+
+
+def test_a_repetition_of_all_only_completes() -> None:
+    assert said([piece("Hel"), piece("lo"), repeat("Hello")]) == ["Hel", "lo", "."]
+
+
+def test_a_repetition_that_says_more_adds_what_is_new() -> None:
+    assert said([piece("Hello"), repeat("Hello, world")]) == ["Hello", ", world."]
+
+
+def test_a_repetition_that_contradicts_replaces() -> None:
+    assert said([piece("41"), repeat("It is 42")]) == ["41", "=It is 42."]
+
+
+def test_a_repetition_without_pieces_is_the_message() -> None:
+    assert said([repeat("Hello")]) == ["Hello."]
+
+
+def test_a_repetition_of_what_followed_the_last_tool_is_known() -> None:
+    assert said([piece("Let me see. "), *TOOL, piece("It is "), piece("42"), repeat("It is 42")]) == [
+        "Let me see. ",
+        "It is ",
+        "42",
+        ".",
+    ]
+
+
+def test_an_answer_after_the_last_tool_without_pieces_is_added() -> None:
+    assert said([piece("Let me see."), *TOOL, repeat("42")]) == ["Let me see.", "42."]
+
+
+def test_an_edited_copy_after_a_tool_replaces() -> None:
+    assert said([piece("The long answer is 41"), *TOOL, repeat("The long answer is 42")]) == [
+        "The long answer is 41",
+        "=The long answer is 42.",
+    ]
+
+
+def test_white_space_and_the_normal_form_make_no_other_text() -> None:
+    assert said([piece("cafe\u0301 "), repeat("  café")]) == ["cafe\u0301 ", "."]
+
+
+def test_pieces_that_look_like_repetitions_are_pieces() -> None:
+    """`哈` and then `哈哈` are three characters of laughter, unless the decoder calls them snapshots."""
+    assert said([piece("哈"), piece("哈哈"), piece("哈哈")]) == ["哈", "哈哈", "哈哈", "."]
+    assert said([snapshot("哈"), snapshot("哈哈"), snapshot("哈哈")]) == ["哈", "哈", "."]
+
+
+def test_snapshots_become_pieces_again_and_may_be_rewritten() -> None:
+    assert said([snapshot("a"), snapshot("ab"), snapshot("xb"), snapshot("xbc")]) == [
+        "a",
+        "b",
+        "=xb",
+        "c",
+        ".",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("full_text", "leaves"),
+    [
+        ("dedupe", ["Hi", "."]),
+        ("append", ["Hi", "Hi."]),
+        ("replace", ["Hi", "=Hi."]),
+    ],
+)
+def test_what_becomes_of_a_repetition_is_an_option(full_text: FullText, leaves: list[str]) -> None:
+    assert said([piece("Hi"), repeat("Hi")], Messages(full_text=full_text)) == leaves
+
+
+@pytest.mark.parametrize("full_text", ["dedupe", "replace"])
+def test_a_client_that_cannot_replace_gets_what_is_new(full_text: FullText) -> None:
+    stage = Messages(full_text=full_text, can_replace=False)
+    assert said([piece("Hi"), piece("Hi there", op="replace"), repeat("Hi there!")], stage) == [
+        "Hi",
+        " there",
+        "!.",
+    ]
+    assert stage.left_out == 0
+
+
+def test_what_a_client_cannot_replace_is_left_out_and_counted() -> None:
+    stage = Messages(can_replace=False)
+    assert said([piece("41"), repeat("It is 42")], stage) == ["41", "."]
+    assert stage.left_out == 1
+
+
+def test_a_repetition_may_carry_the_id_that_its_pieces_lack_and_the_other_way_round() -> None:
+    assert said([piece("Hi"), repeat("Hi", "m1")]) == ["Hi", "."]
+    out = run(Messages(), [piece("Hi", "m1"), repeat("Hi!"), SessionEnd()])
+    assert shown(out)[1] == ("content", "!", True)
+    assert out[1].meta == {"message_id": "m1"}
+
+
+def test_two_messages_may_say_the_same() -> None:
+    assert said([piece("OK", "m1"), repeat("OK", "m2")]) == ["OK", "OK.", "."]
+
+
+def test_a_long_text_is_compared_by_its_hash() -> None:
+    text = "0123456789" * (KEPT_CHARACTERS // 5)
+    pieces = [piece(text[start : start + 1000]) for start in range(0, len(text), 1000)]
+    assert said([*pieces, repeat(text + "!")])[-1] == "!."
+    assert said([*pieces, repeat("x" + text)])[-1] == f"=x{text}."
+
+
+def test_every_message_and_channel_is_completed_on_its_own() -> None:
+    events = [
+        piece("a", "m1"),
+        piece("b", "m2"),
+        piece("c", "m1", channel="report"),
+        piece("", "m2", is_complete=True),
+    ]
+    assert shown(run(Messages(), [*events, SessionEnd()]))[4:-1] == [
+        ("content", "", True),
+        ("content", "", True, "report"),
+    ]
+
+
+def test_messages_without_an_id_follow_one_another() -> None:
+    assert said([piece("a", is_complete=True), *TOOL, piece("b"), *TOOL, piece("c")]) == ["a.", "b", "c", "."]
+
+
+def test_what_says_nothing_is_dropped() -> None:
+    assert said(
+        [piece(""), piece("", is_complete=True), piece("a", is_complete=True), piece("", is_complete=True)]
+    ) == [
+        ".",
+        "a.",
+    ]
+    assert run(Messages(), [Thinking(content="")]) == []
+
+
+def test_an_error_that_goes_on_completes_nothing() -> None:
+    error = Error(error_type="system", code="X_Y_Z", message="", recoverable=True, terminal=False)
+    assert run(Messages(), [piece("a"), error]) == [piece("a"), error]
+
+
+def test_thinking_snapshots_become_pieces_and_a_new_thought_is_said() -> None:
+    thoughts = [Thinking(content=text, whole="snapshot") for text in ("I", "I see", "I see", "But")]
+    assert shown(run(Messages(), thoughts)) == [("thinking", "I"), ("thinking", " see"), ("thinking", "But")]
+
+
+def test_many_messages_take_linear_time_and_bounded_memory() -> None:
+    stage = Messages()
+    began = time.perf_counter()
+    out = run(stage, (piece("text", f"m{number}") for number in range(30_000)))
+    assert time.perf_counter() - began < 3
+    assert len(stage._messages) == MAX_MESSAGES
+    completed = [event for event in out if isinstance(event, Content) and event.is_complete]
+    assert len(completed) == 30_000 - MAX_MESSAGES
+
+
+def test_many_pieces_take_linear_time_and_bounded_memory() -> None:
+    stage = Messages()
+    began = time.perf_counter()
+    run(stage, (piece("some text of a piece", channel="c") for _ in range(200_000)))
+    assert time.perf_counter() - began < 3
+    (message,) = stage._messages.values()
+    assert sum(map(len, message.all._pieces)) <= KEPT_CHARACTERS

@@ -1,0 +1,129 @@
+"""No text of a failure leaves unless it was written for users; answers are not touched."""
+
+from typing import Any
+
+import pytest
+
+from stage_harness import run
+from streamweir.events import (
+    Content,
+    Data,
+    Error,
+    Event,
+    SessionEnd,
+    Status,
+    Thinking,
+    ToolCallEnd,
+    ToolCallStart,
+    Warning,
+    wire_data,
+)
+from streamweir.stages import Safety
+from streamweir.testing.shapes import DATA, breaches_of
+
+SECRET = "Traceback /srv/app/x.py password=hunter2 sk-abcdefghijklmnop1234"
+META: Any = {"run_id": "r", "extra": {"raw": SECRET}, "source": {"dialect": "x", "raw": SECRET}}
+
+
+def one(event: Event, *, errors_for_users: bool = False, debug: bool = False) -> Any:
+    (out,) = run(Safety(errors_for_users=errors_for_users, debug=debug), [event])
+    return out
+
+
+def error(message: str = SECRET, **fields: Any) -> Error:
+    values = {"error_type": "execution", "code": "UPSTREAM_ERROR", "recoverable": True, **fields}
+    return Error(message=message, **values)
+
+
+def failed_tool(message: str = SECRET, code: str = "TOOL_FAILED") -> ToolCallEnd:
+    return ToolCallEnd(tool_id="t", status="failed", error={"code": code, "message": message}, meta=META)
+
+
+FAILURES = [
+    error(meta=META, details={"trace": SECRET}),
+    error(code=SECRET, meta=META),
+    error(code="AKIAIOSFODNN7EXAMPLE"),
+    Warning(message=SECRET, message_code=SECRET, detail=SECRET, meta=META),
+    failed_tool(),
+    failed_tool(code=SECRET),
+    Status(scope="node", state="failed", name=SECRET, detail={"error": SECRET}, meta=META),
+    Data(data_type="custom", data={"name": "node_error", "value": {"message": SECRET}}, meta=META),
+    Data(
+        data_type="custom", data={"name": "node", "value": {"status": "failed", "why": [SECRET]}}, meta=META
+    ),
+]
+
+
+@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize("for_users", [False, True])
+@pytest.mark.parametrize("event", FAILURES, ids=lambda event: event.type)
+def test_no_secret_leaves_in_a_failure(event: Event, for_users: bool, debug: bool) -> None:
+    out = one(event, errors_for_users=for_users, debug=debug)
+    for secret in ("hunter2", "/srv/app", "sk-abc", "AKIA"):
+        assert secret not in str(wire_data(out)) + str(out.meta)
+    assert list(breaches_of(wire_data(out), DATA[out.type], "data")) == []
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Content(content=SECRET, meta=META),
+        Thinking(content=SECRET),
+        ToolCallStart(tool_id="t", tool_name="x", arguments={"a": SECRET}),
+        ToolCallEnd(tool_id="t", result=SECRET),
+        Data(data_type="custom", data={"name": "note", "value": SECRET}),
+        Status(scope="node", state="finished", detail=SECRET),
+        SessionEnd(),
+    ],
+)
+def test_answers_are_not_touched(event: Event) -> None:
+    assert one(event) is event
+
+
+def test_what_a_dialect_marks_as_a_tools_output_stays() -> None:
+    event = ToolCallEnd(tool_id="t", status="failed", result="exit code 1", error=None)
+    assert wire_data(one(event)) == {
+        "tool_id": "t",
+        "status": "failed",
+        "result": "exit code 1",
+        "error": {"code": "TOOL_FAILED", "message": "The tool failed."},
+    }
+
+
+def test_a_text_for_users_is_kept_and_one_that_is_not_becomes_the_fixed_message() -> None:
+    assert (
+        one(error("No table is called sales."), errors_for_users=True).message == "No table is called sales."
+    )
+    assert one(error("No table is called sales.")).message.startswith("The service reported an error")
+    assert one(error("For you.", for_users=True)).message == "For you."
+    assert one(error("Not for you.", for_users=False), errors_for_users=True).message != "Not for you."
+    assert one(error("  \n "), errors_for_users=True).message.startswith("The service reported an error")
+
+
+def test_an_upstreams_own_machine_code_is_kept() -> None:
+    assert one(error(code="LLM_RATE_LIMIT")).code == "LLM_RATE_LIMIT"
+    assert one(error(code="not_a_code")).code == "UPSTREAM_ERROR"
+
+
+def test_the_codes_of_tools_stay_with_tools() -> None:
+    assert one(error(code="TOOL_FAILED")).code == "UPSTREAM_ERROR"
+    assert one(failed_tool(code="TOOL_INCOMPLETE")).error["code"] == "TOOL_INCOMPLETE"
+
+
+def test_debug_lets_redacted_details_out() -> None:
+    event = error("Query failed on 10.1.2.3", details={"query": "select 1", "password": "hunter2"})
+    details = one(event, debug=True).details
+    assert details["upstream_message"].startswith("Query failed")
+    assert "select 1" in str(details)
+    assert "10.1.2.3" not in str(details)
+    assert "hunter2" not in str(details)
+    assert one(event).details is None
+
+
+def test_a_long_message_is_cut() -> None:
+    assert len(one(error("word " * 500), errors_for_users=True).message) <= 501
+
+
+def test_ids_stay_on_failures() -> None:
+    assert one(error(meta=META)).meta == {"run_id": "r"}
+    assert one(failed_tool()).meta == {"run_id": "r"}

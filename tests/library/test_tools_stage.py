@@ -1,0 +1,191 @@
+"""Tool calls are paired, repaired, kept apart and closed."""
+
+import time
+
+import pytest
+
+from stage_harness import run, shown
+from streamweir.errors import LimitExceeded
+from streamweir.events import (
+    Error,
+    Event,
+    Interaction,
+    SessionEnd,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallProgress,
+    ToolCallStart,
+    Warning,
+)
+from streamweir.stages.tools import MAX_CALLS, Tools
+
+
+def start(tool_id: str, name: str = "search", **arguments: object) -> ToolCallStart:
+    return ToolCallStart(tool_id=tool_id, tool_name=name, arguments=arguments)
+
+
+def end(tool_id: str = "", name: str | None = None, result: object = None) -> ToolCallEnd:
+    return ToolCallEnd(tool_id=tool_id, tool_name=name, result=result)
+
+
+def failure() -> Error:
+    return Error(error_type="system", code="INTERNAL", message="", recoverable=True)
+
+
+def ids(events: list[Event]) -> list[tuple[str, str]]:
+    return [
+        (event.type, event.tool_id)
+        for event in events
+        if isinstance(event, ToolCallStart | ToolCallDelta | ToolCallProgress | ToolCallEnd)
+    ]
+
+
+def results(events: list[Event]) -> dict[str, object]:
+    return {event.tool_id: event.result for event in events if isinstance(event, ToolCallEnd)}
+
+
+def test_calls_side_by_side_may_end_in_any_order() -> None:
+    events = [start("a", n=1), start("b", n=2), end("b", result=2), end("a", result=1)]
+    assert run(Tools(), events) == events
+
+
+def test_a_call_ends_once() -> None:
+    tools = Tools()
+    assert ids(run(tools, [start("a"), end("a"), end("a"), end("a")])) == [
+        ("tool_call_start", "a"),
+        ("tool_call_end", "a"),
+    ]
+    assert tools.repairs == 2
+
+
+@pytest.mark.parametrize("orphan", [end("x", "lookup"), ToolCallProgress(tool_id="x", tool_name="lookup")])
+def test_a_missing_start_is_made_up_with_a_warning(orphan: Event) -> None:
+    warning, made_up, passed = run(Tools(), [orphan])
+    assert isinstance(warning, Warning)
+    assert warning.message_code == "TOOL_CALL_REPAIRED"
+    assert made_up == ToolCallStart(tool_id="x", tool_name="lookup")
+    assert passed == orphan
+
+
+def test_an_end_without_id_or_call_is_repaired_too() -> None:
+    assert shown(run(Tools(), [end(result=1)]))[1:] == [
+        ("tool_call_start", "call_1", "unknown", {}),
+        ("tool_call_end", "call_1", "success", 1),
+    ]
+
+
+def test_without_ids_the_last_open_call_of_the_name_is_meant() -> None:
+    events = [
+        start("", "a"),
+        start("", "b"),
+        start("", "a"),
+        end(name="a", result=3),
+        end(name="b", result=2),
+    ]
+    assert results(run(Tools(), [*events, end(result=1)])) == {"call_3": 3, "call_2": 2, "call_1": 1}
+
+
+def test_an_id_that_only_the_end_has_finds_the_call_without_one() -> None:
+    assert results(run(Tools(), [start("", "a"), start("", "b"), end("x", "a", 1)])) == {"call_1": 1}
+
+
+def test_made_up_ids_avoid_those_of_the_upstream() -> None:
+    assert ids(run(Tools(), [start("call_1"), start(""), start("call_2")])) == [
+        ("tool_call_start", "call_1"),
+        ("tool_call_start", "call_2"),
+        ("tool_call_start", "call_2_3"),
+    ]
+
+
+def test_an_id_used_again_is_another_call() -> None:
+    events = run(Tools(), [start("a", n=1), end("a", result=1), start("a", n=2), end("a", result=2)])
+    assert results(events) == {"a": 1, "a_1": 2}
+
+
+def test_a_start_that_is_repeated_is_one_call() -> None:
+    assert ids(run(Tools(), [start("a", n=1), start("a", n=1)])) == [("tool_call_start", "a")]
+
+
+def test_open_calls_that_share_an_id_are_told_apart_by_name_then_by_order() -> None:
+    events = [start("a", "x"), start("a", "y", n=1), start("a", "y", n=2)]
+    ends = [end("a", "y", 1), end("a", "x", 2), end("a", None, 3)]
+    assert results(run(Tools(), [*events, *ends])) == {"a_1": 1, "a": 2, "a_2": 3}
+
+
+@pytest.mark.parametrize("last", [failure(), SessionEnd(), SessionEnd(status="cancelled")])
+def test_open_calls_are_closed_before_the_end(last: Event) -> None:
+    closing, passed = run(Tools(), [start("a"), last])[1:]
+    assert isinstance(closing, ToolCallEnd)
+    assert (closing.status, closing.error and closing.error["code"]) == ("failed", "TOOL_INCOMPLETE")
+    assert passed is last
+
+
+def test_calls_stay_open_when_the_session_is_suspended_or_goes_on() -> None:
+    goes_on = Error(error_type="system", code="X_Y_Z", message="", recoverable=True, terminal=False)
+    events = [start("a"), goes_on, SessionEnd(status="suspended")]
+    assert run(Tools(), events) == events
+
+
+def test_an_interaction_names_the_call_as_the_client_knows_it() -> None:
+    events = run(Tools(), [start("a"), end("a"), start("a"), Interaction(interaction_id="a", kind="tool")])
+    assert shown(events)[-1][1] == "a_1"
+
+
+def test_a_call_that_the_client_is_to_run_has_a_start() -> None:
+    asked = Interaction(interaction_id="x", kind="tool", title="pick_colour")
+    assert shown(run(Tools(), [asked]))[1:2] == [("tool_call_start", "x", "pick_colour", {})]
+    form = Interaction(interaction_id="x", kind="form")
+    assert run(Tools(), [form]) == [form]
+
+
+def test_argument_pieces_pass_only_where_they_are_asked_for() -> None:
+    piece = ToolCallDelta(tool_id="a", tool_name="search", arguments_delta="{")
+    assert run(Tools(), [piece]) == []
+    events = [piece, start("a")]
+    assert run(Tools(stream_arguments=True), events) == events
+
+
+def test_late_argument_pieces_are_dropped() -> None:
+    piece = ToolCallDelta(tool_id="a", arguments_delta="{")
+    events = run(Tools(stream_arguments=True), [start("a"), piece, end("a"), piece])
+    assert [event.type for event in events] == ["tool_call_start", "tool_call_end"]
+
+
+def test_arguments_that_break_off_have_a_start_and_an_end() -> None:
+    piece = ToolCallDelta(tool_id="a", tool_name="search", arguments_delta='{"q')
+    assert ids(run(Tools(stream_arguments=True), [piece, failure()])) == [
+        ("tool_call_delta", "a"),
+        ("tool_call_start", "a"),
+        ("tool_call_end", "a"),
+    ]
+
+
+def test_pieces_of_a_reused_id_belong_to_the_new_call() -> None:
+    piece = ToolCallDelta(tool_id="b", arguments_delta="{}")
+    events = run(Tools(stream_arguments=True), [piece, start("b"), end("b"), start("b")])
+    assert [tool_id for _, tool_id in ids(events)] == ["b", "b", "b", "b_1"]
+
+
+def test_more_open_calls_than_can_be_kept_end_the_stream() -> None:
+    tools = Tools()
+    run(tools, (start(f"t{number}") for number in range(MAX_CALLS)))
+    with pytest.raises(LimitExceeded):
+        run(tools, [start("one more")])
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        lambda n: [event for i in range(n) for event in (start(f"t{i}"), end(f"t{i}"))],
+        lambda n: [start("", f"name{i}") for i in range(9_000)] + [end(name="other") for _ in range(n)],
+        lambda n: [start("same", n=i) for i in range(9_000)] + [end("same") for _ in range(9_000)],
+        lambda n: [start("", "a") for _ in range(9_000)] + [end("", "a") for _ in range(9_000)],
+        lambda n: [end(f"orphan{i}") for i in range(n)],
+    ],
+)
+def test_many_calls_take_linear_time_and_bounded_memory(hostile: object) -> None:
+    tools = Tools()
+    began = time.perf_counter()
+    run(tools, hostile(40_000))  # type: ignore[operator]
+    assert time.perf_counter() - began < 3
+    assert max(len(tools._used), len(tools._ended)) <= MAX_CALLS

@@ -1,0 +1,289 @@
+"""How a stream ends: evidence, soft evidence, EOF, a lost connection, a limit, a request to stop."""
+
+import json
+from typing import Any
+
+import pytest
+
+from streams import events_of
+from streamweir import Translator, convert
+from streamweir.dialects import Decoder
+from streamweir.dialects.registry import Dialect, _loaded
+from streamweir.events import Content, Event, Interaction, SessionEnd, ToolCallStart
+from streamweir.framing import Frame
+from streamweir.testing import check_stream
+
+STANDARD = '{"type":"%s","data":%s,"metadata":{}}\n'
+TEXT = (STANDARD % ("content", '{"content":"Hi"}')).encode()
+FORM = (STANDARD % ("interaction", '{"interaction_id":"f","kind":"form"}')).encode()
+DONE = (STANDARD % ("session_end", '{"status":"completed"}')).encode()
+
+
+class Plain(Decoder):
+    """Ends where the body ends; `soft` is soft evidence, `call` opens a call, `ask` asks for something."""
+
+    framing = "ndjson"
+
+    def decode(self, frame: Frame) -> list[Event]:
+        match frame.json():
+            case "soft":
+                self.complete = True
+                return []
+            case "call":
+                return [ToolCallStart(tool_id="t", tool_name="x")]
+            case "ask":
+                return [Interaction(interaction_id="f", kind="form")]
+            case "fault":
+                raise TypeError("a fault of this decoder")
+            case text:
+                return [Content(content=str(text))]
+
+    def close(self) -> list[Event]:
+        return [SessionEnd(summary={"total_tokens": 3})]
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(_loaded, "plain", Dialect("plain", Plain, None))
+
+
+def translator(speaks: str = "standard", **options: Any) -> Translator:
+    return Translator(**{"speaks": speaks, "framing": "ndjson", "request_id": "req_1", **options})
+
+
+def ended(engine: Translator, body: bytes = b"", failure: Any = None) -> tuple[str, str, str | None]:
+    """The status, the reason and the error code that a stream ends with."""
+    output = engine.feed(body)
+    output += engine.close() if failure is None else engine.fail(failure)
+    assert check_stream(output, framing=engine.framing) == []
+    end = events_of(output)[-1]["data"]
+    return end["status"], end["reason"], engine.error.code if engine.error else None
+
+
+COMPLETED = ("completed", "done", None)
+SUSPENDED = ("suspended", "interaction", None)
+TRUNCATED = ("error", "truncated", "UPSTREAM_TRUNCATED")
+INVALID = ("error", "malformed", "UPSTREAM_INVALID_RESPONSE")
+
+
+def test_final_evidence_ends_at_once_whatever_follows() -> None:
+    engine = translator()
+    engine.feed(TEXT + DONE + TEXT)
+    assert (engine.ended, engine.reason) == (True, "done")
+    assert engine.fail("UPSTREAM_UNREACHABLE") == b""
+    assert engine.error is None
+
+
+def test_final_evidence_in_the_last_line_counts_without_its_end() -> None:
+    assert ended(translator(), TEXT + DONE.strip()) == COMPLETED
+    assert ended(translator(), TEXT + DONE.strip(), failure="UPSTREAM_UNREACHABLE") == COMPLETED
+
+
+def test_without_evidence_it_is_truncated() -> None:
+    assert ended(translator(), TEXT) == TRUNCATED
+    assert ended(translator()) == TRUNCATED
+
+
+@pytest.mark.parametrize(
+    "failure", ["UPSTREAM_UNREACHABLE", "UPSTREAM_TIMEOUT", TimeoutError(), ConnectionError()]
+)
+def test_soft_evidence_completes_when_the_connection_fails(failure: Any) -> None:
+    assert ended(translator("plain"), b'"Hi"\n"soft"\n', failure) == COMPLETED
+
+
+@pytest.mark.parametrize("code", ["INTERNAL", "GATEWAY_DRAINING", "STREAM_LIMIT_EXCEEDED"])
+def test_soft_evidence_does_not_excuse_a_fault_of_ours(code: str) -> None:
+    assert ended(translator("plain"), b'"Hi"\n"soft"\n', code)[2] == code
+
+
+def test_soft_evidence_in_the_last_line_counts_when_the_connection_fails() -> None:
+    assert ended(translator("plain"), b'"Hi"\n"soft"', "UPSTREAM_UNREACHABLE") == COMPLETED
+
+
+@pytest.mark.parametrize(
+    ("body", "end"),
+    [
+        (b'"Hi"\n', COMPLETED),
+        (b'"Hi"', COMPLETED),
+        (b'"Hi"\n"th', TRUNCATED),
+        (b'"Hi"\n"call"\n', TRUNCATED),
+        (b'"Hi"\n"soft"\n"th', COMPLETED),
+        (b"", TRUNCATED),
+        (b"\n\n", TRUNCATED),
+        (b": ping\n\n", TRUNCATED),
+        (b'data: "Hi"\n\nevent: mess', TRUNCATED),
+        (b'"call"\n"ask"\n', SUSPENDED),
+        (b'"ask"\n', SUSPENDED),
+        (b'"ask"\n"soft"\n', SUSPENDED),
+        (b'"ask"\n"th', TRUNCATED),
+    ],
+)
+def test_where_eof_may_end_a_stream_it_needs_a_body_that_is_whole(body: bytes, end: object) -> None:
+    assert ended(translator("plain"), body) == end
+
+
+def test_eof_is_no_lost_connection() -> None:
+    assert ended(translator("plain"), b'"Hi"\n', "UPSTREAM_TRUNCATED") == TRUNCATED
+
+
+@pytest.mark.parametrize("failure", [None, "UPSTREAM_UNREACHABLE", "UPSTREAM_TIMEOUT"])
+def test_a_stream_that_waits_for_a_person_is_suspended(failure: Any) -> None:
+    assert ended(translator(), TEXT + FORM, failure) == SUSPENDED
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<!DOCTYPE html><html>",
+        b"Bad gateway",
+        b"Bad gateway\n",
+        b"data: Bad gateway\n\n",
+        b"not json\nneither\n",
+        b"\x00\x01\x02",
+    ],
+)
+@pytest.mark.parametrize("speaks", ["standard", "plain", "auto"])
+def test_what_is_not_the_dialect_at_all_is_an_invalid_response(body: bytes, speaks: str) -> None:
+    assert ended(translator(speaks), body) == INVALID
+
+
+@pytest.mark.parametrize("body", [b"", b"\n \n", b"\xef\xbb\xbf", b": ping\n\n: ping\n\n", b'{"type":"con'])
+@pytest.mark.parametrize("speaks", ["standard", "auto"])
+def test_what_broke_off_before_it_began_is_truncated(body: bytes, speaks: str) -> None:
+    end = ended(translator(speaks), body)
+    assert end == TRUNCATED or (speaks == "auto" and body.startswith(b"{") and end == INVALID)
+
+
+@pytest.mark.parametrize("speaks", ["standard", "auto"])
+def test_pings_before_the_first_event_are_waited_through(speaks: str) -> None:
+    engine = translator(speaks)
+    for _ in range(1000):
+        assert engine.feed(b": ping\n\n") == b""
+    frames = b"".join(b"data: " + line + b"\n\n" for line in (TEXT.strip(), DONE.strip()))
+    assert ended(engine, frames) == COMPLETED
+
+
+def test_the_head_that_detection_holds_back_is_read_when_the_connection_fails() -> None:
+    engine = translator("auto")
+    assert engine.feed(TEXT.strip()) == b""
+    output = engine.fail("UPSTREAM_UNREACHABLE")
+    assert [event["type"] for event in events_of(output)][:2] == ["session_start", "content"]
+    assert engine.error is not None
+    assert engine.error.code == "UPSTREAM_UNREACHABLE"
+
+
+def test_a_failure_before_any_event_keeps_its_code() -> None:
+    for speaks in ("standard", "auto"):
+        assert ended(translator(speaks), b"no such", "UPSTREAM_TIMEOUT")[2] == "UPSTREAM_TIMEOUT"
+
+
+def test_a_fault_of_ours_ends_the_stream_properly(caplog: pytest.LogCaptureFixture) -> None:
+    assert ended(translator("plain"), b'"Hi"\n"fault"\n"more"\n') == ("error", "internal", "INTERNAL")
+    assert "a fault of this decoder" in caplog.text
+    assert caplog.records[0].request_id == "req_1"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("framing", ["sse", "ndjson", "json"])
+def test_a_stream_over_its_size_ends_with_a_limit(framing: str) -> None:
+    body = TEXT * 10
+    engine = Translator(speaks="standard", framing=framing, limits={"stream_bytes": len(body) - 1})
+    output = engine.feed(body)
+    assert (engine.reason, engine.error and engine.error.code) == ("limit", "STREAM_LIMIT_EXCEEDED")
+    assert check_stream(output, framing=framing) == []
+    exact = translator(limits={"stream_bytes": len(body) + len(DONE)})
+    assert ended(exact, body + DONE) == COMPLETED
+
+
+def test_an_event_over_its_size_ends_with_a_limit() -> None:
+    engine = translator(limits={"event_bytes": "1KiB"})
+    engine.feed(TEXT)
+    for _ in range(2000):
+        engine.feed(b"x")
+    assert engine.reason == "limit"
+
+
+def test_too_many_malformed_events_end_the_stream() -> None:
+    output = convert(TEXT + b"x\n" * 101 + DONE, speaks="standard", framing="ndjson")
+    *_, content, warning, error, end = events_of(output)
+    assert (error["data"]["code"], end["data"]["reason"]) == ("STREAM_LIMIT_EXCEEDED", "malformed")
+    assert warning["data"]["message_code"] == "UPSTREAM_MALFORMED_EVENT"
+    assert content["data"] == {"content": "", "is_complete": True}
+    assert convert(TEXT + b"x\n" * 100 + DONE, speaks="standard").count(b'"completed"') == 1
+
+
+def test_malformed_events_are_told_one_by_one_and_then_counted() -> None:
+    output = convert(TEXT + b"x\n" * 30 + DONE, speaks="standard", framing="ndjson")
+    warnings = [event["data"]["message"] for event in events_of(output) if event["type"] == "warning"]
+    assert len(warnings) == 11
+    assert warnings[-1].startswith("20 more")
+
+
+def test_text_that_is_not_unicode_is_told_once() -> None:
+    bad = TEXT.replace(b"Hi", b"\xff")
+    output = convert(bad + bad + DONE, speaks="standard", framing="ndjson")
+    codes = [event["data"].get("message_code") for event in events_of(output)]
+    assert codes.count("UPSTREAM_INVALID_TEXT") == 1
+
+
+def test_cancelling_closes_what_is_open_without_an_error() -> None:
+    engine = translator("plain")
+    output = engine.feed(b'"Hi"\n"call"\n') + engine.cancel("client_gone")
+    assert check_stream(output, framing="ndjson") == []
+    assert events_of(output)[-1]["data"]["reason"] == engine.reason == "client_gone"
+    assert engine.error is None
+
+
+def test_a_code_of_ours_or_an_unknown_one() -> None:
+    assert ended(translator(), TEXT, "CANCELLED") == ("cancelled", "cancelled", None)
+    assert ended(translator(), TEXT, "NO_SUCH_CODE") == ("error", "internal", "INTERNAL")
+
+
+def test_warnings_of_the_caller_go_out_as_they_are() -> None:
+    engine = translator(warnings=["At /first", {"message": "Second", "message_code": "TWO"}])
+    engine.warn("Third", "THREE", {"secret": 1})
+    events = events_of(engine.feed(TEXT))
+    assert [event["data"] for event in events[1:4]] == [
+        {"message": "At /first"},
+        {"message": "Second", "message_code": "TWO"},
+        {"message": "Third", "message_code": "THREE"},
+    ]
+
+
+def test_a_heartbeat_says_nothing_and_stops_with_the_stream() -> None:
+    engine = translator(framing="sse")
+    assert engine.heartbeat() == b": ping\n\n"
+    assert translator().heartbeat() == b"\n"
+    assert translator(framing="json").heartbeat() == b""
+    engine.feed(DONE)
+    assert engine.heartbeat() == b""
+
+
+def test_raw_output_adds_the_source_but_never_to_a_failure() -> None:
+    failed = STANDARD % (
+        "tool_call_end",
+        '{"tool_id":"t","status":"failed","error":{"code":"X","message":"y"}}',
+    )
+    output = convert(TEXT + failed.encode() + b"x\n" + DONE, speaks="standard", framing="ndjson", raw=True)
+    assert check_stream(output, framing="ndjson") == []
+    sources = [event for event in events_of(output) if "source" in event["metadata"]]
+    assert [event["type"] for event in sources] == ["content", "session_end"]
+    assert sources[0]["metadata"]["source"] == {
+        "dialect": "standard",
+        "event": "content",
+        "raw": json.loads(TEXT),
+    }
+
+
+def test_an_endpoint_for_1_0_clients_never_replaces() -> None:
+    replace = (STANDARD % ("content", '{"content":"%s","op":"replace"}')).encode()
+    body = TEXT + replace % b"Hi there" + replace % b"No" + DONE
+    options = {"speaks": "standard", "framing": "ndjson"}
+    new = convert(body, **options)
+    old = convert(body, **options, protocol_options={"standard": {"version": "1.0"}})
+    assert b'"op":"replace"' in new
+    assert b'"op"' not in old
+    assert [event["data"].get("message_code") for event in events_of(old)][-3:-1] == [
+        None,
+        "LOSSY_CONVERSION",
+    ]
+    assert check_stream(old, framing="ndjson") == []

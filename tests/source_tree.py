@@ -1,0 +1,62 @@
+"""The modules of both packages and what each of them imports, read from the source."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = {
+    "streamweir": ROOT / "middleware/streamweir",
+    "streamweir_gateway": ROOT / "gateway/streamweir_gateway",
+}
+
+
+def _modules() -> dict[str, Path]:
+    found = {}
+    for package, folder in PACKAGES.items():
+        for path in folder.rglob("*.py"):
+            parts = path.relative_to(folder).with_suffix("").parts
+            found[".".join((package, *parts)).removesuffix(".__init__")] = path
+    return found
+
+
+MODULES = _modules()
+
+
+def _imports(module: str) -> Iterator[str]:
+    """The modules that `module` imports, anywhere in it; those for type checking only count too."""
+    for node in ast.walk(ast.parse(MODULES[module].read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            source = _absolute(module, node)
+            for alias in node.names:
+                name = f"{source}.{alias.name}"
+                yield name if name in MODULES else source
+
+
+def _absolute(module: str, node: ast.ImportFrom) -> str:
+    if not node.level:
+        return str(node.module)
+    is_package = MODULES[module].name == "__init__.py"
+    parts = module.split(".")
+    base = parts[: len(parts) - node.level + is_package]
+    return ".".join([*base, node.module] if node.module else base)
+
+
+IMPORTS = {module: set(_imports(module)) for module in MODULES}
+
+
+def within(module: str, *places: str) -> bool:
+    """Is `module` one of `places` or inside of one?"""
+    return any(module == place or module.startswith(f"{place}.") for place in places)
+
+
+def importers_of(*targets: str) -> set[str]:
+    """The modules that import one of `targets`, or something inside of one."""
+    return {module for module, names in IMPORTS.items() if any(within(name, *targets) for name in names)}
+
+
+def modules_in(*places: str) -> set[str]:
+    """The modules that are one of `places` or inside of one."""
+    return {module for module in MODULES if within(module, *places)}

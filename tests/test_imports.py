@@ -1,0 +1,97 @@
+"""Imports go one way: shells -> translator -> stages, dialects -> framing, events, errors."""
+
+import subprocess
+import sys
+
+import pytest
+
+from source_tree import IMPORTS, ROOT, importers_of, modules_in, within
+
+LIBRARY = modules_in("streamweir")
+
+
+def library(*places: str) -> set[str]:
+    return modules_in(*(f"streamweir.{place}" for place in places))
+
+
+def test_the_library_never_imports_the_gateway() -> None:
+    assert not importers_of("streamweir_gateway") & LIBRARY
+
+
+def test_nothing_imports_by_the_name_of_a_folder() -> None:
+    assert not importers_of("gateway", "middleware")
+
+
+def test_starlette_stays_in_asgi_and_the_gateway() -> None:
+    assert importers_of("starlette") & LIBRARY <= library("asgi")
+
+
+def test_the_http_client_stays_in_one_module_per_package() -> None:
+    allowed = {"streamweir_gateway.upstream", "streamweir_gateway.aiohttp_transport", *library("client")}
+    assert importers_of("httpx", "httpx_aiohttp") <= allowed
+
+
+def test_the_library_needs_no_server_and_no_test_framework() -> None:
+    banned = ("uvicorn", "pydantic", "ruamel", "structlog", "pytest", "hypothesis", "jsonschema")
+    assert not importers_of(*banned) & LIBRARY
+
+
+LAYERS = [
+    ("errors", "request_id", "redaction"),
+    ("classification", "jsontext", "limits", "events"),
+    ("framing", "schema"),
+    ("dialects", "stages"),
+    ("detect", "fold", "output"),
+    ("translator",),
+]
+"""The core from the bottom up: a module imports from its own layer and those below, never `streamweir`."""
+
+
+@pytest.mark.parametrize("level", range(len(LAYERS)))
+def test_the_core_imports_downwards_only(level: int) -> None:
+    below = {f"streamweir.{place}" for layer in LAYERS[: level + 1] for place in layer}
+    for module in library(*LAYERS[level]):
+        own = {name for name in IMPORTS[module] if within(name, "streamweir")}
+        assert not {name for name in own if not within(name, *below)}, module
+
+
+def test_stages_do_not_know_the_dialects() -> None:
+    assert not importers_of("streamweir.dialects") & library("stages")
+
+
+def test_every_other_module_is_above_the_core() -> None:
+    core = library(*(place for layer in LAYERS for place in layer))
+    shells = LIBRARY - core - {"streamweir"}
+    for module in core:
+        assert not IMPORTS[module] & shells, module
+
+
+LOADED = """
+import logging, os, signal, sys, threading, warnings
+
+def process():
+    handlers = (*logging.getLogger().handlers, *logging.getLogger("streamweir").handlers)
+    filters = list(warnings.filters)
+    return threading.active_count(), filters, dict(os.environ), signal.getsignal(signal.SIGTERM), handlers
+
+before = process()
+import streamweir
+assert process() == before
+print(*sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+
+
+def test_importing_the_library_loads_and_changes_nothing() -> None:
+    path = {"PYTHONPATH": str(ROOT / "middleware")}
+    loaded = subprocess.run(
+        [sys.executable, "-c", LOADED], capture_output=True, text=True, check=True, env=path, timeout=60
+    ).stdout.split()
+    assert "streamweir" in loaded
+    assert not {"starlette", "httpx", "aiohttp", "anyio", "asyncio", "pytest", "pydantic"} & set(loaded)
+
+
+@pytest.mark.parametrize("module", ["streamweir.testing", "streamweir.schema"])
+def test_the_conformance_kit_needs_no_test_framework(module: str) -> None:
+    code = f"import sys; sys.modules['pytest'] = None; import {module}; assert 'starlette' not in sys.modules"
+    path = {"PYTHONPATH": str(ROOT / "middleware")}
+    subprocess.run([sys.executable, "-c", code], check=True, env=path, timeout=60)
