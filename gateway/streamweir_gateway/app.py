@@ -12,12 +12,15 @@ from typing import Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from streamweir.asgi.headers import request_id_of
-from streamweir.asgi.refusals import Refusal, refusal_response
+from streamweir.asgi import RequestIDMiddleware, SafeErrorMiddleware
+from streamweir.asgi.headers import settled_request_id
+from streamweir.asgi.refusals import Refusal
+from streamweir.asgi.responses import refusal_response
 from streamweir_gateway.config import EndpointConfig, GatewayConfig
 from streamweir_gateway.endpoint import Endpoint
 from streamweir_gateway.observability.logs import RequestLog, RequestRecord, request_log
@@ -54,7 +57,8 @@ def build_app(
     )
     app = Starlette(
         routes=routes_of(config, serve=gateway.serve, streams=gateway.streams),
-        exception_handlers={HTTPException: gateway.refuse, Exception: gateway.fail},
+        middleware=[Middleware(RequestIDMiddleware), Middleware(SafeErrorMiddleware)],
+        exception_handlers={HTTPException: gateway.refuse},
         lifespan=gateway.lifespan,
     )
     app.router.redirect_slashes = False
@@ -94,17 +98,10 @@ class _Gateway:
         """Answer a request that no endpoint takes."""
         assert isinstance(error, HTTPException)
         code = _CODES.get(error.status_code, "BAD_REQUEST")
-        return self._refusal(request, Refusal(code, headers=error.headers))
-
-    async def fail(self, request: Request, _error: Exception) -> Response:
-        """Answer a request in which something of ours went wrong; the server logs it."""
-        return self._refusal(request, Refusal("INTERNAL"))
-
-    def _refusal(self, request: Request, refusal: Refusal) -> Response:
-        request_id = request_id_of(request.scope["headers"])
-        response = refusal_response(refusal, request_id=request_id)
+        request_id = settled_request_id(request.scope)
+        response = refusal_response(Refusal(code, headers=error.headers), request_id=request_id)
         record = RequestRecord(request_id, request.method, request.scope["path"])
-        record.status, record.code = response.status_code, refusal.code
+        record.status, record.code = response.status_code, code
         record.write(self._log)
         return response
 

@@ -13,8 +13,9 @@ import anyio
 from starlette.types import Receive, Scope, Send
 
 from streamweir import Translator
-from streamweir.asgi.headers import header_values, request_id_of, stream_headers
-from streamweir.asgi.refusals import REFUSALS, Refusal, refusal_response
+from streamweir.asgi.claim import take_claim
+from streamweir.asgi.headers import header_values, settled_request_id, stream_headers
+from streamweir.asgi.refusals import REFUSALS, Refusal, send_refusal
 from streamweir.errors import ErrorInfo
 from streamweir_gateway.endpoint import Endpoint
 from streamweir_gateway.failures import UpstreamFailure
@@ -44,7 +45,7 @@ class Proxy:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         began = time.monotonic()
-        request_id = request_id_of(scope["headers"])
+        request_id = settled_request_id(scope)
         config = self._endpoint.config
         record = RequestRecord(
             request_id, scope["method"], config.template, config.upstream.label, config.speaks
@@ -53,9 +54,13 @@ class Proxy:
             await self._serve(scope, receive, send, record)
         except Refusal as refusal:
             record.status, record.code = REFUSALS[refusal.code].status, refusal.code
-            await refusal_response(refusal, request_id=request_id)(scope, receive, send)
+            await send_refusal(send, refusal, request_id=request_id)
         except ClientGone:
             record.reason = "client_gone"
+        except Exception:
+            record.code = "INTERNAL"  # answered and logged further out
+            record.status = record.status or REFUSALS["INTERNAL"].status
+            raise
         finally:
             record.duration_ms = _milliseconds(began)
             record.write(self._log)
@@ -74,6 +79,7 @@ class Proxy:
         exchange = _Exchange(
             self._endpoint, self._client, request._replace(body=body), translator, scope, send, record
         )
+        take_claim(scope)  # what follows ends properly by itself
         self._streams.add(exchange.supervisor)
         try:
             await exchange.run(receive)

@@ -1,10 +1,10 @@
 """What belongs to the request at work: its id, and the warnings that its stream is to carry.
 
-Both travel in context variables, and so into everything that a request calls: views, dependencies, generators,
-tasks, `asyncio.to_thread`, a framework's thread pool. A bare thread needs `bind_context`.
+Both travel in context variables, and so into everything that a request calls: views, dependencies,
+generators, tasks, `asyncio.to_thread`, a framework's thread pool. A bare thread needs `bind_context`.
 
-The warnings of one request are in one `WarningCollector`, whoever makes the stream. Its life, as a shell drives
-it (`HostTranslator` does the draining by itself when it is given the collector):
+The warnings of one request are in one `WarningCollector`, whoever makes the stream. Its life, as a shell
+drives it (`HostTranslator` does the draining by itself when it is given the collector):
 
     collector = WarningCollector(request_id, debug=False)
     with collector.bound():                 # id and collector are in the context of everything below
@@ -15,8 +15,8 @@ it (`HostTranslator` does the draining by itself when it is given the collector)
         collector.close()                   # always, in the end: what still waits (no stream came) is logged
 
 A layer below that makes the stream itself (`EventStream`) finds the collector of the layer above with
-`current_collector()` and calls `attach()`, which succeeds once: from then on draining it is that layer's affair,
-and the layer above, which sees `attached`, only calls `close()`.
+`current_collector()` and calls `attach()`, which succeeds once: from then on draining it is that layer's
+affair, and the layer above, which sees `attached`, only calls `close()`.
 
 Where no stream is made but the id is known (a WebSocket, a request that nothing covers), `bound_request_id`
 puts the id alone into the context.
@@ -131,7 +131,7 @@ class WarningCollector:
             return waiting
 
     def finish(self) -> list[Warning]:
-        """Return the last warnings, the number of those left out among them; nothing is taken from here on."""
+        """Return the last warnings, with the number of those left out; no more are taken from here on."""
         with self._lock:
             self._closed = True
             last = list(self._waiting)

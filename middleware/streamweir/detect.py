@@ -35,6 +35,8 @@ class Detector:
         self._lines = 0
         self._judged = 0
         self._searched = 0
+        self._is_document = False
+        """The first line is a bare bracket: a pretty-printed document, which says nothing before its end."""
         self._guess: tuple[float, str] | None = None
         self.head = bytearray()
         self.exhausted = False
@@ -45,6 +47,9 @@ class Detector:
         self.head += data
         while not self.exhausted and (line := self._next_line()):
             if not self._says_something(line):
+                continue
+            self._is_document = self._is_document or (not self._lines and line.strip(_BLANK) in (b"{", b"["))
+            if self._is_document:
                 continue
             if name := self._judge(bytes(self.head[: self._judged])):
                 return name

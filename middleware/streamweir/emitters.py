@@ -176,7 +176,7 @@ class Emitters(ABC):
             self._event(Warning, meta, message=message, message_code=message_code, detail=detail)
         )
 
-    async def emit_interaction(
+    async def emit_interaction(  # noqa: PLR0913 (the fields of the event)
         self,
         interaction_id: str,
         kind: str,
@@ -190,7 +190,7 @@ class Emitters(ABC):
         resume: Mapping[str, Any] | None = None,
         meta: MetaFields = None,
     ) -> str:
-        """Ask a person, or the client, for something; end with `emit_session_end("suspended")` to wait for it."""
+        """Ask a person, or the client, for something; to wait for it, end the session as `suspended`."""
         return await self._emit(
             self._event(
                 Interaction,

@@ -1,7 +1,8 @@
 """StreamingEngine: a stream of one's own, event by event, in any protocol that streamweir writes.
 
-Source: the library contract, section 3; the standard protocol 1.1, section 3. The engine checks what it is given,
-the stages keep the stream valid: a missing start is made up, open calls and messages are closed before the end.
+Source: the library contract, section 3; the standard protocol 1.1, section 3. The engine checks what it is
+given, the stages keep the stream valid: a missing start is made up, open calls and messages are closed
+before the end.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class StreamingEngine(Emitters):
     `LifecycleError` for what may not come here; then nothing is emitted and the engine stays usable.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (the keyword-only options are the contract of the library)
         self,
         request_id: str | None = None,
         *,
@@ -130,7 +131,7 @@ class StreamingEngine(Emitters):
         terminal: bool = True,
         meta: MetaFields = None,
     ) -> str:
-        """Report a failure; after a terminal one only `emit_session_end`, `emit_exception` or `close` may come.
+        """Report a failure; after a terminal one only the end may come.
 
         `message` is written for users; it is redacted. `details` leave only under `debug`.
         """
@@ -173,7 +174,7 @@ class StreamingEngine(Emitters):
         return await self._deliver(self._chain.end(event))
 
     async def close(self, status: str = "completed") -> str:
-        """End the stream if it is not over; after a terminal error it ends with `error` whatever `status` says."""
+        """End the stream unless it is over; after a terminal error always with `error`."""
         event = self._event(SessionEnd, None, status=status)
         if self._chain.over:
             return ""

@@ -1,7 +1,8 @@
 """The chain behind a `StreamingEngine`: the stages of a `Translator`, and an end that waits to be asked for.
 
-Between the stages and the wire it does three things: a terminal error goes out at once, but `session_end` after it
-is kept until the caller ends the stream; what the caller says in a summary wins; each event is logged.
+Between the stages and the wire it does three things: a terminal error goes out at once, but `session_end`
+after it is kept until the caller ends the stream; what the caller says in a summary wins; each event is
+logged.
 """
 
 from __future__ import annotations

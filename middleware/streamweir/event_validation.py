@@ -1,8 +1,8 @@
 """Events of one's own, checked against the protocol before they are emitted.
 
-Source: the standard protocol 1.1, sections 1, 2 and 6. Types and closed lists come from the classes in `events`;
-what a type cannot say stands in the tables below. Free-form values become what a reader of their JSON gets, so
-that nothing can fail once an event is on its way.
+Source: the standard protocol 1.1, sections 1, 2 and 6. Types and closed lists come from the classes in
+`events`; what a type cannot say stands in the tables below. Free-form values become what a reader of their
+JSON gets, so that nothing can fail once an event is on its way.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from streamweir.events import (
     Event,
     Interaction,
     Meta,
+    Payload,
     Reference,
     SessionEnd,
     Status,
@@ -95,8 +96,10 @@ def checked_event(cls: type[E], fields: Mapping[str, Any], meta: Meta | None = N
     return event
 
 
-def checked_meta(meta: Mapping[str, Any] | None, cls: type[Event], *, allowed: Iterable[str]) -> Meta | None:
-    """Return `meta` if its keys are `allowed` and its values what the protocol wants of an event of this class.
+def checked_meta(
+    meta: Mapping[str, Any] | None, cls: type[Payload], *, allowed: Iterable[str]
+) -> Meta | None:
+    """Return `meta` if its keys are `allowed` and its values fit an event of this class.
 
     Raises:
         EventValidationError: they are not.
@@ -149,7 +152,7 @@ def _explained(message: str) -> EventValidationError:
     return EventValidationError(path[1] if path else "data", f"is wrong: {problem[:200]}")
 
 
-def _meta_problem(name: str, value: Any, cls: type[Event]) -> str | None:
+def _meta_problem(name: str, value: Any, cls: type[Payload]) -> str | None:
     if name in _META_TEXTS:
         return None if isinstance(value, str) and value else "must be a string that is not empty"
     if name == "duration_ms":

@@ -1,8 +1,8 @@
 """A Translator whose upstream is the application in the same process.
 
-What it takes beyond the bytes of a dialect: events that are made here (`push`), events that the application puts
-into its stream as text (`stream_events`), and the warnings that are collected for the request (`context`). The
-shells around an application, `EventStream` and the ASGI middleware, are loops around it.
+What it takes beyond the bytes of a dialect: events that are made here (`push`), events that the application
+puts into its stream as text (`stream_events`), and the warnings that are collected for the request
+(`context`). The shells around an application, `EventStream` and the ASGI middleware, are loops around it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ class HostTranslator(Translator):
     """One stream of the host application.
 
     Args:
-        collector: the request's warnings; opened here, finished with the stream. Closing it is the shell's part.
+        collector: the request's warnings; opened here, finished with the stream. Closing it is the shell's
+            part.
         options: those of `Translator`.
 
     Raises:
@@ -78,8 +79,8 @@ class HostTranslator(Translator):
     def finish(self) -> bytes:
         """The application's own function has returned: return the end of the stream.
 
-        That is a proper end in the standard protocol, unless it stopped within an event. Text in another dialect
-        needs its terminal evidence all the same.
+        That is a proper end in the standard protocol, unless it stopped within an event. Text in another
+        dialect needs its terminal evidence all the same.
         """
         if self.ended:
             return b""
@@ -120,7 +121,7 @@ class HostTranslator(Translator):
             self._lifecycle.warn(warning)
 
     def _push_own(self, event: Event) -> None:
-        """Send an event of the application's: its texts are written for users, whatever the dialect beside it is."""
+        """Send an event of the application's own: its texts are written for users, whatever it `speaks`."""
         match event:
             case Warning(message=message, message_code=code, detail=detail):
                 safe = host_warning(message, code, detail, debug=self._debug)

@@ -206,7 +206,8 @@ def _note_metadata(message: MessageState, event: ReceivedEvent) -> None:
         known.request_id = message._fold.request_id = given.request_id
     if known.start_time is None:
         known.start_time = given.timestamp
-    known.end_time = given.timestamp if event.type == "session_end" else None
+    message.is_streaming = event.type != "session_end"
+    known.end_time = None if message.is_streaming else given.timestamp
 
 
 def _fold_in(message: MessageState, payload: Event) -> None:

@@ -35,8 +35,8 @@ class OrderedSink:
     async def send(self, text: str) -> None:
         """Send `text` after all that were given before it.
 
-        Those of tasks that were cancelled while they waited are sent too. Nothing is awaited before `text` has
-        its place.
+        Those of tasks that were cancelled while they waited are sent too. Nothing is awaited before `text`
+        has its place.
         """
         self._texts += 1
         number = self._texts

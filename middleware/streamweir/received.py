@@ -21,6 +21,7 @@ from streamweir.stages import error_event
 __all__ = ["EventMetadata", "ReceivedEvent", "failure_events", "made_event"]
 
 _META_KEYS: Final = tuple(Meta.__annotations__)
+_SAYS_IT_WITHOUT_DATA: Final = frozenset({"session_start", "session_end"})
 
 
 class EventMetadata(msgspec.Struct, kw_only=True):
@@ -120,6 +121,8 @@ def _metadata(metadata: dict[str, Any]) -> EventMetadata:
 
 def _payload(kind: str, data: Any, metadata: dict[str, Any]) -> Event | Unknown:
     cls = EVENT_TYPES.get(kind)
+    if data is None and kind in _SAYS_IT_WITHOUT_DATA:
+        data = {}
     if cls is None or not isinstance(data, dict):
         return Unknown(kind, data)
     if kind != "error":  # what 1.0 leaves out of an error follows from what it says

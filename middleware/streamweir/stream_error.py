@@ -28,8 +28,8 @@ class StreamError(StreamweirError):
     """Raise it anywhere, before or within a stream, to fail with a code and a message of your own.
 
     Args:
-        code: one of the protocol, which brings its row's values, or your own: `[A-Z][A-Z0-9_]{2,63}`, which is
-            `execution`, not recoverable, 500.
+        code: one of the protocol, which brings its row's values, or your own: `[A-Z][A-Z0-9_]{2,63}`, which
+            is `execution`, not recoverable, 500.
         message: written for users; redacted, at most 500 characters. None: the code's own.
         error_type: validation, execution, timeout or system.
         recoverable: trying again may help.
@@ -74,7 +74,7 @@ class StreamError(StreamweirError):
 
 
 def log_failure(exc: BaseException, *, request_id: str | None) -> None:
-    """Log a caught exception once, with its traceback; one that was raised on purpose as a warning, without."""
+    """Log a caught exception with its traceback; one raised on purpose as a warning, without."""
     extra = {"request_id": request_id}
     if isinstance(exc, StreamError):
         logger.warning("stream failed on purpose: %s", exc, extra=extra)
@@ -99,11 +99,11 @@ def _row_of(code: str) -> CodeRow:
 def _check(error_type: object, retry_after_ms: object, status: object) -> None:
     if error_type is not None and error_type not in get_args(ErrorType):
         raise ValueError(f"error_type is one of {', '.join(get_args(ErrorType))}, not {error_type!r}")
-    if retry_after_ms is not None and not (_is_int(retry_after_ms) and retry_after_ms >= 0):  # type: ignore[operator]
+    if retry_after_ms is not None and not _is_within(retry_after_ms, 0, 2**53):
         raise ValueError(f"retry_after_ms is a number of milliseconds, not {retry_after_ms!r}")
-    if status is not None and not (_is_int(status) and 400 <= status <= 599):  # type: ignore[operator]
+    if status is not None and not _is_within(status, 400, 599):
         raise ValueError(f"status is an HTTP status from 400 to 599, not {status!r}")
 
 
-def _is_int(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+def _is_within(value: object, least: int, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most

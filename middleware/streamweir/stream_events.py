@@ -2,11 +2,12 @@
 
     data: {"streamweir":"<32 random hex digits>","type":"warning","data":{...},"metadata":{...}}
 
-The mark is made anew in every process and is the first key of the JSON text. Whoever reads the stream in the same
-process (`HostTranslator`) takes such an event as it is, whatever dialect surrounds it, and removes the mark; the
-shape of an event proves nothing. It is looked for in two places: in a piece that is nothing else, before framing
-(`whole_event`), so that it may come while the application is in the middle of relaying another event; and in a
-frame (`event_in`), where the network has cut the text or another library has framed it once more.
+The mark is made anew in every process and is the first key of the JSON text. Whoever reads the stream in
+the same process (`HostTranslator`) takes such an event as it is, whatever dialect surrounds it, and removes
+the mark; the shape of an event proves nothing. It is looked for in two places: in a piece that is nothing
+else, before framing (`whole_event`), so that it may come while the application is in the middle of relaying
+another event; and in a frame (`event_in`), where the network has cut the text or another library has framed
+it once more.
 
 Source: the library contract, section 2.
 """
@@ -92,7 +93,7 @@ def _framed(event: Event, framing: str) -> str:
 
 
 class MarkedEvent(NamedTuple):
-    """An event of this process, found in a frame, and what stood before it there: half an event, if anything."""
+    """A marked event, found in a frame, and what stood before it there: half an event, if anything."""
 
     event: Event
     before: bytes

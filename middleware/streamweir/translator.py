@@ -11,8 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, get_args
 
-import msgspec
-
 from streamweir.classification import classify_exception
 from streamweir.detect import Detector
 from streamweir.dialects.base import NO_OPTIONS, Decoder
@@ -27,12 +25,13 @@ from streamweir.errors import (
     Reason,
     error_info,
 )
-from streamweir.events import EVENT_TYPES, Event, Meta, SessionEnd, Stamp, Warning
+from streamweir.events import Event, SessionEnd, Stamp, Warning
 from streamweir.framing import Frame, SniffingParser
 from streamweir.limits import Limits
 from streamweir.output import MEDIA_TYPES, open_output
+from streamweir.raw_source import with_source
 from streamweir.request_id import new_request_id
-from streamweir.stages import FullText, Lifecycle, Messages, Safety, Stage, Tools, error_event
+from streamweir.stages import FullText, Lifecycle, Messages, Safety, Stage, Tools, error_event, routes
 
 __all__ = ["Translator", "convert"]
 
@@ -254,7 +253,7 @@ class Translator:
     def _use_stages(self, *, errors_for_users: bool) -> None:
         safety = Safety(errors_for_users=errors_for_users, debug=self._debug)
         self._stages: tuple[Stage, ...] = (safety, self._tools, self._messages, self._lifecycle)
-        self._routes = _routes(self._stages)
+        self._routes = routes(self._stages)
 
     def _take(self, data: bytes) -> None:
         if self._detector is not None:
@@ -282,7 +281,7 @@ class Translator:
         try:
             for event in self._decoder.decode(frame):
                 self.started = True
-                self._push(_with_source(event, frame, self.speaks) if self._raw else event)
+                self._push(with_source(event, frame, self.speaks) if self._raw else event)
                 if self.ended:
                     return
         except MalformedEvent:
@@ -438,37 +437,9 @@ def convert(data: bytes | str | Iterable[bytes], **options: Any) -> bytes:
     return b"".join([*map(translator.feed, pieces), translator.close()])
 
 
-_Step = tuple[Callable[[Event], Iterable[Event]], int]
-"""A stage, and where to go on after it."""
-
-
-def _routes(stages: Sequence[Stage]) -> dict[type[Event], tuple[_Step | None, ...]]:
-    """For each kind of event and each position: the next stage that handles the kind, if there is one."""
-
-    def step(kind: type[Event], start: int) -> _Step | None:
-        rest = range(start, len(stages))
-        return next(((stages[i].process, i + 1) for i in rest if kind in stages[i].handles), None)
-
-    positions = range(len(stages) + 1)
-    return {kind: tuple(step(kind, start) for start in positions) for kind in EVENT_TYPES.values()}
-
-
 def _may_be_json(half: bytes | None) -> bool:
     """Is this half of a frame one that only broke off?"""
     return not half or half.startswith((b"{", b"["))
-
-
-def _with_source(event: Event, frame: Frame, dialect: str) -> Event:
-    try:
-        raw = frame.json()
-    except MalformedEvent:
-        raw = frame.text
-    name = frame.event or (raw.get("type") or raw.get("event") if isinstance(raw, dict) else None)
-    source: dict[str, Any] = {"dialect": dialect, "raw": raw}
-    if isinstance(name, str) and name:
-        source["event"] = name
-    meta: Meta = {**(event.meta or {}), "source": source}
-    return msgspec.structs.replace(event, meta=meta)
 
 
 def _warning(item: str | Mapping[str, Any], detail: Any = None) -> Warning:

@@ -4,7 +4,8 @@ import pytest
 
 from streamweir.asgi.headers import header_value, request_id_of, stream_headers
 from streamweir.asgi.negotiation import UnknownProtocolError, choose_framing, choose_protocol
-from streamweir.asgi.refusals import REFUSALS, Refusal, refusal_response
+from streamweir.asgi.refusals import REFUSALS, Refusal
+from streamweir.asgi.responses import refusal_response
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Which dialect is this? Asked line by line, within bounds, and by nobody's fault but its own."""
 
+import json
 import time
 
 import pytest
@@ -50,6 +51,13 @@ def test_it_gives_up_after_so_many_lines_or_bytes() -> None:
     detector = Detector()
     assert detector.feed(UNKNOWN * MAX_LINES) is None
     assert detector.exhausted
+
+
+def test_a_pretty_printed_document_is_waited_for() -> None:
+    answer = {"type": "token", "content": "Hi", "extra": list(range(2 * MAX_LINES))}
+    body = json.dumps(answer, indent=2).encode()
+    assert detect_dialect(body) == "legacy"
+    assert decided(cuts(body))[0] == decided([body])[0] == "legacy"
 
 
 def test_a_long_first_line_in_small_pieces_takes_linear_time() -> None:

@@ -1,20 +1,41 @@
 """JSON Patch as RFC 6902 has it; most cases are those of its appendix A."""
 
+import contextlib
 import copy
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamweir.json_patch import PatchError, apply_patch
 
 GOOD: list[tuple[str, Any, list[dict[str, Any]], Any]] = [
-    ("A.1 add a member", {"foo": "bar"}, [{"op": "add", "path": "/baz", "value": "qux"}], {"baz": "qux", "foo": "bar"}),
-    ("A.2 add an element", {"foo": ["bar", "baz"]}, [{"op": "add", "path": "/foo/1", "value": "qux"}], {"foo": ["bar", "qux", "baz"]}),
+    (
+        "A.1 add a member",
+        {"foo": "bar"},
+        [{"op": "add", "path": "/baz", "value": "qux"}],
+        {"baz": "qux", "foo": "bar"},
+    ),
+    (
+        "A.2 add an element",
+        {"foo": ["bar", "baz"]},
+        [{"op": "add", "path": "/foo/1", "value": "qux"}],
+        {"foo": ["bar", "qux", "baz"]},
+    ),
     ("A.3 remove a member", {"baz": "qux", "foo": "bar"}, [{"op": "remove", "path": "/baz"}], {"foo": "bar"}),
-    ("A.4 remove an element", {"foo": ["bar", "qux", "baz"]}, [{"op": "remove", "path": "/foo/1"}], {"foo": ["bar", "baz"]}),
-    ("A.5 replace a value", {"baz": "qux", "foo": "bar"}, [{"op": "replace", "path": "/baz", "value": "boo"}], {"baz": "boo", "foo": "bar"}),
+    (
+        "A.4 remove an element",
+        {"foo": ["bar", "qux", "baz"]},
+        [{"op": "remove", "path": "/foo/1"}],
+        {"foo": ["bar", "baz"]},
+    ),
+    (
+        "A.5 replace a value",
+        {"baz": "qux", "foo": "bar"},
+        [{"op": "replace", "path": "/baz", "value": "boo"}],
+        {"baz": "boo", "foo": "bar"},
+    ),
     (
         "A.6 move a value",
         {"foo": {"bar": "baz", "waldo": "fred"}, "qux": {"corge": "grault"}},
@@ -33,20 +54,45 @@ GOOD: list[tuple[str, Any, list[dict[str, Any]], Any]] = [
         [{"op": "test", "path": "/baz", "value": "qux"}, {"op": "test", "path": "/foo/1", "value": 2}],
         {"baz": "qux", "foo": ["a", 2, "c"]},
     ),
-    ("A.10 add a nested member", {"foo": "bar"}, [{"op": "add", "path": "/child", "value": {"grandchild": {}}}], {"foo": "bar", "child": {"grandchild": {}}}),
-    ("A.11 ignore unknown members", {"foo": "bar"}, [{"op": "add", "path": "/baz", "value": 1, "xyz": 123}], {"foo": "bar", "baz": 1}),
+    (
+        "A.10 add a nested member",
+        {"foo": "bar"},
+        [{"op": "add", "path": "/child", "value": {"grandchild": {}}}],
+        {"foo": "bar", "child": {"grandchild": {}}},
+    ),
+    (
+        "A.11 ignore unknown members",
+        {"foo": "bar"},
+        [{"op": "add", "path": "/baz", "value": 1, "xyz": 123}],
+        {"foo": "bar", "baz": 1},
+    ),
     ("A.14 escapes", {"/": 9, "~1": 10}, [{"op": "test", "path": "/~01", "value": 10}], {"/": 9, "~1": 10}),
-    ("A.16 add an array", {"foo": ["bar"]}, [{"op": "add", "path": "/foo/-", "value": ["abc", "def"]}], {"foo": ["bar", ["abc", "def"]]}),
+    (
+        "A.16 add an array",
+        {"foo": ["bar"]},
+        [{"op": "add", "path": "/foo/-", "value": ["abc", "def"]}],
+        {"foo": ["bar", ["abc", "def"]]},
+    ),
     ("add replaces a member", {"a": 1}, [{"op": "add", "path": "/a", "value": None}], {"a": None}),
     ("add at the end by index", {"a": [1]}, [{"op": "add", "path": "/a/1", "value": 2}], {"a": [1, 2]}),
     ("the empty key", {"": {"": 1}}, [{"op": "replace", "path": "//", "value": 2}], {"": {"": 2}}),
     ("the whole document", {"a": 1}, [{"op": "replace", "path": "", "value": {"b": 2}}], {"b": 2}),
-    ("copy", {"a": {"b": [1]}}, [{"op": "copy", "from": "/a", "path": "/c"}, {"op": "add", "path": "/c/b/0", "value": 0}], {"a": {"b": [1]}, "c": {"b": [0, 1]}}),
-    ("copy the whole into itself", {"a": 1}, [{"op": "copy", "from": "", "path": "/b"}], {"a": 1, "b": {"a": 1}}),
+    (
+        "copy",
+        {"a": {"b": [1]}},
+        [{"op": "copy", "from": "/a", "path": "/c"}, {"op": "add", "path": "/c/b/0", "value": 0}],
+        {"a": {"b": [1]}, "c": {"b": [0, 1]}},
+    ),
+    (
+        "copy the whole into itself",
+        {"a": 1},
+        [{"op": "copy", "from": "", "path": "/b"}],
+        {"a": 1, "b": {"a": 1}},
+    ),
     ("move to its own place", {"a": 1}, [{"op": "move", "from": "/a", "path": "/a"}], {"a": 1}),
     ("numbers are equal by value", {"a": 1}, [{"op": "test", "path": "/a", "value": 1.0}], {"a": 1}),
     ("nothing to do", {"a": 1}, [], {"a": 1}),
-]  # fmt: skip
+]
 
 BAD: list[tuple[str, Any, Any]] = [
     ("A.9 a test fails", {"baz": "qux"}, [{"op": "test", "path": "/baz", "value": "bar"}]),
@@ -73,7 +119,7 @@ BAD: list[tuple[str, Any, Any]] = [
     ("no list", {"a": 1}, {"op": "remove", "path": "/a"}),
     ("the second fails", {"a": 1}, [{"op": "remove", "path": "/a"}, {"op": "remove", "path": "/a"}]),
     ("a path that is no text", {"a": 1}, [{"op": "remove", "path": ["a"]}]),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(
@@ -112,11 +158,10 @@ operations = st.fixed_dictionaries(
 )
 
 
+@settings(deadline=None)
 @given(json_values, st.lists(operations | json_values, max_size=4))
 def test_anything_is_applied_or_refused(document: Any, patch: Any) -> None:
     before = copy.deepcopy(document)
-    try:
+    with contextlib.suppress(PatchError):
         apply_patch(document, patch)
-    except PatchError:
-        pass
     assert document == before

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from streamweir import UnknownDialectError, list_dialects
+from streamweir import ConfigurationError, list_dialects
 from streamweir.dialects.description import Description, Reading, Sent, Writing, describe
 from streamweir_gateway.cli.command import OK, Commands, UsageError, add_command
 
@@ -56,7 +56,7 @@ def add_to(commands: Commands) -> None:
 def _run(args: argparse.Namespace) -> int:
     try:
         found = [describe(name) for name in ([args.name] if args.name else list_dialects())]
-    except UnknownDialectError as error:
+    except ConfigurationError as error:
         raise UsageError(str(error)) from error
     if args.json:
         shown = _facts(found[0]) if args.name else [_row(description) for description in found]

@@ -66,7 +66,8 @@ class Inflate:
 
     def __init__(self, *, raw_fallback: bool) -> None:
         self._inflate = zlib.decompressobj(_GZIP_OR_ZLIB)
-        self._raw_fallback = raw_fallback
+        self._header: bytes | None = b"" if raw_fallback else None
+        """What has come of a header that may yet turn out to be none: zlib's has two bytes."""
         self._begun = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
@@ -88,16 +89,17 @@ class Inflate:
             raise CutOffBodyError("the compressed body ended early")
 
     def _decompress(self, data: bytes) -> bytes:
+        header, self._header = self._header, None
         try:
-            return self._inflate.decompress(data, PIECE)
+            piece = self._inflate.decompress(data, PIECE)
         except zlib.error as error:
-            if self._begun or not self._raw_fallback:
+            if header is None:
                 raise CodedBodyError("the compressed body is corrupt") from error
-        self._inflate = zlib.decompressobj(_RAW_DEFLATE)
-        try:
-            return self._inflate.decompress(data, PIECE)
-        except zlib.error as error:
-            raise CodedBodyError("the compressed body is corrupt") from error
+            self._inflate = zlib.decompressobj(_RAW_DEFLATE)
+            return self._decompress(header + data)
+        if header is not None and len(header) + len(data) < 2:
+            self._header = header + data
+        return piece
 
 
 class Brotli:

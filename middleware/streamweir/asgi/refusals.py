@@ -9,11 +9,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamweir.asgi.sending import Send, send_whole
+from streamweir.errors import ErrorInfo
 from streamweir.jsontext import write_json
-from streamweir.preflight import envelope
+from streamweir.preflight import envelope, preflight_envelope
 from streamweir.refusal_codes import REFUSALS, RefusalRow
 
-__all__ = ["REFUSALS", "Refusal", "RefusalRow", "envelope", "refusal_parts", "send_envelope", "send_refusal"]
+__all__ = [
+    "REFUSALS",
+    "Refusal",
+    "RefusalRow",
+    "envelope",
+    "failure_parts",
+    "refusal_parts",
+    "send_failure",
+    "send_refusal",
+]
 
 
 class Refusal(Exception):  # noqa: N818 - the gateway works as it should
@@ -47,9 +57,21 @@ async def send_refusal(send: Send, refusal: Refusal, *, request_id: str) -> None
     await _send(send, status, body, headers)
 
 
-async def send_envelope(send: Send, status: int, body: Mapping[str, Any]) -> None:
-    """Send an envelope as a whole response, under the request id that it holds."""
-    await _send(send, status, body, _headers(body))
+def failure_parts(
+    info: ErrorInfo, *, request_id: str | None, debug: bool
+) -> tuple[int, dict[str, Any], dict[str, str]]:
+    """Return status, body and headers of the response that tells of a failure in place of a stream."""
+    status, body = preflight_envelope(info, request_id=request_id, debug=debug)
+    headers = _headers(body)
+    if info.retry_after_ms is not None:
+        headers["Retry-After"] = str(-(-info.retry_after_ms // 1000))
+    return status, body, headers
+
+
+async def send_failure(send: Send, info: ErrorInfo, *, request_id: str, debug: bool) -> None:
+    """Tell of a failure in place of a stream."""
+    status, body, headers = failure_parts(info, request_id=request_id, debug=debug)
+    await _send(send, status, body, headers)
 
 
 def _headers(body: Mapping[str, Any]) -> dict[str, str]:

@@ -5,14 +5,161 @@ Source: the library contract, sections 2 and 3.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import anyio
+from starlette.background import BackgroundTask
 from starlette.responses import JSONResponse, Response
 
-from streamweir.asgi.refusals import Refusal, refusal_parts
-from streamweir.errors import ErrorInfo
+from streamweir.asgi.claim import take_claim
+from streamweir.asgi.headers import header_value, kept_headers, settled_request_id, stream_headers
+from streamweir.asgi.negotiation import UnknownProtocolError, choose_protocol
+from streamweir.asgi.refusals import Refusal, failure_parts, refusal_parts, send_refusal
+from streamweir.asgi.sending import Receive, Scope, Send
+from streamweir.asgi.stream import stream_start
+from streamweir.classification import classify_exception
+from streamweir.durations import Duration, optional_duration
+from streamweir.errors import ConfigurationError, ErrorInfo
+from streamweir.event_stream import EventContent, EventStream, SendPiece
+from streamweir.host_translator import HostTranslator
 from streamweir.jsontext import write_json
-from streamweir.preflight import preflight_envelope
+from streamweir.stages import FullText
+from streamweir.stream_error import StreamError
 
-__all__ = ["preflight_error", "refusal_response"]
+__all__ = ["EventStreamResponse", "preflight_error", "refusal_response"]
+
+
+class EventStreamResponse(Response):
+    """A stream of events as a Starlette response.
+
+    `Accept` chooses the framing, `X-Streamweir-Protocol` or `?protocol=` one of `answers`. The content is
+    closed within a second when the client leaves. It needs no middleware; below one it shares its request id
+    and warnings, and is not read again.
+
+    Args:
+        content: see `streamweir.EventStream`.
+        answers: the protocols that a client may choose from; the first is the default.
+        framing: `sse`, `ndjson` or `json`, where `Accept` leaves it open.
+        status_code: of the response.
+        headers: further headers.
+        background: runs when the response is over.
+        speaks: the dialect of items that are text.
+        request_id: of the request; the current one, or the client's own, if None.
+        session_id: used where the content gives none.
+        heartbeat: how long the stream may be silent; None or `off` for ever.
+        warnings: sent right after `session_start`.
+        full_text: what to do when text repeats the whole answer: dedupe, append, replace.
+        debug: let redacted details out in errors and warnings.
+
+    Raises:
+        UnknownDialectError: nobody reads `speaks` or writes one of `answers`.
+        ConfigurationError: another option has a value that it cannot have.
+    """
+
+    def __init__(  # noqa: PLR0913 (the keyword-only options are the contract of the library)
+        self,
+        content: EventContent,
+        *,
+        answers: str | Sequence[str] = ("standard",),
+        framing: str = "sse",
+        status_code: int = 200,
+        headers: Mapping[str, str] | None = None,
+        background: BackgroundTask | None = None,
+        speaks: str = "standard",
+        request_id: str | None = None,
+        session_id: str | None = None,
+        heartbeat: Duration | None = "15s",
+        warnings: Sequence[str | Mapping[str, Any]] = (),
+        full_text: FullText = "dedupe",
+        debug: bool = False,
+    ) -> None:
+        self.status_code = status_code
+        self.background = background
+        self.init_headers(headers)
+        self._content = content
+        self._answers = (answers,) if isinstance(answers, str) else tuple(answers)
+        self._request_id = request_id
+        self._heartbeat = optional_duration(heartbeat, name="heartbeat")
+        self._options: dict[str, Any] = {
+            "framing": framing,
+            "speaks": speaks,
+            "session_id": session_id,
+            "warnings": warnings,
+            "full_text": full_text,
+            "debug": debug,
+        }
+        if not self._answers:
+            raise ConfigurationError("answers must be one name or several")
+        for name in self._answers:
+            HostTranslator(answers=name, **self._options)  # a wrong option is told at once
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the response."""
+        request_id = self._request_id or settled_request_id(scope)
+        try:
+            protocol = choose_protocol(scope["headers"], scope.get("query_string", b""), self._answers)
+        except UnknownProtocolError as error:
+            refusal = Refusal("BAD_REQUEST", f"X-Streamweir-Protocol: {error}.")
+            await self._stream(request_id, self._answers[0], scope).aclose()
+            await send_refusal(send, refusal, request_id=request_id)
+            return
+        await self._respond(self._stream(request_id, protocol, scope), scope, receive, send)
+        if self.background is not None:
+            await self.background()
+
+    def _stream(self, request_id: str, protocol: str, scope: Scope) -> EventStream:
+        return EventStream(
+            self._content,
+            protocol=protocol,
+            accept=header_value(scope["headers"], b"accept"),
+            request_id=request_id,
+            heartbeat=self._heartbeat,
+            **self._options,
+        )
+
+    async def _respond(self, stream: EventStream, scope: Scope, receive: Receive, send: Send) -> None:
+        kept = kept_headers(self.raw_headers)
+        started = False
+
+        async def put(piece: bytes) -> None:
+            nonlocal started
+            if not started:
+                started = True
+                take_claim(scope)
+                await send(stream_start(stream.translator, piece, status=self.status_code, kept=kept))
+            more = not stream.translator.ended
+            await send({"type": "http.response.body", "body": piece, "more_body": more})
+
+        if scope["method"] == "HEAD":
+            await stream.aclose()
+            headers = stream_headers(stream.media_type, stream.request_id, kept)
+            await send({"type": "http.response.start", "status": self.status_code, "headers": headers})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            return
+        await _send_while_listening(stream, put, receive)
+
+
+async def _send_while_listening(stream: EventStream, put: SendPiece, receive: Receive) -> None:
+    """Send the stream until it is over or the client has left."""
+    failure: Exception | None = None
+
+    async def listen() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        tasks.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(listen)
+        try:
+            await stream.send_to(put)
+        except OSError:
+            pass  # the server says that the client has left
+        except Exception as error:  # not through the task group, which would wrap it
+            failure = error
+        tasks.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
 
 
 def preflight_error(
@@ -33,10 +180,10 @@ def preflight_error(
     Raises:
         ValueError: `error` is text, but no code.
     """
-    status, body = preflight_envelope(error, request_id=request_id, debug=debug)
-    headers = {"Cache-Control": "no-store", "X-Request-Id": body["request_id"]}
-    if isinstance(error, ErrorInfo) and error.retry_after_ms is not None:
-        headers["Retry-After"] = str(-(-error.retry_after_ms // 1000))
+    if isinstance(error, str):
+        error = StreamError(error)
+    info = error if isinstance(error, ErrorInfo) else classify_exception(error, debug=debug)
+    status, body, headers = failure_parts(info, request_id=request_id, debug=debug)
     return _JSON(body, status_code=status_code or status, headers=headers)
 
 

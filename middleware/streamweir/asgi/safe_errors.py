@@ -8,14 +8,13 @@ from __future__ import annotations
 from streamweir.asgi.claim import Claim, hand_down
 from streamweir.asgi.headers import HeaderList, header_value, header_values, settled_request_id
 from streamweir.asgi.paths import PathPatterns, Paths
-from streamweir.asgi.refusals import send_envelope
+from streamweir.asgi.refusals import send_failure
 from streamweir.asgi.sending import ASGIApp, Message, Receive, Scope, Send
 from streamweir.classification import classify_exception
 from streamweir.context import bound_request_id
 from streamweir.dialects.registry import encoder_class, get_dialect
 from streamweir.host_translator import HostTranslator
 from streamweir.limits import Limits
-from streamweir.preflight import preflight_envelope
 from streamweir.stream_error import log_failure
 
 __all__ = ["SafeErrorMiddleware"]
@@ -121,11 +120,11 @@ class _Response:
     async def end(self, error: Exception, *, debug: bool) -> None:
         """Say what is to be said of `error`, and end the response."""
         try:
+            info = classify_exception(error, debug=debug)
             if self._translator is None:
-                status, body = preflight_envelope(error, request_id=self._request_id, debug=debug)
-                await send_envelope(self._send, status, body)
+                await send_failure(self._send, info, request_id=self._request_id, debug=debug)
                 return
-            out = self._translator.fail(classify_exception(error, debug=debug))
+            out = self._translator.fail(info)
             await self._send({"type": "http.response.body", "body": self._gap() + out, "more_body": False})
         except OSError:
             pass  # nobody is there to be told

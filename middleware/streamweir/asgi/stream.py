@@ -15,9 +15,9 @@ from streamweir.asgi.content_coding import BodyDecoder, CodedBodyError
 from streamweir.asgi.headers import kept_headers, stream_headers
 from streamweir.asgi.sending import Message, Send
 from streamweir.errors import ErrorInfo
-from streamweir.translator import Translator
+from streamweir.host_translator import HostTranslator
 
-__all__ = ["ClientGoneError", "NormalizedStream"]
+__all__ = ["FILES", "ClientGoneError", "NormalizedStream", "stream_start"]
 
 FILES: Final = frozenset({"http.response.pathsend", "http.response.zerocopysend"})
 """A body that never comes by here."""
@@ -48,7 +48,7 @@ class NormalizedStream:
 
     def __init__(
         self,
-        translator: Translator,
+        translator: HostTranslator,
         send: Send,
         *,
         headers: Sequence[tuple[bytes, bytes]] = (),
@@ -100,7 +100,7 @@ class NormalizedStream:
         async with self._lock:
             await self._take_body(head, more, self.translator.feed)
 
-    async def end(self, how: Callable[[Translator], bytes]) -> None:
+    async def end(self, how: Callable[[HostTranslator], bytes]) -> None:
         """End the stream the way that `how` does, if it is not over.
 
         Raises:
@@ -176,7 +176,7 @@ class NormalizedStream:
         try:
             if not self.is_started:
                 self.is_started = True
-                await self._send(self._start(data))
+                await self._send(stream_start(self.translator, data, kept=self._kept, failure=self._failure))
             await self._send({"type": "http.response.body", "body": data, "more_body": not ended})
         except OSError as error:
             self.gone = error
@@ -184,20 +184,30 @@ class NormalizedStream:
         finally:
             self.last_write = anyio.current_time()
 
-    def _start(self, data: bytes) -> Message:
-        translator = self.translator
-        status, extra = 200, list(self._kept)
-        if translator.framing == "json":  # sent as a whole, so that `data` is the body
-            extra.append((b"content-length", b"%d" % len(data)))
-            if translator.error is not None and not translator.has_answer:
-                status, retry_after = self._status_of(translator.error)
-                extra += retry_after
-        headers = stream_headers(translator.media_type, translator.request_id, extra)
-        return {"type": "http.response.start", "status": status, "headers": headers}
 
-    def _status_of(self, error: ErrorInfo) -> tuple[int, list[tuple[bytes, bytes]]]:
-        """Return the status of an answer that is nothing but a failure, and its Retry-After."""
-        known = self._failure if self._failure and self._failure.code == error.code else error
-        if error.retry_after_ms is None:
-            return known.status, []
-        return known.status, [(b"retry-after", b"%d" % -(-error.retry_after_ms // 1000))]
+def stream_start(
+    translator: HostTranslator,
+    first: bytes,
+    *,
+    status: int = 200,
+    kept: Sequence[tuple[bytes, bytes]] = (),
+    failure: ErrorInfo | None = None,
+) -> Message:
+    """Return the message that starts the response of a stream.
+
+    Args:
+        translator: of the stream.
+        first: the bytes that are sent with it: all of them where the answer is folded.
+        status: where the stream is more than a failure.
+        kept: other headers.
+        failure: as it was classified, for the status of an answer that is nothing but a failure.
+    """
+    extra = list(kept)
+    if translator.framing == "json":
+        extra.append((b"content-length", b"%d" % len(first)))
+        if (error := translator.error) is not None and not translator.has_answer:
+            status = (failure if failure and failure.code == error.code else error).status
+            if error.retry_after_ms is not None:
+                extra.append((b"retry-after", b"%d" % -(-error.retry_after_ms // 1000)))
+    headers = stream_headers(translator.media_type, translator.request_id, extra)
+    return {"type": "http.response.start", "status": status, "headers": headers}

@@ -6,11 +6,12 @@ is told, not repaired. A stream in any other dialect goes through a `Translator`
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, Protocol
 
 from streamweir.client.rejections import info_of_envelope, is_envelope
 from streamweir.dialects.registry import decoder_class
+from streamweir.dialects.whole_answer import events_in, is_whole_answer
 from streamweir.errors import ErrorInfo, LimitExceeded, MalformedEvent, NotTheDialect, error_info
 from streamweir.events import Error, SessionEnd, Warning
 from streamweir.framing import Frame, SniffingParser
@@ -105,11 +106,15 @@ class StandardReader:
 
     def feed(self, data: bytes) -> list[ReceivedEvent]:
         """Return the events that `data` completes."""
+        if self.ended:
+            return []
         self._has_data = self._has_data or bool(data.strip())
         return self._guarded(self._parser.feed(data))
 
     def close(self) -> list[ReceivedEvent]:
         """The body has ended: return what is left, with an `error` if the end is missing."""
+        if self.ended:
+            return []
         events = self._guarded(self._parser.finish())
         if not self.ended:
             events.extend(self.fail(self._what_is_missing()))
@@ -142,38 +147,52 @@ class StandardReader:
             return
         try:
             message = frame.json()
-            if not self.started and is_envelope(message):
-                yield from self._reject(message)
+            if not self.started and (instead := self._in_place_of_a_stream(message)) is not None:
+                yield from instead
                 return
             event = ReceivedEvent(message)
         except MalformedEvent:
             yield from self._note_malformed(frame)
             return
+        waiting = 0 if self.started else self._malformed
+        self.started = True
+        if event.type == "session_end":
+            yield from self._told(waiting)
+            waiting = 0
         yield from self._take(event)
-        if not self.started:
-            self.started = True
-            yield from self._told(self._malformed)
+        yield from self._told(waiting)
+
+    def _in_place_of_a_stream(self, message: Any) -> Iterable[ReceivedEvent] | None:
+        """Return what one object says in place of a stream: a refusal or a folded result; else None."""
+        if isinstance(message, dict) and is_whole_answer(message):
+            return self._unfold(message)
+        return self._reject(message) if is_envelope(message) else None
+
+    def _unfold(self, message: dict[str, Any]) -> Iterator[ReceivedEvent]:
+        self.started = True
+        if isinstance(given := message.get("request_id"), str):
+            self._request_id = given
+        start: dict[str, Any] = {"type": "session_start", "data": {"request_id": self._request_id}}
+        for event in (start, *events_in(message)):
+            metadata = {**event.get("metadata", {}), "request_id": self._request_id}
+            yield from self._take(ReceivedEvent({**event, "metadata": metadata}))
 
     def _take(self, event: ReceivedEvent) -> Iterator[ReceivedEvent]:
         """Yield `event`; after a terminal error only the end of the stream."""
         metadata = event.metadata
         self._request_id = metadata.request_id or self._request_id
         self._sequence = self._sequence + 1 if metadata.sequence is None else metadata.sequence
-        match event.data:
-            case SessionEnd(status=status):
-                self.ended = True
-                yield from self._told_left()
-                if status == "error" and not self._has_failed:
-                    yield self._failure_before(event)
-                yield event
-            case _ if self._has_failed:
-                return
-            case Error(terminal=terminal):
+        if event.type == "session_end":
+            self.ended = True
+            yield from self._told_left()
+            if isinstance(event.data, SessionEnd) and event.data.status == "error" and not self._has_failed:
+                yield self._failure_before(event)
+            yield event
+        elif not self._has_failed:
+            if isinstance(event.data, Error):
                 self._reported = event
-                self._has_failed = terminal
-                yield event
-            case _:
-                yield event
+                self._has_failed = event.data.terminal
+            yield event
 
     def _failure_before(self, end: ReceivedEvent) -> ReceivedEvent:
         """The terminal error of an end that says `error` without one: the last error that was reported."""
@@ -248,6 +267,8 @@ class TranslatingReader:
 
     def feed(self, data: bytes) -> list[ReceivedEvent]:
         """Return the events that `data` completes."""
+        if self.ended:
+            return []
         if self._first is not None:
             self._head += data
             first, is_known = _first_frame(self._first.feed(data))
@@ -260,6 +281,8 @@ class TranslatingReader:
 
     def close(self) -> list[ReceivedEvent]:
         """The body has ended: return what is left."""
+        if self.ended:
+            return []
         events: list[ReceivedEvent] = []
         if self._first is not None:
             first, _ = _first_frame(self._first.finish())
@@ -270,6 +293,8 @@ class TranslatingReader:
 
     def fail(self, info: ErrorInfo) -> list[ReceivedEvent]:
         """Return the end of a stream that broke off; one with soft evidence of its end is complete."""
+        if self.ended:
+            return []
         events = _events_of(self._translator.feed(self._head)) if self._head else []
         self._head = b""
         return events + _events_of(self._translator.fail(info))

@@ -170,8 +170,8 @@ def failed_connection(error: Exception) -> tuple[type[StreamRequestError], Error
 
 
 def _is_no_http(error: httpx.RemoteProtocolError) -> bool:
-    """What came is not HTTP: httpcore then names the parser's complaint, else there was just no answer."""
-    return error.__cause__ is not None and error.__cause__.__cause__ is not None
+    """What came is not HTTP: behind it stands the parser's complaint; otherwise there was just no answer."""
+    return error.__cause__ is not None and error.__cause__.__context__ is not None
 
 
 def failed_body(error: Exception) -> tuple[type[StreamRequestError], ErrorInfo]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import Mapping
-from functools import cache
+import re
+import sys
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar, overload
 
-from streamweir.dialects.base import Decoder, Encoder, Options
+from streamweir.dialects.base import Decoder, Encoder, FramingName, Options
 from streamweir.errors import ConfigurationError, UnknownDialectError, did_you_mean
 
 __all__ = [
@@ -23,7 +25,10 @@ __all__ = [
     "list_dialects",
     "make_decoder",
     "make_encoder",
+    "register_dialect",
 ]
+
+D = TypeVar("D", bound=type[Decoder] | type[Encoder])
 
 logger = logging.getLogger("streamweir")
 
@@ -39,6 +44,9 @@ _BUILT_IN: Final[dict[str, str]] = {
 
 _ENTRY_POINTS: Final = "streamweir.dialects"
 
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_RESERVED: Final = frozenset({"auto"})
+
 
 class Dialect(NamedTuple):
     """A dialect: what reads it and what writes it; either may be missing."""
@@ -51,15 +59,86 @@ class Dialect(NamedTuple):
 _loaded: dict[str, Dialect] = {}
 
 
-@cache
 def _foreign() -> dict[str, EntryPoint]:
-    """The dialects of other installed packages; looking for them reads many files, so once per process."""
+    """The dialects of other installed packages."""
+    return _entry_points(tuple(sys.path))
+
+
+@lru_cache(maxsize=1)
+def _entry_points(_path: tuple[str, ...]) -> dict[str, EntryPoint]:
+    """Looking for them reads many files, so once for each search path."""
     return {point.name: point for point in entry_points(group=_ENTRY_POINTS)}
 
 
 def list_dialects() -> list[str]:
     """The names of all dialects that can be read or written; one that cannot be loaded is left out."""
     return sorted({*_BUILT_IN, *_loaded, *filter(_is_usable, _foreign())})
+
+
+@overload
+def register_dialect(
+    name: str,
+    cls: None = None,
+    *,
+    framing: FramingName | None = None,
+    encoder: type[Encoder] | None = None,
+    errors_for_users: bool | None = None,
+    replace: bool = False,
+) -> Callable[[D], D]: ...
+
+
+@overload
+def register_dialect(
+    name: str,
+    cls: D,
+    *,
+    framing: FramingName | None = None,
+    encoder: type[Encoder] | None = None,
+    errors_for_users: bool | None = None,
+    replace: bool = False,
+) -> D: ...
+
+
+def register_dialect(
+    name: str,
+    cls: D | None = None,
+    *,
+    framing: FramingName | None = None,
+    encoder: type[Encoder] | None = None,
+    errors_for_users: bool | None = None,
+    replace: bool = False,
+) -> D | Callable[[D], D]:
+    """Register a dialect of your own: with the class as a function, without it as a decorator.
+
+    Args:
+        name: letters, digits, `.`, `_`, `-`; not `auto`.
+        cls: a `Decoder`, or an `Encoder` for a dialect that is only written.
+        framing: `sse`, `ndjson` or `auto`; in the place of the class attribute.
+        encoder: writes the dialect; in the place of the class attribute.
+        errors_for_users: in the place of the class attribute.
+        replace: a dialect of that name may exist.
+
+    Returns:
+        The class, unchanged, or a decorator that returns it.
+
+    Raises:
+        ConfigurationError: the name is taken or cannot be one, or `framing` is none.
+        TypeError: the class is neither a `Decoder` nor an `Encoder`.
+    """
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or name in _RESERVED:
+        raise ConfigurationError(f"{name!r} cannot be the name of a dialect")
+    if not replace and (name in _BUILT_IN or name in _loaded or name in _foreign()):
+        raise ConfigurationError(f"there is a dialect {name!r} already; replace=True takes its place")
+    if framing not in (None, "sse", "ndjson", "auto"):
+        raise ConfigurationError(f"framing cannot be {framing!r} (one of: sse, ndjson, auto)")
+    attributes = {"framing": framing, "encoder": encoder, "errors_for_users": errors_for_users}
+    given = {key: value for key, value in attributes.items() if value is not None}
+
+    def register(cls: D) -> D:
+        _loaded[name] = _dialect_of(name, cls, given)
+        return cls
+
+    return register if cls is None else register(cls)
 
 
 def get_dialect(name: str) -> Dialect:
@@ -171,11 +250,21 @@ def _load(name: str) -> Dialect:
 
 def _load_foreign(point: EntryPoint) -> Dialect:
     try:
-        decoder = point.load()
+        return _dialect_of(point.name, point.load(), {})
     except Exception as error:
         raise ConfigurationError(
             f"the dialect {point.name!r} ({point.value}) cannot be loaded: {type(error).__name__}: {error}"
         ) from error
-    if not (isinstance(decoder, type) and issubclass(decoder, Decoder)):
-        raise ConfigurationError(f"the dialect {point.name!r} ({point.value}) is no subclass of Decoder")
-    return Dialect(point.name, decoder, getattr(decoder, "encoder", None))
+
+
+def _dialect_of(name: str, cls: Any, given: Mapping[str, Any]) -> Dialect:
+    """The dialect that a class stands for; what is `given` wins over the attributes of the class."""
+    if isinstance(cls, type) and issubclass(cls, Encoder):
+        return Dialect(name, None, cls)
+    if not isinstance(cls, type) or not issubclass(cls, Decoder):
+        raise TypeError(f"a dialect is a Decoder or an Encoder, {cls!r} is neither")
+    encoder = given.get("encoder") or getattr(cls, "encoder", None)
+    if encoder is not None and not (isinstance(encoder, type) and issubclass(encoder, Encoder)):
+        raise TypeError(f"what writes the dialect {name!r} is no Encoder: {encoder!r}")
+    own = {key: value for key, value in given.items() if key != "encoder"}
+    return Dialect(name, type(cls.__name__, (cls,), own) if own else cls, encoder)

@@ -15,6 +15,7 @@ from streamweir.dialects.base import Decoder, Encoder
 from streamweir.dialects.evidence import best_score
 from streamweir.dialects.reading import arguments, custom, leftover, meta_of, milliseconds, text_of
 from streamweir.dialects.structured_data import citations, questions, structured
+from streamweir.dialects.whole_answer import events_in, is_whole_answer, refusal_in
 from streamweir.errors import CODES, Reason
 from streamweir.events import (
     EVENT_TYPES,
@@ -48,6 +49,7 @@ from streamweir.jsontext import write_json
 __all__ = ["DECODER", "ENCODER", "StandardDecoder", "StandardEncoder", "is_standard", "read_standard"]
 
 _OURS: Final = frozenset({"request_id", "timestamp", "sequence", "source", "extra", "duration_ms"})
+_STAMP: Final = frozenset({"request_id", "timestamp", "sequence"})
 _IDS: Final = tuple(name for name in Meta.__annotations__ if name not in ("extra", "source", "duration_ms"))
 _TIMED: Final = frozenset({"tool_call_end", "status", "session_end"})
 """The events of which the protocol says how long they took."""
@@ -80,7 +82,7 @@ _KINDS: Final = ("form", "questions", "approval", "tool", "handoff", "continue")
 
 
 class StandardDecoder(Decoder):
-    """Reads the standard protocol, SSE or NDJSON."""
+    """Reads the standard protocol, SSE, NDJSON or folded into one JSON object."""
 
     framing = "auto"
     errors_for_users = True
@@ -95,9 +97,13 @@ class StandardDecoder(Decoder):
         if not frame.data or frame.data == b"[DONE]":
             return ()
         message = frame.json()
-        if isinstance(message, dict) and isinstance(message.get("type"), str):
+        if not isinstance(message, dict):
+            return (custom("message", message),)
+        if isinstance(message.get("type"), str):
             return (read_standard(message),)
-        return (custom("message", message),)
+        if is_whole_answer(message):
+            return map(read_standard, events_in(message))
+        return (refusal_in(message) or custom("message", message),)
 
 
 class StandardEncoder(Encoder):
@@ -144,6 +150,8 @@ def is_standard(message: Mapping[str, Any]) -> bool:
 def _evidence(message: Mapping[str, Any]) -> float:
     if is_standard(message):
         return 1.0 if message["type"] != "thinking" else 0.9  # old streams have it too; ours begin otherwise
+    if is_whole_answer(message):
+        return 0.95
     is_ours = message.get("type") in _ONLY_HERE and "metadata" not in message
     return 0.6 if is_ours and isinstance(message.get("data"), dict) else 0.0
 
@@ -163,7 +171,8 @@ def read_standard(message: Mapping[str, Any]) -> Event:
 
 def _unknown(kind: str, data: dict[str, Any]) -> dict[str, Any] | None:
     """What a standard event holds beyond the standard."""
-    unknown = leftover(data, WIRE_FIELDS[EVENT_TYPES[kind]])
+    fields = WIRE_FIELDS[EVENT_TYPES[kind]]
+    unknown = leftover(data, fields) if not data.keys() <= set(fields) else None
     for name, words in _WORDS.get(kind, {}).items():
         if data.get(name) and data[name] not in words:
             unknown = {**(unknown or {}), name: data[name]}
@@ -184,6 +193,8 @@ def _and_extra(meta: Meta | None, rest: dict[str, Any] | None) -> Meta | None:
 def _meta(metadata: Any, unknown: dict[str, Any] | None) -> Meta | None:
     if not isinstance(metadata, dict):
         return meta_of(extra=unknown)
+    if unknown is None and metadata.keys() <= _STAMP:
+        return None
     extra = metadata.get("extra")
     foreign = leftover(metadata, {*_IDS, *_OURS}) or {}
     return meta_of(

@@ -3,7 +3,7 @@
 from streamweir.stages.lifecycle import Lifecycle, error_event
 from streamweir.stages.messages import FullText, Messages
 from streamweir.stages.safety import Safety
-from streamweir.stages.stage import Stage
+from streamweir.stages.stage import Stage, routes
 from streamweir.stages.tools import Tools
 
-__all__ = ["FullText", "Lifecycle", "Messages", "Safety", "Stage", "Tools", "error_event"]
+__all__ = ["FullText", "Lifecycle", "Messages", "Safety", "Stage", "Tools", "error_event", "routes"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from streamweir.events import Event
+from streamweir.events import EVENT_TYPES, Event
 
-__all__ = ["Stage"]
+__all__ = ["Stage", "routes"]
 
 
 class Stage(Protocol):
@@ -21,3 +21,18 @@ class Stage(Protocol):
     def process(self, event: Event) -> Iterable[Event]:
         """Return what goes on in place of `event`."""
         ...
+
+
+_Step = tuple[Callable[[Event], Iterable[Event]], int]
+"""A stage, and where to go on after it."""
+
+
+def routes(stages: Sequence[Stage]) -> dict[type[Event], tuple[_Step | None, ...]]:
+    """For each kind of event and each position in `stages`: the next that handles the kind, or None."""
+
+    def step(kind: type[Event], start: int) -> _Step | None:
+        rest = range(start, len(stages))
+        return next(((stages[i].process, i + 1) for i in rest if kind in stages[i].handles), None)
+
+    positions = range(len(stages) + 1)
+    return {kind: tuple(step(kind, start) for start in positions) for kind in EVENT_TYPES.values()}

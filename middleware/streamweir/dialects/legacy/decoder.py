@@ -71,14 +71,14 @@ class LegacyDecoder(Decoder):
         message = _message_of(frame)
         if message is None:
             return ()
-        self._began = True
         if not isinstance(message, dict):
             return (custom("message", message),)
-        if is_standard(message):
-            return (read_standard(message),)
         kind = _ALIASES.get(text_of(message.get("type")) or _inferred(message), "")
         if kind == "ping":
             return ()
+        self._began = True
+        if is_standard(message):
+            return (read_standard(message),)
         return (READERS.get(kind, read_other)(message, fields_of(message)),)
 
 

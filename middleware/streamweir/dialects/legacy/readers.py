@@ -166,13 +166,14 @@ def _tool_result(message: Message, fields: Message) -> Event:
     data = fields.get("data")
     result = next((fields[name] for name in _TOOL_RESULT if fields.get(name) is not None), None)
     has_failed = _has_failed(fields, error)
+    known = {*_TOOL_ID, *_TOOL_NAME, *_TOOL_RESULT, *_VERDICT, *_TOOL_ERROR}
     return ToolCallEnd(
         tool_id=_first(fields, _TOOL_ID) or "",
         status="failed" if has_failed else "success",
         result=data if result is None and not isinstance(data, dict) else result,
         error=_tool_error(error, fields.get("code")) if has_failed else None,
         tool_name=_first(fields, _TOOL_NAME),
-        meta=_meta(fields, {*_TOOL_ID, *_TOOL_NAME, *_TOOL_RESULT, *_VERDICT, *_TOOL_ERROR}),
+        meta=_meta(fields, known if has_failed else known - {"code"}),
     )
 
 

@@ -1,0 +1,81 @@
+"""A task that outlives the call that starts it, on asyncio and on trio.
+
+An async iterator that a host drives as it likes (each step perhaps in another task, the last one never)
+cannot hold a task group open between its steps. So the task belongs to the event loop, and whoever started
+it ends it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import Awaitable, Callable
+from contextvars import Context
+from typing import Any, Protocol
+
+import anyio
+
+__all__ = ["BackgroundTask", "start_in_background"]
+
+_running: set[asyncio.Task[None]] = set()
+"""The event loop itself keeps only weak references."""
+
+
+class BackgroundTask(Protocol):
+    """A task that has been started."""
+
+    def cancel(self) -> None:
+        """Cancel the task; from the event loop's own thread."""
+        ...
+
+    def cancel_from_anywhere(self) -> None:
+        """Cancel the task; from any thread, also when the event loop is gone."""
+        ...
+
+
+def start_in_background(function: Callable[[], Awaitable[None]], context: Context) -> BackgroundTask:
+    """Start `function` in `context`. It must not raise: nobody would hear it."""
+    trio: Any = sys.modules.get("trio")
+    if trio is not None and trio.lowlevel.in_trio_run():
+        return _TrioTask(function, context, trio)
+    return _AsyncioTask(function, context)
+
+
+class _AsyncioTask:
+    def __init__(self, function: Callable[[], Awaitable[None]], context: Context) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._task = self._loop.create_task(_run(function), context=context)
+        _running.add(self._task)
+        self._task.add_done_callback(_running.discard)
+
+    def cancel(self) -> None:
+        self._task.cancel()  # once: what the task cleans up with is not cancelled in its turn
+
+    def cancel_from_anywhere(self) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._task.cancel)
+
+
+async def _run(function: Callable[[], Awaitable[None]]) -> None:
+    await function()
+
+
+class _TrioTask:
+    def __init__(self, function: Callable[[], Awaitable[None]], context: Context, trio: Any) -> None:
+        self._scope = anyio.CancelScope()
+        self._trio = trio
+        self._token = trio.lowlevel.current_trio_token()
+
+        async def scoped() -> None:
+            with self._scope:
+                await function()
+
+        trio.lowlevel.spawn_system_task(scoped, context=context)
+
+    def cancel(self) -> None:
+        self._scope.cancel()
+
+    def cancel_from_anywhere(self) -> None:
+        with contextlib.suppress(self._trio.RunFinishedError):
+            self._token.run_sync_soon(self._scope.cancel)

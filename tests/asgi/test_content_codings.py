@@ -1,0 +1,69 @@
+"""Compressed bodies are undone as they come, bounded."""
+
+import gzip
+import zlib
+
+import brotli
+import pytest
+
+from streamweir.asgi.content_coding import PIECE, CodedBodyError, CutOffBodyError, body_decoder
+
+TEXT = b"data: {}\n\n" * 400_000
+
+
+def raw_deflate(data: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=-15)
+    return packer.compress(data) + packer.flush()
+
+
+CODED = {
+    "gzip": gzip.compress(TEXT, mtime=0),
+    "x-gzip": gzip.compress(TEXT, mtime=0),
+    "deflate": zlib.compress(TEXT),
+    " Deflate ": raw_deflate(TEXT),
+    "br": brotli.compress(TEXT, quality=5),
+}
+
+
+@pytest.mark.parametrize("coding", CODED)
+@pytest.mark.parametrize("size", [1, 100, 1 << 30])
+def test_any_cut_gives_the_same(coding: str, size: int) -> None:
+    decoder, coded, out = body_decoder(coding), CODED[coding], []
+    assert decoder is not None
+    for start in range(0, len(coded), size):
+        out.extend(decoder.feed(coded[start : start + size]))
+    decoder.finish()
+    assert b"".join(out) == TEXT
+    assert max(map(len, out)) <= 2 * PIECE
+
+
+@pytest.mark.parametrize("coding", CODED)
+def test_a_body_that_breaks_off(coding: str) -> None:
+    decoder = body_decoder(coding)
+    assert decoder is not None
+    list(decoder.feed(CODED[coding][:-3]))
+    with pytest.raises(CutOffBodyError):
+        decoder.finish()
+
+
+@pytest.mark.parametrize("coding", CODED)
+def test_a_body_that_is_something_else(coding: str) -> None:
+    decoder = body_decoder(coding)
+    assert decoder is not None
+    with pytest.raises(CodedBodyError):
+        list(decoder.feed(b"data: hello, I am no such thing\n\n" * 10))
+
+
+def test_an_empty_body_is_whole() -> None:
+    for coding in CODED:
+        decoder = body_decoder(coding)
+        assert decoder is not None
+        decoder.finish()
+
+
+def test_codings_by_name() -> None:
+    assert body_decoder("") is None
+    assert body_decoder("identity") is None
+    for coding in ("zstd", "gzip, br", "nonsense"):
+        with pytest.raises(CodedBodyError):
+            body_decoder(coding)

@@ -1,0 +1,102 @@
+"""What cannot work is told when the middleware is made; what is left alone costs nothing."""
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from hosts import streaming
+from streamweir import ConfigurationError, UnknownDialectError
+from streamweir.asgi import NormalizeMiddleware, SafeErrorMiddleware, StreamweirMiddleware
+from streamweir.asgi.paths import PathPatterns
+
+APP = streaming()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"answers": []},
+        {"answers": ("standard", "nope")},
+        {"framing": "xml"},
+        {"media_types": ()},
+        {"media_types": ["event-stream"]},
+        {"heartbeat": "soon"},
+        {"heartbeat": 0},
+        {"timeouts": {"idel": "5s"}},
+        {"timeouts": {"idle": "5 parsecs"}},
+        {"timeouts": {"connect": "5s"}},
+        {"timeouts": {"idle": "5s", "total": "1s"}},
+        {"timeouts": "5s"},
+        {"full_text": "sometimes"},
+        {"protocol_options": {"standard": {"version": "7"}}},
+        {"limits": {"event_bytes": "much"}},
+        {"warnings": [{"code": "X"}]},
+        {"warnings": "a text"},
+        {"paths": "chat"},
+        {"paths": ["/a", "/b*c"]},
+        {"paths": ["/a/{b"]},
+    ],
+)
+@pytest.mark.parametrize("middleware", [NormalizeMiddleware, StreamweirMiddleware])
+def test_wrong_options(middleware: Any, options: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError):
+        middleware(APP, speaks="legacy", **options)
+
+
+def test_unknown_dialects_are_told_with_a_suggestion() -> None:
+    for make in (
+        lambda: StreamweirMiddleware(APP, speaks="legcy"),
+        lambda: NormalizeMiddleware(APP, speaks="auto", answers=["legcy"]),
+        lambda: SafeErrorMiddleware(APP, speaks="legcy"),
+    ):
+        with pytest.raises(UnknownDialectError, match="did you mean 'legacy'"):
+            make()
+
+
+def test_options_may_be_off() -> None:
+    StreamweirMiddleware(
+        APP, speaks="auto", heartbeat="off", timeouts={"idle": "off", "total": None}, answers="legacy"
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "covered"),
+    [
+        ("/chat", "/chat", True),
+        ("/chat", "/chat/", False),
+        ("/chat", "/chats", False),
+        ("/a.c", "/abc", False),
+        ("/agents/{id}/run", "/agents/7/run", True),
+        ("/agents/{id}/run", "/agents/7/8/run", False),
+        ("/agents/{id}/run", "/agents//run", False),
+        ("/agent/*", "/agent/", True),
+        ("/agent/*", "/agent/a/b", True),
+        ("/agent/*", "/agent", False),
+        ("/agent*", "/agents/x", True),
+        ("*", "/", True),
+        ("/{a}/x*", "/1/x\ny", True),
+    ],
+)
+def test_path_patterns(pattern: str, path: str, covered: bool) -> None:
+    assert PathPatterns(pattern).cover(path) is covered
+    assert PathPatterns(["/elsewhere", pattern]).cover(path) is covered
+
+
+def test_no_pattern_covers_every_path() -> None:
+    assert PathPatterns(None).cover("/anything")
+    assert not PathPatterns([]).cover("/anything")
+
+
+def test_the_middleware_needs_no_framework() -> None:
+    code = (
+        "import sys, threading, logging; from streamweir.asgi import StreamweirMiddleware as M\n"
+        "async def app(scope, receive, send): ...\n"
+        "M(app, speaks='auto', answers=['standard', 'legacy'])\n"
+        "assert not {'starlette', 'httpx', 'uvicorn', 'pydantic'} & set(sys.modules)\n"
+        "assert threading.active_count() == 1 and not logging.getLogger('streamweir').handlers\n"
+        "from streamweir.asgi import EventStreamResponse, preflight_error\n"
+        "assert 'starlette' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=60)

@@ -1,0 +1,86 @@
+"""Which dialects there are, and that one that is broken does not spoil the others."""
+
+import logging
+from collections.abc import Iterator, Mapping
+from importlib.metadata import EntryPoint
+from typing import ClassVar
+
+import pytest
+
+from streamweir import ConfigurationError, convert, detect_dialect, list_dialects
+from streamweir.dialects import registry
+from streamweir.dialects.base import Decoder, Encoder
+from streamweir.dialects.description import describe
+
+GROUP = "streamweir.dialects"
+TOKEN = b'data: {"type": "token", "content": "Hi"}\n\ndata: {"type": "done"}\n\n'
+
+
+class TwoSided(Decoder):
+    """Reads `form` as one thing or found out, writes it as one of two."""
+
+    option_values: ClassVar[Mapping[str, tuple[str, ...]]] = {"form": ("auto", "chat")}
+
+
+class TwoSidedEncoder(Encoder):
+    option_values: ClassVar[Mapping[str, tuple[str, ...]]] = {"form": ("chat", "agent")}
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Another package has registered a dialect that fails to import, and one that is no decoder."""
+    points = {
+        "broken": EntryPoint("broken", "no_such_package.dialect:Decoder", GROUP),
+        "mistaken": EntryPoint("mistaken", "json:loads", GROUP),
+    }
+    monkeypatch.setattr(registry, "_foreign", lambda: points)
+    registry._is_usable.cache_clear()
+    yield
+    registry._is_usable.cache_clear()
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_broken_dialect_is_left_out_of_the_lists_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "streamweir"):
+        for names in (list_dialects(), registry.decoder_names(), registry.encoder_names()):
+            assert "legacy" in names
+            assert not {"broken", "mistaken"} & set(names)
+    broken, mistaken = (record.getMessage() for record in caplog.records)
+    assert broken == (
+        "the dialect 'broken' (no_such_package.dialect:Decoder) cannot be loaded: "
+        "ModuleNotFoundError: No module named 'no_such_package'"
+    )
+    assert mistaken.startswith("the dialect 'mistaken' (json:loads) ")
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_broken_dialect_does_not_end_streams_whose_dialect_is_found_out() -> None:
+    assert detect_dialect(TOKEN) == "legacy"
+    assert b'"status":"completed"' in convert(TOKEN, speaks="auto")
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize("ask", [registry.get_dialect, describe, lambda name: convert(b"", speaks=name)])
+def test_a_broken_dialect_that_is_named_says_what_is_wrong(ask: object) -> None:
+    assert callable(ask)
+    with pytest.raises(ConfigurationError, match=r"'broken' .* cannot be loaded: ModuleNotFoundError"):
+        ask("broken")
+
+
+def test_an_option_takes_what_either_side_takes_and_each_side_what_it_knows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(
+        registry._loaded, "two-sided", registry.Dialect("two-sided", TwoSided, TwoSidedEncoder)
+    )
+    assert registry.option_values(registry.get_dialect("two-sided")) == {"form": ("auto", "chat", "agent")}
+    for value, read, written in (
+        ("auto", "auto", "chat"),
+        ("chat", "chat", "chat"),
+        ("agent", "auto", "agent"),
+    ):
+        options = registry.checked_options({"two-sided": {"form": value}})["two-sided"]
+        assert registry.make_decoder("two-sided", options).option("form") == read
+        assert registry.make_encoder("two-sided", options).option("form") == written
+    with pytest.raises(ConfigurationError, match="cannot be 'old'"):
+        registry.checked_options({"two-sided": {"form": "old"}})
