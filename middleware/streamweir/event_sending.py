@@ -1,7 +1,8 @@
 """The loop of an `EventStream`: read the content, feed the translator, send what comes out.
 
 One side task breaks the silence with heartbeats, and ends a stream that has soft evidence of its end and
-then goes silent (the standard protocol 1.1, section 3 rule 8). Nothing else is asynchronous but the items themselves.
+then goes silent (the standard protocol 1.1, section 3 rule 8). Nothing else is asynchronous but the items
+themselves.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """Streams of an application become streams of the standard, in what the client asks for."""
 
-import asyncio
 import gzip
 import zlib
 from typing import Any
 
+import anyio
 import brotli
 import pytest
 
-from hosts import DONE, HELLO, NDJSON, SSE, TOKENS, Call, asking, body, sending, served, start, streaming
-from streamweir.asgi import NormalizeMiddleware, StreamweirMiddleware
+from hosts import DONE, HELLO, NDJSON, SSE, TOKENS, Call, body, sending, start, streaming
+from streamweir.asgi import StreamweirMiddleware
 
 pytestmark = pytest.mark.anyio
 
@@ -232,8 +232,6 @@ async def test_after_the_end_the_application_is_not_heard(ending: bytes) -> None
 
 
 async def test_work_behind_the_last_event_is_done() -> None:
-    import anyio
-
     saved: list[str] = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -293,39 +291,3 @@ async def test_options_reach_the_stream() -> None:
     assert [event["type"] for event in events[:3]] == ["session_start", "warning", "warning"]
     assert events[2]["data"] == {"message": "Second.", "message_code": "TWO"}
     assert any("source" in event["metadata"] for event in events)
-
-
-async def test_streams_below_uvicorn(anyio_backend: str) -> None:
-    if anyio_backend == "trio":
-        pytest.skip("uvicorn needs asyncio")
-    app = StreamweirMiddleware(streaming(*HELLO, pause=0.05), speaks="legacy")
-    async with served(app) as host, asking(host) as client:
-        await client.until(b'"Hel"')
-        assert b'"lo"' not in client.answer.body
-        answer = await client.whole()
-    assert answer.assert_valid().text == "Hello"
-    assert answer.header("transfer-encoding") == "chunked"
-
-
-async def test_a_body_of_the_request_reaches_the_application(anyio_backend: str) -> None:
-    if anyio_backend == "trio":
-        pytest.skip("uvicorn needs asyncio")
-
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        await send(start())
-        await asyncio.sleep(0.1)  # heartbeats meanwhile
-        size, more = 0, True
-        while more:
-            message = await receive()
-            size, more = size + len(message["body"]), message["more_body"]
-            await asyncio.sleep(0.02)
-        await send(body(b'data: {"type": "token", "content": "%d"}\n\n' % size + DONE))
-
-    from loopback import client
-
-    mounted = NormalizeMiddleware(app, speaks="legacy", heartbeat="20ms", timeouts={"total": "30s"})
-    async with served(mounted) as host, client(host) as connected:
-        connected.send("POST", "/chat", body=b"x" * 300_000)
-        answer = await connected.whole()
-    assert answer.assert_valid().text == "300000"
-    assert b": ping\n\n" in answer.body

@@ -250,11 +250,15 @@ def _load(name: str) -> Dialect:
 
 def _load_foreign(point: EntryPoint) -> Dialect:
     try:
-        return _dialect_of(point.name, point.load(), {})
+        cls = point.load()
     except Exception as error:
         raise ConfigurationError(
             f"the dialect {point.name!r} ({point.value}) cannot be loaded: {type(error).__name__}: {error}"
         ) from error
+    try:
+        return _dialect_of(point.name, cls, {})
+    except TypeError as error:
+        raise ConfigurationError(f"the dialect {point.name!r} ({point.value}) {error}") from None
 
 
 def _dialect_of(name: str, cls: Any, given: Mapping[str, Any]) -> Dialect:
@@ -262,9 +266,9 @@ def _dialect_of(name: str, cls: Any, given: Mapping[str, Any]) -> Dialect:
     if isinstance(cls, type) and issubclass(cls, Encoder):
         return Dialect(name, None, cls)
     if not isinstance(cls, type) or not issubclass(cls, Decoder):
-        raise TypeError(f"a dialect is a Decoder or an Encoder, {cls!r} is neither")
+        raise TypeError("is neither a Decoder nor an Encoder")
     encoder = given.get("encoder") or getattr(cls, "encoder", None)
     if encoder is not None and not (isinstance(encoder, type) and issubclass(encoder, Encoder)):
-        raise TypeError(f"what writes the dialect {name!r} is no Encoder: {encoder!r}")
+        raise TypeError("has an encoder that is no Encoder")
     own = {key: value for key, value in given.items() if key != "encoder"}
     return Dialect(name, type(cls.__name__, (cls,), own) if own else cls, encoder)
