@@ -34,7 +34,7 @@ class Host:
 @asynccontextmanager
 async def served(app: Any) -> AsyncIterator[Any]:
     """Run `app` under uvicorn, without its main loop and its signal handlers."""
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="auto", timeout_keep_alive=1))
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off", timeout_keep_alive=1))
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
     with socket.create_server(("127.0.0.1", 0)) as listener:

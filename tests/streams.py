@@ -13,7 +13,7 @@ INPUTS = (".sse", ".ndjson", ".json", ".txt")
 
 
 class Recorded(NamedTuple):
-    """One recorded body. Beside `NAME.sse` stand `NAME.expected` (the events) and, if needed, `NAME.options`."""
+    """One recorded body; beside `NAME.sse` stand `NAME.expected` (the events) and perhaps `NAME.options`."""
 
     dialect: str
     path: Path

@@ -54,7 +54,7 @@ def free_port() -> int:
 
 @contextmanager
 def started(command: list[str]) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Run `command`, which serves the repository's config.yaml, on a free port until it is not needed any more."""
+    """Run `command`, which serves config.yaml, on a free port until it is not needed any more."""
     address = f"127.0.0.1:{free_port()}"
     path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
     process = subprocess.Popen(

@@ -16,7 +16,7 @@ import aiohttp
 import multidict
 import yarl
 
-from streamweir.asgi.content_coding import BodyDecoder, CodedBodyError, CutOffBodyError, body_decoder
+from streamweir.content_coding import BodyDecoder, CodedBodyError, CutOffBodyError, body_decoder
 
 from .failures import ConnectTimedOut, InvalidResponse, Truncated, Unreachable, UpstreamFailure
 

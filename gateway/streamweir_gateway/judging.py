@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from streamweir.classification import classify_failure, info_for_status, parse_retry_after
+from streamweir.classification import classify_failure, error_in_body, info_for_status, parse_retry_after
 from streamweir.detect import detect_dialect
 from streamweir.dialects.base import NO_OPTIONS
 from streamweir.dialects.registry import make_decoder
@@ -79,7 +79,7 @@ def _made_exact(info: ErrorInfo, status: int, body: bytes, speaks: str) -> Error
     """Let the body say more than the status, as far as the status leaves it open."""
     if (error := _error_of_dialect(body, speaks)) is not None:
         return _with_error(info, error, status)
-    message, code = _generic_error(body)
+    message, code = error_in_body(_json_of(body))
     found = classify_failure(message, code=code, status=status)
     if found.code not in CODES or found.code == info.code:
         return info
@@ -121,20 +121,11 @@ def _error_of_dialect(body: bytes, speaks: str) -> Error | None:
     return msgspec.structs.replace(errors[0], for_users=for_users)
 
 
-def _generic_error(body: bytes) -> tuple[object, object]:
-    """Return message and code of an error body as most APIs write it."""
+def _json_of(body: bytes) -> object:
     try:
-        value, _ = parse_json(body)
+        return parse_json(body)[0]
     except MalformedEvent:
-        return None, None
-    if isinstance(value, dict) and isinstance(value.get("error"), dict):
-        value = value["error"]
-    if not isinstance(value, dict):
-        return None, None
-    message = next(
-        (value[key] for key in ("message", "detail", "error") if isinstance(value.get(key), str)), None
-    )
-    return message, value.get("code") or value.get("type")
+        return None
 
 
 def _details(status: int, body: bytes) -> dict[str, object]:

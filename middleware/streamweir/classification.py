@@ -20,7 +20,14 @@ import msgspec
 from streamweir.errors import CODES, ErrorInfo, ErrorType, Reason, error_info
 from streamweir.redaction import redact
 
-__all__ = ["Classified", "classify_exception", "classify_failure", "info_for_status", "parse_retry_after"]
+__all__ = [
+    "Classified",
+    "classify_exception",
+    "classify_failure",
+    "error_in_body",
+    "info_for_status",
+    "parse_retry_after",
+]
 
 
 class Classified(msgspec.Struct, frozen=True):
@@ -157,6 +164,17 @@ _REFINED_BY_WORDS: Final[dict[str | None, frozenset[str]]] = {
     "NOT_FOUND": frozenset({"MODEL_NOT_FOUND"}),
 }
 """By status and code: which cause may be read from the message. A 429 also says "quota" of a rate."""
+
+
+def error_in_body(value: object) -> tuple[object, object]:
+    """Return message and code of a JSON error body as most APIs write it; None for what it does not say."""
+    if isinstance(value, dict) and isinstance(value.get("error"), dict):
+        value = value["error"]
+    if not isinstance(value, dict):
+        return None, None
+    texts = (value.get(key) for key in ("message", "detail", "error"))
+    message = next((text for text in texts if isinstance(text, str)), None)
+    return message, value.get("code") or value.get("type")
 
 
 def classify_failure(message: object = None, *, code: object = None, status: object = None) -> Classified:

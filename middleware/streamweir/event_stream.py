@@ -36,6 +36,9 @@ EventContent: TypeAlias = (
 _LEAVING_SECONDS: Final = CLOSING_SECONDS + 0.2
 """How long `aclose` waits for the iterator to be closed."""
 
+_TIDYING_SECONDS: Final = 0.1
+"""How long the end of the body waits for that."""
+
 
 class EventStream:
     """An async iterator of `bytes`: whole events, framed. Whatever the content does, it is a valid stream.
@@ -148,6 +151,7 @@ class EventStream:
 
     async def __anext__(self) -> bytes:
         if self._is_over:
+            await self._wait_for_cleanup(_TIDYING_SECONDS)
             raise StopAsyncIteration
         if self._pieces is None:
             self._pieces = _Handover(self._sending)
@@ -161,7 +165,7 @@ class EventStream:
         if piece is None:
             self._is_over = True
             raise StopAsyncIteration
-        if self.translator.ended:  # the body ends with this piece, however long the content takes to clean up
+        if self.translator.ended:  # this is the last piece, however long the content takes to clean up
             self._is_over = True
             self._pieces.let_go()
         return piece
@@ -176,8 +180,12 @@ class EventStream:
         if not self._is_over:
             self._is_over = True
             self._pieces.cancel()
-        with anyio.move_on_after(_LEAVING_SECONDS, shield=True):
-            await self._pieces.finished.wait()
+        await self._wait_for_cleanup(_LEAVING_SECONDS)
+
+    async def _wait_for_cleanup(self, seconds: float) -> None:
+        if self._pieces is not None:
+            with anyio.move_on_after(seconds, shield=True):
+                await self._pieces.finished.wait()
 
     def __del__(self) -> None:
         pieces = getattr(self, "_pieces", None)  # not there if an option was refused

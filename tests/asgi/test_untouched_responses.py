@@ -23,6 +23,11 @@ PATHSEND = {"type": "http.response.pathsend", "path": str(FILE)}
 EARLY_HINT = {"type": "http.response.early_hint", "links": [b"</a>; rel=preload"]}
 TRAILERS = {"type": "http.response.trailers", "headers": [(b"x-sum", b"1")], "more_trailers": False}
 
+
+def text_stream(*call: Any) -> Any:
+    return StreamingResponse(iter(["a", "b"]), media_type="text/plain")(*call)
+
+
 APPS = {
     "another type": streaming(*HELLO, media_type=b"text/plain"),
     "no type": sending({"type": "http.response.start", "status": 200, "headers": []}, body(b"".join(HELLO))),
@@ -33,7 +38,7 @@ APPS = {
     "a file": FileResponse(FILE),
     "a redirect": RedirectResponse("/elsewhere"),
     "JSON": JSONResponse({"a": 1}),
-    "a text stream": lambda *call: StreamingResponse(iter(["a", "b"]), media_type="text/plain")(*call),
+    "a text stream": text_stream,
     "trailers": sending(
         {**start(b"text/plain"), "trailers": True}, body(b"a", more=True), body(b"b"), TRAILERS
     ),

@@ -75,7 +75,9 @@ EMITTED: list[tuple[Emit, str, dict[str, Any]]] = [
         {"content": "Hi", "format": "text", "is_complete": True, "channel": "report"},
     ),
     (
-        lambda e: e.emit_data("dataframe", {"name": "t", "columns": ["a"], "rows": [[1]]}, {"description": "d"}),
+        lambda e: e.emit_data(
+            "dataframe", {"name": "t", "columns": ["a"], "rows": [[1]]}, {"description": "d"}
+        ),
         "data",
         {
             "data_type": "dataframe",
@@ -351,7 +353,7 @@ async def test_an_end_with_error_brings_its_error(reason: str | None) -> None:
     body = await engine.emit_session_end("error", reason=reason)
     assert check_stream(body.encode()) == []
     assert kinds(body) == ["session_start", "error", "session_end"]
-    assert events_in(body)[-1]["data"]["reason"] == reason or "upstream_error"
+    assert events_in(body)[-1]["data"]["reason"] == (reason or "upstream_error")
 
 
 async def test_what_is_open_is_closed_before_the_end() -> None:

@@ -16,7 +16,6 @@ from typing import Any, Final
 import anyio
 
 from streamweir.asgi.claim import Claim
-from streamweir.asgi.content_coding import BodyDecoder, CodedBodyError, body_decoder
 from streamweir.asgi.headers import HeaderList, header_value
 from streamweir.asgi.listening import GRACE_SECONDS, Listening
 from streamweir.asgi.negotiation import choose_framing
@@ -26,6 +25,7 @@ from streamweir.asgi.stream_options import AUTO, StreamOptions
 from streamweir.asgi.undecided import Undecided
 from streamweir.asgi.watching import Watch
 from streamweir.classification import classify_exception
+from streamweir.content_coding import BodyDecoder, CodedBodyError, body_decoder
 from streamweir.context import WarningCollector
 from streamweir.errors import ErrorInfo, error_info
 from streamweir.stream_error import log_failure

@@ -11,9 +11,9 @@ from typing import Final
 
 import anyio
 
-from streamweir.asgi.content_coding import BodyDecoder, CodedBodyError
 from streamweir.asgi.headers import kept_headers, stream_headers
 from streamweir.asgi.sending import Message, Send
+from streamweir.content_coding import BodyDecoder, CodedBodyError
 from streamweir.errors import ErrorInfo
 from streamweir.host_translator import HostTranslator
 

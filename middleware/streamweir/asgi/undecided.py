@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from streamweir.asgi.content_coding import BodyDecoder, CodedBodyError, body_decoder
 from streamweir.asgi.headers import header_value
 from streamweir.asgi.sending import Message
+from streamweir.content_coding import BodyDecoder, CodedBodyError, body_decoder
 from streamweir.detect import Detector
 from streamweir.stream_events import whole_event
 

@@ -30,23 +30,27 @@ HEAD_BYTES: Final = 64 << 10
 
 
 class BodyReader(Protocol):
-    """Bytes in, events out.
-
-    Attributes:
-        started: an event has come.
-        complete: there is soft evidence of a proper end: silence from here on is no failure.
-        ended: the stream is over; nothing more will be returned.
-        was_rejected: an error envelope came in place of a stream.
-    """
+    """Bytes in, events out."""
 
     @property
-    def started(self) -> bool: ...
+    def started(self) -> bool:
+        """An event has come."""
+        ...
+
     @property
-    def complete(self) -> bool: ...
+    def complete(self) -> bool:
+        """There is soft evidence of a proper end: silence from here on is no failure."""
+        ...
+
     @property
-    def ended(self) -> bool: ...
+    def ended(self) -> bool:
+        """The stream is over; nothing more will be returned."""
+        ...
+
     @property
-    def was_rejected(self) -> bool: ...
+    def was_rejected(self) -> bool:
+        """An error envelope came in place of a stream."""
+        ...
 
     def feed(self, data: bytes) -> list[ReceivedEvent]:
         """Return the events that `data` completes."""

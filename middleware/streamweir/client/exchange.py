@@ -11,8 +11,8 @@ from typing import Any, Final, TypeAlias
 
 import anyio
 
-from streamweir.asgi.content_coding import BodyDecoder, body_decoder
 from streamweir.classification import classify_exception
+from streamweir.content_coding import BodyDecoder, body_decoder
 from streamweir.errors import ConfigurationError, ErrorInfo, error_info
 from streamweir.request_errors import (
     ConnectionFailed,
@@ -161,6 +161,7 @@ def _check_headers(headers: Mapping[str, str]) -> None:
 
 
 def failed_connection(error: Exception) -> tuple[type[StreamRequestError], ErrorInfo]:
+    """Return what it means that there is no response: the exception to raise and its failure."""
     if isinstance(error, httpx.ConnectTimeout):
         return RequestTimeout, error_info("UPSTREAM_TIMEOUT", reason="connect_timeout")
     if isinstance(error, httpx.RemoteProtocolError) and _is_no_http(error):
@@ -175,6 +176,7 @@ def _is_no_http(error: httpx.RemoteProtocolError) -> bool:
 
 
 def failed_body(error: Exception) -> tuple[type[StreamRequestError], ErrorInfo]:
+    """Return what it means that the body broke off: the exception to raise and its failure."""
     info = classify_exception(error)
     if info.code in ("UPSTREAM_UNREACHABLE", "UPSTREAM_TRUNCATED"):
         return StreamTruncated, error_info("UPSTREAM_TRUNCATED")

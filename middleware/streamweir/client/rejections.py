@@ -9,7 +9,7 @@ import re
 import time
 from typing import Any, Final
 
-from streamweir.classification import classify_failure, info_for_status, parse_retry_after
+from streamweir.classification import classify_failure, error_in_body, info_for_status, parse_retry_after
 from streamweir.errors import CODES, ErrorInfo, MalformedEvent, error_info
 from streamweir.jsontext import parse_json
 from streamweir.redaction import redact
@@ -37,7 +37,7 @@ def info_of_rejection(status: int, *, retry_after: str | None, body: bytes) -> E
         return info_of_envelope(value, status=status, retry_after_ms=retry_after_ms)
     if not 400 <= status <= 599:
         return error_info("UPSTREAM_INVALID_RESPONSE")
-    message, code = _generic_error(value)
+    message, code = error_in_body(value)
     found = classify_failure(message, code=code, status=status)
     if found.code in CODES:
         return error_info(found.code, retry_after_ms=retry_after_ms)
@@ -75,15 +75,3 @@ def _json_of(body: bytes) -> Any:
         return parse_json(body)[0]
     except MalformedEvent:
         return None
-
-
-def _generic_error(value: Any) -> tuple[object, object]:
-    """Return message and code of an error body as most APIs write it."""
-    if isinstance(value, dict) and isinstance(value.get("error"), dict):
-        value = value["error"]
-    if not isinstance(value, dict):
-        return None, None
-    texts = (value.get(key) for key in ("message", "detail", "error"))
-    return next((text for text in texts if isinstance(text, str)), None), value.get("code") or value.get(
-        "type"
-    )

@@ -18,7 +18,7 @@ from streamweir.client.exchange import AsyncClient, Body, Exchange, failed_body,
 from streamweir.client.rejections import info_of_rejection
 from streamweir.dialects.registry import decoder_class
 from streamweir.durations import Duration
-from streamweir.errors import CODES, ConfigurationError, ErrorInfo, Reason, error_info
+from streamweir.errors import ConfigurationError, ErrorInfo, Reason, error_info
 from streamweir.events import Error, SessionEnd
 from streamweir.jsontext import write_json
 from streamweir.received import ReceivedEvent, failure_events
@@ -30,6 +30,7 @@ from streamweir.request_errors import (
     StreamTruncated,
 )
 from streamweir.request_id import new_request_id, valid_request_id
+from streamweir.stages import info_of_error
 from streamweir.timeouts import Timeouts
 
 __all__ = ["StreamRequest", "stream_request"]
@@ -268,7 +269,7 @@ class StreamRequest:
         if self._failure is not None:
             return self._failure
         ends = (later.data.reason for later in following if isinstance(later.data, SessionEnd))
-        info = _info_of(event, next(ends, None))
+        info = info_of_error(event, next(ends, None))
         if self._reader is not None and self._reader.was_rejected:
             return self._error(RequestRejected, info)
         if self._at_end and info.code == "UPSTREAM_TRUNCATED":
@@ -282,17 +283,3 @@ class _LeftError(Exception):
 
 def _after(start: float, seconds: float | None) -> float | None:
     return None if seconds is None else start + seconds
-
-
-def _info_of(event: Error, reason: Reason | None) -> ErrorInfo:
-    row = CODES.get(event.code, CODES["UPSTREAM_ERROR"])
-    return ErrorInfo(
-        code=event.code,
-        error_type=event.error_type,
-        message=event.message,
-        recoverable=event.recoverable,
-        status=row.status,
-        reason=reason or row.reason,
-        retry_after_ms=event.retry_after_ms,
-        details=event.details,
-    )

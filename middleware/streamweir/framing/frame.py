@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Protocol
 
+import msgspec
+
 from streamweir.jsontext import decode_text, parse_json
 
 __all__ = ["Frame", "FrameParser"]
 
-_UNPARSED: Any = object()
 
-
-class Frame:
+class Frame(msgspec.Struct, eq=False):
     """One event on the wire.
 
     Attributes:
@@ -25,24 +25,13 @@ class Frame:
         invalid_text: `json()` or `text` had to repair bytes that are no UTF-8, or lone surrogates.
     """
 
-    __slots__ = ("_value", "bare", "data", "event", "id", "invalid_text", "unterminated")
-
-    def __init__(
-        self,
-        data: bytes,
-        event: str | None = None,
-        id: str | None = None,  # noqa: A002 (the field's name in the standard)
-        *,
-        unterminated: bool = False,
-        bare: bool = False,
-    ) -> None:
-        self.data = data
-        self.event = event
-        self.id = id
-        self.unterminated = unterminated
-        self.bare = bare
-        self.invalid_text = False
-        self._value = _UNPARSED
+    data: bytes
+    event: str | None = None
+    id: str | None = None
+    unterminated: bool = False
+    bare: bool = False
+    invalid_text: bool = False
+    _value: Any = msgspec.UNSET
 
     def json(self) -> Any:
         """Return the JSON value of `data`; the same object each time: do not change it.
@@ -50,7 +39,7 @@ class Frame:
         Raises:
             MalformedEvent: `data` is no JSON.
         """
-        if self._value is _UNPARSED:
+        if self._value is msgspec.UNSET:
             self._value, self.invalid_text = parse_json(self.data)
         return self._value
 

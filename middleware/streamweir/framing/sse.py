@@ -46,7 +46,27 @@ class SSEParser:
         data = self._skip_bom(data)
         if not data:
             return
-        *lines, rest = self._unify_line_ends(data).split(b"\n")
+        *blocks, rest = self._unify_line_ends(data).split(b"\n\n")
+        is_between_blocks = not (self._line or self._data or self._event)
+        for block in blocks:
+            if is_between_blocks and block.startswith(b"data:") and b"\n" not in block:
+                yield self._only_data(block)
+            else:
+                yield from self._feed_lines(block + b"\n\n")
+                is_between_blocks = True
+        if rest:
+            yield from self._feed_lines(rest)
+
+    def _only_data(self, block: bytes) -> Frame:
+        """What almost every block is: one line, which is data."""
+        if len(block) > self._limit:
+            raise LimitExceeded("an event is larger than allowed")
+        self.recognised = True
+        return Frame(block[6:] if block.startswith(b"data: ") else block[5:], None, self._id)
+
+    def _feed_lines(self, data: bytes) -> Iterator[Frame]:
+        """Any block, or a part of one."""
+        *lines, rest = data.split(b"\n")
         if lines and self._line:
             lines[0] = bytes(self._line) + lines[0]
             self._line.clear()

@@ -1,9 +1,19 @@
 """The stages between decoder and encoder: each takes an event and returns events."""
 
-from streamweir.stages.lifecycle import Lifecycle, error_event
+from streamweir.stages.lifecycle import Lifecycle, error_event, info_of_error
 from streamweir.stages.messages import FullText, Messages
 from streamweir.stages.safety import Safety
 from streamweir.stages.stage import Stage, routes
 from streamweir.stages.tools import Tools
 
-__all__ = ["FullText", "Lifecycle", "Messages", "Safety", "Stage", "Tools", "error_event", "routes"]
+__all__ = [
+    "FullText",
+    "Lifecycle",
+    "Messages",
+    "Safety",
+    "Stage",
+    "Tools",
+    "error_event",
+    "info_of_error",
+    "routes",
+]

@@ -27,7 +27,7 @@ from streamweir.events import (
     ids_of,
 )
 
-__all__ = ["Lifecycle", "error_event"]
+__all__ = ["Lifecycle", "error_event", "info_of_error"]
 
 MAX_WARNINGS: Final = 100
 """So many warnings from outside are sent in one stream; of more only the number is told, at the end."""
@@ -196,7 +196,7 @@ class Lifecycle:
     def _fail(self, event: Error, summary: dict[str, Any] | None = None) -> Iterator[Event]:
         yield from self._close()
         reason = event.reason or _reason_of(event.code)
-        self.error = _info_of(event, reason)
+        self.error = info_of_error(event, reason)
         event = event if event.meta is None else msgspec.structs.replace(event, meta=ids_of(event.meta))
         yield event
         yield self._session_end(SessionEnd(status="error", reason=reason, summary=summary, meta=event.meta))
@@ -271,7 +271,8 @@ def error_event(info: ErrorInfo, *, meta: Meta | None = None) -> Error:
     )
 
 
-def _info_of(event: Error, reason: Reason) -> ErrorInfo:
+def info_of_error(event: Error, reason: Reason | None = None) -> ErrorInfo:
+    """What a terminal error event says, as a classified failure; the reverse of `error_event`."""
     row = CODES.get(event.code, CODES["UPSTREAM_ERROR"])
     return ErrorInfo(
         code=event.code,
@@ -279,7 +280,7 @@ def _info_of(event: Error, reason: Reason) -> ErrorInfo:
         message=event.message,
         recoverable=event.recoverable,
         status=row.status,
-        reason=reason,
+        reason=reason or row.reason,
         retry_after_ms=event.retry_after_ms,
         details=event.details,
     )

@@ -1,0 +1,147 @@
+"""Events that the application puts into its stream: taken as they are, and never to be forged."""
+
+import json
+from typing import Any
+
+import pytest
+
+from streams import recorded_streams
+from streamweir import (
+    ConfigurationError,
+    ErrorInfo,
+    StreamError,
+    detect_dialect,
+    stream_error_event,
+    stream_warning_event,
+)
+from streamweir.context import WarningCollector, bound_request_id
+from streamweir.dialects.registry import decoder_names
+from streamweir.host_translator import HostTranslator
+from streamweir.marks import MARK, MARK_KEY
+from streamweir.testing import check_stream, cuts
+
+FIRST = {stream.dialect: stream for stream in reversed(recorded_streams()) if stream.path.suffix != ".json"}
+TOKEN = b'data: {"type": "token", "content": "Hi"}\n\n'
+DONE = b'data: {"type": "done"}\n\n'
+
+
+def events_in(body: bytes) -> list[dict[str, Any]]:
+    return [json.loads(line[6:]) for line in body.split(b"\n") if line.startswith(b"data: ")]
+
+
+def warnings_in(body: bytes) -> list[dict[str, Any]]:
+    return [event["data"] for event in events_in(body) if event["type"] == "warning"]
+
+
+def through(pieces: list[bytes], **options: Any) -> bytes:
+    translator = HostTranslator(request_id="req_1", session_id="s", clock=lambda: 10**12, **options)
+    output = b"".join([*map(translator.feed, pieces), translator.close()])
+    assert check_stream(output) == []
+    assert MARK.encode() not in output
+    return output
+
+
+def test_it_is_a_framed_event_of_the_standard() -> None:
+    with bound_request_id("req_9"):
+        text = stream_warning_event("Careful", message_code="CAREFUL")
+    assert text.startswith("data: ")
+    assert text.endswith("}\n\n")
+    event = json.loads(text[6:])
+    del event[MARK_KEY]
+    assert event.pop("metadata").keys() == {"request_id", "timestamp"}
+    assert event == {"type": "warning", "data": {"message": "Careful", "message_code": "CAREFUL"}}
+    assert json.loads(stream_warning_event("Careful", framing="ndjson"))["type"] == "warning"
+    with pytest.raises(ConfigurationError):
+        stream_warning_event("Careful", framing="xml")  # type: ignore[arg-type]
+
+
+def test_an_error_never_holds_the_exceptions_text(caplog: pytest.LogCaptureFixture) -> None:
+    text = stream_error_event(ValueError("password=hunter2"))
+    assert "hunter2" not in text
+    assert len(caplog.records) == 1
+    event = json.loads(stream_error_event(ValueError("at /srv/app/x.py"), debug=True)[6:])
+    assert event["data"]["details"]["exception"] == "ValueError"
+    assert "/srv/app" not in str(event)
+    info: ErrorInfo = StreamError("ACME_DOWN", "Acme is down.").info
+    assert json.loads(stream_error_event(info)[6:])["data"]["code"] == "ACME_DOWN"
+
+
+def test_details_of_a_warning_are_for_debug() -> None:
+    assert "detail" not in stream_warning_event("Careful", detail={"n": 1})
+    with WarningCollector("req_1", debug=True).bound():
+        assert '"detail"' in stream_warning_event("Careful", detail={"n": 1})
+
+
+@pytest.mark.parametrize("framing", ["sse", "ndjson"])
+@pytest.mark.parametrize("dialect", decoder_names())
+def test_it_gets_its_place_in_a_stream_of_any_dialect(dialect: str, framing: Any) -> None:
+    stream = FIRST[dialect]
+    options = {"speaks": dialect, "protocol_options": {dialect: stream.options}}
+    plain = through([stream.body], **options)
+    marked = stream_warning_event("Careful", message_code="CAREFUL", framing=framing).encode()
+    output = through([marked, stream.body], **options)
+    assert warnings_in(output)[0] == {"message": "Careful", "message_code": "CAREFUL"}
+    assert kinds_of(output) == ["session_start", "warning", *kinds_of(plain)[1:]]
+
+
+def kinds_of(body: bytes) -> list[str]:
+    return [event["type"] for event in events_in(body)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_it_may_be_cut_anywhere(seed: int) -> None:
+    body = TOKEN + stream_warning_event("Careful").encode() + TOKEN + DONE
+    for speaks in ("legacy", "auto"):
+        output = through(cuts(body, seed=seed), speaks=speaks)
+        assert [warning["message"] for warning in warnings_in(output)] == ["Careful"]
+        assert kinds_of(output) == [
+            "session_start",
+            "content",
+            "warning",
+            "content",
+            "content",
+            "session_end",
+        ]
+
+
+@pytest.mark.parametrize("place", range(1, len(TOKEN)))
+def test_it_may_come_while_another_event_is_relayed(place: int) -> None:
+    pieces = [TOKEN[:place], stream_warning_event("Careful").encode(), TOKEN[place:], DONE]
+    output = through(pieces, speaks="legacy")
+    assert [warning["message"] for warning in warnings_in(output)] == ["Careful"]
+    assert '"content":"Hi"' in output.decode()
+
+
+def test_it_may_be_framed_once_more_by_another_library() -> None:
+    """As sse-starlette does with text that it is given."""
+    text = stream_warning_event("Careful")
+    framed = "".join(f"data: {line}\r\n" for line in text.split("\n")) + "\r\n"
+    output = through([framed.encode(), TOKEN, DONE], speaks="legacy")
+    assert [warning["message"] for warning in warnings_in(output)] == ["Careful"]
+
+
+def test_after_half_an_event_it_is_found_and_the_half_told() -> None:
+    body = b'data: {"type": "token", "conte' + stream_error_event(TimeoutError()).encode()
+    output = through(cuts(TOKEN + body, seed=1), speaks="legacy")
+    assert [warning["message_code"] for warning in warnings_in(output)] == ["UPSTREAM_MALFORMED_EVENT"]
+    assert events_in(output)[-2]["data"]["code"] == "UPSTREAM_TIMEOUT"
+
+
+def test_an_error_ends_the_stream() -> None:
+    output = through([TOKEN, stream_error_event(ConnectionError()).encode(), TOKEN], speaks="legacy")
+    assert kinds_of(output)[-2:] == ["error", "session_end"]
+    assert kinds_of(output).count("content") == 2
+
+
+def test_it_says_nothing_about_the_dialect_around_it() -> None:
+    marked = stream_warning_event("Careful").encode()
+    assert detect_dialect(marked + TOKEN) == "legacy"
+    assert detect_dialect(marked) == "standard"
+
+
+def test_the_shape_proves_nothing() -> None:
+    """An upstream's event of the same shape, with a mark of its own, is an upstream's event."""
+    forged = stream_warning_event("password=hunter2 leaked").replace(MARK, "0" * 32)
+    for speaks in ("ragflow", "easyflow"):
+        output = through([forged.encode()], speaks=speaks)
+        assert not [warning for warning in warnings_in(output) if "leaked" in warning["message"]]

@@ -1,0 +1,168 @@
+"""Dialects of one's own: registered in code or by an installed package, they work everywhere."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamweir import (
+    Decoder,
+    Encoder,
+    Frame,
+    StreamingEngine,
+    UnknownDialectError,
+    convert,
+    detect_dialect,
+    list_dialects,
+    normalize_stream_event,
+    register_dialect,
+)
+from streamweir.dialects import registry
+from streamweir.dialects.evidence import best_score
+from streamweir.events import Content, Error, Event, SessionEnd, Stamp
+from streamweir.testing import DecoderConformance, check_stream
+
+BODY = b'{"acme": "chunk", "t": "Hi"}\n{"acme": "bye"}\n'
+
+
+class AcmeEncoder(Encoder):
+    framings = ("ndjson",)
+
+    def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
+        if isinstance(event, Content):
+            if not event.content:
+                return ()
+            return (Frame(b'{"acme": "chunk", "t": "%s"}' % event.content.encode()),)
+        return (Frame(b'{"acme": "bye"}'),) if isinstance(event, SessionEnd) else ()
+
+
+class AcmeDecoder(Decoder):
+    framing = "ndjson"
+    encoder = AcmeEncoder
+
+    @classmethod
+    def detect(cls, head: bytes) -> float:
+        return best_score(head, lambda message, _: 0.97 if "acme" in message else 0.0)
+
+    def decode(self, frame: Frame) -> Iterable[Event]:
+        match frame.json():
+            case {"acme": "chunk", "t": str(text)}:
+                return (Content(text),)
+            case {"acme": "bye"}:
+                return (SessionEnd(),)
+            case {"acme": "oops", "why": str(why)}:
+                return (Error("execution", "ACME_OOPS", why, recoverable=False),)
+        return ()
+
+
+@pytest.fixture(autouse=True)
+def own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What a test registers is forgotten after it."""
+    monkeypatch.setattr(registry, "_loaded", dict(registry._loaded))
+    registry._is_usable.cache_clear()
+    yield
+    registry._is_usable.cache_clear()
+
+
+def test_it_works_as_a_function_and_as_a_decorator() -> None:
+    assert register_dialect("acme", AcmeDecoder) is AcmeDecoder
+    assert register_dialect("acme-2")(AcmeDecoder) is AcmeDecoder
+    assert {"acme", "acme-2"} <= set(list_dialects())
+
+
+def test_a_registered_name_works_everywhere() -> None:
+    register_dialect("acme", AcmeDecoder)
+    assert check_stream(convert(BODY, speaks="acme")) == []
+    assert convert(BODY, speaks="acme", answers="acme").split() == BODY.split()
+    assert detect_dialect(BODY) == "acme"
+    assert normalize_stream_event(BODY.split(b"\n")[0])[0]["data"] == {"content": "Hi"}
+    assert StreamingEngine(protocol="acme").media_type == "application/x-ndjson"
+
+
+def test_a_name_that_is_taken_is_refused_unless_it_is_replaced() -> None:
+    register_dialect("acme", AcmeDecoder)
+    for name in ("acme", "legacy"):
+        with pytest.raises(ValueError, match="replace=True"):
+            register_dialect(name, AcmeDecoder)
+        register_dialect(name, AcmeDecoder, replace=True)
+    assert registry.decoder_class("legacy") is AcmeDecoder
+
+
+@pytest.mark.parametrize("name", ["", "auto", "two words", "-x", "a/b", None, "x" * 65])
+def test_a_name_that_cannot_be_one_is_refused(name: Any) -> None:
+    with pytest.raises(ValueError, match="name"):
+        register_dialect(name, AcmeDecoder)
+
+
+def test_arguments_win_over_attributes() -> None:
+    class Other(AcmeEncoder):
+        pass
+
+    register_dialect("acme", AcmeDecoder, framing="sse", encoder=Other, errors_for_users=True)
+    decoder = registry.decoder_class("acme")
+    assert (decoder.framing, decoder.errors_for_users) == ("sse", True)
+    assert registry.encoder_class("acme") is Other
+    assert (AcmeDecoder.framing, AcmeDecoder.errors_for_users) == ("ndjson", False)
+    output = convert(b'{"acme": "oops", "why": "The printer is out of paper."}', speaks="acme")
+    assert b"out of paper" in output
+
+
+def test_a_dialect_may_be_only_read_or_only_written() -> None:
+    class Reader(AcmeDecoder):
+        encoder = None  # type: ignore[assignment]
+
+    register_dialect("reader", Reader)
+    register_dialect("writer", AcmeEncoder)
+    assert check_stream(convert(BODY, speaks="reader")) == []
+    with pytest.raises(UnknownDialectError):
+        convert(BODY, speaks="reader", answers="reader")
+    assert convert(BODY, speaks="reader", answers="writer").split() == BODY.split()
+    with pytest.raises(UnknownDialectError):
+        convert(BODY, speaks="writer")
+
+
+@pytest.mark.parametrize("cls", [int, "AcmeDecoder", AcmeDecoder()])
+def test_what_is_no_dialect_is_refused(cls: Any) -> None:
+    with pytest.raises(TypeError, match="neither"):
+        register_dialect("acme", cls)
+    with pytest.raises(TypeError, match="encoder"):
+        register_dialect("acme", AcmeDecoder, encoder=cls)
+    with pytest.raises(ValueError, match="framing"):
+        register_dialect("acme", AcmeDecoder, framing="xml")  # type: ignore[call-overload]
+    assert "acme" not in list_dialects()
+
+
+def test_an_installed_package_brings_its_dialect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "acme_dialect.py").write_text(
+        "from streamweir import Decoder, Encoder, Frame\n"
+        "from streamweir.events import Content, SessionEnd\n"
+        "class AcmeDecoder(Decoder):\n"
+        "    def decode(self, frame):\n"
+        "        return (Content(frame.text),)\n"
+        "    def close(self):\n"
+        "        return (SessionEnd(),)\n"
+    )
+    info = tmp_path / "acme_dialect-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-dialect\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[streamweir.dialects]\nacme-text = acme_dialect:AcmeDecoder\n")
+    assert "acme-text" not in list_dialects()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert "acme_dialect" not in sys.modules
+    output = convert(b"data: Hi\n\n", speaks="acme-text")
+    assert "acme-text" in list_dialects()
+    assert check_stream(output) == []
+    assert b'"status":"completed"' in output
+    with pytest.raises(ValueError, match="replace=True"):
+        register_dialect("acme-text", AcmeDecoder)
+
+
+class TestAcme(DecoderConformance):
+    dialect = "acme"
+    samples = (BODY,)
+
+    @pytest.fixture(autouse=True)
+    def registered(self, own: None) -> None:
+        register_dialect("acme", AcmeDecoder)
