@@ -350,8 +350,9 @@ def wire_data(event: Event) -> dict[str, Any]:
     """Return the `data` object of `event` as it stands on the wire: hints and absent fields left out."""
     cls = type(event)
     nullable = cls.nullable
-    return {
-        name: value
-        for name in WIRE_FIELDS[cls]
-        if (value := getattr(event, name)) is not None or name in nullable
-    }
+    data = {}
+    for name in WIRE_FIELDS[cls]:
+        value = getattr(event, name)
+        if value is not None or name in nullable:
+            data[name] = value
+    return data

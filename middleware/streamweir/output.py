@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import Any, Final, Literal, Protocol
 
 from streamweir.dialects.base import Encoder, Options
@@ -32,6 +32,10 @@ class Output(Protocol):
     lost: Counter[str]
     can_replace: bool
 
+    def read_as(self, dialect: str) -> None:
+        """Take note of the dialect that the stream is read in."""
+        ...
+
     def write(self, event: Event, stamp: Stamp) -> bytes:
         """Return the bytes that say `event`."""
         ...
@@ -48,28 +52,35 @@ class Output(Protocol):
 class StreamOutput:
     """A stream in one protocol and framing."""
 
-    def __init__(self, encoder: Encoder, framing: Literal["sse", "ndjson"]) -> None:
+    def __init__(self, name: str, encoder: Encoder, framing: Literal["sse", "ndjson"]) -> None:
         self.framing: FramingChoice = framing
+        self._name = name
         self.lost = encoder.lost
         self.can_replace = encoder.can_replace
         self._encoder = encoder
         self._prefix = encoder.sse_prefix
-        self._frame: Callable[[Frame], bytes] = self._sse if framing == "sse" else write_ndjson
+
+    def read_as(self, dialect: str) -> None:
+        """Let the upstream's own fields back into the stream if it is the same dialect that is written."""
+        self._encoder.writes_extra = dialect == self._name
 
     def write(self, event: Event, stamp: Stamp) -> bytes:
         """Return the frames that say `event`."""
-        return b"".join(map(self._frame, self._encoder.encode(event, stamp)))
+        return self._framed(self._encoder.encode(event, stamp))
 
     def finish(self) -> bytes:
         """Return the frames that follow the last event."""
-        return b"".join(map(self._frame, self._encoder.close()))
+        return self._framed(self._encoder.close())
 
     def heartbeat(self) -> bytes:
         """Return a comment (SSE) or an empty line (NDJSON)."""
         return write_sse_comment("ping") if self.framing == "sse" else b"\n"
 
-    def _sse(self, frame: Frame) -> bytes:
-        return write_sse(frame, prefix=self._prefix)
+    def _framed(self, frames: Iterable[Frame]) -> bytes:
+        out = b""
+        for frame in frames:
+            out += write_sse(frame, self._prefix) if self.framing == "sse" else write_ndjson(frame)
+        return out
 
 
 class FoldedOutput:
@@ -80,6 +91,9 @@ class FoldedOutput:
         self.lost: Counter[str] = Counter()
         self.can_replace = True
         self.fold = Fold(request_id)
+
+    def read_as(self, dialect: str) -> None:
+        """A folded result holds no fields of an upstream's own."""
 
     def write(self, event: Event, stamp: Stamp) -> bytes:
         """Keep `event`.
@@ -115,4 +129,4 @@ def open_output(name: str, framing: str, *, request_id: str, options: Options) -
     if framing == "json":
         return FoldedOutput(request_id)
     chosen: Any = framing if framing in encoder.framings else encoder.framings[0]
-    return StreamOutput(encoder, chosen)
+    return StreamOutput(name, encoder, chosen)

@@ -249,6 +249,7 @@ class Translator:
         self._decoder = make_decoder(name, self._options.get(name, NO_OPTIONS))
         self._parser = SniffingParser(self._limits.event_bytes, expected=cls.framing)
         self._use_stages(errors_for_users=cls.errors_for_users)
+        self._output.read_as(name)
 
     def _use_stages(self, *, errors_for_users: bool) -> None:
         safety = Safety(errors_for_users=errors_for_users, debug=self._debug)
@@ -424,13 +425,20 @@ class Translator:
             )
 
 
-def convert(data: bytes | str | Iterable[bytes], **options: Any) -> bytes:
-    """Return the whole body `data`, translated; `options` are those of `Translator`.
+def convert(
+    data: bytes | str | Iterable[bytes],
+    *,
+    speaks: str = "auto",
+    answers: str = "standard",
+    framing: str = "sse",
+    **options: Any,
+) -> bytes:
+    """Return the whole body `data`, translated; `options` are the other ones of `Translator`.
 
     Raises:
         ConfigurationError: an option has a value that it cannot have.
     """
-    translator = Translator(**options)
+    translator = Translator(speaks=speaks, answers=answers, framing=framing, **options)
     if isinstance(data, str):
         data = data.encode("utf-8", "surrogatepass")
     pieces = [data] if isinstance(data, bytes) else data

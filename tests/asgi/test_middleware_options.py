@@ -1,14 +1,21 @@
 """What cannot work is told when the middleware is made; what is left alone costs nothing."""
 
+import inspect
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hosts import streaming
 from streamweir import ConfigurationError, UnknownDialectError
-from streamweir.asgi import NormalizeMiddleware, SafeErrorMiddleware, StreamweirMiddleware
+from streamweir.asgi import (
+    NormalizeMiddleware,
+    RequestIDMiddleware,
+    SafeErrorMiddleware,
+    StreamweirMiddleware,
+)
 from streamweir.asgi.paths import PathPatterns
 
 APP = streaming()
@@ -100,3 +107,33 @@ def test_the_middleware_needs_no_framework() -> None:
         "assert 'starlette' in sys.modules"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=60)
+
+
+def test_every_option_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "middleware.md").read_text()
+    options = [
+        name
+        for middleware in (
+            StreamweirMiddleware,
+            NormalizeMiddleware,
+            RequestIDMiddleware,
+            SafeErrorMiddleware,
+        )
+        for name in inspect.signature(middleware).parameters
+        if name != "app"
+    ]
+    assert [name for name in options if f"| `{name}` |" not in page] == []
+
+
+def test_the_whole_takes_what_its_parts_take() -> None:
+    parts = {
+        **inspect.signature(NormalizeMiddleware).parameters,
+        **inspect.signature(RequestIDMiddleware).parameters,
+    }
+    whole = inspect.signature(StreamweirMiddleware).parameters
+    assert {name: option.default for name, option in whole.items()} == {
+        name: option.default for name, option in parts.items()
+    }
+    assert [option.kind for option in whole.values()][1:] == [inspect.Parameter.KEYWORD_ONLY] * (
+        len(whole) - 1
+    )

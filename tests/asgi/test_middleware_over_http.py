@@ -320,7 +320,7 @@ async def test_silence_after_soft_evidence_ends_the_stream(monkeypatch: pytest.M
     async with served(app) as running:
         began = time.monotonic()
         answer = await get(running)
-    assert time.monotonic() - began < 0.9
+        assert time.monotonic() - began < 0.9
     assert answer.assert_valid().end["status"] == "completed"
 
 

@@ -18,6 +18,7 @@ __all__ = [
     "header_value",
     "header_values",
     "kept_headers",
+    "media_type_of",
     "replaced",
     "request_id_of",
     "settled_request_id",
@@ -54,6 +55,12 @@ def header_values(headers: HeaderList, name: bytes) -> list[str]:
 def header_value(headers: HeaderList, name: bytes) -> str:
     """Return the lines of a list header joined by commas, empty where it is absent."""
     return ", ".join(header_values(headers, name))
+
+
+def media_type_of(headers: HeaderList) -> str:
+    """Return the media type of a body, without parameters and in lower case; empty where none is given."""
+    given = header_values(headers, b"content-type")
+    return given[0].partition(";")[0].strip().lower() if given else ""
 
 
 def replaced(headers: HeaderList, name: bytes, value: str) -> list[tuple[bytes, bytes]]:

@@ -6,7 +6,7 @@ Source: the library contract, section 1 (exceptions); the standard protocol 1.1,
 from __future__ import annotations
 
 from streamweir.asgi.claim import Claim, hand_down
-from streamweir.asgi.headers import HeaderList, header_value, header_values, settled_request_id
+from streamweir.asgi.headers import HeaderList, header_value, header_values, media_type_of, settled_request_id
 from streamweir.asgi.paths import PathPatterns, Paths
 from streamweir.asgi.refusals import send_failure
 from streamweir.asgi.sending import ASGIApp, Message, Receive, Scope, Send
@@ -135,7 +135,7 @@ class _Response:
             self._follows
             and start["status"] == 200
             and not self._claim.taken
-            and _media_type(headers) in _FRAMINGS
+            and media_type_of(headers) in _FRAMINGS
             and header_value(headers, b"content-encoding").strip().lower() in ("", "identity")
             and not header_values(headers, b"content-length")
         )
@@ -146,7 +146,7 @@ class _Response:
         return HostTranslator(
             speaks=self._speaks if has_decoder else "standard",
             answers=self._speaks,
-            framing=_FRAMINGS[_media_type(headers)],
+            framing=_FRAMINGS[media_type_of(headers)],
             request_id=self._request_id,
             limits=_UNBOUNDED,
         )
@@ -161,7 +161,3 @@ class _Response:
         if self._translator is None or not self._tail or self._tail.endswith(b"\n\n"):
             return b""
         return b"\n\n" if self._translator.framing == "sse" else b"" if self._tail.endswith(b"\n") else b"\n"
-
-
-def _media_type(headers: HeaderList) -> str:
-    return header_value(headers, b"content-type").partition(";")[0].strip().lower()

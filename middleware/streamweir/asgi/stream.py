@@ -6,6 +6,7 @@ protocol 1.1, sections 2 to 5; the library contract, section 1.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -13,6 +14,7 @@ import anyio
 
 from streamweir.asgi.headers import kept_headers, stream_headers
 from streamweir.asgi.sending import Message, Send
+from streamweir.asgi.turn import Turn
 from streamweir.content_coding import BodyDecoder, CodedBodyError
 from streamweir.errors import ErrorInfo
 from streamweir.host_translator import HostTranslator
@@ -66,7 +68,7 @@ class NormalizedStream:
         self._send = send
         self._kept = kept_headers(headers)
         self._decoder = decoder
-        self._lock = anyio.Lock(fast_acquire=True)
+        self._turn = Turn()
         self._unreadable = unreadable
         self._failure: ErrorInfo | None = None
 
@@ -76,7 +78,7 @@ class NormalizedStream:
         Raises:
             OSError: the client has left, as far as the server says so.
         """
-        async with self._lock:
+        async with self._turn:
             if self.over.is_set():
                 return False
             match message["type"]:
@@ -97,7 +99,7 @@ class NormalizedStream:
         Raises:
             OSError: the client has left, as far as the server says so.
         """
-        async with self._lock:
+        async with self._turn:
             await self._take_body(head, more, self.translator.feed)
 
     async def end(self, how: Callable[[HostTranslator], bytes]) -> None:
@@ -106,7 +108,7 @@ class NormalizedStream:
         Raises:
             OSError: the client has left, as far as the server says so.
         """
-        async with self._lock:
+        async with self._turn:
             if not self.over.is_set():
                 await self._write(how(self.translator))
 
@@ -120,10 +122,10 @@ class NormalizedStream:
 
     async def beat(self) -> None:
         """Send what says nothing, if nothing else is being sent."""
-        if self._lock.locked():
+        if self._turn.is_taken:
             return
-        async with self._lock:
-            self.last_write = anyio.current_time()
+        async with self._turn:
+            self.last_write = time.monotonic()
             if not self.over.is_set():
                 await self._write(self.translator.heartbeat())
 
@@ -134,7 +136,7 @@ class NormalizedStream:
             await self._write(self._translated(data, more, read))
         finally:
             self.is_busy = False
-            self.last_input = anyio.current_time()
+            self.last_input = time.monotonic()
 
     def _translated(self, data: bytes, more: bool, read: Callable[[bytes], bytes]) -> bytes:
         try:
@@ -182,7 +184,7 @@ class NormalizedStream:
             self.gone = error
             raise
         finally:
-            self.last_write = anyio.current_time()
+            self.last_write = time.monotonic()
 
 
 def stream_start(

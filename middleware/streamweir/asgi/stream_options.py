@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from streamweir.asgi.headers import HeaderList, header_value
+from streamweir.asgi.headers import HeaderList, media_type_of
 from streamweir.context import WarningCollector
 from streamweir.dialects.registry import decoder_class, get_dialect
 from streamweir.durations import Duration, optional_duration
@@ -98,22 +98,16 @@ class StreamOptions:
 
     def reads(self, headers: HeaderList) -> bool:
         """Do these headers of a response say that it is a stream?"""
-        return _essence(header_value(headers, b"content-type")) in self.media_types
+        return media_type_of(headers) in self.media_types
 
     def framing_of(self, headers: HeaderList) -> StreamFraming:
         """Return the framing for a client that leaves it open; `headers` are the application's."""
-        return (
-            self._framing or _FRAMINGS.get(_essence(header_value(headers, b"content-type"))) or self._usual()
-        )
+        return self._framing or _FRAMINGS.get(media_type_of(headers)) or self._usual()
 
     def _usual(self) -> StreamFraming:
         """The framing of the dialect."""
         usual = "sse" if self.speaks == AUTO else decoder_class(self.speaks).framing
         return "ndjson" if usual == "ndjson" else "sse"
-
-
-def _essence(content_type: str) -> str:
-    return content_type.partition(";")[0].strip().lower()
 
 
 def _names(value: str | Sequence[str], option: str) -> tuple[str, ...]:
@@ -124,7 +118,7 @@ def _names(value: str | Sequence[str], option: str) -> tuple[str, ...]:
 
 
 def _media_type(name: str) -> str:
-    essence = _essence(name)
+    essence = name.partition(";")[0].strip().lower()
     if not _MEDIA_TYPE.fullmatch(essence):
         raise ConfigurationError(f"media_types: {name!r} is no media type")
     return essence

@@ -7,6 +7,7 @@ protocol 1.1, section 3.8.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from typing import Final, Literal, TypeAlias
@@ -47,7 +48,7 @@ class Watch:
         self._heartbeat = heartbeat
         self._timeouts = timeouts
         self._on_timeout = on_timeout
-        self._began = anyio.current_time()
+        self._began = time.monotonic()
         clocks = (heartbeat, timeouts.first_event, timeouts.idle, SETTLE_SECONDS)
         self._period = min(clock for clock in clocks if clock is not None)
         """No clock that is yet to start can run out sooner."""
@@ -66,19 +67,19 @@ class Watch:
         """Watch until the stream is over, or until cancelled."""
         while self._is_needed and not (self._stream and self._stream.over.is_set()):
             change = self._begun if self._stream is None else self._stream.over
-            with anyio.move_on_after(self._next_look() - anyio.current_time()):
+            with anyio.move_on_after(self._next_look() - time.monotonic()):
                 await change.wait()
             if self._is_needed:
                 await self._look()
 
     def _next_look(self) -> float:
-        times = [anyio.current_time() + self._period, *(when for when, _ in self._deadlines())]
+        times = [time.monotonic() + self._period, *(when for when, _ in self._deadlines())]
         if (due := self._heartbeat_due()) is not None:
             times.append(due)
         return min(times)
 
     async def _look(self) -> None:
-        now = anyio.current_time()
+        now = time.monotonic()
         due = min(self._deadlines(), key=lambda deadline: deadline[0], default=None)
         with suppress(OSError):  # the application learns of it with what it sends next, as without us
             if due is not None and now >= due[0]:

@@ -16,6 +16,7 @@ FramingName = Literal["sse", "ndjson", "auto"]
 Options = Mapping[str, Any]
 
 NO_OPTIONS: Options = MappingProxyType({})
+_NO_EXTRA: Mapping[str, Any] = MappingProxyType({})
 
 
 class Decoder:
@@ -86,6 +87,8 @@ class Encoder:
 
     Attributes:
         lost: how many events, by a word for each kind, the target could not say.
+        writes_extra: the stream is read in the dialect that is written, so that what its decoder kept as
+            `extra` may come back. Whoever knows what is read sets it.
     """
 
     framings: ClassVar[tuple[Literal["sse", "ndjson"], ...]] = ("sse",)
@@ -94,6 +97,7 @@ class Encoder:
     option_values: ClassVar[Mapping[str, tuple[str, ...]]] = NO_OPTIONS
 
     options: Options = NO_OPTIONS
+    writes_extra: bool = False
 
     def __init__(self) -> None:
         self.lost: Counter[str] = Counter()
@@ -105,6 +109,13 @@ class Encoder:
     def close(self) -> Iterable[Frame]:
         """Return what follows the last event (`[DONE]`)."""
         return ()
+
+    def extra_of(self, event: Event) -> Mapping[str, Any]:
+        """The fields of this dialect's own that came with `event`, none if it was read in another one.
+
+        Such fields may hold an application's prompt: an encoder reads them here and nowhere else.
+        """
+        return (event.meta or {}).get("extra", _NO_EXTRA) if self.writes_extra else _NO_EXTRA
 
     @property
     def can_replace(self) -> bool:
@@ -118,5 +129,5 @@ class Encoder:
 
 def _chosen(options: Options, name: str, allowed: tuple[str, ...]) -> str:
     """The value of an option; the default for one that only the dialect's other side takes."""
-    value = str(options.get(name, allowed[0]))
-    return value if value in allowed else allowed[0]
+    value = options.get(name)
+    return str(value) if value is not None and str(value) in allowed else allowed[0]

@@ -54,6 +54,9 @@ _IDS: Final = tuple(name for name in Meta.__annotations__ if name not in ("extra
 _TIMED: Final = frozenset({"tool_call_end", "status", "session_end"})
 """The events of which the protocol says how long they took."""
 
+_STARTS: Final = {cls: b'{"type":"%b","data":' % name.encode() for name, cls in EVENT_TYPES.items()}
+"""By class: how an event begins on the wire."""
+
 _ONLY_HERE: Final = (
     "session_start",
     "tool_call_start",
@@ -121,19 +124,29 @@ class StandardEncoder(Encoder):
         """Clients of 1.0 would append a replacement."""
         return self.option("version") != "1.0"
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._metadata_start = b""
+
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
-        """Return the one frame that is `event`."""
-        metadata: dict[str, Any] = {
-            "request_id": stamp.request_id,
-            "timestamp": stamp.timestamp,
-            "sequence": stamp.sequence,
-        }
-        if event.meta:
-            metadata.update(event.meta)
-            if "duration_ms" in metadata and event.type not in _TIMED:
-                _put_aside(metadata, "duration_ms")
-        message = {"type": event.type, "data": wire_data(event), "metadata": metadata}
-        return (Frame(write_json(message), None, str(stamp.sequence)),)
+        """Return the one frame that is `event`.
+
+        What is the same in every event (its type's start, the request id) is encoded once.
+        """
+        start = self._metadata_start
+        if not start:
+            start = self._metadata_start = b',"metadata":{"request_id":%b,"timestamp":' % write_json(
+                stamp.request_id
+            )
+        message = b'%b%b%b%d,"sequence":%d%b}' % (
+            _STARTS[type(event)],
+            write_json(wire_data(event)),
+            start,
+            stamp.timestamp,
+            stamp.sequence,
+            _metadata_rest(event, event.meta) if event.meta else b"}",
+        )
+        return (Frame(message, None, str(stamp.sequence)),)
 
 
 def is_standard(message: Mapping[str, Any]) -> bool:
@@ -179,9 +192,12 @@ def _unknown(kind: str, data: dict[str, Any]) -> dict[str, Any] | None:
     return unknown
 
 
-def _put_aside(metadata: dict[str, Any], name: str) -> None:
-    """Keep a field that has no place on this event under `extra`."""
-    metadata["extra"] = {**metadata.get("extra", {}), name: metadata.pop(name)}
+def _metadata_rest(event: Event, meta: Meta) -> bytes:
+    """The metadata behind the stamp, as JSON text; a duration that has no place here goes under `extra`."""
+    rest: dict[str, Any] = {**meta}
+    if "duration_ms" in rest and event.type not in _TIMED:
+        rest["extra"] = {**rest.get("extra", {}), "duration_ms": rest.pop("duration_ms")}
+    return b"," + write_json(rest)[1:]
 
 
 def _and_extra(meta: Meta | None, rest: dict[str, Any] | None) -> Meta | None:

@@ -39,9 +39,11 @@ class Frame(msgspec.Struct, eq=False):
         Raises:
             MalformedEvent: `data` is no JSON.
         """
-        if self._value is msgspec.UNSET:
-            self._value, self.invalid_text = parse_json(self.data)
-        return self._value
+        value = self._value
+        if value is msgspec.UNSET:
+            value, self.invalid_text = parse_json(self.data)
+            self._value = value
+        return value
 
     @property
     def text(self) -> str:

@@ -47,20 +47,20 @@ class SniffingParser:
         return self._parser is not None and self._parser.cut_off
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """Return the frames that `data` completes; exhaust them before the next call.
+        """Yield the frames that `data` completes.
 
         Raises:
             LimitExceeded: an event is larger than the limit.
             NotTheDialect: the body is markup.
         """
-        if self._parser is not None:
-            return self._parser.feed(data)
+        return self._feed_head(data) if self._parser is None else self._parser.feed(data)
+
+    def _feed_head(self, data: bytes) -> Iterator[Frame]:
         self._head = (self._head + data).lstrip(_BLANK)
         self._parser = self._choose(self._head)
-        if self._parser is None:
-            return iter(())
-        head, self._head = self._head, b""
-        return self._parser.feed(head)
+        if self._parser is not None:
+            head, self._head = self._head, b""
+            yield from self._parser.feed(head)
 
     def finish(self) -> Iterator[Frame]:
         """Yield what the end of the body completes."""

@@ -49,23 +49,17 @@ class SSEParser:
         *blocks, rest = self._unify_line_ends(data).split(b"\n\n")
         is_between_blocks = not (self._line or self._data or self._event)
         for block in blocks:
-            if is_between_blocks and block.startswith(b"data:") and b"\n" not in block:
-                yield self._only_data(block)
+            is_one_line = b"\n" not in block and len(block) <= self._limit
+            if is_between_blocks and is_one_line and block.startswith(b"data: "):
+                self.recognised = True
+                yield Frame(block[6:], None, self._id)
             else:
                 yield from self._feed_lines(block + b"\n\n")
                 is_between_blocks = True
         if rest:
             yield from self._feed_lines(rest)
 
-    def _only_data(self, block: bytes) -> Frame:
-        """What almost every block is: one line, which is data."""
-        if len(block) > self._limit:
-            raise LimitExceeded("an event is larger than allowed")
-        self.recognised = True
-        return Frame(block[6:] if block.startswith(b"data: ") else block[5:], None, self._id)
-
     def _feed_lines(self, data: bytes) -> Iterator[Frame]:
-        """Any block, or a part of one."""
         *lines, rest = data.split(b"\n")
         if lines and self._line:
             lines[0] = bytes(self._line) + lines[0]
@@ -161,13 +155,16 @@ class SSEParser:
         return frame
 
 
-def write_sse(frame: Frame, *, prefix: bytes = b"data: ") -> bytes:
+def write_sse(frame: Frame, prefix: bytes = b"data: ") -> bytes:
     """Return `frame` as one SSE block with LF line ends; `prefix` is `data:` where clients know no space."""
-    block = prefix + frame.data.replace(b"\n", b"\n" + prefix) + b"\n\n"
+    data = frame.data
+    if b"\n" in data:
+        data = data.replace(b"\n", b"\n" + prefix)
+    block = b"%b%b\n\n" % (prefix, data)
     if frame.event is not None:
-        block = f"event: {frame.event}\n".encode() + block
+        block = b"event: %b\n%b" % (frame.event.encode(), block)
     if frame.id is not None:
-        block = f"id: {frame.id}\n".encode() + block
+        block = b"id: %b\n%b" % (frame.id.encode(), block)
     return block
 
 

@@ -72,6 +72,12 @@ _FINISH_CODES: Final = frozenset(code for code, _ in _FINISH_WARNINGS.values())
 class Lifecycle:
     """The last stage: what passes it is a valid stream.
 
+    Attributes:
+        started: `session_start` has been sent.
+        ended: `session_end` has been sent.
+        error: the terminal error, if there was one.
+        reason: why the stream ended.
+
     Args:
         request_id: the id of the stream.
         session_id: the session's id where the upstream gives none.
@@ -107,13 +113,9 @@ class Lifecycle:
         self._asked: set[str] = set()
         self._failure: Error | None = None
         self.started = False
+        self.ended = False
         self.error: ErrorInfo | None = None
         self.reason: Reason | None = None
-
-    @property
-    def ended(self) -> bool:
-        """`session_end` has been sent."""
-        return self.reason is not None
 
     @property
     def waits_for_answer(self) -> bool:
@@ -128,11 +130,12 @@ class Lifecycle:
 
     def abandon(self) -> None:
         """Nothing more can be written, not even the end."""
+        self.ended = True
         self.reason = self.reason or "internal"
 
     def process(self, event: Event) -> Iterable[Event]:
         """Return `event` and what the protocol wants around it."""
-        if self.reason is not None:
+        if self.ended:
             return ()
         if self.started and not self._waiting and type(event) not in _TURNING_POINTS:
             self._note(event)
@@ -159,7 +162,7 @@ class Lifecycle:
     def _note(self, event: Event) -> None:
         match event:
             case Content():
-                self._has_text = self._has_text or bool(event.content)
+                self._has_text = self._has_text or event.content != ""
             case ToolCallStart():
                 self._tool_calls += 1
             case ToolCallEnd():
@@ -242,6 +245,7 @@ class Lifecycle:
         meta = event.meta
         if rest and event.status != "error":
             meta = {**(meta or {}), "extra": {**(meta or {}).get("extra", {}), "summary": rest}}
+        self.ended = True
         self.reason = _fitting_reason(event)
         return SessionEnd(
             status=event.status,

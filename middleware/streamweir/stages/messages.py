@@ -87,7 +87,8 @@ class Messages:
         return (event,)
 
     def _text(self, event: Content | Thinking) -> Iterable[Event]:
-        message = self._messages.get(_key(event))
+        key = _key(event)
+        message = self._messages.get(key)
         if message is None:
             if len(self._messages) >= MAX_MESSAGES:
                 return (*self._forget_oldest(), *self._text(event))
@@ -99,7 +100,7 @@ class Messages:
         if isinstance(event, Content):
             if event.op == "replace":
                 return self._replace(event, message)
-            return self._piece(event, message)
+            return self._piece(event, message, key)
         self._trace(message, event.content)
         return (event,) if event.content else ()
 
@@ -120,16 +121,14 @@ class Messages:
             meta["message_id"] = last[0]
         return self._whole(msgspec.structs.replace(event, meta=meta or None), message)
 
-    def _piece(self, event: Content, message: _Message) -> Iterable[Event]:
-        if message.completed:
-            if not event.content:
-                return ()
-            if _key(event)[0] is None:
-                message = self._open(event)
-        if not event.content and not event.is_complete:
+    def _piece(self, event: Content, message: _Message, key: _Key) -> Iterable[Event]:
+        text, ends = event.content, bool(event.is_complete)
+        if not text and (message.completed or not ends):
             return ()
-        self._trace(message, event.content)
-        message.completed = bool(event.is_complete)
+        if message.completed and key[0] is None:
+            message = self._open(event)
+        self._trace(message, text)
+        message.completed = ends
         return (event,)
 
     def _whole(self, event: Content | Thinking, message: _Message) -> Iterable[Event]:

@@ -15,20 +15,19 @@ KEPT_CHARACTERS: Final = 1 << 15
 class TextTrace:
     """What has been sent of one text."""
 
-    __slots__ = ("_hash", "_kept", "_pieces", "length")
+    __slots__ = ("_hash", "_hashed", "_pieces", "length")
 
     def __init__(self) -> None:
         self.length = 0
         self._pieces: list[str] = []
-        self._kept = 0
+        self._hashed = 0
         self._hash: hashlib.blake2b | None = None
 
     def append(self, piece: str) -> None:
         """The text goes on with `piece`."""
         self._pieces.append(piece)
         self.length += len(piece)
-        self._kept += len(piece)
-        if self._kept > KEPT_CHARACTERS:
+        if self.length - self._hashed > KEPT_CHARACTERS:
             self.compact()
 
     def compact(self) -> None:
@@ -37,7 +36,7 @@ class TextTrace:
             self._hash = hashlib.blake2b(digest_size=16)
         self._hash.update("".join(self._pieces).encode("utf-8", "surrogatepass"))
         self._pieces.clear()
-        self._kept = 0
+        self._hashed = self.length
 
     def new_part(self, whole: str) -> str | None:
         """Return what `whole` adds to the text (nothing: `""`), or None if it is not the same text.

@@ -1,7 +1,6 @@
-"""What only agent runs send: results, questions to the user, handing over, the end.
+"""What only agent runs send: actions, their results, the end.
 
-`trajectory` and `dialog` hold the application's own prompt: they go back untouched, and into nothing that a
-page shows.
+`dialog` holds the application's own prompt: it goes back untouched, and into nothing that a page shows.
 """
 
 from __future__ import annotations
@@ -9,17 +8,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.dialects.data_formulator.failures import text_failure
-from streamweir.dialects.data_formulator.plain_events import extra_of, text_in
-from streamweir.dialects.reading import custom, dataframe, leftover, meta_of, text_of, upstream_error
-from streamweir.events import Content, Data, Event, Interaction, SessionEnd, Thinking, ToolCallStart
+from streamweir.dialects.data_formulator.failures import agent_error
+from streamweir.dialects.data_formulator.plain_events import extra_of
+from streamweir.dialects.reading import custom, dataframe, leftover, meta_of, text_of
+from streamweir.events import (
+    Content,
+    Data,
+    Event,
+    SessionEnd,
+    Thinking,
+    ToolCallProgress,
+    ToolCallStart,
+)
 
 __all__ = [
+    "action_called",
     "action_start",
     "completion",
     "final_text",
-    "handing_over",
-    "pause",
     "result_data",
     "result_failed",
     "result_outcome",
@@ -27,9 +33,6 @@ __all__ = [
 ]
 
 _FAILED: Final = ("llm_error", "parse_failed", "error", "failed")
-_RESUME: Final = ("trajectory", "completed_step_count")
-_HANDING_OVER: Final = ("target", "delegate_prompt", "options")
-_CODES: Final = ("text_code", "text_params", "label_code")
 
 
 def thought(message: Mapping[str, Any]) -> Iterator[Event]:
@@ -45,6 +48,16 @@ def action_start(message: Mapping[str, Any], name: str) -> Event:
         tool_name=name,
         arguments=leftover(message, ("type", "action", "thought", "iteration")) or {},
         meta=meta_of(extra=leftover(message, set(message) - {"action", "iteration"})),
+    )
+
+
+def action_called(message: Mapping[str, Any], name: str) -> Event:
+    """The call `name` is taken for an action, which a later event closes."""
+    return ToolCallProgress(
+        tool_id="",
+        message=text_of(message.get("display_instruction")) or None,
+        tool_name=name,
+        meta=extra_of(message, ("thought",)),
     )
 
 
@@ -89,37 +102,6 @@ def result_data(message: Mapping[str, Any]) -> Iterator[Event]:
         yield Data("chart", chart, {**about, **_present(title=goal.get("title"))} or None)
 
 
-def pause(message: Mapping[str, Any]) -> Iterator[Event]:
-    """Yield the questions that the run waits for; it ends here, and is resumed by a new request."""
-    raw = message.get("questions")
-    asked = [item for item in raw if isinstance(item, dict)] if isinstance(raw, list) else []
-    if not asked and message.get("message"):
-        asked = [{"text": message["message"], "options": message.get("options")}]
-    known = ("thought", "message", "options", *_RESUME)
-    translated = any(code in text_of(raw) for code in _CODES)
-    yield Interaction(
-        interaction_id=text_of(message.get("type")),
-        kind="questions",
-        questions=[_question(item) for item in asked],
-        resume=_resume(message),
-        meta=extra_of(message, known if translated else (*known, "questions")),
-    )
-    yield SessionEnd("suspended")
-
-
-def handing_over(message: Mapping[str, Any]) -> Event:
-    """Another agent is to take over; the run itself may say a last word."""
-    return Interaction(
-        interaction_id="delegate",
-        kind="handoff",
-        title=text_of(message.get("target")) or None,
-        description=text_in(message, "message", "delegate_prompt") or None,
-        ui=_present(**{name: message.get(name) for name in _HANDING_OVER}) or None,
-        resume=_resume(message),
-        meta=extra_of(message, ("thought", "message", *_HANDING_OVER, *_RESUME)),
-    )
-
-
 def completion(message: Mapping[str, Any], *, waits: bool) -> Iterator[Event]:
     """Yield the final answer and the end of the run; a run that stopped at a limit is complete."""
     content = message.get("content")
@@ -127,7 +109,7 @@ def completion(message: Mapping[str, Any], *, waits: bool) -> Iterator[Event]:
     summary, status = text_of(fields.get("summary")), message.get("status")
     yield from thought(fields)
     if status in _FAILED:
-        yield upstream_error(summary, details=leftover(fields, ("summary", "thought")))
+        yield agent_error(summary, details=leftover(fields, ("summary", "thought")))
         return
     yield from final_text(message, summary)
     rest = {
@@ -141,35 +123,10 @@ def completion(message: Mapping[str, Any], *, waits: bool) -> Iterator[Event]:
 
 def final_text(message: Mapping[str, Any], text: str) -> Iterator[Event]:
     """Yield the whole answer once more, if it is told. `op` is there where another gateway wrote it."""
-    if failure := text_failure(text):
-        yield failure
-    elif message.get("op") == "replace":
+    if message.get("op") == "replace":
         yield Content(text, is_complete=True, op="replace")
     elif text:
         yield Content(text, is_complete=True, whole="repeat")
-
-
-def _question(item: Mapping[str, Any]) -> dict[str, Any]:
-    raw = item.get("options")
-    options = [text for option in raw if (text := _label(option))] if isinstance(raw, list) else []
-    kind = item.get("responseType", item.get("response_type"))
-    if kind not in ("single_choice", "free_text"):
-        kind = "single_choice" if options else "free_text"
-    required = item.get("required")
-    return _present(
-        text=text_in(item, "text", "text_code"),
-        response_type=kind,
-        options=options or None,
-        required=required if isinstance(required, bool) else None,
-    )
-
-
-def _label(option: Any) -> str:
-    return text_in(option, "label", "label_code") if isinstance(option, dict) else text_of(option)
-
-
-def _resume(message: Mapping[str, Any]) -> dict[str, Any] | None:
-    return {name: message[name] for name in _RESUME if name in message} or None
 
 
 def _result(message: Mapping[str, Any]) -> dict[str, Any]:

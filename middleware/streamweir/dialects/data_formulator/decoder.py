@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 import msgspec
 
 from streamweir.dialects.base import NO_OPTIONS, Decoder, Options
-from streamweir.dialects.data_formulator import agent_runs, evidence
-from streamweir.dialects.data_formulator.failures import error_event, may_become_failure, text_failure
+from streamweir.dialects.data_formulator import agent_runs, evidence, questions_in
+from streamweir.dialects.data_formulator.failures import error_event, operation_failure, text_failure
 from streamweir.dialects.data_formulator.first_releases import ERROR_LINE, modern_form
 from streamweir.dialects.data_formulator.plain_events import PLAIN_EVENTS, extra_of
-from streamweir.dialects.data_formulator.tool_calls import Actions, tool_result, tool_start
-from streamweir.dialects.data_formulator.vocabulary import ENDPOINT_OF_PATH, ENDPOINT_OF_TYPE, PAUSES
+from streamweir.dialects.data_formulator.tool_calls import Actions, OpenCalls, tool_result, tool_start
+from streamweir.dialects.data_formulator.vocabulary import ENDINGS, ENDPOINT_OF_PATH, ENDPOINT_OF_TYPE
 from streamweir.dialects.evidence import best_score
 from streamweir.dialects.reading import custom, leftover, text_of, tool_error
 from streamweir.errors import MalformedEvent
@@ -25,8 +25,11 @@ __all__ = ["DataFormulatorDecoder"]
 
 _NOTHING_SAID = ("warning", "error")
 
-_BETWEEN_PIECES = ("text_delta", "warning")
-"""Where the beginning of an answer may go on: the server puts its warnings in front of any event."""
+_CALLED_AS = {"completion": "summary"}
+"""What a model may call where it should have written what ends the run (0.7), if the name is another."""
+
+_ANY_ACTION = "action"
+"""The call that may stand for any action."""
 
 
 class DataFormulatorDecoder(Decoder):
@@ -45,9 +48,8 @@ class DataFormulatorDecoder(Decoder):
     def __init__(self) -> None:
         self._seen: str | None = None
         self._answered = False
-        self._held = ""
         self._action: str | None = None
-        self._calls: list[str] = []
+        self._calls = OpenCalls()
         self._actions = Actions()
         self._flat_error: Error | None = None
         self._waits = False
@@ -72,8 +74,6 @@ class DataFormulatorDecoder(Decoder):
         for value in _values(frame):
             if isinstance(value, dict):
                 message = {"type": frame.event, **value} if frame.event else value
-                if message.get("type") not in _BETWEEN_PIECES:
-                    yield from self._release()
                 yield from self._read(message)
             else:
                 yield custom("message", value)
@@ -81,7 +81,6 @@ class DataFormulatorDecoder(Decoder):
 
     def close(self) -> Iterator[Event]:
         """Yield what the end of the body settles."""
-        yield from self._release()
         if self.complete:
             yield SessionEnd("suspended" if self._waits else "completed")
         elif self._flat_error is not None:
@@ -142,29 +141,48 @@ class DataFormulatorDecoder(Decoder):
 
     def _read_ending(self, kind: str, message: Mapping[str, Any]) -> Iterator[Event]:
         """Yield what an event means that ends the run, or that nobody knows."""
-        if kind not in (*PAUSES, "delegate", "completion", "done"):
+        if kind not in ENDINGS:
             yield from self._unknown(kind, message)
             return
         yield from self._close_action()
-        yield from self._close_calls()
+        yield from self._close_calls(kind)
         match kind:
             case "completion":
                 yield from agent_runs.completion(message, waits=self._waits)
             case "done":
-                yield from agent_runs.final_text(message, text_of(message.get("full_text")))
-                meta = extra_of(message, ("full_text", "op"))
-                yield SessionEnd("suspended" if self._waits else "completed", meta=meta)
+                yield from self._done(message)
+            case "data_operation_result":
+                yield from self._data_operation(message)
             case "delegate":
                 yield from agent_runs.thought(message)
                 self.complete = self._waits = True
-                yield agent_runs.handing_over(message)
+                yield questions_in.handing_over(message)
             case _:
-                yield from agent_runs.thought(message)
-                yield from agent_runs.pause(message)
+                yield from questions_in.pause(message)
+
+    def _done(self, message: Mapping[str, Any]) -> Iterator[Event]:
+        """The end of a chat; its text is a failure only if it is all that came."""
+        text = text_of(message.get("full_text"))
+        failure = None if self._answered else text_failure(text)
+        if failure:
+            yield failure
+            return
+        yield from agent_runs.final_text(message, text)
+        meta = extra_of(message, ("full_text", "op"))
+        yield SessionEnd("suspended" if self._waits else "completed", meta=meta)
+
+    def _data_operation(self, message: Mapping[str, Any]) -> Iterator[Event]:
+        """What became of the loading that the user chose: nothing else comes."""
+        operation = message.get("operation")
+        if isinstance(operation, dict) and operation.get("status") == "failed":
+            yield operation_failure(operation)
+            return
+        yield custom("data_operation_result", leftover(message, ("type",)) or {})
+        yield SessionEnd()
 
     def _unknown(self, kind: str, message: Mapping[str, Any]) -> Iterator[Event]:
         """Yield what no rule knows, or a result: the tool's own `type` may stand where the event's should."""
-        if message.get("tool") in self._calls:
+        if self._calls.has(message.get("tool")):
             yield from self._tool_result(message)
         else:
             yield custom(kind, leftover(message, ("type",)) or {})
@@ -183,68 +201,56 @@ class DataFormulatorDecoder(Decoder):
             yield custom("message", message)
 
     def _text(self, message: Mapping[str, Any]) -> Iterator[Event]:
-        """A piece of text. The beginning of an answer waits for as long as it may still be a failure."""
+        """A piece of text, or a failure; a run whose report failed may go on to its answer."""
         channel = message.get("channel")
         named = channel if isinstance(channel, str) and channel not in ("", "main") else None
         text = text_of(message.get("content"))
-        if failure := text_failure(text if named else self._held + text):
-            yield from self._failure_in_text(failure, named)
+        failure = text_failure(text)
+        if failure and named is None:
+            yield failure
             return
-        if named is None and not self._answered and may_become_failure(self._held + text):
-            self._held += text
+        if failure:
+            yield from self._flat(msgspec.structs.replace(failure, terminal=False))
             return
-        if named is None:
-            yield from self._release()
-        elif self._seen is None:
-            self._seen = "agent"
+        if named is not None:
+            self._seen = self._seen or "agent"
         self._answered = self._answered or bool(text.strip())
         meta = extra_of(message, ("content", "channel")) if len(message) > 2 else None
         yield Content(text, channel=named, meta=meta)
 
-    def _failure_in_text(self, failure: Error, channel: str | None) -> Iterator[Event]:
-        """A run whose report failed may go on to its answer."""
-        if channel is None:
-            self._held = ""
-            yield failure
-        else:
-            yield from self._release()
-            yield from self._flat(msgspec.structs.replace(failure, terminal=False))
-
-    def _release(self) -> Iterator[Event]:
-        if self._held:
-            text, self._held = self._held, ""
-            self._answered = True
-            yield Content(text)
-
     def _tool_start(self, message: Mapping[str, Any]) -> Event:
         start = tool_start(message)
-        if not start.tool_id:
-            self._calls.append(start.tool_name)
+        self._calls.begin(start)
         return start
 
     def _tool_result(self, message: Mapping[str, Any]) -> Iterator[Event]:
         """A result; one that names no tool belongs to what was begun last."""
         self._actions.note(message)
-        name = text_of(message.get("tool"))
-        if not name and not message.get("tool_id"):
-            name = self._action or next(reversed(self._calls), "")
-        if name in self._calls:
-            self._calls.remove(name)
-        elif name == self._action:
+        name, tool_id = text_of(message.get("tool")), text_of(message.get("tool_id"))
+        if not name and not tool_id:
+            name = self._action or self._calls.last()
+        if not self._calls.end(name, tool_id) and name == self._action:
             self._action = None
         yield tool_result({**message, "tool": name})
 
-    def _close_calls(self) -> Iterator[Event]:
+    def _close_calls(self, kind: str) -> Iterator[Event]:
         """Unknown tools get no result; in a suspended run an open call would be the client's to run."""
-        for name in self._calls:
-            yield _failed(name, "TOOL_INCOMPLETE")
-        self._calls.clear()
+        for name in self._calls.end_all():
+            if name in (_ANY_ACTION, _CALLED_AS.get(kind, kind)):
+                yield ToolCallEnd("", tool_name=name)
+            else:
+                yield _failed(name, "TOOL_INCOMPLETE")
 
     def _open_action(self, message: Mapping[str, Any]) -> Iterator[Event]:
         yield from self._close_action()
         yield from agent_runs.thought(message)
-        self._action = text_of(message.get("action")) or "action"
-        yield agent_runs.action_start(message, self._action)
+        name = text_of(message.get("action")) or _ANY_ACTION
+        called = next((known for known in (name, _ANY_ACTION) if self._calls.end(known)), None)
+        self._action = called or name
+        if called:
+            yield agent_runs.action_called(message, called)
+        else:
+            yield agent_runs.action_start(message, name)
 
     def _result(self, message: Mapping[str, Any]) -> Iterator[Event]:
         name, self._action = self._action, None

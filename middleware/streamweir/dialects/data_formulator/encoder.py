@@ -7,11 +7,13 @@ from typing import Any, ClassVar, Final
 
 from streamweir.dialects.base import Encoder
 from streamweir.dialects.data_formulator.answer import Answer
-from streamweir.dialects.data_formulator.questions_out import clarification, delegation
+from streamweir.dialects.data_formulator.failures import text_failure
+from streamweir.dialects.data_formulator.questions_out import clarification, delegation, own_form
 from streamweir.dialects.data_formulator.tool_calls import ENVELOPE, STATES
 from streamweir.dialects.data_formulator.vocabulary import (
     ACTIONS,
     DETACHED_ARGUMENTS,
+    ENDINGS,
     OWN_CODE,
     OWN_CUSTOM,
     PAUSES,
@@ -67,21 +69,22 @@ class DataFormulatorEncoder(Encoder):
         self._pending: dict[str, Interaction] = {}
         self._may_continue = False
         self._result_is_due = False
+        self._has_ended = False
         self._written_chart: Any = None
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the frame that says `event`; questions wait for the end, which they are in this protocol."""
         del stamp
         message = self._message(event)
-        return () if message is None else (Frame(write_json(message)),)
+        return () if message is None else [Frame(write_json(piece)) for piece in _in_pieces(message)]
 
     def _message(self, event: Event) -> _Message | None:
         match event:
             case Content():
                 return self._text(event)
             case Thinking(content=text):
-                return {"type": "thinking_text", **_own(event, "iteration"), "content": text}
-            case ToolCallStart() | ToolCallEnd():
+                return {"type": "thinking_text", **self._own(event, "iteration"), "content": text}
+            case ToolCallStart() | ToolCallProgress() | ToolCallEnd():
                 return self._call(event)
             case Data() | Status():
                 return self._data(event) if isinstance(event, Data) else self._status(event)
@@ -95,8 +98,8 @@ class DataFormulatorEncoder(Encoder):
                 return self._ask(event)
             case SessionEnd():
                 return self._end(event)
-            case Reference() | ToolCallProgress():
-                self._lose(event.type.replace("_", " "))
+            case Reference():
+                self._lose("reference")
             case SessionStart() | ToolCallDelta():
                 pass
         return None
@@ -110,12 +113,14 @@ class DataFormulatorEncoder(Encoder):
         if event.op == "replace" or not event.content:
             return None  # the end says it
         channel = {"channel": event.channel} if event.channel else {}
-        return {"type": "text_delta", **channel, "content": event.content, **_own(event, "iteration")}
+        return {"type": "text_delta", **channel, "content": event.content, **self._own(event, "iteration")}
 
-    def _call(self, event: ToolCallStart | ToolCallEnd) -> _Message | None:
+    def _call(self, event: ToolCallStart | ToolCallProgress | ToolCallEnd) -> _Message | None:
+        if isinstance(event, ToolCallProgress):
+            return self._progress(event)
         if isinstance(event, ToolCallStart):
             self._names[event.tool_id] = event.tool_name
-            own = _own(event, "iteration", "action")
+            own = self._own(event, "iteration", "action")
             if own.get("action") == event.tool_name:
                 self._own_actions.add(event.tool_id)
                 return {"type": "action", **_without_type(event.arguments), **own}
@@ -126,23 +131,33 @@ class DataFormulatorEncoder(Encoder):
             if event.status == "success":
                 self._result_is_due = event.result is not None
                 return None  # the result that follows says it, or a report has none
-            del result["tool_id"]  # its start has none
-        return {**result, **_own(event, "iteration")}
+            del result["tool_id"]  # the action has none
+        return {**result, **self._own(event, "iteration")}
+
+    def _progress(self, event: ToolCallProgress) -> _Message | None:
+        """A call that turned out to be an action."""
+        own = self._own(event)
+        if "action" not in own:
+            self._lose("tool call progress")
+            return None
+        self._own_actions.add(event.tool_id)
+        return {"type": "action", **own}
 
     def _data(self, event: Data) -> _Message | None:
         match event:
             case Data(data_type="dataframe", data={"rows": list()}):
-                extra = (event.meta or {}).get("extra") or {}
+                extra = self.extra_of(event)
                 own = self._result_is_due or "refined_goal" in extra
                 self._result_is_due = False
                 if not own and self.option("profile") == "loading":
                     return _preview(event)
                 self._written_chart = _chart_of(extra) if own else None
-                return _result(event, extra if own else {})
+                return {**_result(event, extra if own else {}), **self._own(event, "iteration")}
             case Data(data_type="chart", data=chart) if self._written_chart == chart:
                 return None
             case Data(data_type="custom", data={"name": str(name), "value": dict(value)}):
                 if name in OWN_CUSTOM:
+                    self._has_ended = name in ENDINGS
                     return {"type": name, **_without_type(value)}
                 if name in ACTIONS and value.get("type") == name:
                     return {"type": "actions", "actions": [value]}
@@ -168,7 +183,7 @@ class DataFormulatorEncoder(Encoder):
         if event.kind == "continue":
             self._may_continue = True
             return {"type": "continue_prompt"}
-        if event.kind not in ("questions", "handoff"):
+        if event.kind not in ("questions", "handoff") and own_form(event) is None:
             self._lose(f"{event.kind} as such")
         self._pending[event.interaction_id] = event
         if len(self._pending) > MAX_PENDING:
@@ -179,6 +194,8 @@ class DataFormulatorEncoder(Encoder):
         match event.status:
             case "error":
                 return None
+            case "completed" if self._has_ended:
+                return None
             case "cancelled":
                 row = CODES["CANCELLED"]
                 return _error("CANCELLED", row.message, row.recoverable, None)
@@ -186,12 +203,12 @@ class DataFormulatorEncoder(Encoder):
                 return self._suspended()
         if self.option("profile") == "loading":
             return {"type": "done", "full_text": self._full_text(), **self._replaced()}
-        own = _own(event, "total_steps", "summary_code")
+        own = self._own(event, "total_steps", "summary_code")
         return {
             "type": "completion",
-            **_own(event, "iteration"),
+            **self._own(event, "iteration"),
             **self._replaced(),
-            "status": _own(event, "status").get("status", "success"),
+            "status": self._own(event, "status").get("status", "success"),
             "content": {"total_steps": 0, **own, "summary": self._answer.text},
         }
 
@@ -207,15 +224,23 @@ class DataFormulatorEncoder(Encoder):
         asked = [item for item in self._pending.values() if item.kind != "handoff"]
         handed_over = [item for item in self._pending.values() if item.kind == "handoff"]
         if handed_over and not asked:
-            return {**delegation(handed_over[-1]), **_own(handed_over[-1], "iteration")}
+            return {**delegation(handed_over[-1]), **self._own(handed_over[-1], "iteration")}
         own_pause = bool(asked) and asked[-1].interaction_id in PAUSES
-        return {**clarification(asked), **(_own(asked[-1], "iteration", "questions") if own_pause else {})}
+        return {**clarification(asked), **(self._own(asked[-1]) if own_pause else {})}
+
+    def _own(self, event: Event, *names: str) -> _Message:
+        """The fields of this dialect's own that came with the event: those called so, or all of them."""
+        extra = self.extra_of(event)
+        return {name: extra[name] for name in names or extra if name in extra}
 
 
-def _own(event: Event, *names: str) -> _Message:
-    """Fields of this dialect's own that came with the event; those of others are not written."""
-    extra = (event.meta or {}).get("extra") or {}
-    return {name: extra[name] for name in names if name in extra}
+def _in_pieces(message: _Message) -> tuple[_Message, ...]:
+    """Text that begins like the server's report of a failure leaves in two: such a report is one piece."""
+    if message["type"] != "text_delta" or not text_failure(message["content"]):
+        return (message,)
+    text = message["content"]
+    cut = len(text) - len(text.lstrip()) + 1
+    return {**message, "content": text[:cut]}, {**message, "content": text[cut:]}
 
 
 def _without_type(fields: Mapping[str, Any]) -> _Message:
@@ -279,7 +304,7 @@ def _result(event: Data, own: Mapping[str, Any]) -> _Message:
         "content": {**(table if isinstance(table, dict) else {}), "rows": rows, "virtual": virtual},
     }
     content = {"question": text_of(about.get("description")), "result": result}
-    return {"type": "result", "status": "success", "content": content, **_own(event, "iteration")}
+    return {"type": "result", "status": "success", "content": content}
 
 
 def _chart_of(own: Mapping[str, Any]) -> Any:

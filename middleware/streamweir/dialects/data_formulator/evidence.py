@@ -32,6 +32,7 @@ def _typed(message: Mapping[str, Any]) -> float:
             | {"type": "error", "message": _, "iteration": _}
             | {"type": "warning", "warning": {"message": _}}
             | {"type": "result", "content": {"result": _}}
+            | {"type": "data_operation_result", "operation": {"status": str()}}
         ):
             return 0.95
         case (

@@ -10,7 +10,7 @@ from streamweir.dialects.data_formulator.vocabulary import PAUSES
 from streamweir.dialects.reading import text_of
 from streamweir.events import Interaction
 
-__all__ = ["clarification", "delegation"]
+__all__ = ["clarification", "delegation", "own_form"]
 
 _OPEN_QUESTION: Final = "How would you like to proceed?"
 """The page refuses a clarification without any question."""
@@ -19,13 +19,20 @@ _OPEN_QUESTION: Final = "How would you like to proceed?"
 def clarification(asked: Sequence[Interaction]) -> dict[str, Any]:
     """All that is asked, as one event; the run resumes with the state of the last."""
     last = asked[-1] if asked else None
+    form = own_form(last) if last and len(asked) == 1 else None
     questions = [question for item in asked for question in _questions(item)]
     return {
         "type": last.interaction_id if last and last.interaction_id in PAUSES else "clarify",
         "thought": "",
-        "questions": questions or [_free_text(_OPEN_QUESTION)],
+        **({"form": form} if form else {"questions": questions or [_free_text(_OPEN_QUESTION)]}),
         **_resume(last),
     }
+
+
+def own_form(event: Interaction) -> Mapping[str, Any] | None:
+    """The form that the pages draw by its kind; None for another protocol's."""
+    is_own = event.kind == "form" and event.interaction_id in PAUSES and event.ui
+    return event.ui if is_own else None
 
 
 def delegation(event: Interaction) -> dict[str, Any]:

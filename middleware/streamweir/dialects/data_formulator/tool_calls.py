@@ -17,7 +17,7 @@ from streamweir.errors import MalformedEvent
 from streamweir.events import Event, ToolCallEnd, ToolCallStart
 from streamweir.jsontext import parse_json_text, write_json
 
-__all__ = ["ENVELOPE", "STATES", "Actions", "tool_result", "tool_start"]
+__all__ = ["ENVELOPE", "STATES", "Actions", "OpenCalls", "tool_result", "tool_start"]
 
 STATES: Final = {"ok": "success", "success": "success", "error": "failed", "failed": "failed"}
 """A `status` with another value belongs to the tool's own result."""
@@ -53,6 +53,8 @@ def tool_result(message: Mapping[str, Any]) -> Event:
         known = known - {"type"}  # it is the tool's own
     error = message.get("error")
     failed = state == "failed" or bool(error)
+    if state == "failed" and _only_tells_of_failure(message):
+        known, error = {*known, "stdout"}, message["stdout"]
     iteration = {"iteration": message.get("iteration")}
     return ToolCallEnd(
         tool_id=text_of(message.get("tool_id")),
@@ -62,6 +64,12 @@ def tool_result(message: Mapping[str, Any]) -> Event:
         tool_name=text_of(message.get("tool")) or None,
         meta=extra_of(iteration, ()),
     )
+
+
+def _only_tells_of_failure(message: Mapping[str, Any]) -> bool:
+    """Is the output of a failed call nothing but its error? Skills say it there alone, or twice."""
+    output = message.get("stdout")
+    return bool(output) and "stdout_holds" not in message and message.get("error") in (None, "", output)
 
 
 def _output(fields: dict[str, Any], message: Mapping[str, Any]) -> Any:
@@ -74,6 +82,40 @@ def _output(fields: dict[str, Any], message: Mapping[str, Any]) -> Any:
             except MalformedEvent:
                 return output
     return fields or None
+
+
+class OpenCalls:
+    """The calls that have no result yet. Only those without an id have to be told apart by their names."""
+
+    def __init__(self) -> None:
+        self._names_and_ids: list[tuple[str, str]] = []
+
+    def begin(self, start: ToolCallStart) -> None:
+        """Note a call."""
+        self._names_and_ids.append((start.tool_name, start.tool_id))
+
+    def end(self, name: str, tool_id: str = "") -> bool:
+        """Forget the last call of this name and id; of this name, if there is no id. Was there one?"""
+        for index in reversed(range(len(self._names_and_ids))):
+            known, its_id = self._names_and_ids[index]
+            if known == name and tool_id in ("", its_id):
+                del self._names_and_ids[index]
+                return True
+        return False
+
+    def has(self, name: Any) -> bool:
+        """Is a call of this name open?"""
+        return any(known == name for known, _ in self._names_and_ids)
+
+    def last(self) -> str:
+        """The name of the call without an id that was begun last; an empty text for none."""
+        return next((name for name, its_id in reversed(self._names_and_ids) if not its_id), "")
+
+    def end_all(self) -> list[str]:
+        """Forget all calls; return the names of those without an id."""
+        names = [name for name, its_id in self._names_and_ids if not its_id]
+        self._names_and_ids.clear()
+        return names
 
 
 class Actions:

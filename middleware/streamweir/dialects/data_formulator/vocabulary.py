@@ -9,6 +9,7 @@ from streamweir.errors import ErrorType
 __all__ = [
     "ACTIONS",
     "DETACHED_ARGUMENTS",
+    "ENDINGS",
     "ENDPOINT_OF_PATH",
     "ENDPOINT_OF_TYPE",
     "ERROR_TYPES",
@@ -20,13 +21,16 @@ __all__ = [
 PAUSES: Final = ("clarify", "interact", "explain")
 """The questions to the user: 0.7 asks and explains, 0.8 says `interact` for both."""
 
+ENDINGS: Final = (*PAUSES, "delegate", "completion", "done", "data_operation_result")
+"""The events that end a run, or say why it will end."""
+
 ACTIONS: Final = ("preview_table", "load_plan", "connect_form")
 """What the loading chat offers its user to do."""
 
 DETACHED_ARGUMENTS: Final = ("purpose", "code", "table_names", "query", "skill")
 """The arguments of an agent's tools stand beside the tool's name, and only these are told."""
 
-OWN_CUSTOM: Final = ("question", "embed_chart", "embed_table")
+OWN_CUSTOM: Final = ("question", "embed_chart", "embed_table", "data_operation_result")
 """Events that are custom data in the standard and can be written again under their own type."""
 
 ENDPOINT_OF_TYPE: Final = {
@@ -44,6 +48,7 @@ ENDPOINT_OF_TYPE: Final = {
             "result",
             "delegate",
             "completion",
+            "data_operation_result",
             *PAUSES,
         ),
         "agent",

@@ -90,7 +90,7 @@ class EasyflowEncoder(Encoder):
             return ()
         self._has_asked = self._has_asked or isinstance(event, Interaction)
         write = self._aiflowy if is_aiflowy else self._easyflow
-        return (Frame(write_json(write(said, meta)), said.event),)
+        return (Frame(write_json(write(said, meta, self.extra_of(event))), said.event),)
 
     def _say(self, event: Event) -> _Said | None:
         match event:
@@ -141,7 +141,7 @@ class EasyflowEncoder(Encoder):
             meta["status"] = event.status
         return _Said("system", "done", {}, "done", meta)
 
-    def _easyflow(self, said: _Said, meta: Meta) -> dict[str, Any]:
+    def _easyflow(self, said: _Said, meta: Meta, extra: Mapping[str, Any]) -> dict[str, Any]:
         message: dict[str, Any] = {
             "protocol": "easyflow-chat",
             "version": "1.1",
@@ -154,24 +154,24 @@ class EasyflowEncoder(Encoder):
             message["message_id"] = message_id
         if "delta" in said.payload:
             message["index"] = self._next_index(message_id or "")
-        message["payload"] = {**_extra_payload(meta), **said.payload}
-        if open_meta := _open_meta(said, meta):
+        message["payload"] = {**_extra_payload(extra), **said.payload}
+        if open_meta := _open_meta(said, meta, extra):
             message["meta"] = open_meta
         return message
 
-    def _aiflowy(self, said: _Said, meta: Meta) -> dict[str, Any]:
+    def _aiflowy(self, said: _Said, meta: Meta, extra: Mapping[str, Any]) -> dict[str, Any]:
         """As fastjson writes the servers' beans: keys in order, nothing that is null."""
         message: dict[str, Any] = {"domain": said.domain.upper()}
         if "message_id" in meta:
             message["messageId"] = meta["message_id"]
-        if open_meta := _open_meta(said, meta):
+        if open_meta := _open_meta(said, meta, extra):
             message["meta"] = open_meta
         if said.event != "done":
             role = {"role": "assistant"} if said.domain == "llm" else {}
             message["payload"] = {
                 "conversation_id": self._conversation_id,
                 **role,
-                **_extra_payload(meta),
+                **_extra_payload(extra),
                 **said.payload,
             }
         message["protocol"] = "aiflowy-chat"
@@ -189,15 +189,15 @@ class EasyflowEncoder(Encoder):
         return index
 
 
-def _open_meta(said: _Said, meta: Meta) -> dict[str, Any]:
+def _open_meta(said: _Said, meta: Meta, extra: Mapping[str, Any]) -> dict[str, Any]:
     """The envelope's `meta`: ids and durations without a field of their own, and what was there before."""
-    extra = meta.get("extra", {}).get("meta")
+    given = extra.get("meta")
     ids = {name: meta[name] for name in (*META_IDS, "duration_ms") if name in meta}
-    return {**(extra if isinstance(extra, dict) else {}), **ids, **said.meta}
+    return {**(given if isinstance(given, dict) else {}), **ids, **said.meta}
 
 
-def _extra_payload(meta: Meta) -> dict[str, Any]:
-    return {name: value for name, value in meta.get("extra", {}).items() if name != "meta"}
+def _extra_payload(extra: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in extra.items() if name != "meta"}
 
 
 def _summary(summary: Mapping[str, Any]) -> dict[str, Any]:

@@ -69,17 +69,18 @@ class LegacyDecoder(Decoder):
             self.complete = self._began
             return ()
         message = _message_of(frame)
-        if message is None:
-            return ()
         if not isinstance(message, dict):
-            return (custom("message", message),)
+            return () if message is None else (custom("message", message),)
         kind = _ALIASES.get(text_of(message.get("type")) or _inferred(message), "")
         if kind == "ping":
             return ()
         self._began = True
-        if is_standard(message):
-            return (read_standard(message),)
-        return (READERS.get(kind, read_other)(message, fields_of(message)),)
+        fields = message
+        if "data" in message or "metadata" in message:
+            if is_standard(message):
+                return (read_standard(message),)
+            fields = fields_of(message)
+        return (READERS.get(kind, read_other)(message, fields),)
 
 
 def _message_of(frame: Frame) -> Any:

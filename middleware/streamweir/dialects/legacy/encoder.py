@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from streamweir.dialects.base import Encoder
@@ -44,7 +44,9 @@ class LegacyEncoder(Encoder):
         message = self._message(event)
         if message is None:
             return ()
-        return (Frame(write_json({**message, **_beside(event.meta)} if event.meta else message)),)
+        if event.meta:
+            message |= _beside(event.meta, self.extra_of(event))
+        return (Frame(write_json(message)),)
 
     def _message(self, event: Event) -> dict[str, Any] | None:
         match event:
@@ -113,10 +115,10 @@ def _described(event: Data) -> dict[str, Any]:
     return {"description": description} if isinstance(description, str) else {}
 
 
-def _beside(meta: Meta) -> dict[str, Any]:
+def _beside(meta: Meta, extra: Mapping[str, Any]) -> dict[str, Any]:
     """The ids of an event, and those fields of the upstream's own that no name of ours would take over."""
     ids = {name: value for name in _IDS if (value := meta.get(name)) is not None}
-    return {**{name: value for name, value in meta.get("extra", {}).items() if name not in KNOWN}, **ids}
+    return {**{name: value for name, value in extra.items() if name not in KNOWN}, **ids}
 
 
 def _present(**fields: Any) -> dict[str, Any]:

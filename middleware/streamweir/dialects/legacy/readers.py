@@ -86,8 +86,6 @@ KNOWN: Final = frozenset(
 
 def fields_of(message: Message) -> Message:
     """The fields of a message; those in `data` and `metadata` count where it says nothing itself."""
-    if "data" not in message and "metadata" not in message:
-        return message
     fields: dict[str, Any] = {}
     for place in (message.get("metadata"), message.get("data"), message):
         if isinstance(place, dict):
@@ -97,12 +95,18 @@ def fields_of(message: Message) -> Message:
 
 def _first(fields: Message, names: Iterable[str]) -> str | None:
     """The first of `names` that holds anything, as text."""
-    return next((text_of(fields[name]) for name in names if fields.get(name) not in (None, "")), None)
+    for name in names:
+        value = fields.get(name)
+        if value is not None and value != "":
+            return text_of(value)
+    return None
 
 
 def _text_in(fields: Message) -> str:
+    if text := _first(fields, _TEXT):
+        return text
     data = fields.get("data")
-    return _first(fields, _TEXT) or (data if isinstance(data, str) else "")
+    return data if isinstance(data, str) else ""
 
 
 def _meta(fields: Message, known: Iterable[str] = ()) -> Meta | None:

@@ -49,11 +49,11 @@ class RagflowEncoder(Encoder):
         match self.option("form"):
             case "chat":
                 cumulative = self.option("answer") == "cumulative"
-                return CumulativeChatWriter(self.lost) if cumulative else ChatWriter(self.lost)
+                return CumulativeChatWriter(self) if cumulative else ChatWriter(self)
             case "openai":
-                return OpenAIWriter(self.lost)
+                return OpenAIWriter(self)
             case _:
-                return AgentWriter(self.lost, filtered=self.option("events") == "filtered")
+                return AgentWriter(self, filtered=self.option("events") == "filtered")
 
 
 def _frame(message: Message | None) -> Frame:

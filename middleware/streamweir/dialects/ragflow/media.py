@@ -58,10 +58,9 @@ def files(value: Any, run: Run) -> Iterator[Data]:
             yield _file(item, run)
 
 
-def download_of(event: Data) -> dict[str, Any]:
-    """The entry of `downloads` for a standard file, image or sound."""
+def download_of(event: Data, kept: Mapping[str, Any]) -> dict[str, Any]:
+    """The entry of `downloads` for a standard file, image or sound; `kept` is what stood there before."""
     data = event.data if isinstance(event.data, dict) else {}
-    kept = (event.meta or {}).get("extra", {})
     address = {} if kept.get("doc_id") else leftover(data, ("name", "media_type")) or {}
     names = {"filename": text_of(data.get("name")), "mime_type": text_of(data.get("media_type"))}
     return {**kept, **names, **address}

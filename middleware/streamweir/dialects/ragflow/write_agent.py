@@ -7,10 +7,10 @@ answer is not repeated in `workflow_finished`.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from streamweir.dialects.base import Encoder
 from streamweir.dialects.openai_chunks import usage_of
 from streamweir.dialects.ragflow.agent_events import CARRIER, TOOL
 from streamweir.dialects.ragflow.forms import asked_by
@@ -48,8 +48,8 @@ class AgentWriter(Writer):
             `data.content` of every event before the first `message_end`.
     """
 
-    def __init__(self, lost: Counter[str], *, filtered: bool) -> None:
-        super().__init__(lost)
+    def __init__(self, encoder: Encoder, *, filtered: bool) -> None:
+        super().__init__(encoder)
         self._filtered = filtered
         self._thinking = False
         self._message_ended = False
@@ -78,7 +78,7 @@ class AgentWriter(Writer):
             case Thinking():
                 return (
                     *self._turn(thinking=True),
-                    ("message", _with_extra({"content": event.content}, event)),
+                    ("message", {**self.extra_of(event), "content": event.content}),
                 )
             case Reference():
                 self._cite(event)
@@ -93,7 +93,7 @@ class AgentWriter(Writer):
             case Data(data_type="audio", data=dict() as data) if speech := hexadecimal_audio(data):
                 return (("message", {"content": "", "audio_binary": speech}),)
             case Data(data_type="file" | "image" | "audio"):
-                self._downloads.append(download_of(event))
+                self._downloads.append(download_of(event, self.extra_of(event)))
                 return ()
             case ToolCallDelta():
                 return ()
@@ -107,8 +107,7 @@ class AgentWriter(Writer):
         """What only the unfiltered route shows."""
         match event:
             case SessionStart():
-                extra = (event.meta or {}).get("extra", {})
-                return (("workflow_started", {"inputs": {}, **extra}),)
+                return (("workflow_started", {"inputs": {}, **self.extra_of(event)}),)
             case ToolCallStart():
                 self._calls[event.tool_id] = event, self._now
                 return (("node_started", _tool_started(event)),)
@@ -116,7 +115,7 @@ class AgentWriter(Writer):
                 call, began = self._calls.pop(event.tool_id, (None, self._now))
                 return (("node_finished", _tool_finished(event, call, self._now - began)),)
             case Status(scope="node"):
-                return (_node(event),)
+                return (_node(event, self.extra_of(event)),)
             case Status():
                 outputs: Message = {"scope": event.scope, "state": event.state, "name": event.name}
                 return (self._carry("status", {**outputs, "detail": event.detail}),)
@@ -135,9 +134,9 @@ class AgentWriter(Writer):
             self.lost["channel of text"] += 1
         if event.content:
             yield from self._turn(thinking=False)
-            yield "message", _with_extra({"content": event.content}, event)
+            yield "message", {**self.extra_of(event), "content": event.content}
         if event.is_complete:
-            extra = {} if event.content else (event.meta or {}).get("extra", {})
+            extra = {} if event.content else self.extra_of(event)
             yield from self._end_message(extra)
 
     def _turn(self, *, thinking: bool) -> Iterator[tuple[str, Message]]:
@@ -146,7 +145,7 @@ class AgentWriter(Writer):
             self._thinking = thinking
             yield "message", {"content": "", "start_to_think" if thinking else "end_to_think": True}
 
-    def _end_message(self, extra: Message) -> Iterator[tuple[str, Message]]:
+    def _end_message(self, extra: Mapping[str, Any]) -> Iterator[tuple[str, Message]]:
         yield from self._turn(thinking=False)
         data = dict(extra)
         if reference := self._take_reference(keyed=True):
@@ -181,7 +180,7 @@ class AgentWriter(Writer):
             yield "user_inputs", self._asked or {"inputs": {}, "tips": ""}
             return
         meta, summary = event.meta or {}, event.summary or {}
-        extra = dict(meta.get("extra", {}))
+        extra = dict(self.extra_of(event))
         usage = usage_of(summary)
         if usage and "calls" in extra:
             usage["calls"] = extra.pop("calls")
@@ -224,10 +223,6 @@ class AgentWriter(Writer):
         return {"code": 500, "message": message, "data": False, "session_id": self._session_id or ""}
 
 
-def _with_extra(data: Message, event: Event) -> Message:
-    return {**(event.meta or {}).get("extra", {}), **data}
-
-
 def _tool_started(event: ToolCallStart) -> Message:
     return {
         "inputs": event.arguments,
@@ -255,9 +250,9 @@ def _tool_finished(event: ToolCallEnd, call: ToolCallStart | None, took: int) ->
     )
 
 
-def _node(event: Status) -> tuple[str, Message]:
+def _node(event: Status, own: Mapping[str, Any]) -> tuple[str, Message]:
     meta = event.meta or {}
-    extra = dict(meta.get("extra", {}))
+    extra = dict(own)
     kind = extra.pop("component_type", "")
     name = meta.get("node_name") or event.name or ""
     identity = meta.get("node_id") or name

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from streamweir.dialects.base import Encoder
 from streamweir.dialects.ragflow.media import hexadecimal_audio
 from streamweir.dialects.ragflow.writer import Message, Writer
 from streamweir.events import (
@@ -27,8 +27,8 @@ __all__ = ["ChatWriter", "CumulativeChatWriter"]
 class ChatWriter(Writer):
     """Writes pieces, think flags and a last frame with `final` and the reference."""
 
-    def __init__(self, lost: Counter[str]) -> None:
-        super().__init__(lost)
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__(encoder)
         self._thinking = False
         self._stamp = Stamp("", 0, 0)
 
@@ -100,8 +100,8 @@ class CumulativeChatWriter(ChatWriter):
 
     can_replace = True
 
-    def __init__(self, lost: Counter[str]) -> None:
-        super().__init__(lost)
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__(encoder)
         self._before = ""
         self._parts: list[tuple[bool, str]] = []
 

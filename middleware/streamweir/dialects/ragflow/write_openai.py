@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from streamweir.dialects.base import Encoder
 from streamweir.dialects.openai_chunks import chunk, usage_of
 from streamweir.dialects.ragflow.forms import asked_by
 from streamweir.dialects.ragflow.writer import Message, Writer
@@ -28,8 +28,8 @@ __all__ = ["OpenAIWriter"]
 class OpenAIWriter(Writer):
     """Writes chunks; every one repeats the role, a failure is a piece of text."""
 
-    def __init__(self, lost: Counter[str]) -> None:
-        super().__init__(lost)
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__(encoder)
         self._model = "model"
         self._asked: Message | None = None
 
@@ -38,7 +38,7 @@ class OpenAIWriter(Writer):
         self.note(event)
         match event:
             case SessionStart():
-                self._model = str((event.meta or {}).get("extra", {}).get("model") or self._model)
+                self._model = str(self.extra_of(event).get("model") or self._model)
             case Content():
                 if event.channel is not None:
                     self.lost["channel of text"] += 1

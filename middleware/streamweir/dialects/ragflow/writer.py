@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from streamweir.dialects.base import Encoder
 from streamweir.dialects.ragflow.citations import write_reference
 from streamweir.events import Event, Reference, SessionStart, Stamp
 
@@ -18,18 +18,20 @@ class Writer:
     """Turns the events of one valid stream into the JSON messages of one form.
 
     Args:
-        lost: where to count what the form cannot say.
+        encoder: whose stream it is: where what the form cannot say is counted, and what of the fields that
+            came with an event may be written.
     """
 
     can_replace = False
 
-    def __init__(self, lost: Counter[str]) -> None:
-        self.lost = lost
+    def __init__(self, encoder: Encoder) -> None:
+        self.lost = encoder.lost
+        self.extra_of = encoder.extra_of
         self._session_id: str | None = None
         self._message_id: str | None = None
         self._answer_id: str | None = None
         self._citations: list[dict[str, Any]] = []
-        self._reference_extra: dict[str, Any] = {}
+        self._reference_extra: Mapping[str, Any] = {}
 
     def write(self, event: Event, stamp: Stamp) -> Iterable[Message]:
         """Return the messages that say `event`."""
@@ -58,7 +60,7 @@ class Writer:
     def _cite(self, event: Reference) -> None:
         """Keep the citations for the message that takes them: the last one."""
         self._citations = event.citations
-        self._reference_extra = (event.meta or {}).get("extra", {})
+        self._reference_extra = self.extra_of(event)
 
     def _take_reference(self, *, keyed: bool) -> Message | None:
         """The reference that is still to be written, None if there is none."""

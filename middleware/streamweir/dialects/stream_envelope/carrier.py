@@ -5,6 +5,7 @@ The app's pages keep a state as it is and show none of it as the answer, so they
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from streamweir.dialects.standard import read_standard
@@ -19,11 +20,12 @@ _CARRIED: Final = frozenset(
 )
 
 
-def carry(event: Event) -> dict[str, Any]:
-    """Return the state that holds `event`."""
+def carry(event: Event, extra: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the state that holds `event`; `extra` is what of its own fields is to be written."""
     value: dict[str, Any] = {"type": event.type, "data": wire_data(event)}
     if event.meta:
-        value["metadata"] = {name: item for name, item in event.meta.items() if name != "source"}
+        metadata = {name: item for name, item in event.meta.items() if name not in ("source", "extra")}
+        value["metadata"] = {**metadata, "extra": extra} if extra else metadata
     return {CARRIER: value}
 
 

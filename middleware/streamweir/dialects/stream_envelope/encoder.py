@@ -101,14 +101,14 @@ class EnvelopeEncoder(Encoder):
             case Status(scope="session", state="connected") | ToolCallDelta():
                 return []
             case Status():
-                return [_status(event)]
+                return [_status(event) or self._carried(event)]
             case Interaction():
                 return self._interaction(event)
             case Error(terminal=True):
                 return [("error", {"message": event.message, "code": event.code})]
             case SessionEnd():
                 return self._end(event)
-        return [_carried(event)]
+        return [self._carried(event)]
 
     def _interaction(self, event: Interaction) -> Iterable[_Said]:
         """A question waits for what comes next; an answered or withdrawn one is forgotten."""
@@ -117,13 +117,13 @@ class EnvelopeEncoder(Encoder):
             return []
         if self._asked and self._asked.interaction_id == event.interaction_id:
             self._asked = None
-        return [_carried(event)]
+        return [self._carried(event)]
 
     def _question(self, event: Event) -> Iterator[_Said]:
         """The question that waits to be told, if `event` shows that the run goes on without an answer."""
         if self._asked and not self._is_told and _goes_on(event):
             self._is_told = True
-            yield _carried(self._asked)
+            yield self._carried(self._asked)
 
     def _content(self, event: Content) -> Iterator[_Said]:
         if not event.content:
@@ -138,7 +138,7 @@ class EnvelopeEncoder(Encoder):
         """Pieces of one thought are one step."""
         self._step += not self._is_thinking
         meta: Meta = event.meta or {}
-        step = meta.get("extra", {}).get("step", self._step)
+        step = self.extra_of(event).get("step", self._step)
         node = {"node_name": meta.get("node_name", ""), "step": step}
         if event.stage == "planning":
             return "code_agent_planning", {**node, "plan": event.content, "is_update": False}
@@ -182,13 +182,22 @@ class EnvelopeEncoder(Encoder):
         node = {"node_name": name, "node_label": asked.title or name}
         resume = asked.resume or {}
         own = asked.kind == "approval" and isinstance(resume.get("command"), dict)
-        state = resume.get("state") if own else carry(asked)
+        state = resume.get("state") if own else carry(asked, self.extra_of(asked))
         return "interrupt", {**node, "state": state, "thread_id": self._thread_id}
+
+    def _carried(self, event: Event) -> _Said:
+        match event:
+            case Data(data_type="custom", data={"name": str(name), "value": dict(value)}) if (
+                name in _OWN_STATES
+            ):
+                return name, value
+        state = carry(event, self.extra_of(event))
+        return "state_update", {"updated_fields": [CARRIER], "state_snapshot": state}
 
     def _frame(self, kind: str, data: dict[str, Any], event: Event, stamp: Stamp) -> Frame | None:
         if self.option("form") == "old":
             return self._old_frame(kind, data, event)
-        extra = (event.meta or {}).get("extra", {})
+        extra = self.extra_of(event)
         message = {
             "type": kind,
             "thread_id": self._thread_id,
@@ -232,14 +241,8 @@ def _run_id(event: Event) -> str:
     return meta.get("run_id", "")
 
 
-def _carried(event: Event) -> _Said:
-    match event:
-        case Data(data_type="custom", data={"name": str(name), "value": dict(value)}) if name in _OWN_STATES:
-            return name, value
-    return "state_update", {"updated_fields": [CARRIER], "state_snapshot": carry(event)}
-
-
-def _status(event: Status) -> _Said:
+def _status(event: Status) -> _Said | None:
+    """What the envelope calls this; None if it has no type for it."""
     match event:
         case Status(scope="session", state="resumed", detail=None):
             return "status", {"status": "resumed"}
@@ -253,7 +256,7 @@ def _status(event: Status) -> _Said:
             for fields, kind in _WORKFLOW_TYPES:
                 if fields <= detail.keys():
                     return kind, detail
-    return _carried(event)
+    return None
 
 
 def _node(event: Status) -> _Said:

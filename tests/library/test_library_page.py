@@ -1,0 +1,42 @@
+"""The examples of docs/library.md run, and nothing that is public is missing there or has no docstring."""
+
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import streamweir
+from streamweir.dialects import registry
+from streamweir.testing import check_stream
+
+PAGE = (Path(__file__).parent.parent.parent / "docs" / "library.md").read_text()
+EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.split("import ")[-1].split("\n")[0])
+def test_the_example_runs(
+    example: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "_loaded", dict(registry._loaded))
+    exec(compile(example, "library.md", "exec"), {"__name__": "__main__"})
+    printed = capsys.readouterr().out
+    start = printed.find("id: 0\n")
+    if start >= 0:
+        assert check_stream(printed[start:].rstrip("\n").encode() + b"\n\n") == []
+        assert '"status":"completed"' in printed
+
+
+def test_importing_loads_no_framework_and_no_client() -> None:
+    code = "import streamweir, sys; print({'starlette', 'httpx', 'trio', 'pydantic'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in streamweir.__all__ if name not in ("Event", "PROTOCOL_VERSION")]
+)
+def test_every_public_name_has_a_docstring(name: str) -> None:
+    assert inspect.getdoc(getattr(streamweir, name)), name
