@@ -4,16 +4,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from streamweir.events import Event, wire_data
-from streamweir.stages import Stage
+from streamweir.stages import Stage, passed_on
 
 
 def run(stage: Stage, events: Iterable[Event]) -> list[Event]:
     """What `stage` gives for `events`; what it does not handle passes it by."""
-    return [
-        out
-        for event in events
-        for out in (stage.process(event) if type(event) in stage.handles else (event,))
-    ]
+    return [out for event in events for out in passed_on(stage, event)]
 
 
 def shown(events: Iterable[Event]) -> list[tuple[Any, ...]]:

@@ -31,8 +31,10 @@ class Endpoint:
         self.outgoing = Outgoing(config, base_url)
         self._translation = self._options()
 
-    def translator(self, headers: HeaderList, query: bytes, request_id: str) -> Translator:
+    def translator(self, headers: HeaderList, query: bytes, *, request_id: str, target: str) -> Translator:
         """Return the translator of a request, in the protocol and framing that it asks for.
+
+        `target` is the upstream's path: which of its endpoints is asked may settle options of the dialect.
 
         Raises:
             Refusal: it asks for a protocol that is not offered.
@@ -43,7 +45,13 @@ class Endpoint:
             raise Refusal("BAD_REQUEST", f"X-Streamweir-Protocol: {error}.") from error
         default: Any = self.config.framing
         framing = choose_framing(header_value(headers, b"accept"), default)
-        return Translator(answers=answers, framing=framing, request_id=request_id, **self._translation)
+        return Translator(
+            answers=answers,
+            framing=framing,
+            request_id=request_id,
+            protocol_options=_merged(self.outgoing.options(target), self.config.protocol_options),
+            **self._translation,
+        )
 
     def forwarded(self, response: UpstreamResponse) -> list[tuple[bytes, bytes]]:
         """Return the headers of an upstream's response that the client gets."""
@@ -60,7 +68,6 @@ class Endpoint:
             "speaks": config.speaks,
             "full_text": config.full_text,
             "stream_tool_arguments": config.stream_tool_arguments,
-            "protocol_options": _merged(self.outgoing.options, config.protocol_options),
             "raw": config.raw,
             "limits": Limits(
                 event_bytes=config.limits.event_bytes,

@@ -82,13 +82,16 @@ class Outgoing:
         passed = (CREDENTIALS & set(self._forwarded)) - ours
         return any(header_values(headers, name.encode()) for name in passed)
 
-    @cached_property
-    def options(self) -> dict[str, dict[str, str]]:
-        """By dialect: what the upstream's path settles."""
-        path = _PLACEHOLDER.sub("x", self._template).partition("?")[0]
-        names = decoder_names() if self._speaks == "auto" else [self._speaks]
-        found = {name: dict(decoder_class(name).options_for(path)) for name in names}
+    def options(self, target: str) -> dict[str, dict[str, str]]:
+        """By dialect: what the upstream's path in `target` settles."""
+        path = target.partition("?")[0]
+        found = {name: dict(decoder.options_for(path)) for name, decoder in self._decoders.items()}
         return {name: options for name, options in found.items() if options}
+
+    @cached_property
+    def _decoders(self) -> dict[str, type[Decoder]]:
+        names = decoder_names() if self._speaks == "auto" else [self._speaks]
+        return {name: decoder_class(name) for name in names}
 
     def _filled(self, path_params: Mapping[str, str]) -> str:
         if "{" not in self._template:

@@ -73,8 +73,10 @@ class Proxy:
             return
         self._check(scope)
         headers, query = scope["headers"], scope["query_string"]
-        translator = self._endpoint.translator(headers, query, record.request_id)
         request = self._upstream_request(scope, record.request_id)
+        translator = self._endpoint.translator(
+            headers, query, request_id=record.request_id, target=request.target
+        )
         body = await _read_body(scope, receive, self._endpoint.config.limits.request_bytes)
         exchange = _Exchange(
             self._endpoint, self._client, request._replace(body=body), translator, scope, send, record

@@ -346,8 +346,23 @@ class Stamp(msgspec.Struct, frozen=True):
     timestamp: int
 
 
+def _content_data(event: Content) -> dict[str, Any]:
+    data: dict[str, Any] = {"content": event.content}
+    if event.format is not None:
+        data["format"] = event.format
+    if event.is_complete is not None:
+        data["is_complete"] = event.is_complete
+    if event.op is not None:
+        data["op"] = event.op
+    if event.channel is not None:
+        data["channel"] = event.channel
+    return data
+
+
 def wire_data(event: Event) -> dict[str, Any]:
     """Return the `data` object of `event` as it stands on the wire: hints and absent fields left out."""
+    if isinstance(event, Content):  # almost every event of a stream
+        return _content_data(event)
     cls = type(event)
     nullable = cls.nullable
     data = {}

@@ -17,7 +17,7 @@ from streamweir.errors import MalformedEvent, ProtocolError
 from streamweir.events import Content, Event, SessionEnd, Thinking, Warning, wire_data
 from streamweir.framing import Frame, SniffingParser
 from streamweir.jsontext import parse_json, write_json
-from streamweir.stages import Safety
+from streamweir.stages import Safety, passed_on
 
 __all__ = ["normalize_stream_event", "parse_stream_line"]
 
@@ -57,7 +57,7 @@ def normalize_stream_event(
     name = (Detector().feed(text + b"\n\n") or _OLD) if speaks == "auto" else speaks
     decoder = make_decoder(name, NO_OPTIONS)
     safety = Safety(errors_for_users=decoder.errors_for_users, debug=False)
-    return [_message(safe) for item in _decoded(decoder, frames) for safe in _through(safety, item)]
+    return [_message(safe) for item in _decoded(decoder, frames) for safe in passed_on(safety, item)]
 
 
 def parse_stream_line(line: str | bytes) -> dict[str, Any] | None:
@@ -108,10 +108,6 @@ def _decoded(decoder: Decoder, frames: Iterable[Frame]) -> Iterator[Event]:
     for left in decoder.close():  # text that the decoder has kept back; an end is not this event's to say
         if isinstance(left, Content | Thinking):
             yield left
-
-
-def _through(safety: Safety, event: Event) -> Iterable[Event]:
-    return safety.process(event) if type(event) in safety.handles else (event,)
 
 
 def _message(event: Event) -> dict[str, Any]:

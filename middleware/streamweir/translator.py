@@ -253,8 +253,9 @@ class Translator:
 
     def _use_stages(self, *, errors_for_users: bool) -> None:
         safety = Safety(errors_for_users=errors_for_users, debug=self._debug)
-        self._stages: tuple[Stage, ...] = (safety, self._tools, self._messages, self._lifecycle)
-        self._routes = routes(self._stages)
+        stages: tuple[Stage, ...] = (safety, self._tools, self._messages, self._lifecycle)
+        self._processes = [stage.process for stage in stages]
+        self._routes = routes(tuple(map(type, stages)))
 
     def _take(self, data: bytes) -> None:
         if self._detector is not None:
@@ -264,7 +265,7 @@ class Translator:
             data = self._settle(name or self._detector.finish())
         for frame in self._parser.feed(data):
             self._read(frame)
-            if self.ended:
+            if self._lifecycle.ended:
                 return
 
     def _settle(self, name: str | None) -> bytes:
@@ -283,7 +284,7 @@ class Translator:
             for event in self._decoder.decode(frame):
                 self.started = True
                 self._push(with_source(event, frame, self.speaks) if self._raw else event)
-                if self.ended:
+                if self._lifecycle.ended:
                     return
         except MalformedEvent:
             self._note_malformed(frame)
@@ -306,14 +307,12 @@ class Translator:
 
     def _push(self, event: Event, position: int = 0) -> None:
         """Send `event` through the stages from `position` on, and out."""
-        while (step := self._routes[type(event)][position]) is not None:
-            process, position = step
-            events = process(event)
-            if type(events) is not tuple or len(events) != 1:
+        for index in self._routes[type(event)][position]:
+            events = self._processes[index](event)
+            if events is not None:
                 for out in events:
-                    self._push(out, position)
+                    self._push(out, index + 1)
                 return
-            event = events[0]
         self._write(event)
 
     def _write(self, event: Event) -> None:

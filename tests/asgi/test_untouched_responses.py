@@ -8,7 +8,7 @@ import pytest
 from starlette.responses import FileResponse, JSONResponse, RedirectResponse, StreamingResponse
 
 from hosts import DONE, HELLO, SSE, TOKENS, Call, body, sending, start, streaming
-from streamweir.asgi import NormalizeMiddleware, StreamweirMiddleware
+from streamweir.asgi import NormalizeMiddleware, SafeErrorMiddleware, StreamweirMiddleware
 
 pytestmark = pytest.mark.anyio
 
@@ -171,3 +171,17 @@ async def test_a_receive_that_is_cancelled_loses_nothing() -> None:
     call = Call(StreamweirMiddleware(app, speaks="legacy"), requests=[])
     await call.run()
     assert call.answer.assert_valid().text == "Hello"
+
+
+@pytest.mark.parametrize("middleware", [NormalizeMiddleware, StreamweirMiddleware, SafeErrorMiddleware])
+@pytest.mark.parametrize("media_type", [SSE, b"text/plain"])
+async def test_headers_may_be_an_iterator(middleware: Any, media_type: bytes) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        headers = [(b"content-type", media_type), (b"x-more", b"1")]
+        await send({"type": "http.response.start", "status": 200, "headers": iter(headers)})
+        await send(body(b"".join(HELLO)))
+
+    call = await Call(middleware(app, speaks="legacy")).run()
+    names = [name for name, _ in call.sent[0]["headers"]]
+    assert b"x-more" in names
+    assert b"content-type" in names

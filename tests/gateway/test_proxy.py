@@ -170,6 +170,22 @@ async def test_names_in_the_path_are_filled_in_percent_encoded() -> None:
     assert server.call.target == "/api/agents/a%20b%3F%C3%BC/run?stream=true"
 
 
+@pytest.mark.parametrize(
+    ("name", "reason"), [("generate-report-chat", "done"), ("data-loading-chat", "truncated")]
+)
+@pytest.mark.parametrize("speaks", ["data-formulator", "auto"])
+async def test_a_name_in_the_path_settles_how_the_stream_is_read(name: str, reason: str, speaks: str) -> None:
+    text = b'{"type": "text_delta", "content": "West leads."}\n'
+    async with upstream(
+        SSE.replace(b"text/event-stream", b"application/x-ndjson") + chunk(text) + LAST_CHUNK
+    ) as server:
+        endpoint = {"upstream": server.url, "path": "/api/agent/{ep}", "speaks": speaks}
+        async with gateway(settled(endpoints={"/df/{ep}": endpoint})) as running:
+            got = (await ask(running, target=f"/df/{name}")).assert_valid()
+    assert got.end["reason"] == reason
+    assert b"END_UNCONFIRMED" not in got.body
+
+
 @pytest.mark.parametrize("name", [".", "..", "%2e%2e", "", "a/b", "a%2fb"])
 async def test_a_name_that_leads_elsewhere_is_not_found(name: str) -> None:
     endpoint = {"upstream": "http://127.0.0.1:9", "path": "/agents/{agent}/run", "speaks": "legacy"}

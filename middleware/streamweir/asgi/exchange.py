@@ -19,7 +19,7 @@ from streamweir.asgi.claim import Claim
 from streamweir.asgi.headers import HeaderList, header_value
 from streamweir.asgi.listening import GRACE_SECONDS, Listening
 from streamweir.asgi.negotiation import choose_framing
-from streamweir.asgi.sending import ASGIApp, Message, Receive, Scope, Send
+from streamweir.asgi.sending import ASGIApp, Message, Receive, Scope, Send, with_header_list
 from streamweir.asgi.stream import FILES, ClientGoneError, NormalizedStream
 from streamweir.asgi.stream_options import AUTO, StreamOptions
 from streamweir.asgi.undecided import Undecided
@@ -125,6 +125,7 @@ class Exchange:
             await self._send(message)
 
     async def _begin(self, start: Message) -> None:
+        start = with_header_list(start)
         headers = start.get("headers", ())
         if start["status"] != 200 or self._claim.taken or not self._options.reads(headers):
             await self._pass_on([start])

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from streamweir.asgi.sending import Scope
 from streamweir.request_id import new_request_id, valid_request_id
-from streamweir.response_headers import STREAM_HEADERS
+from streamweir.response_headers import STREAM_HEADERS, response_headers
 
 __all__ = [
     "REQUEST_ID",
@@ -30,10 +30,6 @@ HeaderList: TypeAlias = Iterable[tuple[bytes, bytes]]
 
 REQUEST_ID: Final = b"x-request-id"
 
-_STREAM: Final[tuple[tuple[bytes, bytes], ...]] = tuple(
-    (name.lower().encode("ascii"), value.encode("ascii")) for name, value in STREAM_HEADERS.items()
-)
-
 _OURS: Final = frozenset(
     {
         b"content-type",
@@ -41,7 +37,7 @@ _OURS: Final = frozenset(
         b"transfer-encoding",
         b"etag",
         REQUEST_ID,
-        *(name for name, _ in _STREAM),
+        *(name.lower().encode("ascii") for name in STREAM_HEADERS),
     }
 )
 """What speaks of the body that is replaced, or is set anew."""
@@ -98,10 +94,9 @@ def kept_headers(headers: HeaderList) -> list[tuple[bytes, bytes]]:
 def stream_headers(
     media_type: str, request_id: str, others: Sequence[tuple[bytes, bytes]] = ()
 ) -> list[tuple[bytes, bytes]]:
-    """Return the headers of a streamed response; `others` follow."""
+    """Return the headers of a stream, or of a folded answer; `others` follow."""
+    own = response_headers(media_type, request_id)
     return [
-        (b"content-type", media_type.encode("latin-1")),
-        *_STREAM,
-        (REQUEST_ID, request_id.encode("ascii")),
+        *((name.lower().encode("ascii"), value.encode("latin-1")) for name, value in own.items()),
         *others,
     ]

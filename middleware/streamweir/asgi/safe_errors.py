@@ -9,7 +9,7 @@ from streamweir.asgi.claim import Claim, hand_down
 from streamweir.asgi.headers import HeaderList, header_value, header_values, media_type_of, settled_request_id
 from streamweir.asgi.paths import PathPatterns, Paths
 from streamweir.asgi.refusals import send_failure
-from streamweir.asgi.sending import ASGIApp, Message, Receive, Scope, Send
+from streamweir.asgi.sending import ASGIApp, Message, Receive, Scope, Send, with_header_list
 from streamweir.classification import classify_exception
 from streamweir.context import bound_request_id
 from streamweir.dialects.registry import encoder_class, get_dialect
@@ -110,6 +110,7 @@ class _Response:
         match message["type"]:
             case "http.response.start":
                 self._started = True
+                message = with_header_list(message)
                 if self._is_stream(message):
                     self._translator = self._reader(message.get("headers", ()))
             case "http.response.body":

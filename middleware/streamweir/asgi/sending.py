@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any, TypeAlias
 
-__all__ = ["ASGIApp", "Message", "Receive", "Scope", "Send", "send_whole"]
+__all__ = ["ASGIApp", "Message", "Receive", "Scope", "Send", "send_whole", "with_header_list"]
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -19,3 +19,9 @@ async def send_whole(send: Send, status: int, body: bytes, headers: Sequence[tup
     length = (b"content-length", b"%d" % len(body))
     await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
     await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+def with_header_list(start: Message) -> Message:
+    """Return the message with its headers as a list: an iterator could be looked at only once."""
+    headers = start.get("headers", ())
+    return start if isinstance(headers, list | tuple) else {**start, "headers": list(headers)}

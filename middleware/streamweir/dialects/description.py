@@ -20,7 +20,7 @@ from streamweir.dialects.vocabulary import VOCABULARY, Said
 from streamweir.errors import StreamweirError
 from streamweir.events import Event, Stamp, wire_data
 from streamweir.framing import Frame, SniffingParser
-from streamweir.stages import Safety
+from streamweir.stages import Safety, passed_on
 
 __all__ = ["Description", "Option", "Reading", "Sent", "Writing", "describe", "summary_of"]
 
@@ -139,7 +139,7 @@ def _readings(decoder_class: type[Decoder], name: str) -> Iterator[Reading]:
     for event, example in _examples(name):
         decoder = decoder_class()
         decoded = _decoded(decoder, example)
-        safe = [event for item in decoded for event in safety.process(item)]
+        safe = [event for item in decoded for event in passed_on(safety, item)]
         yield Reading(
             event=event,
             example=example,

@@ -126,27 +126,30 @@ class StandardEncoder(Encoder):
 
     def __init__(self) -> None:
         super().__init__()
-        self._metadata_start = b""
+        self._timestamp = -1
+        self._metadata = b""
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the one frame that is `event`.
 
-        What is the same in every event (its type's start, the request id) is encoded once.
+        What is the same in all events of one read is encoded once.
         """
-        start = self._metadata_start
-        if not start:
-            start = self._metadata_start = b',"metadata":{"request_id":%b,"timestamp":' % write_json(
-                stamp.request_id
+        if stamp.timestamp != self._timestamp:
+            self._timestamp = stamp.timestamp
+            request_id = write_json(stamp.request_id)
+            self._metadata = b',"metadata":{"request_id":%b,"timestamp":%d,"sequence":' % (
+                request_id,
+                stamp.timestamp,
             )
-        message = b'%b%b%b%d,"sequence":%d%b}' % (
+        sequence = str(stamp.sequence)
+        message = (
             _STARTS[type(event)],
             write_json(wire_data(event)),
-            start,
-            stamp.timestamp,
-            stamp.sequence,
-            _metadata_rest(event, event.meta) if event.meta else b"}",
+            self._metadata,
+            sequence.encode(),
+            _metadata_rest(event, event.meta) if event.meta else b"}}",
         )
-        return (Frame(message, None, str(stamp.sequence)),)
+        return (Frame(b"".join(message), None, sequence),)
 
 
 def is_standard(message: Mapping[str, Any]) -> bool:
@@ -197,7 +200,7 @@ def _metadata_rest(event: Event, meta: Meta) -> bytes:
     rest: dict[str, Any] = {**meta}
     if "duration_ms" in rest and event.type not in _TIMED:
         rest["extra"] = {**rest.get("extra", {}), "duration_ms": rest.pop("duration_ms")}
-    return b"," + write_json(rest)[1:]
+    return b"," + write_json(rest)[1:] + b"}"
 
 
 def _and_extra(meta: Meta | None, rest: dict[str, Any] | None) -> Meta | None:

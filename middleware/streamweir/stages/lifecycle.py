@@ -6,7 +6,7 @@ Source: the standard protocol 1.1, section 3 rules 1, 3 and 5, section 5 (length
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 
@@ -87,7 +87,7 @@ class Lifecycle:
         closing_warnings: called when the stream ends, for what is only known then.
     """
 
-    handles: frozenset[type[Event]] = frozenset(EVENT_TYPES.values())
+    handles: ClassVar[frozenset[type[Event]]] = frozenset(EVENT_TYPES.values())
 
     def __init__(
         self,
@@ -133,13 +133,13 @@ class Lifecycle:
         self.ended = True
         self.reason = self.reason or "internal"
 
-    def process(self, event: Event) -> Iterable[Event]:
-        """Return `event` and what the protocol wants around it."""
+    def process(self, event: Event) -> Iterable[Event] | None:
+        """Return `event` with what the protocol wants around it; None where that is nothing."""
         if self.ended:
             return ()
         if self.started and not self._waiting and type(event) not in _TURNING_POINTS:
             self._note(event)
-            return (event,)
+            return None
         return self._turn(event)
 
     def _turn(self, event: Event) -> Iterator[Event]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 import msgspec
 
@@ -60,7 +60,7 @@ class Messages:
         can_replace: the client understands `op: replace`; else a contradiction is left out and counted.
     """
 
-    handles: frozenset[type[Event]] = frozenset(
+    handles: ClassVar[frozenset[type[Event]]] = frozenset(
         {Content, Thinking, ToolCallStart, ToolCallEnd, Error, SessionEnd}
     )
 
@@ -72,26 +72,25 @@ class Messages:
         self._tools = 0
         self.left_out = 0
 
-    def process(self, event: Event) -> Iterable[Event]:
-        """Return what of `event` is new, or `event` after the completion of all messages."""
+    def process(self, event: Event) -> Iterable[Event] | None:
+        """Return what of `event` is new, None if all of it is; before the end, complete all messages."""
         match event:
             case Content() | Thinking():
                 return self._text(event)
             case ToolCallStart() | ToolCallEnd():
                 self._tools += 1
-                return (event,)
-            case Error(terminal=False):
-                return (event,)
-            case Error() | SessionEnd():
+            case Error(terminal=True) | SessionEnd():
                 return (*self._complete_all(), event)
-        return (event,)
+        return None
 
-    def _text(self, event: Content | Thinking) -> Iterable[Event]:
+    def _text(self, event: Content | Thinking) -> Iterable[Event] | None:
         key = _key(event)
         message = self._messages.get(key)
         if message is None:
             if len(self._messages) >= MAX_MESSAGES:
-                return (*self._forget_oldest(), *self._text(event))
+                oldest = tuple(self._forget_oldest())
+                rest = self._text(event)
+                return (*oldest, *((event,) if rest is None else rest))
             if event.whole == "repeat" and isinstance(event, Content):
                 return self._repeat_of_another(event)
             message = self._open(event)
@@ -102,7 +101,7 @@ class Messages:
                 return self._replace(event, message)
             return self._piece(event, message, key)
         self._trace(message, event.content)
-        return (event,) if event.content else ()
+        return None if event.content else ()
 
     def _repeat_of_another(self, event: Content) -> Iterable[Event]:
         """A repetition with an id after pieces without one, or the other way round: still one message."""
@@ -121,7 +120,7 @@ class Messages:
             meta["message_id"] = last[0]
         return self._whole(msgspec.structs.replace(event, meta=meta or None), message)
 
-    def _piece(self, event: Content, message: _Message, key: _Key) -> Iterable[Event]:
+    def _piece(self, event: Content, message: _Message, key: _Key) -> Iterable[Event] | None:
         text, ends = event.content, bool(event.is_complete)
         if not text and (message.completed or not ends):
             return ()
@@ -129,7 +128,7 @@ class Messages:
             message = self._open(event)
         self._trace(message, text)
         message.completed = ends
-        return (event,)
+        return None
 
     def _whole(self, event: Content | Thinking, message: _Message) -> Iterable[Event]:
         text = event.content

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 
@@ -41,14 +41,14 @@ class Safety:
         debug: let raw texts out as `details` / `detail`, redacted.
     """
 
-    handles: frozenset[type[Event]] = frozenset({Error, Warning, ToolCallEnd, Status, Data})
+    handles: ClassVar[frozenset[type[Event]]] = frozenset({Error, Warning, ToolCallEnd, Status, Data})
 
     def __init__(self, *, errors_for_users: bool, debug: bool) -> None:
         self._for_users = errors_for_users
         self._debug = debug
 
-    def process(self, event: Event) -> Iterable[Event]:
-        """Return `event`, or a safe one in its place."""
+    def process(self, event: Event) -> Iterable[Event] | None:
+        """Return a safe event in place of `event`, None where it is safe itself."""
         match event:
             case Error():
                 return (self._error(event),)
@@ -60,7 +60,7 @@ class Safety:
                 return (self._failed_step(event),)
             case Data(data_type="custom", data={"value": value, **rest}) if _tells_of_failure(rest, value):
                 return (self._failed_custom(event),)
-        return (event,)
+        return None
 
     def _written_for_users(self, event: Error | Warning | ToolCallEnd) -> bool:
         return self._for_users if event.for_users is None else event.for_users

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Generator, Iterable, Iterator
 from itertools import islice
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 
@@ -91,7 +91,7 @@ class Tools:
         stream_arguments: let the pieces of a call's arguments through.
     """
 
-    handles: frozenset[type[Event]] = frozenset(
+    handles: ClassVar[frozenset[type[Event]]] = frozenset(
         {ToolCallStart, ToolCallDelta, ToolCallProgress, ToolCallEnd, Interaction, Error, SessionEnd}
     )
 
@@ -118,8 +118,8 @@ class Tools:
         """The call with this id is over."""
         return tool_id in self._ended and not self._open.of(tool_id, None)
 
-    def process(self, event: Event) -> Iterable[Event]:
-        """Return `event` with its call in order, after whatever has to come before it.
+    def process(self, event: Event) -> Iterable[Event] | None:
+        """Return `event` with its call in order, after whatever has to come before it; None: as it is.
 
         Raises:
             LimitExceeded: more calls are open at a time than can be kept.
@@ -134,14 +134,14 @@ class Tools:
             case ToolCallEnd():
                 return self._end(event)
             case Interaction():
-                return self._ask(event) if event.kind in ("tool", "approval") else (event,)
+                return self._ask(event) if event.kind in ("tool", "approval") else None
             case Error(terminal=False):
-                return (event,)
+                return None
             case SessionEnd(status="suspended"):
                 return (*self._start_announced(), event)
             case Error() | SessionEnd():
                 return (*self._start_announced(), *self._close_open(), event)
-        return (event,)
+        return None
 
     def _start(self, event: ToolCallStart) -> Iterator[Event]:
         given = event.tool_id

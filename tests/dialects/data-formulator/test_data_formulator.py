@@ -269,3 +269,129 @@ def test_an_answer_too_long_to_be_kept_is_not_repeated() -> None:
     piece = {"content": "x" * (1 << 20)}
     body = standard(*[("content", piece)] * 9, ("session_end", {"status": "completed"}))
     assert written(body)[-1] == {"type": "done", "full_text": ""}
+
+
+PAUSED = {"iteration": 1, "trajectory": [{"role": "user"}], "completed_step_count": 0}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"questions": [{"text": "?", "responseType": "free_text", "required": True}], "thought": "(silent)"},
+        {
+            "questions": [
+                {
+                    "text": "Load what?",
+                    "responseType": "single_choice",
+                    "required": True,
+                    "options": [{"label": "A", "value": "plan_a"}],
+                }
+            ],
+            "data_operation": {"id": "op_1", "plans": [{"id": "plan_a"}]},
+            "thought": "",
+        },
+        {
+            "form": {"kind": "connector", "title": "Connect", "connector": {"source_type": "mysql"}},
+            "thought": "",
+        },
+    ],
+)
+def test_what_the_pages_ask_comes_back_as_it_was(asked: dict[str, Any]) -> None:
+    asking = {"type": "interact", **asked, **PAUSED}
+    assert written(lines(asking), speaks=NAME) == [asking]
+
+
+@pytest.mark.parametrize("profile", ["loading", "analyst"])
+def test_a_loaded_data_operation_comes_back_as_it_was(profile: str) -> None:
+    result = {"type": "data_operation_result", "operation": {"id": "op_1", "status": "loaded"}}
+    assert written(lines(result), speaks=NAME, profile=profile) == [result]
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (
+            {"code": "data_operation_failed", "message": "No tables could be loaded."},
+            "DATA_OPERATION_FAILED",
+            "No tables could be loaded.",
+        ),
+        (None, "DATA_OPERATION_FAILED", "The service reported an error. Please try again."),
+        (["?"], "DATA_OPERATION_FAILED", None),
+    ],
+)
+def test_a_failed_data_operation_is_an_error(error: Any, code: str, message: str | None) -> None:
+    operation = {"id": "op_1", "status": "failed", "error": error}
+    found = read(lines({"type": "data_operation_result", "operation": operation}))[1]["data"]
+    assert (found["code"], found["terminal"]) == (code, True)
+    assert message in (None, found["message"])
+
+
+def test_a_call_that_is_taken_for_an_action_comes_back_as_one_call() -> None:
+    table = {"rows": [{"a": 1}], "virtual": {"table_name": "d", "row_count": 1}}
+    run = lines(
+        {"type": "tool_start", "tool": "visualize", "purpose": None},
+        {"type": "action", "action": "visualize", "iteration": 1, "display_instruction": "totals"},
+        {"type": "result", "status": "success", "content": {"question": "", "result": {"content": table}}},
+        {"type": "tool_start", "tool": "summary"},
+        {"type": "completion", "status": "success", "content": {"summary": "Done."}},
+    )
+    again = lines(*written(run, speaks=NAME, profile="analyst"))
+    for body in (run, again):
+        calls = [
+            event["data"] for event in read(body) if event["type"] in ("tool_call_start", "tool_call_end")
+        ]
+        assert [call.get("status", call.get("tool_name")) for call in calls] == [
+            "visualize",
+            "success",
+            "summary",
+            "success",
+        ]
+
+
+@pytest.mark.parametrize(
+    ("text_of_error", "code"),
+    [
+        ("Authentication failed — please check your API key", "AUTH_FAILED"),
+        ("Rate limit exceeded — please wait and try again", "RATE_LIMITED"),
+        ("Input too long — please reduce the data size or prompt length", "CONTEXT_LENGTH_EXCEEDED"),
+        ("Model not found — please check the model name", "MODEL_NOT_FOUND"),
+        ("Request timed out — please check connectivity and try again", "UPSTREAM_TIMEOUT"),
+        ("The model service returned an error — please try again later", "UPSTREAM_ERROR"),
+        ("The request was blocked by the content safety filter", "CONTENT_FILTERED"),
+        ("Access denied — you do not have permission to use this model", "AUTH_FAILED"),
+        ("Invalid request — please check your input and try again", "UPSTREAM_REJECTED"),
+        ("Model request failed", "UPSTREAM_ERROR"),
+    ],
+)
+def test_the_servers_own_sentences_settle_the_code(text_of_error: str, code: str) -> None:
+    error = {"type": "error", "iteration": 1, "message": text_of_error, "message_code": "agent.llmApiError"}
+    assert read(lines(error))[1]["data"]["code"] == code
+
+
+@pytest.mark.parametrize(
+    ("messages", "status"),
+    [
+        ([text("\n\nError calling model: x"), {"type": "done", "full_text": ""}], "error"),
+        ([text("West. "), text("Error calling model: x"), {"type": "done", "full_text": "West. "}], "error"),
+        ([text("Error "), text("calling model: x"), {"type": "done", "full_text": ""}], "completed"),
+        ([{"type": "done", "full_text": "Error calling model: x"}], "error"),
+        (
+            [
+                text("Error "),
+                text("calling model: x"),
+                {"type": "done", "full_text": "Error calling model: x"},
+            ],
+            "completed",
+        ),
+    ],
+)
+def test_a_failure_sent_as_text_is_one_piece(messages: list[dict[str, Any]], status: str) -> None:
+    assert read(lines(*messages))[-1]["data"]["status"] == status
+
+
+def test_text_that_quotes_a_failure_is_not_written_as_one() -> None:
+    said = "Error calling model: that is what the log says."
+    body = standard(("content", {"content": said}), ("session_end", {"status": "completed"}))
+    events = read(lines(*written(body)))
+    assert "".join(event["data"]["content"] for event in events if event["type"] == "content") == said
+    assert events[-1]["data"]["status"] == "completed"

@@ -65,17 +65,20 @@ class LegacyDecoder(Decoder):
 
     def decode(self, frame: Frame) -> Iterable[Event]:
         """Return the event that `frame` holds."""
-        if frame.data.strip() == b"[DONE]":
+        try:
+            message = _message_of(frame)
+        except MalformedEvent:
+            if frame.data.strip() != b"[DONE]":
+                raise
             self.complete = self._began
             return ()
-        message = _message_of(frame)
         if not isinstance(message, dict):
             return () if message is None else (custom("message", message),)
         kind = _ALIASES.get(text_of(message.get("type")) or _inferred(message), "")
         if kind == "ping":
             return ()
         self._began = True
-        fields = message
+        fields: Mapping[str, Any] = message
         if "data" in message or "metadata" in message:
             if is_standard(message):
                 return (read_standard(message),)

@@ -98,7 +98,7 @@ def _first(fields: Message, names: Iterable[str]) -> str | None:
     for name in names:
         value = fields.get(name)
         if value is not None and value != "":
-            return text_of(value)
+            return value if isinstance(value, str) else text_of(value)
     return None
 
 

@@ -53,6 +53,7 @@ _SESSION_STATES: Final[dict[str, State]] = {
     "interrupted": "suspended",
     "suspended": "suspended",
 }
+_QUESTION: Final = ("question", "message")
 _TASK_STATES: Final[dict[str, State]] = {
     "started": "started",
     "completed": "finished",
@@ -250,10 +251,24 @@ def _approval(message: Message, state: Any) -> Event:
         interaction_id=message.run_id or node or message.thread_id or "interrupt",
         kind="approval",
         title=message.text("node_label") or None,
-        description=message.text("message", "reason") or None,
+        description=message.text("message", "reason") or _asked(state),
         resume={"thread_id": message.thread_id, "command": command, "state": state},
         meta=message.meta("node_label", "state", "message", "reason"),
     )
+
+
+def _asked(state: Any) -> str | None:
+    """What a person is asked in plain words: by LangGraph's first interrupt, or by the state itself."""
+    if not isinstance(state, dict):
+        return None
+    interrupts = state.get("interrupts", state.get("__interrupt__"))
+    first = interrupts[0] if isinstance(interrupts, list) and interrupts else None
+    value = first.get("value", first) if isinstance(first, dict) else first
+    for holder in (value, state):
+        texts = [holder.get(name) for name in _QUESTION] if isinstance(holder, dict) else [holder]
+        if found := next((text for text in texts if isinstance(text, str) and text.strip()), None):
+            return found
+    return None
 
 
 def _error(message: Message, run: Run) -> Iterator[Event]:

@@ -1,0 +1,47 @@
+"""What an upstream said beyond the standard goes back into its own dialect, and into no other."""
+
+import pytest
+
+from streams import Recorded, events_of, recorded_streams, translate
+from streamweir.dialects.registry import encoder_names
+
+PROMPT = b"(instructions)"
+TARGETS = [name for name in encoder_names() if name != "standard"]
+RUNS = [stream for stream in recorded_streams() if stream.path.stem == "07-action-called-as-a-tool"]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("speaks", ["data-formulator", "auto"])
+@pytest.mark.parametrize("stream", RUNS, ids=str)
+def test_a_prompt_leaves_only_in_the_dialect_it_came_in(stream: Recorded, speaks: str, target: str) -> None:
+    written = translate([stream.body], speaks=speaks, answers=target)
+    assert (PROMPT in written) == (target == stream.dialect)
+    assert (b"output_variable" in written) == (target == stream.dialect)
+
+
+@pytest.mark.parametrize("stream", RUNS, ids=str)
+def test_the_standard_always_says_it(stream: Recorded) -> None:
+    assert any(
+        "dialog" in event["metadata"].get("extra", {}) for event in events_of(translate([stream.body]))
+    )
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_fields_beside_the_standard_stay_there(target: str) -> None:
+    extra = b'"metadata":{"extra":{"secret_state":"(instructions)","meta":{"x":"(instructions)"}}}'
+    kinds = {
+        b"session_start": b"{}",
+        b"thinking": b'{"content":"Hm."}',
+        b"content": b'{"content":"Hi."}',
+        b"tool_call_start": b'{"tool_id":"t","tool_name":"f","arguments":{}}',
+        b"tool_call_end": b'{"tool_id":"t","status":"success"}',
+        b"data": b'{"data_type":"dataframe","data":{"name":"d","columns":["a"],"rows":[[1]]}}',
+        b"status": b'{"scope":"node","state":"started","name":"n"}',
+        b"reference": b'{"citations":[{"title":"T"}]}',
+        b"interaction": b'{"interaction_id":"i","kind":"approval","state":"requested"}',
+        b"session_end": b'{"status":"suspended"}',
+    }
+    body = b"".join(b'{"type":"%s","data":%s,%s}\n' % (kind, data, extra) for kind, data in kinds.items())
+    written = translate([body], speaks="standard", answers=target)
+    assert written
+    assert PROMPT not in written
