@@ -16,7 +16,7 @@ from typing import Any, Final
 import anyio
 
 from streamweir.asgi.claim import Claim
-from streamweir.asgi.headers import HeaderList, header_value
+from streamweir.asgi.headers import REQUEST_ID, HeaderList, header_value
 from streamweir.asgi.listening import GRACE_SECONDS, Listening
 from streamweir.asgi.negotiation import choose_framing
 from streamweir.asgi.sending import ASGIApp, Message, Receive, Scope, Send, with_header_list
@@ -127,7 +127,7 @@ class Exchange:
     async def _begin(self, start: Message) -> None:
         start = with_header_list(start)
         headers = start.get("headers", ())
-        if start["status"] != 200 or self._claim.taken or not self._options.reads(headers):
+        if start["status"] != 200 or self._is_ours(headers) or not self._options.reads(headers):
             await self._pass_on([start])
             return
         self._start = start
@@ -136,6 +136,10 @@ class Exchange:
             return
         self._undecided = Undecided(start, limit=self._options.event_bytes)
         await self._decide(self._undecided)
+
+    def _is_ours(self, headers: HeaderList) -> bool:
+        """Is this the stream of a layer below, or an `EventStream` with its headers? Neither needs reading."""
+        return self._claim.taken or (self._collector.attached and bool(header_value(headers, REQUEST_ID)))
 
     async def _decide(self, undecided: Undecided) -> None:
         if undecided.is_foreign:

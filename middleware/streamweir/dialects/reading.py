@@ -116,14 +116,14 @@ def upstream_error(  # noqa: PLR0913 (what an upstream may say of a failure)
     status: int | None = None,
     recoverable: bool | None = None,
     terminal: bool = True,
-    for_users: bool = False,
+    for_users: bool | None = None,
     details: Any = None,
     meta: Meta | None = None,
 ) -> Error:
     """An error event of an upstream, classified by status, code and words.
 
-    The raw `message` stays in the event as far as the safety stage, which lets it out only if `for_users`.
-    `recoverable` is the upstream's own word on retrying.
+    The raw `message` stays in the event as far as the safety stage, which lets it out only if `for_users`
+    (None: as the decoder's `errors_for_users` says). `recoverable` is the upstream's own word on retrying.
     """
     found = classify_failure(
         message if isinstance(message, str) else text_of(message), code=code, status=status

@@ -12,12 +12,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from streamweir.context import current_request_id
-from streamweir.emitters import Emitters, MetaFields
-from streamweir.engine_chain import EngineChain, EventLog
+from streamweir.engine.chain import EngineChain, EventLog
+from streamweir.engine.emitters import Emitters, MetaFields
+from streamweir.engine.ordered_sink import OrderedSink, Sink
 from streamweir.errors import ConfigurationError, EventValidationError, LifecycleError
 from streamweir.event_validation import reasons_of_code
 from streamweir.events import Error, Meta, SessionEnd, SessionStart
-from streamweir.ordered_sink import OrderedSink, Sink
 from streamweir.request_id import new_request_id, valid_request_id
 from streamweir.response_headers import response_headers
 from streamweir.stream_error import log_failure

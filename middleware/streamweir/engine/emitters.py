@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from streamweir.engine_chain import EngineChain
+from streamweir.engine.chain import EngineChain
 from streamweir.errors import EventValidationError, LifecycleError
 from streamweir.event_validation import checked_event, checked_meta
 from streamweir.events import (

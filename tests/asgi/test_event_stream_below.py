@@ -1,0 +1,62 @@
+"""An `EventStream` below the middleware, whatever that speaks, is not read a second time."""
+
+from typing import Any
+
+import pytest
+
+from hosts import SSE, Call, body, start
+from streamweir import EventStream, StreamError, collect_stream_warning, parse_stream_line
+from streamweir.asgi import StreamweirMiddleware
+from streamweir.testing import assert_valid_stream
+
+pytestmark = pytest.mark.anyio
+
+
+async def new_answer() -> Any:
+    collect_stream_warning("Only the first sheet was read.", message_code="SHEETS_LEFT_OUT")
+    yield {"type": "status", "data": {"scope": "phase", "state": "started"}}
+    raise StreamError("BUDGET_SPENT", "Your budget is spent.")
+
+
+async def host(scope: Any, receive: Any, send: Any) -> None:
+    """What Django, Quart and Litestar make of an `EventStream`."""
+    stream = EventStream(new_answer())
+    headers = [(name.lower().encode(), value.encode()) for name, value in stream.headers.items()]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    async for piece in stream:
+        await send(body(piece, more=True))
+    await send(body())
+
+
+async def falling_back(scope: Any, receive: Any, send: Any) -> None:
+    """Makes an `EventStream` and then answers the old way all the same."""
+    await EventStream(new_answer()).aclose()
+    await send(start(SSE))
+    await send(body(b'data: {"type": "token", "content": "Hi"}\n\ndata: {"type": "done"}\n\n'))
+
+
+@pytest.mark.parametrize("speaks", ["legacy", "standard", "auto"])
+async def test_its_events_arrive_as_they_are(speaks: str) -> None:
+    call = await Call(StreamweirMiddleware(host, speaks=speaks)).run()
+    assert_valid_stream(call.answer.body, headers=dict(call.answer.headers))
+    events = [event for line in call.answer.body.split(b"\n") if (event := parse_stream_line(line))]
+    assert [event["type"] for event in events] == [
+        "session_start",
+        "warning",
+        "status",
+        "error",
+        "session_end",
+    ]
+    assert events[1]["data"]["message"] == "Only the first sheet was read."
+    assert events[3]["data"]["code"] == "BUDGET_SPENT"
+    assert events[3]["data"]["message"] == "Your budget is spent."
+    assert {event["metadata"]["request_id"] for event in events} == {
+        dict(call.answer.headers)["x-request-id"]
+    }
+
+
+async def test_one_that_is_not_sent_changes_nothing() -> None:
+    call = await Call(StreamweirMiddleware(falling_back, speaks="legacy")).run()
+    assert_valid_stream(call.answer.body)
+    assert b'"Hi"' in call.answer.body
+    assert b'"token"' not in call.answer.body
