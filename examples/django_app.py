@@ -45,4 +45,4 @@ async def agent(request: HttpRequest) -> StreamingHttpResponse:
 
 urlpatterns = [path("chat", chat), path("agent", agent)]
 
-application = StreamweirMiddleware(get_asgi_application(), speaks="legacy", paths="/chat")
+application = StreamweirMiddleware(get_asgi_application(), speaks="legacy")

@@ -44,5 +44,5 @@ async def agent(request: Request[Any, Any, Any]) -> Stream:
 
 app = Litestar(
     [chat, agent],
-    middleware=[DefineMiddleware(StreamweirMiddleware, speaks="legacy", paths="/chat")],
+    middleware=[DefineMiddleware(StreamweirMiddleware, speaks="legacy")],
 )

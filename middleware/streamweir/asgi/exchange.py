@@ -138,7 +138,7 @@ class Exchange:
         await self._decide(self._undecided)
 
     def _is_ours(self, headers: HeaderList) -> bool:
-        """Is this the stream of a layer below, or an `EventStream` with its headers? Neither needs reading."""
+        """Is this the stream of a layer below, or an `EventStream` with its headers? It needs no reading."""
         return self._claim.taken or (self._collector.attached and bool(header_value(headers, REQUEST_ID)))
 
     async def _decide(self, undecided: Undecided) -> None:

@@ -1,0 +1,195 @@
+"""What an exception means: by its type, its status, its cause; by its words only where it speaks of a service."""
+
+from __future__ import annotations
+
+import errno
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from streamweir.classification.failures import most_exact
+from streamweir.classification.statuses import RETRY_LATER, code_of_status, parse_retry_after
+from streamweir.errors import ErrorInfo, error_info
+from streamweir.redaction import redact
+
+__all__ = ["classify_exception"]
+
+_EXCEPTIONS: Final[dict[str, str | None]] = {
+    "streamweir.LimitExceeded": "STREAM_LIMIT_EXCEEDED",
+    "streamweir.ProtocolError": "UPSTREAM_INVALID_RESPONSE",
+    **dict.fromkeys(
+        [
+            "aiohttp.ServerTimeoutError",
+            "anthropic.APITimeoutError",
+            "builtins.TimeoutError",
+            "httpcore.TimeoutException",
+            "httpx.TimeoutException",
+            "litellm.Timeout",
+            "openai.APITimeoutError",
+            "requests.Timeout",
+            "urllib3.TimeoutError",
+        ],
+        "UPSTREAM_TIMEOUT",
+    ),
+    **dict.fromkeys(
+        [
+            "aiohttp.ClientConnectionError",
+            "anthropic.APIConnectionError",
+            "builtins.ConnectionError",
+            "httpcore.NetworkError",
+            "httpcore.ProxyError",
+            "httpcore.RemoteProtocolError",
+            "httpx.NetworkError",
+            "httpx.ProxyError",
+            "httpx.RemoteProtocolError",
+            "openai.APIConnectionError",
+            "requests.ConnectionError",
+            "socket.gaierror",
+            "socket.herror",
+            "ssl.SSLError",
+            "urllib.URLError",
+            "urllib3.ProtocolError",
+        ],
+        "UPSTREAM_UNREACHABLE",
+    ),
+    **dict.fromkeys(
+        ["aiohttp.ClientPayloadError", "asyncio.IncompleteReadError", "http.IncompleteRead"],
+        "UPSTREAM_TRUNCATED",
+    ),
+    **dict.fromkeys(["httpx.DecodingError", "aiohttp.ContentTypeError"], "UPSTREAM_INVALID_RESPONSE"),
+    "urllib.HTTPError": None,  # a URLError, but it has a status
+}
+"""By top-level package and class name, since neither httpx nor any SDK is imported for this."""
+
+_NETWORK_ERRNOS: Final = frozenset(
+    {
+        errno.EHOSTUNREACH,
+        errno.ENETUNREACH,
+        errno.ENETDOWN,
+        errno.EHOSTDOWN,
+        errno.EADDRNOTAVAIL,
+        errno.ENOTCONN,
+    }
+)
+"""Of an OSError without a class of its own; the others are about files, and those are a fault of the app."""
+
+_PROGRAMMING_ERRORS: Final = (
+    ArithmeticError, AssertionError, AttributeError, BufferError, ImportError, LookupError, MemoryError,
+    NameError, NotImplementedError, OSError, RecursionError, SyntaxError, SystemError, TypeError, ValueError,
+)  # fmt: skip
+"""What these say is about code, data or files, so that their words are no evidence."""
+
+_MAX_CAUSES: Final = 8  # deep enough for every SDK, and a chain may be a ring
+
+
+def classify_exception(exc: BaseException, *, debug: bool = False) -> ErrorInfo:
+    """Return what an exception means for the client; its own text never gets there.
+
+    An exception that carries an `info: ErrorInfo` says it itself. Else the type counts first (timeouts and
+    connection errors of the standard library, httpx, aiohttp and the usual SDKs), then a `status_code`,
+    `status` or `response.status_code`; `__cause__` and exception groups of one are looked through; words
+    come last, and what is left is `INTERNAL`. Nothing that the exception does when looked at can raise.
+
+    With `debug`, `details` is `{"exception": <type>, "message": <its text, redacted>}`.
+    """
+    try:
+        info = _info_of_exception(exc)
+    except Exception:  # a property, a `__class__` or an `__eq__` of theirs
+        info = error_info("INTERNAL")
+    if not debug:
+        return msgspec.structs.replace(info, details=None)
+    if info.details is not None:
+        return info
+    details = {"exception": redact(type(exc).__name__), "message": redact(_text_of_exception(exc))}
+    return msgspec.structs.replace(info, details=details)
+
+
+def _info_of_exception(exc: BaseException) -> ErrorInfo:
+    causes = list(_causes(exc))
+    for cause in causes:
+        if info := _info_of_facts(cause):
+            return info
+    for cause in causes:
+        if not issubclass(type(cause), _PROGRAMMING_ERRORS) and (
+            code := most_exact(None, _attribute(cause, "code"), _text_of_exception(cause))
+        ):
+            return error_info(code)
+    return error_info("INTERNAL")
+
+
+def _causes(exc: object) -> Iterator[BaseException]:
+    """Yield the exception and what it was raised from, outermost first."""
+    for _ in range(_MAX_CAUSES):
+        if not issubclass(type(exc), BaseException):
+            return
+        yield exc  # type: ignore[misc]  # not isinstance: that would ask their `__class__`
+        exc = _only_member(exc) or _attribute(exc, "__cause__")
+
+
+def _only_member(exc: object) -> object:
+    members = _attribute(exc, "exceptions") if issubclass(type(exc), BaseExceptionGroup) else None
+    return members[0] if isinstance(members, tuple) and len(members) == 1 else None
+
+
+def _info_of_facts(exc: BaseException) -> ErrorInfo | None:
+    """Return what an exception says without words: by its `info`, its type or its status."""
+    info = _attribute(exc, "info")
+    if isinstance(info, ErrorInfo):
+        return info
+    if code := _code_of_type(exc):
+        return error_info(code)
+    return _info_of_status_attribute(exc)
+
+
+def _code_of_type(exc: BaseException) -> str | None:
+    for cls in type(exc).__mro__:
+        name = f"{cls.__module__.partition('.')[0]}.{cls.__name__}"
+        if name in _EXCEPTIONS:
+            return _EXCEPTIONS[name]
+    return "UPSTREAM_UNREACHABLE" if isinstance(exc, OSError) and _is_network(exc) else None
+
+
+def _is_network(exc: OSError) -> bool:
+    # asyncio joins what all the addresses of a host said into one OSError without a number
+    return exc.errno in _NETWORK_ERRNOS or (
+        exc.errno is None and "Connect call failed" in _text_of_exception(exc)
+    )
+
+
+def _info_of_status_attribute(exc: BaseException) -> ErrorInfo | None:
+    response = _attribute(exc, "response")
+    holders = (
+        (exc, "status_code"),
+        (exc, "status"),
+        (response, "status_code"),
+        (response, "status"),
+        (exc, "code"),
+    )
+    for holder, name in holders:
+        if known := code_of_status(status := _attribute(holder, name)):
+            code = most_exact(known, _attribute(exc, "code"), _text_of_exception(exc)) or known
+            retry_after_ms = _retry_after_of(response) if status in RETRY_LATER else None
+            return error_info(code, retry_after_ms=retry_after_ms)
+    return None
+
+
+def _retry_after_of(response: object) -> int | None:
+    headers = _attribute(response, "headers")
+    value = headers.get("retry-after") if isinstance(headers, Mapping) else None
+    return parse_retry_after(value, now=time.time()) if isinstance(value, str) else None
+
+
+def _attribute(owner: object, name: str) -> Any:
+    try:
+        return getattr(owner, name, None)
+    except Exception:  # a property that raises says nothing
+        return None
+
+
+def _text_of_exception(exc: BaseException) -> str:
+    try:
+        return str(exc)
+    except Exception:
+        return ""

@@ -1,0 +1,169 @@
+"""What an upstream's error event means: by its status, its code and its words, in this order."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import msgspec
+
+from streamweir.classification.statuses import code_of_status
+from streamweir.classification.words import code_of_words
+from streamweir.errors import CODES, ErrorType, Reason
+from streamweir.redaction import redact
+
+__all__ = ["Classified", "classify_failure", "error_in_body", "most_exact"]
+
+
+class Classified(msgspec.Struct, frozen=True):
+    """What an upstream's error event says, in our words."""
+
+    code: str
+    """One of `CODES`, or the upstream's own machine code in the place of `UPSTREAM_ERROR`."""
+    error_type: ErrorType
+    recoverable: bool
+    reason: Reason
+
+
+_MACHINE_CODE: Final = re.compile(r"[A-Z][A-Z0-9_]{2,63}")
+
+_FOREIGN_CODES: Final[dict[str, str]] = {
+    foreign: code
+    for code, names in {
+        "RATE_LIMITED": "rate_limit_exceeded rate_limit_error rate_limit rate_limited too_many_requests"
+        " throttling_error throttling_exception throttled requests_limit_reached",
+        "QUOTA_EXCEEDED": "insufficient_quota quota_exceeded provider_quota_exceeded billing_error"
+        " billing_hard_limit_reached insufficient_balance insufficient_credits",
+        "CONTEXT_LENGTH_EXCEEDED": "context_length_exceeded context_window_exceeded"
+        " context_window_exceeded_error string_above_max_length prompt_too_long",
+        "MODEL_NOT_FOUND": "model_not_found model_not_found_error model_currently_not_support"
+        " model_decommissioned",
+        "CONTENT_FILTERED": "content_filter content_filtered content_policy_violation"
+        " content_policy_violation_error responsible_ai_policy_violation",
+        "AUTH_FAILED": "invalid_api_key incorrect_api_key authentication_error auth_error permission_error"
+        " permission_denied_error unauthorized unauthenticated forbidden invalid_authentication"
+        " provider_not_initialize access_denied_exception",
+        "NOT_FOUND": "not_found not_found_error resource_not_found_exception",
+        "UPSTREAM_TIMEOUT": "timeout timeout_error timed_out request_timeout request_timeout_error "
+        "gateway_timeout api_timeout_error deadline_exceeded",
+        "UPSTREAM_REJECTED": "invalid_request invalid_request_error bad_request bad_request_error "
+        "invalid_param invalid_argument validation_error validation_exception unprocessable_entity_error "
+        "request_too_large unsupported_parameter",
+        "UPSTREAM_ERROR": "server_error api_error overloaded overloaded_error internal_error "
+        "internal_server_error service_unavailable service_unavailable_error bad_gateway "
+        "engine_overloaded api_connection_error",
+    }.items()
+    for foreign in names.split()
+}
+"""Codes of OpenAI, Anthropic, LiteLLM, Dify, Bedrock and their kin, in lower case with underscores."""
+
+_RPC_CODES: Final[dict[str, str]] = {
+    "RESOURCE_EXHAUSTED": "RATE_LIMITED",
+    "UNAUTHENTICATED": "AUTH_FAILED",
+    "PERMISSION_DENIED": "AUTH_FAILED",
+    "DEADLINE_EXCEEDED": "UPSTREAM_TIMEOUT",
+    "INVALID_ARGUMENT": "UPSTREAM_REJECTED",
+    "FAILED_PRECONDITION": "UPSTREAM_REJECTED",
+    "OUT_OF_RANGE": "UPSTREAM_REJECTED",
+}
+"""The canonical codes of Google's APIs keep their names; this is the row that each stands for."""
+
+_ERROR_TYPES: Final[tuple[tuple[re.Pattern[str], ErrorType], ...]] = (
+    (re.compile("TIMEOUT|TIMED_OUT"), "timeout"),
+    (re.compile("INVALID|VALIDATION"), "validation"),
+)
+"""What an upstream's own machine code tells by its name."""
+
+_CAUSES: Final = frozenset(CODES) - {"UPSTREAM_ERROR"}
+_REFINED_BY_CODE: Final[dict[str | None, frozenset[str]]] = {
+    None: frozenset(CODES),
+    "UPSTREAM_ERROR": _CAUSES,
+    "UPSTREAM_REJECTED": _CAUSES,
+    "NOT_FOUND": frozenset({"MODEL_NOT_FOUND"}),
+    "RATE_LIMITED": frozenset({"QUOTA_EXCEEDED"}),  # OpenAI's 429 with insufficient_quota
+}
+"""By status: which code may say it more exactly. Any other status has the last word."""
+
+_REFINED_BY_WORDS: Final[dict[str | None, frozenset[str]]] = {
+    None: frozenset(CODES),
+    "UPSTREAM_REJECTED": frozenset(
+        {"CONTEXT_LENGTH_EXCEEDED", "MODEL_NOT_FOUND", "CONTENT_FILTERED", "QUOTA_EXCEEDED", "AUTH_FAILED"}
+    ),
+    "NOT_FOUND": frozenset({"MODEL_NOT_FOUND"}),
+}
+"""By status and code: which cause may be read from the message. A 429 also says "quota" of a rate."""
+
+
+def error_in_body(value: object) -> tuple[object, object]:
+    """Return message and code of a JSON error body as most APIs write it; None for what it does not say."""
+    if isinstance(value, dict) and isinstance(value.get("error"), dict):
+        value = value["error"]
+    if not isinstance(value, dict):
+        return None, None
+    texts = (value.get(key) for key in ("message", "detail", "error"))
+    message = next((text for text in texts if isinstance(text, str)), None)
+    return message, value.get("code") or value.get("type")
+
+
+def classify_failure(message: object = None, *, code: object = None, status: object = None) -> Classified:
+    """Return what an upstream's error event means.
+
+    Args:
+        message: its text; read for evidence only, never passed on.
+        code: its machine code: a name, or a number where it is an HTTP status from 400 to 599.
+        status: its HTTP status, if it has a field for one.
+
+    Anything is taken, of any type; without evidence it is `UPSTREAM_ERROR`. Whether the upstream says itself
+    that trying again helps is for the caller to put in the place of `recoverable`.
+    """
+    own = _machine_code(code)
+    known = code_of_status(status) or code_of_status(code)
+    if own and known in (None, "UPSTREAM_ERROR"):
+        return _own_code(own)
+    return _classified(most_exact(known, code, message) or "UPSTREAM_ERROR")
+
+
+def most_exact(known: str | None, code: object, message: object) -> str | None:
+    """Return `known`, made more exact by a code and then by words, as far as either may."""
+    by_code = _code_of_foreign(code)
+    if by_code in _REFINED_BY_CODE.get(known, ()):
+        known = by_code
+    if allowed := _REFINED_BY_WORDS.get(known):
+        by_words = code_of_words(message)
+        if by_words in allowed:
+            known = by_words
+    return known
+
+
+def _machine_code(code: object) -> str | None:
+    """Return a code that may be passed on by its own name: well formed, and no key in disguise."""
+    if isinstance(code, str) and _MACHINE_CODE.fullmatch(code) and redact(code) == code:
+        return code
+    return None
+
+
+def _own_code(own: str) -> Classified:
+    row = own if own in CODES else _RPC_CODES.get(own)
+    if row:
+        return _classified(row, own)
+    plain = _classified("UPSTREAM_ERROR", own)
+    told = next((error_type for pattern, error_type in _ERROR_TYPES if pattern.search(own)), plain.error_type)
+    return msgspec.structs.replace(plain, error_type=told)
+
+
+def _classified(row_name: str, code: str | None = None) -> Classified:
+    row = CODES[row_name]
+    return Classified(code or row_name, row.error_type, row.recoverable, row.reason)
+
+
+_CAMEL_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def _code_of_foreign(code: object) -> str | None:
+    """Look up `rate_limit_error`, `RateLimitError` and `litellm.RateLimitError` alike."""
+    if not isinstance(code, str) or len(code) > 128:
+        return None
+    if code in CODES:
+        return code
+    name = code.strip().rpartition(".")[2]
+    return _FOREIGN_CODES.get(_CAMEL_HUMP.sub("_", name).replace("-", "_").lower())
