@@ -1,14 +1,14 @@
-# make setup | run | test | check. Python 3.11 or newer; PYTHON=... names another interpreter.
+# make setup | run | test | check | bench. Python 3.11 or newer; PYTHON=... names another interpreter.
 
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format clean
+.PHONY: help setup run test check bench bench-quick format clean
 
 help:  ## show this
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(READY)  ## make .venv with the package and the development tools in it
 	@:
@@ -32,6 +32,14 @@ check: $(READY)  ## format, lint, types, tests: all that has to hold before a co
 	@$(BIN)/mypy
 	@$(BIN)/streamweir check config.yaml
 	@$(BIN)/python -m pytest -q -n 2
+
+bench: $(READY)  ## measure the gateway beside its peers (half an hour); writes docs/performance.md
+	@$(BIN)/python bench/micro.py --write
+	@$(BIN)/python bench/run.py
+
+bench-quick: $(READY)  ## the same in under three minutes; prints only
+	@$(BIN)/python bench/micro.py
+	@$(BIN)/python bench/run.py --quick
 
 format: $(READY)  ## format the code, fix what lint can fix
 	@$(BIN)/ruff format --quiet .

@@ -65,7 +65,7 @@ class ResponseWriter:
         self.writing_since: float | None = None
         self._send = send
         self._time = asyncio.get_running_loop().time
-        self._lock = asyncio.Lock()
+        self._beat: asyncio.Event | None = None  # a heartbeat is being sent; a lock would cost every write
         self.last_write = self._time()
 
     @property
@@ -80,8 +80,9 @@ class ResponseWriter:
             ClientGone: the server says so.
         """
         if data:
-            async with self._lock:
-                await self._write(data, more=True)
+            while self._beat is not None:
+                await self._beat.wait()
+            await self._write(data, more=True)
 
     async def finish(self, data: bytes) -> None:
         """Send the last piece and end the body.
@@ -89,9 +90,10 @@ class ResponseWriter:
         Raises:
             ClientGone: the server says so.
         """
-        async with self._lock:
-            self.finished = True
-            await self._write(data, more=False)
+        while self._beat is not None:
+            await self._beat.wait()
+        self.finished = True
+        await self._write(data, more=False)
 
     async def heartbeat(self, data: bytes) -> None:
         """Send `data` if nothing else is being sent and the body has not ended.
@@ -99,10 +101,14 @@ class ResponseWriter:
         Raises:
             ClientGone: the server says so.
         """
-        if data and not self._lock.locked():
-            async with self._lock:
-                if not self.finished:
-                    await self._write(data, more=True)
+        if not data or self.finished or self.writing_since is not None:
+            return
+        self._beat = asyncio.Event()
+        try:
+            await self._write(data, more=True)
+        finally:
+            self._beat.set()
+            self._beat = None
 
     async def _write(self, data: bytes, *, more: bool) -> None:
         self.writing_since = self._time()

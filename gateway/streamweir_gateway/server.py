@@ -7,6 +7,7 @@ Source of what a stop does: the standard protocol 1.1, section 5 (`GATEWAY_DRAIN
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 from collections.abc import Callable
 from types import FrameType
@@ -60,9 +61,21 @@ def serve(config: GatewayConfig, *, on_ready: OnReady | None = None, drain: floa
     listener = _listen(config.listen.host, config.listen.port)
     streams = Streams()
     server = GatewayServer(build_app(config, streams=streams), streams, drain=drain, on_ready=on_ready)
+    _collect_less_garbage()
     with listener:
         server.run(sockets=[listener])
     return 0 if server.started else 1
+
+
+def _collect_less_garbage() -> None:
+    """Let the collector skip what stays for good, and look for cycles once per many requests.
+
+    Streams make hardly any cycles: with Python's own settings a tenth of a short request's time goes into
+    looking for them.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 def _listen(host: str, port: int) -> socket.socket:

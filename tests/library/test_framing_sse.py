@@ -191,7 +191,10 @@ def test_any_bytes_are_read_the_same_however_they_are_cut(body: bytes, seed: int
     assert outcome(cuts(body, seed=seed), 50) == outcome([body], 50)
 
 
-@given(st.text(st.characters(exclude_characters="\r")), st.sampled_from([b"data: ", b"data:"]))
+@given(
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r")),
+    st.sampled_from([b"data: ", b"data:"]),
+)
 def test_what_is_written_is_read_back(text: str, prefix: bytes) -> None:
     if prefix == b"data:" and (text.startswith(" ") or "\n " in text):
         return  # without a space of its own, a value's first one is taken for it

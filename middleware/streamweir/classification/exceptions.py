@@ -1,4 +1,4 @@
-"""What an exception means: by its type, its status, its cause; by its words only where it speaks of a service."""
+"""What an exception means: by type, status and cause; by its words only where it speaks of a service."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from streamweir.classification import classify_failure
 from streamweir.errors import MalformedEvent
@@ -23,6 +23,7 @@ __all__ = [
 ]
 
 
+_OBJECTS: Final = frozenset({"extra", "source"})
 _COLUMN_NAMES: Final = ("key", "field", "dataIndex", "name", "id")
 
 
@@ -90,16 +91,18 @@ def meta_of(**fields: Any) -> Meta | None:
     """Metadata from fields of which some may be absent, blank or of a wrong type; None if nothing is left."""
     meta: dict[str, Any] = {}
     for name, value in fields.items():
-        if value is None or value in ("", {}):
-            continue
-        if name in ("extra", "source"):
-            if isinstance(value, dict):
+        if name in _OBJECTS:
+            if value and isinstance(value, dict):
+                meta[name] = value
+        elif isinstance(value, str):
+            if value:
                 meta[name] = value
         elif name == "duration_ms":
-            meta[name] = value
-        elif isinstance(value, str | int | float) and not isinstance(value, bool):
+            if value is not None:
+                meta[name] = value
+        elif isinstance(value, int | float) and not isinstance(value, bool):
             meta[name] = str(value)
-    return Meta(**meta) if meta else None  # type: ignore[typeddict-item]
+    return cast("Meta", meta) if meta else None
 
 
 def milliseconds(value: Any, *, scale: float = 1) -> int | None:

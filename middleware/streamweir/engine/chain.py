@@ -13,8 +13,10 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from streamweir.errors import ErrorInfo
 from streamweir.events import Error, Event, Meta, SessionEnd, wire_data
 from streamweir.host_translator import HostTranslator
+from streamweir.stages import error_event
 
 __all__ = ["EngineChain", "EventLog"]
 
@@ -37,6 +39,7 @@ class EngineChain(HostTranslator):
         self._keeps_end = False
         self._kept_end: SessionEnd | None = None
         self._summary: Mapping[str, Any] = {}
+        self._failure_meta: Meta | None = None
         self.start_time = self._now
 
     @property
@@ -72,6 +75,11 @@ class EngineChain(HostTranslator):
         self._keeps_end = True
         return self.push(event)
 
+    def fail_with(self, failure: BaseException, meta: Meta | None) -> bytes:
+        """End the stream with the error that `failure` is; `meta` is that error's own."""
+        self._failure_meta = meta
+        return self.fail(failure)
+
     def end(self, event: SessionEnd) -> bytes:
         """End the stream; after a terminal error, with what was kept and what `event` adds to it."""
         self._summary = event.summary or {}
@@ -86,6 +94,10 @@ class EngineChain(HostTranslator):
         )
         self._guarded(lambda: self._write(ending))
         return self._drain()
+
+    def _end_with(self, info: ErrorInfo) -> None:
+        if not self.ended:
+            self._push(msgspec.structs.replace(error_event(info), meta=self._failure_meta))
 
     def _write(self, event: Event) -> None:
         if isinstance(event, SessionEnd):

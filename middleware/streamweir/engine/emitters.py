@@ -218,9 +218,11 @@ class Emitters(ABC):
         return await self._deliver(self._chain.push(event))
 
     def _event(self, cls: type[E], meta: MetaFields, **fields: Any) -> E:
+        return checked_event(cls, fields, self._meta_of(cls, meta))
+
+    def _meta_of(self, cls: type[E], meta: MetaFields) -> Meta | None:
         own = checked_meta(meta, cls, allowed=_META)
-        ids: Meta = {**self._ids, **(own or {})}
-        return checked_event(cls, fields, ids or None)
+        return {**self._ids, **(own or {})} or None
 
     def _check_open(self) -> None:
         if self._chain.over:

@@ -148,14 +148,15 @@ class StreamingEngine(Emitters):
         self._check_open()
         return await self._deliver(self._chain.push_error(event) if terminal else self._chain.push(event))
 
-    async def emit_exception(self, exc: BaseException) -> str:
+    async def emit_exception(self, exc: BaseException, *, meta: MetaFields = None) -> str:
         """Report an exception, classified, and end the stream; its text goes to the log alone."""
+        own = self._meta_of(Error, meta)
         if self._chain.over:
             raise LifecycleError("the stream is over")
         log_failure(exc, request_id=self.request_id)
         if self._chain.failed:
             return await self._deliver(self._chain.end(SessionEnd(status="error")))
-        return await self._deliver(self._chain.fail(exc))
+        return await self._deliver(self._chain.fail_with(exc, own))
 
     async def emit_session_end(
         self,

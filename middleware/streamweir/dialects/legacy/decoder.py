@@ -65,13 +65,10 @@ class LegacyDecoder(Decoder):
 
     def decode(self, frame: Frame) -> Iterable[Event]:
         """Return the event that `frame` holds."""
-        try:
-            message = _message_of(frame)
-        except MalformedEvent:
-            if frame.data.strip() != b"[DONE]":
-                raise
+        if frame.data.strip() == b"[DONE]":
             self.complete = self._began
             return ()
+        message = _message_of(frame)
         if not isinstance(message, dict):
             return () if message is None else (custom("message", message),)
         kind = _ALIASES.get(text_of(message.get("type")) or _inferred(message), "")

@@ -1,0 +1,181 @@
+"""Microseconds of CPU per event of the library alone: whole streams, and each layer of them.
+
+    taskset -c 1 python bench/micro.py [--write]
+
+Every figure is the median of several passes, the passes of all rows interleaved: the machine may be doing
+something else. `--write` puts the tables into docs/performance.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+from report import markdown_table, write_into
+
+from streamweir import Translator
+from streamweir.dialects.registry import (
+    decoder_names,
+    encoder_names,
+    make_decoder,
+    make_encoder,
+)
+from streamweir.events import Content, Event, SessionStart, Stamp
+from streamweir.framing import Frame, SniffingParser, write_sse
+from streamweir.jsontext import parse_json, write_json
+from streamweir.limits import Limits
+from streamweir.stages import Lifecycle, Messages, Safety, Tools
+
+PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
+PASSES: Final = 15
+EVENTS: Final = 500
+PER_READ: Final = 32
+
+Step = Callable[[], object]
+
+
+def token(number: int) -> str:
+    """Return a piece of text as a model sends it."""
+    return f"word{number} "
+
+
+def written(dialect: str) -> bytes:
+    """Return the text of one answer in `dialect`, as its own encoder writes it, without its end."""
+    translator = Translator(speaks="legacy", answers=dialect, framing="sse")
+    return b"".join(
+        translator.feed(b'data: {"type":"token","content":"%b"}\n\n' % token(number).encode())
+        for number in range(EVENTS)
+    )
+
+
+def reads(body: bytes) -> list[bytes]:
+    """Cut a body as reads of some events each would."""
+    size = len(body) * PER_READ // EVENTS
+    return [body[start : start + size] for start in range(0, len(body), size)]
+
+
+def through(speaks: str, answers: str, pieces: list[bytes]) -> Step:
+    """The whole way of a stream."""
+
+    def step() -> None:
+        feed = Translator(speaks=speaks, answers=answers, request_id="req_bench").feed
+        for piece in pieces:
+            feed(piece)
+
+    return step
+
+
+def streams() -> dict[str, Step]:
+    """Whole streams: each dialect to the standard, and legacy to each."""
+    bodies = {name: reads(written(name)) for name in encoder_names()}
+    one_by_one = [
+        b'data: {"type":"token","content":"%b"}\n\n' % token(number).encode() for number in range(EVENTS)
+    ]
+    steps = {f"{name} -> standard": through(name, "standard", bodies[name]) for name in decoder_names()}
+    steps |= {f"legacy -> {name}": through("legacy", name, bodies["legacy"]) for name in encoder_names()}
+    steps["legacy -> standard, one event per read"] = through("legacy", "standard", one_by_one)
+    return steps
+
+
+def layers() -> dict[str, Step]:
+    """Each layer of legacy -> standard, and the decoder and encoder of every dialect."""
+    pieces = reads(written("legacy"))
+    frames = _frames(pieces)
+    events: list[Event] = [Content(content=token(number)) for number in range(EVENTS)]
+    said = [(event, Stamp("req_bench", number, 1_790_000_000_000)) for number, event in enumerate(events)]
+    standard = [frame for event, stamp in said for frame in make_encoder("standard", {}).encode(event, stamp)]
+    steps: dict[str, Step] = {
+        "framing: bytes to frames": lambda: _frames(pieces),
+        "JSON: parse": lambda: [parse_json(frame.data) for frame in frames],
+        "JSON: write": lambda: [write_json({"content": event.content}) for event in events],
+        "stages": lambda: _staged(events),
+        "framing: frames to bytes": lambda: [write_sse(frame) for frame in standard],
+    }
+    for name in decoder_names():
+        steps[f"decoder: {name}, JSON included"] = _decoding(name, _frames(reads(written(name))))
+    for name in encoder_names():
+        steps[f"encoder: {name}, JSON included"] = _encoding(name, said)
+    return steps
+
+
+def _frames(pieces: Iterable[bytes]) -> list[Frame]:
+    parser = SniffingParser(Limits().event_bytes)
+    return [frame for piece in pieces for frame in parser.feed(piece)]
+
+
+def _decoding(name: str, frames: list[Frame]) -> Step:
+    def step() -> None:
+        decoder = make_decoder(name, {})
+        for frame in frames:
+            for _ in decoder.decode(Frame(frame.data, frame.event)):
+                pass
+
+    return step
+
+
+def _encoding(name: str, said: list[tuple[Event, Stamp]]) -> Step:
+    def step() -> None:
+        encoder = make_encoder(name, {})
+        for event, stamp in said:
+            for _ in encoder.encode(event, stamp):
+                pass
+
+    return step
+
+
+def _staged(events: list[Event]) -> None:
+    lifecycle = Lifecycle(request_id="r", session_id="s", clock=lambda: 0, written=lambda: 0)
+    for _ in lifecycle.process(SessionStart()) or ():
+        pass
+    stages = (Safety(errors_for_users=False, debug=False), Tools(), Messages(), lifecycle)
+    path = [stage.process for stage in stages if Content in stage.handles]
+    for event in events:
+        for process in path:
+            process(event)
+
+
+def measured(steps: dict[str, Step]) -> dict[str, float]:
+    """Return CPU microseconds per event, by name."""
+    found: dict[str, list[float]] = {name: [] for name in steps}
+    gc.collect()
+    for number in range(PASSES + 1):
+        for name, step in steps.items():
+            began = time.process_time_ns()
+            step()
+            spent = time.process_time_ns() - began
+            if number:  # the first fills caches
+                found[name].append(spent / 1000 / EVENTS)
+    return {name: median(values) for name, values in found.items()}
+
+
+def table(head: str, figures: dict[str, float], base: str | None = None) -> str:
+    """Return figures as a Markdown table."""
+    lines = []
+    for name, value in figures.items():
+        ratio = [f"{value / figures[base]:.2f}"] if base else []
+        lines.append([name, f"{value:.2f}", *ratio])
+    return markdown_table([head, "CPU us per event", *([f"x {base}"] if base else [])], lines)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md")
+    options: Any = parser.parse_args()
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    text = "\n\n".join(
+        (table("stream", measured(streams()), "legacy -> standard"), table("layer", measured(layers())))
+    )
+    print(f"{text}\n")
+    if options.write:
+        write_into(PAGE, "micro", f"{text}\n")
+
+
+if __name__ == "__main__":
+    main()

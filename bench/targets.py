@@ -1,0 +1,143 @@
+"""The mock backend, the load client and the proxies that are measured: how each is built and started."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+__all__ = ["BACKEND", "LOAD_CPU", "Target", "backend", "build_tools", "running", "targets"]
+
+HERE: Final = Path(__file__).resolve().parent
+BACKEND_PORT: Final = 9100
+PORT: Final = 9101
+
+BACKEND: Final = f"http://127.0.0.1:{BACKEND_PORT}/chat"
+PROXY: Final = f"http://127.0.0.1:{PORT}/chat"
+
+PROXY_CPU: Final = "1"
+LOAD_CPU: Final = "0"
+
+
+class Target(NamedTuple):
+    """What stands between load client and backend; no command means nothing."""
+
+    name: str
+    command: list[str] | None
+    url: str = PROXY
+    environment: Mapping[str, str] = MappingProxyType({})
+
+
+def build_tools(folder: Path) -> None:
+    """Compile backend and load client into `folder` unless they are there already."""
+    for name in ("upstream", "load"):
+        source, program = HERE / "gen" / f"{name}.c", folder / name
+        if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
+            subprocess.run(["cc", "-O2", "-o", str(program), str(source)], check=True)
+
+
+def targets(folder: Path) -> dict[str, Target]:
+    """Return what can be measured here, by name; nginx only where it is installed."""
+    python = sys.executable
+    server = [python, "-m", "uvicorn", "--app-dir", str(HERE), "copying:app", "--port", str(PORT)]
+    server += ["--log-level", "warning", "--no-access-log", "--backlog", "4096"]
+    server += ["--http", "httptools", "--loop", "uvloop"]
+    found = [Target("direct", None, BACKEND)]
+    if shutil.which("nginx"):
+        found.append(Target("nginx", ["nginx", "-c", str(_filled("nginx.conf.in", folder))]))
+    found += [
+        Target(f"starlette+{client}", server, environment={"CLIENT": client, "UPSTREAM": BACKEND})
+        for client in ("httpx", "aiohttp")
+    ]
+    gateway = [python, "-m", "streamweir_gateway", "serve"]
+    found += [
+        Target(
+            "streamweir" if answers == "standard" else f"streamweir-{answers}",
+            [*gateway, str(_filled("gateway.yaml.in", folder, answers))],
+        )
+        for answers in ("standard", "legacy", "data-formulator", "easyflow", "ragflow", "stream-envelope")
+    ]
+    return {target.name: target for target in found}
+
+
+def _filled(name: str, folder: Path, answers: str = "") -> Path:
+    text = (HERE / name).read_text()
+    values = {"TMP": str(folder), "PORT": str(PORT), "BACKEND": str(BACKEND_PORT), "ANSWERS": answers}
+    for key, value in values.items():
+        text = text.replace(f"@{key}@", value)
+    file = folder / f"{answers}{name.removesuffix('.in')}"
+    file.write_text(text)
+    return file
+
+
+@contextmanager
+def running(target: Target, folder: Path) -> Iterator[int | None]:
+    """Run a target, pinned to its processor; gives its process id."""
+    if target.command is None:
+        yield None
+        return
+    with (
+        (folder / f"{target.name}.log").open("ab") as log,
+        _pinned(PROXY_CPU, target.command, log.fileno(), target.environment) as process,
+    ):
+        _wait_until_open(PORT, process)
+        time.sleep(0.3)
+        yield process.pid
+
+
+@contextmanager
+def backend(folder: Path) -> Iterator[None]:
+    """Run the mock backend."""
+    command = [str(folder / "upstream"), str(BACKEND_PORT)]
+    with _pinned(LOAD_CPU, command, subprocess.DEVNULL, {}) as process:
+        _wait_until_open(BACKEND_PORT, process)
+        yield
+
+
+@contextmanager
+def _pinned(
+    cpu: str, command: list[str], output: int, environment: Mapping[str, str]
+) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(
+        ["taskset", "-c", cpu, *command],
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **environment},
+        stdout=output,
+        stderr=output,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        _stop(process)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    for sig in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, sig)
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            continue
+        except ProcessLookupError:
+            process.wait()
+        return
+
+
+def _wait_until_open(port: int, process: subprocess.Popen[bytes]) -> None:
+    for _ in range(300):
+        if process.poll() is not None:
+            raise RuntimeError(f"{process.args!r} did not start")
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    raise RuntimeError(f"nothing listens on port {port}")

@@ -1,0 +1,209 @@
+"""What is fast gives the same as what is plain: each short cut of the hot path beside its long form."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamweir import Translator
+from streamweir.dialects.standard import StandardEncoder
+from streamweir.errors import LimitExceeded
+from streamweir.events import (
+    EVENT_TYPES,
+    WIRE_FIELDS,
+    Content,
+    Data,
+    Error,
+    Event,
+    Meta,
+    Stamp,
+    Status,
+    Thinking,
+    ToolCallEnd,
+    wire_data,
+)
+from streamweir.framing import Frame, SSEParser, write_sse
+from streamweir.jsontext import write_json
+from streamweir.stages import Messages, Tools, passed_on, routes
+from streamweir.testing import cuts
+
+TEXTS = st.text(max_size=12) | st.sampled_from(["", "\ud800", "\u2028", "a\nb", '"', "哈"])
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=6,
+)
+IDS = ("session_id", "thread_id", "message_id", "run_id", "parent_run_id", "node_id", "node_name")
+METAS: st.SearchStrategy[Meta | None] = st.none() | st.fixed_dictionaries(  # type: ignore[assignment]
+    {},
+    optional={
+        **dict.fromkeys(IDS, TEXTS),
+        "duration_ms": st.integers(0, 10**9),
+        "extra": st.dictionaries(TEXTS, JSON, max_size=3),
+    },
+)
+CONTENTS = st.builds(
+    Content,
+    content=TEXTS,
+    format=st.sampled_from([None, "markdown", "html"]),
+    is_complete=st.sampled_from([None, True]),
+    op=st.sampled_from([None, "append", "replace"]),
+    channel=st.none() | TEXTS,
+    whole=st.sampled_from([None, "snapshot", "repeat"]),
+    meta=METAS,
+)
+EVENTS: st.SearchStrategy[Event] = st.one_of(
+    CONTENTS,
+    st.builds(Thinking, content=TEXTS, stage=st.sampled_from([None, "planning"]), meta=METAS),
+    st.builds(ToolCallEnd, tool_id=TEXTS, result=JSON, meta=METAS),
+    st.builds(Data, data_type=st.just("custom"), data=st.dictionaries(TEXTS, JSON, max_size=3), meta=METAS),
+    st.builds(Status, scope=st.just("node"), state=st.just("running"), detail=JSON, meta=METAS),
+    st.builds(
+        Error,
+        error_type=st.just("system"),
+        code=st.just("INTERNAL"),
+        message=TEXTS,
+        recoverable=st.booleans(),
+        meta=METAS,
+    ),
+)
+STAMPS = st.builds(
+    Stamp,
+    request_id=st.just("req_1") | TEXTS,
+    sequence=st.integers(0, 2**40),
+    timestamp=st.integers(0, 2**45),
+)
+
+LINES = st.sampled_from(
+    [
+        *(b"data: {}", b"data:1", b"data:  2", b"data", b"data:", b"data: \xff", b"data: a\xe2\x80\xa8b"),
+        *(
+            b"event: token",
+            b"event:",
+            b"id: 7",
+            b"id: a\0b",
+            b"retry: 5",
+            b": ping",
+            b":",
+            b"mess",
+            b'{"a":1}',
+        ),
+        *(b"", b"", b""),
+    ]
+)
+ENDS = st.sampled_from([b"\n", b"\n", b"\r\n", b"\r"])
+BODIES = st.lists(st.tuples(LINES, ENDS), max_size=30).map(lambda lines: b"".join(a + b for a, b in lines))
+
+
+def parsed(pieces: Iterable[bytes], limit: int = 1 << 20) -> tuple[list[Any], bool]:
+    """The frames of a body, and whether it went over its limit."""
+    parser = SSEParser(limit)
+    frames: list[Any] = []
+    try:
+        for piece in pieces:
+            for frame in parser.feed(piece):
+                frames.append((frame.data, frame.event, frame.id))  # noqa: PERF401 - those before a limit count
+    except LimitExceeded:
+        return frames, True
+    last = [(frame.data, frame.event, frame.id, frame.unterminated) for frame in parser.finish()]
+    return [*frames, *last, parser.recognised, parser.cut_off], False
+
+
+@given(BODIES, st.integers(0, 9))
+def test_whole_blocks_give_the_frames_that_single_bytes_give(body: bytes, seed: int) -> None:
+    """Byte by byte, no block is ever whole: every line takes the long way."""
+    byte_by_byte = parsed(body[i : i + 1] for i in range(len(body)))
+    assert parsed([body]) == byte_by_byte
+    assert parsed(cuts(body, seed=seed)) == byte_by_byte
+
+
+@given(BODIES, st.integers(1, 12))
+def test_whole_blocks_have_the_limit_of_single_bytes(body: bytes, limit: int) -> None:
+    assert parsed([body], limit) == parsed((body[i : i + 1] for i in range(len(body))), limit)
+
+
+@given(EVENTS)
+def test_the_data_of_an_event_is_its_fields(event: Event) -> None:
+    """`wire_data` spells out the fields of content; the table says the same of every event."""
+    nullable = type(event).nullable
+    fields = {name: getattr(event, name) for name in WIRE_FIELDS[type(event)]}
+    expected = {name: value for name, value in fields.items() if value is not None or name in nullable}
+    assert list(wire_data(event).items()) == list(expected.items())
+
+
+TIMED = {"tool_call_end", "status", "session_end"}
+
+
+def written_plainly(event: Event, stamp: Stamp) -> bytes:
+    """The envelope as one object, encoded at once."""
+    metadata: dict[str, Any] = {
+        "request_id": stamp.request_id,
+        "timestamp": stamp.timestamp,
+        "sequence": stamp.sequence,
+        **(event.meta or {}),
+    }
+    if "duration_ms" in metadata and event.type not in TIMED:
+        metadata["extra"] = {**metadata.get("extra", {}), "duration_ms": metadata.pop("duration_ms")}
+    return write_json({"type": event.type, "data": wire_data(event), "metadata": metadata})
+
+
+@given(st.lists(st.tuples(EVENTS, STAMPS), max_size=5), TEXTS)
+def test_the_envelope_in_parts_is_the_envelope_at_once(
+    events: list[tuple[Event, Stamp]], request_id: str
+) -> None:
+    encoder = StandardEncoder()
+    for event, given_stamp in events:
+        stamp = Stamp(request_id, given_stamp.sequence, given_stamp.timestamp)
+        (frame,) = encoder.encode(event, stamp)
+        assert frame.data == written_plainly(event, stamp)
+        assert frame.id == str(stamp.sequence)
+
+
+@given(
+    st.lists(st.binary(max_size=6), min_size=1, max_size=4).map(b"\n".join),
+    st.none() | st.sampled_from(["token", "哈"]),
+    st.none() | st.sampled_from(["7", "哈"]),
+    st.sampled_from([b"data: ", b"data:"]),
+)
+def test_a_block_is_its_lines(data: bytes, event: str | None, frame_id: str | None, prefix: bytes) -> None:
+    lines = [b"id: " + frame_id.encode()] if frame_id is not None else []
+    lines += [b"event: " + event.encode()] if event is not None else []
+    lines += [prefix + line for line in data.split(b"\n")]
+    assert write_sse(Frame(data, event, frame_id), prefix) == b"\n".join([*lines, b"", b""])
+
+
+@given(st.lists(CONTENTS, max_size=12))
+def test_passing_an_event_on_is_returning_it(events: list[Content]) -> None:
+    """A stage says None for `as it is`: never for an event that it changed, and with the same effect."""
+    stage, expected = Messages(), Messages()
+    for event in events:
+        before = write_json([wire_data(event), event.meta])
+        returned = stage.process(event)
+        assert list(passed_on(expected, event)) == ([event] if returned is None else list(returned))
+        assert write_json([wire_data(event), event.meta]) == before
+
+
+def test_an_event_takes_the_stages_that_handle_it_and_no_others() -> None:
+    found = routes((Tools, Messages))
+    for kind in EVENT_TYPES.values():
+        handling = [index for index, stage in enumerate((Tools, Messages)) if kind in stage.handles]
+        assert [list(found[kind][start]) for start in range(3)] == [
+            [index for index in handling if index >= start] for start in range(3)
+        ]
+
+
+@given(st.lists(TEXTS, max_size=40), st.integers(0, 9))
+def test_many_events_in_a_read_are_the_events_one_by_one(texts: list[str], seed: int) -> None:
+    def translated(pieces: Iterable[bytes]) -> bytes:
+        translator = Translator(speaks="legacy", request_id="req_1", session_id="s", clock=lambda: 5)
+        return b"".join([*map(translator.feed, pieces), translator.close()])
+
+    blocks = [
+        b"data: %b\n\n" % orjson.dumps({"type": "token", "content": text.replace("\ud800", "?")})
+        for text in texts
+    ]
+    body = b"".join([*blocks, b'data: {"type":"done"}\n\n'])
+    assert translated([body]) == translated(cuts(body, seed=seed))
+    assert translated([body]) == translated([*blocks, b'data: {"type":"done"}\n\n'])
