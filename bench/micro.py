@@ -9,6 +9,7 @@ something else. `--write` puts the tables into docs/performance.md.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import gc
 import os
 import time
@@ -20,6 +21,7 @@ from typing import Any, Final
 from report import markdown_table, write_into
 
 from streamweir import Translator
+from streamweir.asgi import StreamweirMiddleware
 from streamweir.dialects.registry import (
     decoder_names,
     encoder_names,
@@ -83,6 +85,33 @@ def streams() -> dict[str, Step]:
     return steps
 
 
+PASSED_ON: Final = {"type": "http.response.body", "more_body": True}
+
+
+async def application(_scope: Any, _receive: Any, send: Any) -> None:
+    """Send one event per message, as frameworks do."""
+    headers = [(b"content-type", b"text/event-stream")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    for number in range(EVENTS):
+        body = b'data: {"type":"token","content":"%b"}\n\n' % token(number).encode()
+        await send({**PASSED_ON, "body": body})
+    await send({"type": "http.response.body", "body": b'data: {"type":"done"}\n\n'})
+
+
+def called(app: Any) -> Step:
+    """One request to an ASGI application whose client takes everything at once."""
+    scope = {"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": []}
+
+    async def receive() -> None:
+        await asyncio.Event().wait()
+
+    async def send(_message: Any) -> None:
+        pass
+
+    loop = asyncio.new_event_loop()
+    return lambda: loop.run_until_complete(app({**scope, "asgi": {"version": "3.0"}}, receive, send))
+
+
 def layers() -> dict[str, Step]:
     """Each layer of legacy -> standard, and the decoder and encoder of every dialect."""
     pieces = reads(written("legacy"))
@@ -101,6 +130,8 @@ def layers() -> dict[str, Step]:
         steps[f"decoder: {name}, JSON included"] = _decoding(name, _frames(reads(written(name))))
     for name in encoder_names():
         steps[f"encoder: {name}, JSON included"] = _encoding(name, said)
+    steps["middleware: an application alone"] = called(application)
+    steps["middleware: the application in it"] = called(StreamweirMiddleware(application, speaks="legacy"))
     return steps
 
 

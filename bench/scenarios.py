@@ -37,7 +37,6 @@ LOADS: Final = {
 write; short: one answer of five events after another."""
 
 SCENARIOS: Final = (*LOADS, "slow", "idle", "crowd")
-"""In this order: memory that was used once is not given back."""
 
 IDLE_STREAMS: Final = (200, 1000, 5000)
 CROWDS: Final = (10, 5000)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable
 from typing import Any, Final, Literal, Protocol
 
 from streamweir.dialects.base import Encoder, Options
@@ -11,7 +11,7 @@ from streamweir.dialects.registry import make_encoder
 from streamweir.errors import ConfigurationError
 from streamweir.events import Event, Stamp
 from streamweir.fold import Fold
-from streamweir.framing import Frame, write_ndjson, write_sse, write_sse_comment
+from streamweir.framing import Frame, sse_writer, write_ndjson, write_sse_comment
 from streamweir.jsontext import write_json
 
 __all__ = ["MEDIA_TYPES", "FramingChoice", "Output", "open_output"]
@@ -58,7 +58,9 @@ class StreamOutput:
         self.lost = encoder.lost
         self.can_replace = encoder.can_replace
         self._encoder = encoder
-        self._prefix = encoder.sse_prefix
+        self._bytes_of: Callable[[Frame], bytes] = (
+            sse_writer(encoder.sse_prefix) if framing == "sse" else write_ndjson
+        )
 
     def read_as(self, dialect: str) -> None:
         """Let the upstream's own fields back into the stream if it is the same dialect that is written."""
@@ -66,21 +68,18 @@ class StreamOutput:
 
     def write(self, event: Event, stamp: Stamp) -> bytes:
         """Return the frames that say `event`."""
-        return self._framed(self._encoder.encode(event, stamp))
+        out = b""
+        for frame in self._encoder.encode(event, stamp):
+            out += self._bytes_of(frame)
+        return out
 
     def finish(self) -> bytes:
         """Return the frames that follow the last event."""
-        return self._framed(self._encoder.close())
+        return b"".join(map(self._bytes_of, self._encoder.close()))
 
     def heartbeat(self) -> bytes:
         """Return a comment (SSE) or an empty line (NDJSON)."""
         return write_sse_comment("ping") if self.framing == "sse" else b"\n"
-
-    def _framed(self, frames: Iterable[Frame]) -> bytes:
-        out = b""
-        for frame in frames:
-            out += write_sse(frame, self._prefix) if self.framing == "sse" else write_ndjson(frame)
-        return out
 
 
 class FoldedOutput:

@@ -9,7 +9,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, get_args
+from typing import Any, Final, ParamSpec, get_args
 
 from streamweir.classification import classify_exception
 from streamweir.detect import Detector
@@ -36,6 +36,8 @@ from streamweir.stages import FullText, Lifecycle, Messages, Safety, Stage, Tool
 __all__ = ["Translator", "convert"]
 
 logger = logging.getLogger("streamweir")
+
+P = ParamSpec("P")
 
 _OURS: Final = frozenset({"draining", "internal", "limit"})
 """Failures on our side of the connection: what the upstream has said so far does not make them complete."""
@@ -190,9 +192,9 @@ class Translator:
         allowed = self._limits.stream_bytes - self._bytes
         self._bytes += len(data)
         if len(data) <= allowed:
-            self._guarded(lambda: self._take(data))
+            self._guarded(self._take, data)
         else:
-            self._guarded(lambda: self._take(data[:allowed]))
+            self._guarded(self._take, data[:allowed])
             self._guarded(lambda: self._end_with(error_info("STREAM_LIMIT_EXCEEDED")))
         return self._drain()
 
@@ -388,10 +390,10 @@ class Translator:
             return classify_exception(failure, debug=self._debug)
         return error_info(failure if failure in CODES else "INTERNAL")
 
-    def _guarded(self, step: Callable[[], object]) -> None:
+    def _guarded(self, step: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
         """Run `step`; whatever it raises ends the stream with the matching error."""
         try:
-            step()
+            step(*args, **kwargs)
         except LimitExceeded:
             self._end_safely(error_info("STREAM_LIMIT_EXCEEDED"))
         except NotTheDialect:

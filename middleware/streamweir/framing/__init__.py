@@ -3,7 +3,7 @@
 from streamweir.framing.frame import Frame, FrameParser
 from streamweir.framing.ndjson import DocumentParser, NDJSONParser, write_ndjson
 from streamweir.framing.sniff import SniffingParser
-from streamweir.framing.sse import SSEParser, write_sse, write_sse_comment
+from streamweir.framing.sse import SSEParser, sse_writer, write_sse, write_sse_comment
 
 __all__ = [
     "DocumentParser",
@@ -12,6 +12,7 @@ __all__ = [
     "NDJSONParser",
     "SSEParser",
     "SniffingParser",
+    "sse_writer",
     "write_ndjson",
     "write_sse",
     "write_sse_comment",

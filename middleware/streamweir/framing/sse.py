@@ -8,12 +8,12 @@ where `data:` belongs).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from streamweir.errors import LimitExceeded
 from streamweir.framing.frame import Frame
 
-__all__ = ["SSEParser", "write_sse", "write_sse_comment"]
+__all__ = ["SSEParser", "sse_writer", "write_sse", "write_sse_comment"]
 
 _BOM = b"\xef\xbb\xbf"
 _LF = 0x0A  # as a number it is found ten times as fast
@@ -158,14 +158,23 @@ class SSEParser:
 
 def write_sse(frame: Frame, prefix: bytes = b"data: ") -> bytes:
     """Return `frame` as one SSE block with LF line ends; `prefix` is `data:` where clients know no space."""
-    data = frame.data
-    if _LF in data:
-        data = data.replace(b"\n", b"\n" + prefix)
-    if frame.event is not None:
-        prefix = b"event: %b\n%b" % (frame.event.encode(), prefix)
-    if frame.id is not None:
-        return b"".join((b"id: ", frame.id.encode(), b"\n", prefix, data, b"\n\n"))
-    return b"".join((prefix, data, b"\n\n"))
+    return sse_writer(prefix)(frame)
+
+
+def sse_writer(prefix: bytes) -> Callable[[Frame], bytes]:
+    """Return what writes the blocks of one stream."""
+
+    def write(frame: Frame) -> bytes:
+        data, start = frame.data, prefix
+        if _LF in data:
+            data = data.replace(b"\n", b"\n" + prefix)
+        if frame.event is not None:
+            start = b"event: %b\n%b" % (frame.event.encode(), prefix)
+        if frame.id is not None:
+            return b"".join((b"id: ", frame.id.encode(), b"\n", start, data, b"\n\n"))
+        return b"".join((start, data, b"\n\n"))
+
+    return write
 
 
 def write_sse_comment(text: str) -> bytes:

@@ -138,7 +138,8 @@ class Lifecycle:
         if self.ended:
             return ()
         if self.started and not self._waiting and type(event) not in _TURNING_POINTS:
-            self._note(event)
+            if not (self._has_text and isinstance(event, Content)):  # more text says nothing new
+                self._note(event)
             return None
         return self._turn(event)
 

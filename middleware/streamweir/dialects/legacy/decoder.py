@@ -71,7 +71,10 @@ class LegacyDecoder(Decoder):
         message = _message_of(frame)
         if not isinstance(message, dict):
             return () if message is None else (custom("message", message),)
-        kind = _ALIASES.get(text_of(message.get("type")) or _inferred(message), "")
+        word = message.get("type")
+        if not word or not isinstance(word, str):
+            word = text_of(word) or _inferred(message)
+        kind = _ALIASES.get(word, "")
         if kind == "ping":
             return ()
         self._began = True

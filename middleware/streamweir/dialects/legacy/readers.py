@@ -98,13 +98,15 @@ def _first(fields: Message, names: Iterable[str]) -> str | None:
     for name in names:
         value = fields.get(name)
         if value is not None and value != "":
-            return value if isinstance(value, str) else text_of(value)
+            return text_of(value)
     return None
 
 
 def _text_in(fields: Message) -> str:
-    if text := _first(fields, _TEXT):
-        return text
+    for name in _TEXT:
+        text = fields.get(name)
+        if text is not None and text != "":
+            return text if isinstance(text, str) else text_of(text)
     data = fields.get("data")
     return data if isinstance(data, str) else ""
 
