@@ -82,8 +82,8 @@ def main() -> None:
 
 def _measured(target: Target, scenarios: list[str], folder: Path) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    fresh = [name for name in scenarios if name == "slow"]  # memory that was used before would hide the new
-    for group in ([name for name in scenarios if name not in fresh], fresh):
+    usual = [name for name in scenarios if name not in ONCE]
+    for group in (usual, *([name] for name in scenarios if name in ONCE)):  # used memory would hide the new
         if group:
             found += _in_one_process(target, group, folder)
     return found
