@@ -206,6 +206,10 @@ class _Exchange:
                 supervisor.is_writing = True
                 await self._writer.write(out)
                 supervisor.is_writing = False
+                if supervisor.dropped is not None:
+                    # A flood never waits, neither for the upstream nor for a client that has left: the
+                    # cancellation, which needs a task that waits, would come late or not at all.
+                    raise ClientGone
         return self._stopped()
 
     def _fail(self, info: ErrorInfo) -> bytes:

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import time
+from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
@@ -181,6 +182,31 @@ async def test_a_client_that_does_not_read_is_dropped(caplog: pytest.LogCaptureF
             assert line["reason"] == "slow_client"
         assert len(running.streams) == 0
     assert caplog.records == []
+
+
+async def small_events_without_a_pause(call: Call) -> None:
+    await call.send(SSE)
+    while True:
+        await call.send(chunk(TOKEN) * 100)
+
+
+async def test_clients_that_did_not_read_leave_no_stream_behind() -> None:
+    async with (
+        upstream(small_events_without_a_pause) as server,
+        gateway(one_endpoint(server.url)) as running,
+        AsyncExitStack() as stack,
+    ):
+        clients = [await stack.enter_async_context(client(running)) for _ in range(5)]
+        for connected in clients:
+            connected.writer.transport.pause_reading()  # type: ignore[attr-defined]
+            connected.send()
+        await asyncio.sleep(0.5)
+        assert len(running.streams) == len(clients)
+        for connected in clients:
+            connected.leave()
+        async with asyncio.timeout(LIMIT):
+            while len(running.streams):  # noqa: ASYNC110 - nothing says when they are gone
+                await asyncio.sleep(0.01)
 
 
 async def test_a_client_that_reads_slowly_is_not_dropped() -> None:
