@@ -57,6 +57,10 @@ def test_a_repetition_that_contradicts_replaces() -> None:
     assert said([piece("41"), repeat("It is 42")]) == ["41", "=It is 42."]
 
 
+def test_a_text_that_is_taken_back_is_completed_all_the_same() -> None:
+    assert said([piece("41"), piece("", op="replace")]) == ["41", "=", "."]
+
+
 def test_a_repetition_without_pieces_is_the_message() -> None:
     assert said([repeat("Hello")]) == ["Hello."]
 

@@ -48,6 +48,8 @@ class _Message(msgspec.Struct):
     tools_before_segment: int
     segment: TextTrace | None = None
     """What followed the last tool call; None where that is all."""
+    got_text: bool = False
+    """Also if a replacement has taken it all away since: on the client's side the message is there."""
     completed: bool = False
 
 
@@ -162,6 +164,7 @@ class Messages:
         if not self._can_replace:
             return self._leave_out(event, message)
         fresh = self._open(event)
+        fresh.got_text = message.got_text
         self._trace(fresh, event.content)
         fresh.completed = bool(event.is_complete)
         return (msgspec.structs.replace(event, op="replace", whole=None),)
@@ -188,6 +191,7 @@ class Messages:
         if message.tools_before_segment != self._tools:
             message.tools_before_segment = self._tools
             message.segment = TextTrace()
+        message.got_text = True
         message.all.append(text)
         if message.segment is not None:
             message.segment.append(text)
@@ -228,6 +232,6 @@ def _key(event: Content | Thinking) -> _Key:
 
 def _completion(key: _Key, message: _Message) -> Iterable[Event]:
     _, channel, is_thinking = key
-    if is_thinking or message.completed or not message.all.length:
+    if is_thinking or message.completed or not message.got_text:
         return ()
     return (Content(content="", is_complete=True, channel=channel, meta=ids_of(message.meta)),)
