@@ -90,7 +90,7 @@ class _Gateway:
 
     def serve(self, config: EndpointConfig) -> ASGIApp:
         """Return the application behind an endpoint."""
-        if config.upstream.demo is None:
+        if config.upstreams[0].demo is None:
             return self._proxy(config)
         return _OnFirstUse(lambda: self._proxy(config))  # a demo's address is known once it runs
 
@@ -106,11 +106,11 @@ class _Gateway:
         return response
 
     def _demo_dialects(self) -> list[str]:
-        targets = (endpoint.upstream for endpoint in self._config.endpoints)
+        targets = (endpoint.upstreams[0] for endpoint in self._config.endpoints)
         return sorted({target.demo for target in targets if target.demo is not None})
 
     def _proxy(self, config: EndpointConfig) -> Proxy:
-        target = config.upstream
+        target = config.upstreams[0]
         url = target.url if target.demo is None else self._demos[target.demo]
         assert url is not None, "a target has a URL or a demo"
         endpoint = Endpoint(config, url, debug=self._config.debug)

@@ -65,7 +65,7 @@ class Endpoint:
         """Return the options that are the same for every stream of this endpoint."""
         config = self.config
         return {
-            "speaks": config.speaks,
+            "speaks": config.upstreams[0].speaks,
             "full_text": config.full_text,
             "stream_tool_arguments": config.stream_tool_arguments,
             "raw": config.raw,

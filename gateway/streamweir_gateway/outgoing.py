@@ -56,8 +56,8 @@ class Outgoing:
             self._template = "/" + self._template
         self._forwarded = tuple(dict.fromkeys((*ALWAYS, *map(str.lower, endpoint.forward_headers))))
         self._query = frozenset(endpoint.forward_query)
-        self._configured = endpoint.headers
-        self._speaks = endpoint.speaks
+        self._configured = endpoint.upstreams[0].headers
+        self._speaks = endpoint.upstreams[0].speaks
 
     def request(
         self,

@@ -48,7 +48,11 @@ class Proxy:
         request_id = settled_request_id(scope)
         config = self._endpoint.config
         record = RequestRecord(
-            request_id, scope["method"], config.template, config.upstream.label, config.speaks
+            request_id,
+            scope["method"],
+            config.template,
+            config.upstreams[0].label,
+            config.upstreams[0].speaks,
         )
         try:
             await self._serve(scope, receive, send, record)
@@ -136,7 +140,7 @@ class _Exchange:
             translator=translator,
             writer=self._writer,
             connection=self._connection,
-            timeouts=endpoint.config.timeouts,
+            timeouts=endpoint.config.upstreams[0].timeouts,
             heartbeat=endpoint.config.heartbeat,
         )
 
@@ -179,7 +183,7 @@ class _Exchange:
         supervisor, translator = self.supervisor, self._translator
         async with self._client.open(
             self._request,
-            connect_timeout=self._endpoint.config.timeouts.connect,
+            connect_timeout=self._endpoint.config.upstreams[0].timeouts.connect,
             on_connected=supervisor.sent,
         ) as response:
             self._record.upstream_status = response.status

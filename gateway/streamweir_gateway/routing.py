@@ -25,7 +25,7 @@ def routes_of(
     """Return the routes of a configuration; `serve` makes the application behind an endpoint."""
     own = [
         Route(path, answer, methods=["GET"])
-        for path, answer in ((config.health, _health), (config.ready, _readiness(streams)))
+        for path, answer in ((config.server.health, _health), (config.server.ready, _readiness(streams)))
         if path is not None
     ]
     return [*own, *_endpoint_routes(config.endpoints, serve)]

@@ -48,8 +48,8 @@ def _facts(file: str, config: GatewayConfig) -> dict[str, Any]:
             {
                 "path": endpoint.template,
                 "methods": endpoint.methods,
-                "upstream": endpoint.upstream.label,
-                "speaks": endpoint.speaks,
+                "upstream": endpoint.upstreams[0].label,
+                "speaks": endpoint.upstreams[0].speaks,
                 "answers": endpoint.answers,
                 "framing": endpoint.framing,
             }
@@ -63,7 +63,7 @@ def _summary(file: str, config: GatewayConfig) -> Iterator[str]:
     yield f"{file} is good: {number} endpoint{'s' if number != 1 else ''} on {address_text(config.listen)}"
     width = max(len(_request(endpoint)) for endpoint in config.endpoints)
     for endpoint in config.endpoints:
-        upstream = f"{endpoint.upstream.label} ({endpoint.speaks})"
+        upstream = f"{endpoint.upstreams[0].label} ({endpoint.upstreams[0].speaks})"
         yield f"  {_request(endpoint):{width}}  from {upstream} to {', '.join(endpoint.answers)}"
 
 

@@ -29,10 +29,10 @@ def welcome(config: GatewayConfig, address: tuple[str, int]) -> Iterator[str]:
     yield f"streamweir {streamweir.__version__} listens on {url} (Ctrl-C stops it)"
     for endpoint in config.endpoints:
         yield ""
-        yield f"{endpoint.template}: {endpoint.upstream.label} -> {', '.join(endpoint.answers)}"
+        yield f"{endpoint.template}: {endpoint.upstreams[0].label} -> {', '.join(endpoint.answers)}"
         yield f"  {curl_line(endpoint, url)}"
     yield ""
-    if any(endpoint.upstream.demo for endpoint in config.endpoints):
+    if any(endpoint.upstreams[0].demo for endpoint in config.endpoints):
         yield "A demo whose message holds the word fail, cut or stall breaks in that way."
     others = dict.fromkeys(name for endpoint in config.endpoints for name in endpoint.answers[1:])
     if others:
@@ -47,8 +47,8 @@ def curl_line(endpoint: EndpointConfig, url: str) -> str:
         return f"curl -N -X {method} {address}"
     body = (
         {"message": _QUESTION}
-        if endpoint.upstream.demo
-        else _BODIES.get(endpoint.speaks, {"message": _QUESTION})
+        if endpoint.upstreams[0].demo
+        else _BODIES.get(endpoint.upstreams[0].speaks, {"message": _QUESTION})
     )
     content = f"-H 'Content-Type: application/json' -d {shlex.quote(json.dumps(body))}"
     return f"curl -N {'' if method == 'POST' else f'-X {method} '}{address} {content}"

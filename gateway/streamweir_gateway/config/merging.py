@@ -8,11 +8,19 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from .http import demo_dialect
-from .models import EndpointSection, GatewayFile, OptionsSection, Section, WarningSection
+from .models import GatewayFile, OptionsSection, Section, WarningSection
 from .problems import KeyPath
-from .resolved import EndpointConfig, GatewayConfig, InjectedWarning, Limits, Timeouts, UpstreamTarget
+from .resolved import (
+    EndpointConfig,
+    GatewayConfig,
+    InjectedWarning,
+    Limits,
+    ServerConfig,
+    Timeouts,
+    UpstreamConfig,
+)
 
-__all__ = ["Layer", "Origin", "layers_of", "merged_timeouts", "settle", "target_of"]
+__all__ = ["Layer", "Origin", "layers_of", "merged_timeouts", "settle", "url_of"]
 
 _BUILT_IN: Final = OptionsSection()
 
@@ -57,14 +65,10 @@ def merged_timeouts(layers: Layers) -> dict[str, Origin]:
     return merged
 
 
-def target_of(file: GatewayFile, endpoint: EndpointSection) -> UpstreamTarget:
-    """Return where the endpoint's requests go; its upstream is a URL or known by name."""
-    named = file.upstreams.get(endpoint.upstream)
-    url = named.url if named else endpoint.upstream
-    demo = demo_dialect(url)
-    return UpstreamTarget(
-        name=endpoint.upstream if named else None, url=url if demo is None else None, demo=demo
-    )
+def url_of(file: GatewayFile, reference: str) -> str:
+    """Return the URL, or `demo:<dialect>`, that an endpoint's `upstream` stands for."""
+    named = file.upstreams.get(reference)
+    return named.url if named else reference
 
 
 def settle(file: GatewayFile) -> GatewayConfig:
@@ -72,8 +76,7 @@ def settle(file: GatewayFile) -> GatewayConfig:
     return GatewayConfig(
         listen=file.listen,
         endpoints=tuple(_settle_endpoint(file, template) for template in file.endpoints),
-        health=file.server.health,
-        ready=file.server.ready,
+        server=ServerConfig(health=file.server.health, ready=file.server.ready),
         debug=file.debug,
     )
 
@@ -83,14 +86,25 @@ def _settle_endpoint(file: GatewayFile, template: str) -> EndpointConfig:
     layers = layers_of(file, template)
     return EndpointConfig(
         template=template,
-        upstream=target_of(file, endpoint),
+        upstreams=(_settle_upstream(file, endpoint.upstream, layers),),
         path=endpoint.path,
-        timeouts=Timeouts(**{name: origin.value for name, origin in merged_timeouts(layers).items()}),
-        headers=_merged_headers(layers),
         protocol_options=_merged_options(layers),
         limits=Limits(**_merged_section(layers, "limits")),
         warnings=tuple(map(_settle_warning, _strongest(layers, "warnings"))),
         **{name: _strongest(layers, name) for name in _TAKEN_WHOLE},
+    )
+
+
+def _settle_upstream(file: GatewayFile, reference: str, layers: Layers) -> UpstreamConfig:
+    url = url_of(file, reference)
+    demo = demo_dialect(url)
+    return UpstreamConfig(
+        name=reference if reference in file.upstreams else None,
+        url=url if demo is None else None,
+        demo=demo,
+        speaks=_strongest(layers, "speaks"),
+        headers=_merged_headers(layers),
+        timeouts=Timeouts(**{name: origin.value for name, origin in merged_timeouts(layers).items()}),
     )
 
 
@@ -100,13 +114,13 @@ _TAKEN_WHOLE: Final = tuple(
     if option.name
     not in {
         "template",
-        "upstream",
+        "upstreams",
         "path",
-        "timeouts",
-        "headers",
+        "on_disconnect",
         "protocol_options",
         "limits",
         "warnings",
+        "rate_limit",
     }
 )
 """Options of which the strongest layer's value holds as it is."""

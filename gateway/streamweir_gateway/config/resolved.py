@@ -7,11 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import IPv4Network, IPv6Network
+from typing import Literal
 from urllib.parse import urlsplit
 
 from .http import Address
 
-__all__ = ["EndpointConfig", "GatewayConfig", "InjectedWarning", "Limits", "Timeouts", "UpstreamTarget"]
+__all__ = [
+    "Auth",
+    "Breaker",
+    "Cors",
+    "EndpointConfig",
+    "GatewayConfig",
+    "InjectedWarning",
+    "Limits",
+    "RateLimit",
+    "Retries",
+    "ServerConfig",
+    "Timeouts",
+    "Tls",
+    "UpstreamConfig",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +60,42 @@ class InjectedWarning:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UpstreamTarget:
-    """Where an endpoint's requests go. Exactly one of `url` and `demo` is given."""
+class Retries:
+    """When a request that has not given an event yet is sent to the same upstream again."""
+
+    attempts: int = 1
+    """How often it is sent in all; 1: never again."""
+    backoff: float = 0.2
+    """Seconds before the second attempt."""
+    on: frozenset[int | Literal["connect"]] = frozenset({"connect", 429, 503})
+    """HTTP statuses, and `connect`: no connection came about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Breaker:
+    """When an upstream that fails again and again is not asked for a while."""
+
+    failures: int = 5
+    """So many in a row."""
+    open_for: float = 30.0
+    """Seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tls:
+    """How the upstream's certificate is checked, and ours."""
+
+    verify: bool = True
+    ca: str | None = None
+    """Path of the certificates to trust in place of the system's."""
+    cert: str | None = None
+    """Path of our own certificate; of its key too where `key` is None."""
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpstreamConfig:
+    """One place that an endpoint's requests go to. Exactly one of `url` and `demo` is given."""
 
     name: str | None
     """Its name in `upstreams`; None where the endpoint itself holds the URL."""
@@ -53,6 +103,17 @@ class UpstreamTarget:
     """The base URL, which may hold credentials."""
     demo: str | None
     """The dialect of an embedded backend, whose URL is known once it runs."""
+    speaks: str
+    headers: tuple[tuple[str, str], ...] = field(repr=False)
+    """Of the request to the upstream; each name once, whatever its capitals."""
+    timeouts: Timeouts
+    retries: Retries = Retries()
+    breaker: Breaker | None = Breaker()
+    """None: the upstream is always asked."""
+    max_streams: int | None = 1000
+    """At the same time, over all endpoints; None: any number."""
+    tls: Tls = Tls()
+    transport: Literal["auto", "httpcore"] = "auto"
 
     @property
     def label(self) -> str:
@@ -64,6 +125,14 @@ class UpstreamTarget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RateLimit:
+    """So many requests in so many seconds, per key or else per client address."""
+
+    requests: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointConfig:
     """One path of the gateway and all that the proxy needs to know about it."""
 
@@ -71,25 +140,60 @@ class EndpointConfig:
     """The path that clients call, such as `/support/{agent_id}/chat`."""
     methods: tuple[str, ...]
     """In capital letters."""
-    upstream: UpstreamTarget
+    upstreams: tuple[UpstreamConfig, ...]
+    """At least one; tried in order until one gives a first event."""
     path: str | None
     """Appended to the upstream's URL (`join_path`), `{names}` from `template`. None: the URL as it is."""
-    speaks: str
     answers: tuple[str, ...]
     framing: str
-    timeouts: Timeouts
     heartbeat: float | None
-    headers: tuple[tuple[str, str], ...] = field(repr=False)
-    """Of the request to the upstream; each name once, whatever its capitals."""
     forward_headers: tuple[str, ...]
     forward_query: tuple[str, ...]
     forward_response_headers: tuple[str, ...]
+    on_disconnect: float | None = 0.0
+    """Seconds that a run goes on after its client has left; 0 cancels it, None lets it finish."""
     full_text: str
     stream_tool_arguments: bool
     protocol_options: Mapping[str, Mapping[str, str]]
     raw: bool
     limits: Limits
     warnings: tuple[InjectedWarning, ...]
+    rate_limit: RateLimit | None = None
+    """Of this endpoint alone, in place of the gateway's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Auth:
+    """Who may call."""
+
+    keys: Mapping[str, str] = field(repr=False)
+    """By name; empty: whoever can reach the address (`auth: open`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cors:
+    """Which pages of other origins may read the answers."""
+
+    origins: tuple[str, ...]
+    """As browsers send them, such as `https://app.example`; or the one word `*`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerConfig:
+    """The process: how it listens, stops and tells of itself. A path that is None is not served."""
+
+    workers: int = 1
+    drain: float = 30.0
+    """Seconds that streams under way may take to finish when the gateway stops."""
+    health: str | None = "/healthz"
+    ready: str | None = "/readyz"
+    metrics: str | None = "/metrics"
+    trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()
+    """Whose X-Forwarded-For is believed."""
+    header_bytes: int = 32 << 10
+    """Request line and headers of one request."""
+    header_time: float = 10.0
+    """Seconds that they may take to come."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,8 +203,11 @@ class GatewayConfig:
     listen: Address
     endpoints: tuple[EndpointConfig, ...]
     """In the file's order."""
-    health: str | None
-    """The path of the liveness check; None: there is none."""
-    ready: str | None
-    """The path of the readiness check; None: there is none."""
+    auth: Auth | None = None
+    """None: no key is asked for, and the address is a loopback one."""
+    rate_limit: RateLimit | None = None
+    """Over all endpoints that have none of their own."""
+    cors: Cors | None = None
+    """None: no CORS headers."""
+    server: ServerConfig = ServerConfig()
     debug: bool

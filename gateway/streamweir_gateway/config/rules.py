@@ -10,7 +10,7 @@ from typing import Final
 
 from .http import demo_dialect, is_url
 from .interpolation import Opaque
-from .merging import Layer, Origin, layers_of, merged_timeouts, target_of
+from .merging import Layer, Origin, layers_of, merged_timeouts, url_of
 from .models import GatewayFile, OptionsSection, UpstreamSection
 from .problems import KeyPath, Report, suggestion
 from .templates import placeholders, shape
@@ -155,7 +155,7 @@ def _check_path(rules: _Rules, template: str) -> None:
         if name not in own:
             detail = f": {name!r}{suggestion(name, own)}"
             rules.report.at_value(where, "has a name that the endpoint's own path lacks", detail)
-    if "?" in (target_of(rules.file, endpoint).url or ""):
+    if "?" in url_of(rules.file, endpoint.upstream):
         rules.report.at_value(where, "cannot be appended: the upstream's URL has a query")
 
 

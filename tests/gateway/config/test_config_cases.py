@@ -51,6 +51,8 @@ def plain(value: Any) -> Any:
         return {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, tuple):
         return [plain(inner) for inner in value]
+    if isinstance(value, frozenset):
+        return sorted(value, key=str)
     return "unknown" if value != value else value  # noqa: PLR0124 - not a number
 
 
@@ -58,10 +60,19 @@ def without_defaults(settled: dict[str, Any]) -> dict[str, Any]:
     """Return a settled configuration without what is as in the smallest."""
     smallest = json.loads((CASES / f"{SMALLEST}.expected").read_text(encoding="utf-8"))
     short = {key: value for key, value in settled.items() if value != smallest[key]}
-    short["endpoints"] = [
-        {key: value for key, value in endpoint.items() if value != smallest["endpoints"][0][key]}
-        for endpoint in settled["endpoints"]
-    ]
+    short["endpoints"] = [differing(endpoint, smallest["endpoints"][0]) for endpoint in settled["endpoints"]]
+    return short
+
+
+def differing(endpoint: dict[str, Any], smallest: dict[str, Any]) -> dict[str, Any]:
+    """Return what an endpoint, and each of its upstreams, has in its own way."""
+    short = {key: value for key, value in endpoint.items() if value != smallest[key]}
+    if "upstreams" in short:
+        (usual,) = smallest["upstreams"]
+        short["upstreams"] = [
+            {key: value for key, value in upstream.items() if value != usual[key]}
+            for upstream in endpoint["upstreams"]
+        ]
     return short
 
 

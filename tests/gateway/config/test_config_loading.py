@@ -60,15 +60,15 @@ def test_a_problem_has_its_parts() -> None:
 
 def test_check_mode_uses_what_the_environment_does_hold() -> None:
     text = "endpoints: {/a: {upstream: 'http://h', speaks: '${DIALECT}'}}"
-    assert load_text(text, check=True).endpoints[0].speaks == "${DIALECT}"
-    assert load_text(text, check=True, DIALECT="legacy").endpoints[0].speaks == "legacy"
+    assert load_text(text, check=True).endpoints[0].upstreams[0].speaks == "${DIALECT}"
+    assert load_text(text, check=True, DIALECT="legacy").endpoints[0].upstreams[0].speaks == "legacy"
     with pytest.raises(ConfigErrors, match="unknown dialect"):
         load_text(text, check=True, DIALECT="other")
 
 
 def test_a_default_stands_in_for_an_empty_variable() -> None:
     text = "endpoints: {/a: {upstream: 'http://${HOST:-h}'}}"
-    assert load_text(text, HOST="").endpoints[0].upstream.url == "http://h"
+    assert load_text(text, HOST="").endpoints[0].upstreams[0].url == "http://h"
 
 
 def test_a_file_to_fill_in_is_found_beside_the_configuration(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_file_to_fill_in_is_found_beside_the_configuration(tmp_path: Path) -> 
         + "/key}'}}}"
     )
     config = load_config(tmp_path / "c.yaml", dialects=DIALECTS, environ={})
-    assert config.endpoints[0].headers == (("X-Key", "abc"), ("X-Two", "abc"))
+    assert config.endpoints[0].upstreams[0].headers == (("X-Key", "abc"), ("X-Two", "abc"))
 
 
 def test_a_file_to_fill_in_must_be_short(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_the_result_cannot_be_changed() -> None:
 def test_repr_and_label_keep_secrets() -> None:
     config = load_text("endpoints: {/a: {upstream: 'http://u:s3cret@h:1/x', headers: {X-Key: s3cret}}}")
     assert "s3cret" not in repr(config)
-    assert config.endpoints[0].upstream.label == "http://h:1"
+    assert config.endpoints[0].upstreams[0].label == "http://h:1"
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_label_names_the_upstream(upstream: str, label: str) -> None:
     config = load_text(
         f"upstreams: {{named: {{url: 'http://h'}}}}\nendpoints: {{/a: {{upstream: '{upstream}'}}}}"
     )
-    assert config.endpoints[0].upstream.label == label
+    assert config.endpoints[0].upstreams[0].label == label
 
 
 @pytest.mark.parametrize(
