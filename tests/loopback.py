@@ -24,8 +24,8 @@ from streamweir.dialects.registry import (
 from streamweir.testing import check_stream
 from streamweir_gateway.app import build_app
 from streamweir_gateway.config import DialectCatalogue, GatewayConfig, parse_config
-from streamweir_gateway.server import GatewayServer
-from streamweir_gateway.supervision import Streams
+from streamweir_gateway.proxy.supervision import Streams
+from streamweir_gateway.serving.server import GatewayServer
 
 PATIENCE = 10.0
 """Seconds after which a test has hung."""
@@ -135,7 +135,9 @@ class Upstream:
                 await call.send(self._script)
             else:
                 await self._script(call)
-        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+        except ConnectionError:
+            call.note_closed()
+        except (asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
             writer.close()
@@ -209,7 +211,7 @@ class Gateway:
 async def gateway(config: GatewayConfig) -> AsyncIterator[Gateway]:
     """Run the gateway under uvicorn's protocol, without its main loop and its signal handlers."""
     streams, log = Streams(), Log()
-    server = GatewayServer(build_app(config, streams=streams, log=log), streams)
+    server = GatewayServer(build_app(config, streams=streams, log=log), streams, settings=config.server)
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
     with socket.create_server(("127.0.0.1", 0)) as listener:

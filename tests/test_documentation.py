@@ -131,7 +131,7 @@ def test_the_python_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> No
     assert printed[-1].endswith("done\n")
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/configuration.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/access.md", "docs/configuration.md"])
 def test_the_configurations_shown_are_good(page: str, tmp_path: Path) -> None:
     blocks = [block for block in code_blocks((ROOT / page).read_text(), "yaml") if "endpoints:" in block]
     assert blocks

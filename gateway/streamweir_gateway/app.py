@@ -1,4 +1,4 @@
-"""The gateway as an ASGI application: a configuration in, a Starlette application out.
+"""The gateway as an ASGI application, made from a configuration.
 
 Any server can run it; what only one kind of server can do (limits on headers, signals) is in `server`.
 """
@@ -8,113 +8,135 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cached_property
-from typing import Final
 
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import Response
+from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from streamweir.asgi import RequestIDMiddleware, SafeErrorMiddleware
-from streamweir.asgi.headers import settled_request_id
-from streamweir.asgi.refusals import Refusal
-from streamweir.asgi.responses import refusal_response
-from streamweir_gateway.config import EndpointConfig, GatewayConfig
-from streamweir_gateway.endpoint import Endpoint
-from streamweir_gateway.observability.logs import RequestLog, RequestRecord, request_log
-from streamweir_gateway.proxy import Proxy
+from streamweir_gateway.access.cors import CorsPolicy
+from streamweir_gateway.access.entrance import Entrance
+from streamweir_gateway.access.gate import Gate
+from streamweir_gateway.config import EndpointConfig, GatewayConfig, UpstreamConfig
+from streamweir_gateway.observability.exposition import MetricsPage
+from streamweir_gateway.observability.logs import request_log
+from streamweir_gateway.observability.metrics import Metrics, make_metrics
+from streamweir_gateway.observability.observer import Observer, RequestLog
+from streamweir_gateway.observability.secrets import secrets_of
+from streamweir_gateway.proxy.admission import Admissions
+from streamweir_gateway.proxy.destination import Destination
+from streamweir_gateway.proxy.endpoint import Endpoint
+from streamweir_gateway.proxy.proxy import Proxy
+from streamweir_gateway.proxy.supervision import Streams
 from streamweir_gateway.routing import routes_of
-from streamweir_gateway.supervision import Streams
-from streamweir_gateway.upstream import UpstreamClient
+from streamweir_gateway.upstream.client import UpstreamClients
 
 __all__ = ["build_app"]
-
-_CODES: Final = {404: "ENDPOINT_NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}
 
 
 def build_app(
     config: GatewayConfig,
     *,
-    client: UpstreamClient | None = None,
+    clients: UpstreamClients | None = None,
     streams: Streams | None = None,
     log: RequestLog | None = None,
-) -> Starlette:
+    metrics: Metrics | None = None,
+) -> ASGIApp:
     """Return the application that serves `config`.
 
     Args:
         config: the settled configuration.
-        client: what requests go out through.
+        clients: what requests go out through.
         streams: where streams under way are kept, for who wants to end them.
         log: what a finished request is told to; standard error where it is None.
+        metrics: where requests are counted; where an application replaces another one, they share them.
     """
     gateway = _Gateway(
         config,
-        UpstreamClient() if client is None else client,
+        UpstreamClients() if clients is None else clients,
         Streams() if streams is None else streams,
-        request_log() if log is None else log,
+        Observer(
+            request_log() if log is None else log,
+            make_metrics() if metrics is None else metrics,
+            endpoints=[endpoint.template for endpoint in config.endpoints],
+            secrets=secrets_of(config),
+        ),
     )
-    app = Starlette(
-        routes=routes_of(config, serve=gateway.serve, streams=gateway.streams),
-        middleware=[Middleware(RequestIDMiddleware), Middleware(SafeErrorMiddleware)],
-        exception_handlers={HTTPException: gateway.refuse},
-        lifespan=gateway.lifespan,
+    routes = routes_of(
+        config,
+        serve=gateway.serve,
+        streams=gateway.streams,
+        metrics=MetricsPage(gateway.observer.metrics.registry),
     )
-    app.router.redirect_slashes = False
-    return app
+    cors = None if config.cors is None else CorsPolicy(config.cors)
+    requests = Entrance(Gate(config, routes, cors, gateway.observer), cors)
+    return _Application(requests, Router(lifespan=gateway.lifespan))
+
+
+class _Application:
+    """The outermost: sends requests one way and the server's own messages another.
+
+    Args:
+        requests: serves HTTP.
+        others: starts and stops the gateway, and refuses WebSockets.
+    """
+
+    def __init__(self, requests: ASGIApp, others: ASGIApp) -> None:
+        self._requests = requests
+        self._others = others
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await (self._requests if scope["type"] == "http" else self._others)(scope, receive, send)
 
 
 class _Gateway:
     """What the endpoints share."""
 
     def __init__(
-        self, config: GatewayConfig, client: UpstreamClient, streams: Streams, log: RequestLog
+        self, config: GatewayConfig, clients: UpstreamClients, streams: Streams, observer: Observer
     ) -> None:
         self.streams = streams
         self._config = config
-        self._client = client
-        self._log = log
+        self._clients = clients
+        self.observer = observer
+        self._admissions = Admissions(observer.breaker_changed)
         self._demos: Mapping[str, str] = {}
 
     @asynccontextmanager
-    async def lifespan(self, _app: Starlette) -> AsyncIterator[None]:
+    async def lifespan(self, _app: object) -> AsyncIterator[None]:
         """Run the demo backends that endpoints ask for; close every connection at the end."""
         async with AsyncExitStack() as stack:
             if dialects := self._demo_dialects():
                 from streamweir_gateway.demo import serve_demos  # noqa: PLC0415 - few gateways have any
 
                 self._demos = await stack.enter_async_context(serve_demos(dialects))
-            stack.push_async_callback(self._client.aclose)
+            stack.push_async_callback(self._clients.aclose)
             yield
 
     def serve(self, config: EndpointConfig) -> ASGIApp:
         """Return the application behind an endpoint."""
-        if config.upstreams[0].demo is None:
+        if all(target.demo is None for target in config.upstreams):
             return self._proxy(config)
         return _OnFirstUse(lambda: self._proxy(config))  # a demo's address is known once it runs
 
-    async def refuse(self, request: Request, error: Exception) -> Response:
-        """Answer a request that no endpoint takes."""
-        assert isinstance(error, HTTPException)
-        code = _CODES.get(error.status_code, "BAD_REQUEST")
-        request_id = settled_request_id(request.scope)
-        response = refusal_response(Refusal(code, headers=error.headers), request_id=request_id)
-        record = RequestRecord(request_id, request.method, request.scope["path"])
-        record.status, record.code = response.status_code, code
-        record.write(self._log)
-        return response
-
     def _demo_dialects(self) -> list[str]:
-        targets = (endpoint.upstreams[0] for endpoint in self._config.endpoints)
+        targets = (target for endpoint in self._config.endpoints for target in endpoint.upstreams)
         return sorted({target.demo for target in targets if target.demo is not None})
 
     def _proxy(self, config: EndpointConfig) -> Proxy:
-        target = config.upstreams[0]
-        url = target.url if target.demo is None else self._demos[target.demo]
-        assert url is not None, "a target has a URL or a demo"
-        endpoint = Endpoint(config, url, debug=self._config.debug)
-        return Proxy(endpoint, client=self._client, streams=self.streams, log=self._log)
+        destinations = [self._destination(config, upstream) for upstream in config.upstreams]
+        endpoint = Endpoint(config, destinations, debug=self._config.debug)
+        return Proxy(endpoint, streams=self.streams, observer=self.observer)
+
+    def _destination(self, endpoint: EndpointConfig, upstream: UpstreamConfig) -> Destination:
+        url = upstream.url if upstream.demo is None else self._demos[upstream.demo]
+        assert url is not None, "an upstream has a URL or a demo"
+        return Destination(
+            endpoint,
+            upstream,
+            url,
+            client=self._clients.of(upstream),
+            admission=self._admissions.of(upstream),
+            debug=self._config.debug,
+        )
 
 
 class _OnFirstUse:

@@ -5,50 +5,115 @@ The more literal path wins over the one with `{names}`, whatever their order in 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp
+from starlette.routing import compile_path
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from streamweir.jsontext import write_json
 from streamweir_gateway.config import EndpointConfig, GatewayConfig
-from streamweir_gateway.supervision import Streams
+from streamweir_gateway.proxy.supervision import Streams
 
-__all__ = ["routes_of"]
+__all__ = ["Found", "Route", "RoutingTable", "methods_of", "path_of", "routes_of"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Route:
+    """A path that is served."""
+
+    template: str
+    methods: tuple[str, ...]
+    app: ASGIApp
+    endpoint: EndpointConfig | None
+    """None: a path of the gateway's own, free of keys and limits."""
+
+
+class Found(NamedTuple):
+    """What serves a request."""
+
+    route: Route
+    path_params: dict[str, str]
+
+
+class RoutingTable:
+    """All routes; those without `{names}` are found at once, however many there are."""
+
+    def __init__(self, routes: Sequence[Route]) -> None:
+        self._literal = {
+            (method, route.template): Found(route, {})
+            for route in reversed(routes)  # the first one stays
+            if "{" not in route.template
+            for method in route.methods
+        }
+        self._all = [(compile_path(route.template)[0], route) for route in routes]
+        self._templated = [(pattern, route) for pattern, route in self._all if "{" in route.template]
+
+    def find(self, method: str, path: str) -> Found | None:
+        """Return what serves a request, if anything does."""
+        if (literal := self._literal.get((method, path))) is not None:
+            return literal
+        for pattern, route in self._templated:
+            if method in route.methods and (match := pattern.fullmatch(path)):
+                return Found(route, match.groupdict())
+        return None
+
+    def routes_at(self, path: str) -> list[Route]:
+        """Return the routes of a path, whatever their methods."""
+        return [route for pattern, route in self._all if pattern.fullmatch(path)]
+
+
+def methods_of(routes: Iterable[Route]) -> tuple[str, ...]:
+    """Return the methods of all these routes, each once."""
+    return tuple(dict.fromkeys(method for route in routes for method in route.methods))
+
+
+def path_of(scope: Scope) -> str:
+    """Return the path within this application, which may be mounted below a prefix."""
+    path: str = scope["path"]
+    prefix: str = scope.get("root_path", "")
+    if prefix and path.startswith(prefix) and path[len(prefix) : len(prefix) + 1] in ("", "/"):
+        return path[len(prefix) :]
+    return path
 
 
 def routes_of(
-    config: GatewayConfig, *, serve: Callable[[EndpointConfig], ASGIApp], streams: Streams
-) -> list[BaseRoute]:
+    config: GatewayConfig,
+    *,
+    serve: Callable[[EndpointConfig], ASGIApp],
+    streams: Streams,
+    metrics: ASGIApp,
+) -> list[Route]:
     """Return the routes of a configuration; `serve` makes the application behind an endpoint."""
-    own = [
-        Route(path, answer, methods=["GET"])
-        for path, answer in ((config.server.health, _health), (config.server.ready, _readiness(streams)))
-        if path is not None
+    server = config.server
+    own = ((server.health, _health), (server.ready, _readiness(streams)), (server.metrics, metrics))
+    return [
+        *(Route(path, ("GET", "HEAD"), app, None) for path, app in own if path is not None),
+        *_endpoint_routes(config.endpoints, serve),
     ]
-    return [*own, *_endpoint_routes(config.endpoints, serve)]
 
 
 def _endpoint_routes(
     endpoints: Iterable[EndpointConfig], serve: Callable[[EndpointConfig], ASGIApp]
-) -> list[BaseRoute]:
+) -> list[Route]:
     ordered = sorted(endpoints, key=lambda endpoint: _names_by_segment(endpoint.template))
-    return [Route(endpoint.template, serve(endpoint), methods=list(endpoint.methods)) for endpoint in ordered]
+    return [Route(endpoint.template, endpoint.methods, serve(endpoint), endpoint) for endpoint in ordered]
 
 
 def _names_by_segment(template: str) -> tuple[bool, ...]:
     return tuple("{" in segment for segment in template.split("/"))
 
 
-async def _health(_request: Request) -> Response:
-    return _status("ok", 200)
+async def _health(scope: Scope, receive: Receive, send: Send) -> None:
+    await _status("ok", 200)(scope, receive, send)
 
 
-def _readiness(streams: Streams) -> Callable[[Request], Awaitable[Response]]:
-    async def ready(_request: Request) -> Response:
-        return _status("draining", 503) if streams.draining else _status("ok", 200)
+def _readiness(streams: Streams) -> ASGIApp:
+    async def ready(scope: Scope, receive: Receive, send: Send) -> None:
+        response = _status("draining", 503) if streams.draining else _status("ok", 200)
+        await response(scope, receive, send)
 
     return ready
 

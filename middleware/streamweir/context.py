@@ -121,6 +121,11 @@ class WarningCollector:
         """A stream has come: what is collected goes into it."""
         self._opened = True
 
+    @property
+    def has_news(self) -> bool:
+        """Something has been collected since the last time, or no stream has asked yet."""
+        return bool(self._waiting) or not self._opened
+
     def drain(self) -> list[Warning]:
         """Return what has been collected since the last time, in order."""
         if not self._waiting:

@@ -119,6 +119,10 @@ class Thinking(Payload):
     stage: Literal["reasoning", "planning", "analyzing"] | None = None
     whole: Whole | None = None
 
+    def with_text(self, text: str) -> Thinking:
+        """Return the next piece, which says nothing of its own but its text."""
+        return Thinking(text, self.stage, meta=self.meta)
+
 
 class ToolCallStart(Payload):
     """A tool is called, with its complete arguments. An empty `tool_id` is given one."""
@@ -187,6 +191,10 @@ class Content(Payload):
     op: Literal["append", "replace"] | None = None
     channel: str | None = None
     whole: Whole | None = None
+
+    def with_text(self, text: str) -> Content:
+        """Return the next piece, which says nothing of its own but its text."""
+        return Content(text, self.format, channel=self.channel, meta=self.meta)
 
 
 DataType = Literal["dataframe", "chart", "image", "audio", "file", "state", "state_delta", "custom"]

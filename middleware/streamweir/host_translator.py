@@ -17,6 +17,7 @@ from streamweir.context import WarningCollector, host_warning
 from streamweir.errors import ErrorInfo, Reason
 from streamweir.events import Error, Event, SessionEnd, ToolCallEnd, Warning, failure_meta
 from streamweir.framing import Frame
+from streamweir.marks import MARKED
 from streamweir.stream_events import event_in, whole_event
 from streamweir.translator import Translator
 
@@ -46,11 +47,6 @@ class HostTranslator(Translator):
         self._has_read_text = False
 
     # What the shells do
-
-    def feed(self, data: bytes) -> bytes:
-        """Take text of the application; return what goes to the client. Never raises on input."""
-        self._collect()
-        return super().feed(data)
 
     def push(self, event: Event) -> bytes:
         """Take an event that is made here; its texts are written for users. Never raises on a valid event."""
@@ -114,10 +110,11 @@ class HostTranslator(Translator):
 
     def _collect(self) -> None:
         """Take over the warnings that have been collected; they leave before the next event."""
-        if self._collector is None or self.ended:
+        collector = self._collector
+        if collector is None or self._lifecycle.ended:
             return
-        self._collector.open()
-        for warning in self._collector.drain():
+        collector.open()
+        for warning in collector.drain():
             self._lifecycle.warn(warning)
 
     def _push_own(self, event: Event) -> None:
@@ -133,12 +130,15 @@ class HostTranslator(Translator):
                 self._push(event)
 
     def _take(self, data: bytes) -> None:
-        event = whole_event(data)
+        if self._collector is not None and self._collector.has_news:
+            self._collect()
+        event = whole_event(data) if MARKED in data else None
         if event is not None:
             self._push(event, _BEHIND_SAFETY)
             return
-        self._has_read_text = self._has_read_text or bool(data.strip())
-        super()._take(data)
+        if not self._has_read_text:
+            self._has_read_text = bool(data.strip())
+        Translator._take(self, data)  # `super()` is looked up for each event
 
     def _read(self, frame: Frame) -> None:
         marked = event_in(frame.data)

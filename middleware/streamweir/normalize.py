@@ -6,15 +6,26 @@ sequence, no pairing of tool calls, no comparison of texts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
+
+import msgspec
 
 from streamweir.detect import Detector
 from streamweir.dialects.base import NO_OPTIONS, Decoder
 from streamweir.dialects.registry import make_decoder
 from streamweir.dialects.standard import is_standard
 from streamweir.errors import MalformedEvent, ProtocolError
-from streamweir.events import Content, Event, SessionEnd, Thinking, Warning, wire_data
+from streamweir.events import (
+    EVENT_TYPES,
+    WIRE_FIELDS,
+    Content,
+    Event,
+    SessionEnd,
+    Thinking,
+    Warning,
+    wire_data,
+)
 from streamweir.framing import Frame, SniffingParser
 from streamweir.jsontext import parse_json, write_json
 from streamweir.stages import Safety, passed_on
@@ -26,6 +37,10 @@ _OLD: Final = "legacy"
 
 _BOM: Final = b"\xef\xbb\xbf"
 _EVENT_BYTES: Final = 256 << 20
+_REQUIRED: Final = {
+    name: {field.name for field in msgspec.structs.fields(cls) if field.required}
+    for name, cls in EVENT_TYPES.items()
+}
 _REASONS: Final = {
     "completed": "done",
     "suspended": "interaction",
@@ -54,9 +69,9 @@ def normalize_stream_event(
     frames = _frames(text)
     if speaks in ("auto", "standard", _OLD) and len(frames) == 1 and (same := _standard(frames[0])):
         return [same]
-    name = (Detector().feed(text + b"\n\n") or _OLD) if speaks == "auto" else speaks
+    name, is_sure = _dialect_of(text, frames) if speaks == "auto" else (speaks, True)
     decoder = make_decoder(name, NO_OPTIONS)
-    safety = Safety(errors_for_users=decoder.errors_for_users, debug=False)
+    safety = Safety(errors_for_users=is_sure and decoder.errors_for_users, debug=False)
     return [_message(safe) for item in _decoded(decoder, frames) for safe in passed_on(safety, item)]
 
 
@@ -93,6 +108,26 @@ def _standard(frame: Frame) -> dict[str, Any] | None:
     except MalformedEvent:
         return None
     return dict(message) if isinstance(message, dict) and is_standard(message) else None
+
+
+def _dialect_of(text: bytes, frames: Sequence[Frame]) -> tuple[str, bool]:
+    """The dialect of an event, and whether it is sure that its texts are what that dialect says they are."""
+    if len(frames) == 1 and _has_standard_data(frames[0]):
+        return "standard", False
+    return Detector().feed(text + b"\n\n") or _OLD, True
+
+
+def _has_standard_data(frame: Frame) -> bool:
+    """Is this a standard event of which only the metadata is missing?"""
+    try:
+        message = frame.json()
+    except MalformedEvent:
+        return False
+    match message:
+        case {"type": str(kind), "data": dict(data), **rest} if not rest and kind in EVENT_TYPES:
+            fields = data.keys()
+            return _REQUIRED[kind] <= fields <= set(WIRE_FIELDS[EVENT_TYPES[kind]])
+    return False
 
 
 def _decoded(decoder: Decoder, frames: Iterable[Frame]) -> Iterator[Event]:

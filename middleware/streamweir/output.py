@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, Protocol
 
 from streamweir.dialects.base import Encoder, Options
 from streamweir.dialects.registry import make_encoder
 from streamweir.errors import ConfigurationError
-from streamweir.events import Event, Stamp
+from streamweir.events import Content, Event, Stamp, Thinking
 from streamweir.fold import Fold
 from streamweir.framing import Frame, sse_writer, write_ndjson, write_sse_comment
 from streamweir.jsontext import write_json
+from streamweir.written_form import Number, WrittenForm
 
 __all__ = ["MEDIA_TYPES", "FramingChoice", "Output", "open_output"]
 
@@ -40,6 +41,16 @@ class Output(Protocol):
         """Return the bytes that say `event`."""
         ...
 
+    def write_texts(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> bytes:
+        """Return the bytes that say pieces of text.
+
+        Args:
+            event: a piece from which they differ in their text only; the same object for more of the same.
+            texts: what they say; neither is the list empty, nor one of them.
+            stamp: of the first of them.
+        """
+        ...
+
     def finish(self) -> bytes:
         """Return the bytes that follow the last event."""
         ...
@@ -58,6 +69,9 @@ class StreamOutput:
         self.lost = encoder.lost
         self.can_replace = encoder.can_replace
         self._encoder = encoder
+        self._piece: Content | Thinking | None = None
+        self._form: WrittenForm | None = None
+        """How pieces like `_piece` are written, while nothing else is."""
         self._bytes_of: Callable[[Frame], bytes] = (
             sse_writer(encoder.sse_prefix) if framing == "sse" else write_ndjson
         )
@@ -68,10 +82,43 @@ class StreamOutput:
 
     def write(self, event: Event, stamp: Stamp) -> bytes:
         """Return the frames that say `event`."""
+        self._form = None
         out = b""
         for frame in self._encoder.encode(event, stamp):
             out += self._bytes_of(frame)
         return out
+
+    def write_texts(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> bytes:
+        """Return the frames that say pieces of text, all after the first of them as that one."""
+        numbers = self._encoder.numbers(event, texts, stamp)
+        if event is not self._piece or numbers is None:
+            self._piece, self._form = event, None
+        if self._form is not None and numbers is not None:
+            self._encoder.note_texts(event, texts)
+            return self._form.write(texts, numbers)
+        return self._write_by_first(event, texts, stamp, numbers)
+
+    def _write_by_first(
+        self,
+        event: Content | Thinking,
+        texts: Sequence[str],
+        stamp: Stamp,
+        numbers: Mapping[str, Number] | None,
+    ) -> bytes:
+        """Encode one text after the other, until one shows how the others are written."""
+        out = []
+        for place, text in enumerate(texts):
+            if self._form is not None and numbers is not None:
+                self._encoder.note_texts(event, texts[place:])
+                out.append(self._form.write(texts[place:], numbers))
+                break
+            at = Stamp(stamp.request_id, stamp.sequence + place, stamp.timestamp)
+            frames = [*map(self._bytes_of, self._encoder.encode(event.with_text(text), at))]
+            out += frames
+            if numbers is not None:
+                self._form = WrittenForm.of(frames[0], text, numbers) if len(frames) == 1 else None
+                numbers = {key: (number + step, step) for key, (number, step) in numbers.items()}
+        return b"".join(out)
 
     def finish(self) -> bytes:
         """Return the frames that follow the last event."""
@@ -103,6 +150,14 @@ class FoldedOutput:
         del stamp
         self.fold.add(event)
         return b""
+
+    def write_texts(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> bytes:
+        """Keep pieces of text.
+
+        Raises:
+            LimitExceeded: the stream is too large to be one answer.
+        """
+        return b"".join(self.write(event.with_text(text), stamp) for text in texts)
 
     def finish(self) -> bytes:
         """Return the folded result."""

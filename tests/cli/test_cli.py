@@ -8,7 +8,7 @@ import pytest
 import streamweir
 from command_line import RECORDED, run, started
 
-COMMANDS = ["convert", "detect", "dialects", "serve", "check"]
+COMMANDS = ["convert", "detect", "dialects", "serve", "check", "fake"]
 
 
 def test_help_teaches() -> None:
@@ -55,11 +55,12 @@ def test_the_library_alone_converts_detects_and_lists() -> None:
         assert done.stdout
 
 
-@pytest.mark.parametrize("command", ["serve", "check"])
+@pytest.mark.parametrize("command", ["serve config.yaml", "check config.yaml", "fake --list"])
 def test_the_gateway_says_what_to_install(command: str) -> None:
-    done = without_gateway(command, "config.yaml")
+    name, *arguments = command.split()
+    done = without_gateway(name, *arguments)
     assert done.returncode == 1
-    told = f"streamweir: {command} needs the extra 'gateway': pip install 'streamweir[gateway]'"
+    told = f"streamweir: {name} needs the extra 'gateway': pip install 'streamweir[gateway]'"
     assert done.stderr.decode().strip() == told
 
 

@@ -35,6 +35,40 @@ def test_a_good_file(tmp_path: Path) -> None:
     assert "POST /chat/{id}  from http://127.0.0.1:9000 (legacy) to standard, legacy" in done.stdout.decode()
 
 
+def test_several_upstreams_are_told_in_their_order(tmp_path: Path) -> None:
+    text = "{upstream: [main, 'http://u:pw@127.0.0.1:9001/x', 'demo:legacy'], speaks: legacy}"
+    file = written(
+        tmp_path,
+        f"upstreams: {{main: {{url: 'http://127.0.0.1:9000', speaks: ragflow}}}}\nendpoints:\n  /a: {text}\n"
+        "  /b: {upstream: main}\n",
+    )
+    told = run("check", file).stdout.decode()
+    assert "from main (legacy), then http://127.0.0.1:9001 (legacy), then demo:legacy (legacy) to" in told
+    assert "POST /b  from main (ragflow) to standard" in told
+    facts = json.loads(run("check", "--json", file).stdout)["endpoints"]
+    assert facts[1]["upstreams"] == [{"upstream": "main", "speaks": "ragflow"}]
+    assert [upstream["upstream"] for upstream in facts[0]["upstreams"]] == [
+        "main",
+        "http://127.0.0.1:9001",
+        "demo:legacy",
+    ]
+
+
+def test_callers_and_certificates_are_checked_without_the_environment(tmp_path: Path) -> None:
+    file = written(
+        tmp_path,
+        "listen: 0.0.0.0:8080\nauth: {keys: {web: '${A_KEY_THAT_NOBODY_SET}'}}\n"
+        "upstreams: {u: {url: 'https://h', tls: {ca: gone.pem}}}\nendpoints: {/a: {upstream: u}}\n",
+    )
+    assert run("check", file).returncode == 0
+    done = run("check", "--env", file)
+    assert done.returncode == 78
+    assert [line.split(" ")[1] for line in done.stderr.decode().splitlines()] == [
+        "auth.keys.web:",
+        "upstreams.u.tls.ca:",
+    ]
+
+
 def test_the_environment_counts_only_if_asked(tmp_path: Path) -> None:
     done = run("check", "--env", written(tmp_path, GOOD))
     assert done.returncode == 78

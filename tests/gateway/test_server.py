@@ -2,12 +2,6 @@
 
 import asyncio
 import json
-import os
-import signal
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,10 +11,7 @@ from loopback import (
     LAST_CHUNK,
     SSE,
     Call,
-    Client,
     Gateway,
-    Log,
-    Script,
     ask,
     chunk,
     client,
@@ -28,7 +19,6 @@ from loopback import (
     one_endpoint,
     upstream,
 )
-from streamweir_gateway.supervision import Streams
 
 pytestmark = pytest.mark.anyio
 
@@ -140,96 +130,3 @@ async def test_streams_under_way_end_properly() -> None:
     assert (got.error["code"], got.end["reason"]) == ("GATEWAY_DRAINING", "draining")
     assert (refused.status, refused.json["error"]["code"]) == (503, "GATEWAY_DRAINING")
     assert (ready.status, alive.status) == (503, 200)
-
-
-PROGRAM = """
-import sys
-from pathlib import Path
-from streamweir_gateway.cli.configuration import load
-from streamweir_gateway.server import serve
-def ready(address): print(address[1], flush=True)
-sys.exit(serve(load(sys.argv[1]), on_ready=ready, drain=float(sys.argv[2])))
-"""
-
-
-@asynccontextmanager
-async def process(
-    script: Script | bytes, folder: Path, drain: float
-) -> AsyncIterator[tuple[asyncio.subprocess.Process, Gateway]]:
-    """The gateway in a process of its own, on uvloop."""
-    async with upstream(script) as server:
-        file = folder / "config.yaml"
-        endpoint = {"upstream": server.url, "speaks": "legacy"}
-        file.write_text(json.dumps({"listen": "127.0.0.1:0", "endpoints": {"/chat": endpoint}}))
-        running = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", PROGRAM, str(file), str(drain),
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env=dict(os.environ),
-        )  # fmt: skip
-        assert running.stdout is not None
-        try:
-            async with asyncio.timeout(20):
-                port = int(await running.stdout.readline())
-            yield running, Gateway(("127.0.0.1", port), Streams(), Log())
-        finally:
-            if running.returncode is None:
-                running.kill()
-            await running.communicate()
-
-
-@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
-async def test_a_signal_ends_streams_and_the_process(sent: signal.Signals, tmp_path: Path) -> None:
-    async def endless(call: Call) -> None:
-        await call.send(SSE, chunk(TOKEN))
-        await call.until_closed()
-
-    async with process(endless, tmp_path, 0.2) as (running, at), client(at) as connected:
-        connected.send()
-        await connected.until(b"Hel")
-        running.send_signal(sent)
-        got = (await connected.whole()).assert_valid()
-        async with asyncio.timeout(5):
-            _, told = await running.communicate()
-    assert got.end["reason"] == "draining"
-    assert running.returncode == 0
-    lines = [json.loads(line) for line in told.splitlines()]
-    assert [line["event"] for line in lines] == ["request"]
-    assert (lines[0]["reason"], lines[0]["level"]) == ("draining", "warning")
-
-
-async def test_a_stop_lets_streams_finish(tmp_path: Path) -> None:
-    async def slowly(call: Call) -> None:
-        await call.send(SSE, chunk(TOKEN), chunk(DONE), LAST_CHUNK, pause=0.4)
-
-    async with process(slowly, tmp_path, 5) as (running, at), client(at) as connected:
-        connected.send()
-        await connected.until(b"Hel")
-        running.send_signal(signal.SIGTERM)
-        got = (await connected.whole()).assert_valid()
-        async with asyncio.timeout(5):
-            assert await running.wait() == 0
-    assert got.end["status"] == "completed"
-
-
-async def leave(connected: Client) -> None:
-    connected.leave()
-    await asyncio.sleep(0)
-
-
-async def test_clients_that_leave_are_no_error_in_the_log(tmp_path: Path) -> None:
-    async def endless(call: Call) -> None:
-        await call.send(SSE, chunk(TOKEN))
-        await call.until_closed()
-
-    async with process(endless, tmp_path, 0.2) as (running, at):
-        async with client(at) as connected:
-            connected.send()
-            await connected.until(b"Hel")
-            await leave(connected)
-        await asyncio.sleep(0.3)
-        running.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(5):
-            _, told = await running.communicate()
-    lines = [json.loads(line) for line in told.splitlines()]
-    assert [(line["event"], line["reason"], line["level"]) for line in lines] == [
-        ("request", "client_gone", "info")
-    ]

@@ -25,9 +25,16 @@ from loopback import (
     relayed,
     upstream,
 )
-from streamweir_gateway import supervision
+from streamweir_gateway.proxy import supervision
+from streamweir_gateway.upstream.client import TRANSPORTS
 
 pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["auto", "httpcore"], autouse=True)
+def _over_each_transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TRANSPORTS, "auto", TRANSPORTS[request.param])
+
 
 SHORT = {"connect": "200ms", "first_event": "300ms", "idle": "300ms"}
 TOKEN, _, DONE = HELLO

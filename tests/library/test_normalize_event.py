@@ -72,6 +72,26 @@ def test_what_cannot_be_read_is_a_warning_or_nothing(event: Any) -> None:
     assert all(new["type"] == "warning" for new in normalize_stream_event(event))
 
 
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"type": "content", "data": {"content": "x", "is_complete": True, "format": "html"}},
+        {"type": "tool_call_end", "data": {"tool_id": "t", "status": "success", "result": {"a": 1}}},
+        {"type": "session_end", "data": {"status": "suspended", "reason": "interaction"}},
+        {"type": "thinking", "data": {"content": "x", "stage": "planning"}},
+    ],
+)
+def test_a_standard_event_without_metadata_is_one_all_the_same(event: Any) -> None:
+    assert normalize_stream_event(event) == [{**event, "metadata": {}}]
+
+
+def test_a_failure_without_metadata_may_be_anybodys() -> None:
+    data = {"error_type": "system", "code": "INTERNAL", "message": "/srv/app.py: boom", "recoverable": True}
+    (event,) = normalize_stream_event({"type": "error", "data": data})
+    assert event["data"]["code"] == "INTERNAL"
+    assert "boom" not in event["data"]["message"]
+
+
 def test_failures_are_safe() -> None:
     (event,) = normalize_stream_event({"type": "error", "message": "at /srv/app: password=hunter2"})
     assert event["data"]["code"] == "UPSTREAM_ERROR"

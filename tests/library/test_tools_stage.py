@@ -166,6 +166,18 @@ def test_pieces_of_a_reused_id_belong_to_the_new_call() -> None:
     assert [tool_id for _, tool_id in ids(events)] == ["b", "b", "b", "b_1"]
 
 
+def test_a_call_whose_arguments_were_announced_can_be_handed_to_the_client() -> None:
+    asked = Interaction(interaction_id="a", kind="tool")
+    pieces = [ToolCallDelta(tool_id="a", arguments_delta="{"), asked]
+    events = run(Tools(stream_arguments=True), pieces)
+    assert [event.type for event in events] == [
+        "tool_call_delta",
+        "warning",
+        "tool_call_start",
+        "interaction",
+    ]
+
+
 def test_more_open_calls_than_can_be_kept_end_the_stream() -> None:
     tools = Tools()
     run(tools, (start(f"t{number}") for number in range(MAX_CALLS)))

@@ -48,8 +48,9 @@ def _facts(file: str, config: GatewayConfig) -> dict[str, Any]:
             {
                 "path": endpoint.template,
                 "methods": endpoint.methods,
-                "upstream": endpoint.upstreams[0].label,
-                "speaks": endpoint.upstreams[0].speaks,
+                "upstreams": [
+                    {"upstream": upstream.label, "speaks": upstream.speaks} for upstream in endpoint.upstreams
+                ],
                 "answers": endpoint.answers,
                 "framing": endpoint.framing,
             }
@@ -63,8 +64,8 @@ def _summary(file: str, config: GatewayConfig) -> Iterator[str]:
     yield f"{file} is good: {number} endpoint{'s' if number != 1 else ''} on {address_text(config.listen)}"
     width = max(len(_request(endpoint)) for endpoint in config.endpoints)
     for endpoint in config.endpoints:
-        upstream = f"{endpoint.upstreams[0].label} ({endpoint.upstreams[0].speaks})"
-        yield f"  {_request(endpoint):{width}}  from {upstream} to {', '.join(endpoint.answers)}"
+        sources = ", then ".join(f"{upstream.label} ({upstream.speaks})" for upstream in endpoint.upstreams)
+        yield f"  {_request(endpoint):{width}}  from {sources} to {', '.join(endpoint.answers)}"
 
 
 def _request(endpoint: EndpointConfig) -> str:

@@ -15,7 +15,7 @@ from streamweir.dialects.registry import (
 )
 from streamweir_gateway.cli.command import UsageError
 from streamweir_gateway.config import Address, DialectCatalogue, GatewayConfig, load_config
-from streamweir_gateway.config.http import LISTEN
+from streamweir_gateway.config.http import LISTEN, NEEDS_AUTH, is_loopback
 from streamweir_gateway.config.problems import Refusal
 
 __all__ = ["installed_dialects", "listening_on", "load"]
@@ -46,7 +46,9 @@ def listening_on(text: str, config: GatewayConfig) -> GatewayConfig:
         UsageError: it is none that may be listened on.
     """
     try:
-        address = LISTEN.parse(text)
+        address = cast("Address", LISTEN.parse(text))
     except Refusal as refusal:
         raise UsageError(f"--listen {text}: {refusal.message}{refusal.detail}") from refusal
-    return replace(config, listen=cast("Address", address))
+    if config.auth is None and not is_loopback(address):
+        raise UsageError(f"--listen {text}: {NEEDS_AUTH}")
+    return replace(config, listen=address)

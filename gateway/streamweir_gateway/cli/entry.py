@@ -10,12 +10,12 @@ from typing import Final, TextIO
 
 import streamweir
 from streamweir.errors import did_you_mean
-from streamweir_gateway.cli import check, convert, detect, dialects, serve
+from streamweir_gateway.cli import check, convert, detect, dialects, fake, serve
 from streamweir_gateway.cli.command import FAILED, INTERRUPTED, USAGE, CommandFailed, UsageError
 
 __all__ = ["main"]
 
-_COMMANDS: Final = (convert, detect, dialects, serve, check)
+_COMMANDS: Final = (convert, detect, dialects, serve, check, fake)
 
 _EXAMPLES: Final = """\
 examples:
@@ -24,6 +24,7 @@ examples:
   streamweir detect recorded.sse                       which dialect is this?
   streamweir dialects legacy                           what does it say, what can it not say?
   streamweir serve config.yaml                         the gateway, until Ctrl-C
+  streamweir fake --fault cut@40                       a broken backend to try it with
 
 `streamweir COMMAND --help` explains a command.
 """

@@ -13,6 +13,7 @@ NAME: Final = "serve"
 _EXAMPLES: Final = """\
   streamweir serve                             ./config.yaml
   streamweir serve config.yaml --listen 127.0.0.1:9000
+  streamweir serve config.yaml --reload        a changed file is taken over at once
   streamweir check --env config.yaml           is it good? Starts nothing
 
 The smallest configuration file:
@@ -32,11 +33,13 @@ def add_to(commands: Commands) -> None:
         commands,
         NAME,
         with_gateway(NAME, "streamweir_gateway.cli.serving"),
-        usage="[--listen HOST:PORT] [CONFIG]",
+        usage="[--listen HOST:PORT] [--reload] [CONFIG]",
         summary="run the gateway",
-        description="Runs the gateway that a configuration file describes, until Ctrl-C or SIGTERM.",
+        description="Runs the gateway that a configuration file describes, until Ctrl-C or SIGTERM.\n"
+        "SIGHUP takes a changed file over.",
         examples=_EXAMPLES,
     )
     add = parser.add_argument
     add("config", nargs="?", default="config.yaml", metavar="CONFIG", help="the file (default: config.yaml)")
     add("--listen", metavar="HOST:PORT", help="listen here, whatever the file says; port 0: any free one")
+    add("--reload", action="store_true", help="take the file over as soon as it changes")

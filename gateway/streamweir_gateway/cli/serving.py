@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from pathlib import Path
 
 from streamweir_gateway.cli.addresses import address_text
 from streamweir_gateway.cli.command import BAD_CONFIGURATION, CommandFailed
 from streamweir_gateway.cli.configuration import listening_on, load
 from streamweir_gateway.cli.welcome import welcome
 from streamweir_gateway.config import ConfigErrors, GatewayConfig
-from streamweir_gateway.server import serve
+from streamweir_gateway.serving.reloading import reloading
+from streamweir_gateway.serving.service import serve
 
 __all__ = ["run"]
 
@@ -20,18 +22,25 @@ __all__ = ["run"]
 def run(args: argparse.Namespace) -> int:
     """Serve the file until a signal ends it; print the endpoints as soon as they can be called."""
     try:
-        config = load(args.config)
+        config = _settled(args)
     except ConfigErrors as errors:
         print(errors, file=sys.stderr)
         return BAD_CONFIGURATION
-    if args.listen:
-        config = listening_on(args.listen, config)
+    watching = reloading(Path(args.config)) if args.reload else nullcontext()
     try:
-        return serve(config, on_ready=lambda address: _greet(config, address))
+        with watching:
+            return serve(
+                config, on_ready=lambda address: _greet(config, address), load=lambda: _settled(args)
+            )
     except OSError as error:
         # The errno's own text: Python adds the address to the exception's.
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
         raise CommandFailed(f"cannot listen on {address_text(config.listen)}: {reason}") from error
+
+
+def _settled(args: argparse.Namespace) -> GatewayConfig:
+    config = load(args.config)
+    return listening_on(args.listen, config) if args.listen else config
 
 
 def _greet(config: GatewayConfig, address: tuple[str, int]) -> None:

@@ -26,22 +26,31 @@ _BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
 def welcome(config: GatewayConfig, address: tuple[str, int]) -> Iterator[str]:
     """Yield the lines to print once the gateway listens at `address`."""
     url = base_url(address)
+    keys = config.auth.keys if config.auth else {}
     yield f"streamweir {streamweir.__version__} listens on {url} (Ctrl-C stops it)"
     for endpoint in config.endpoints:
         yield ""
-        yield f"{endpoint.template}: {endpoint.upstreams[0].label} -> {', '.join(endpoint.answers)}"
-        yield f"  {curl_line(endpoint, url)}"
+        sources = ", then ".join(upstream.label for upstream in endpoint.upstreams)
+        yield f"{endpoint.template}: {sources} -> {', '.join(endpoint.answers)}"
+        yield f"  {curl_line(endpoint, url, asks_for_key=bool(keys))}"
     yield ""
-    if any(endpoint.upstreams[0].demo for endpoint in config.endpoints):
+    if keys:
+        yield f"In place of KEY: one of {', '.join(keys)} from `auth.keys`."
+    if any(upstream.demo for endpoint in config.endpoints for upstream in endpoint.upstreams):
         yield "A demo whose message holds the word fail, cut or stall breaks in that way."
     others = dict.fromkeys(name for endpoint in config.endpoints for name in endpoint.answers[1:])
     if others:
         yield f"Another protocol: -H 'X-Streamweir-Protocol: {next(iter(others))}'"
 
 
-def curl_line(endpoint: EndpointConfig, url: str) -> str:
-    """Return a command for a shell that sends `endpoint` a request and shows the answer as it comes."""
+def curl_line(endpoint: EndpointConfig, url: str, *, asks_for_key: bool = False) -> str:
+    """Return a command for a shell that sends `endpoint` a request and shows the answer as it comes.
+
+    Where a key is asked for, the word KEY stands in its place: keys are never printed.
+    """
     address = shlex.quote(url + re.sub(r"\{(\w+)\}", r"\1", endpoint.template))
+    if asks_for_key:
+        address += " -H 'X-Api-Key: KEY'"
     method = "POST" if "POST" in endpoint.methods else endpoint.methods[0]
     if method in ("GET", "HEAD", "DELETE", "OPTIONS"):
         return f"curl -N -X {method} {address}"

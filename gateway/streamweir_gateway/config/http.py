@@ -10,27 +10,39 @@ import re
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from .leaf import NOT_SUPPORTED, Leaf, read_text, text_schema
-from .problems import Refusal
+from .leaf import Leaf, read_text, text_schema
+from .problems import Refusal, not_this, quoted, suggestion
 
 __all__ = [
+    "CALLER_NAME",
     "HEADER_NAME",
     "HEADER_VALUE",
     "LISTEN",
     "METHOD",
+    "NEEDS_AUTH",
     "QUERY_NAME",
     "RESPONSE_HEADER_NAME",
+    "RETRY_CAUSE",
     "UPSTREAM_NAME",
     "UPSTREAM_REFERENCE",
     "UPSTREAM_URL",
     "Address",
     "demo_dialect",
+    "is_loopback",
     "is_url",
 ]
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_LISTEN: Final = re.compile(r"(?:\[([^\[\]]+)\]|([A-Za-z0-9_.-]+)):([0-9]{1,5})")
+_METHODS: Final = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY")
+"""All that can ask a backend for a stream; CONNECT and TRACE are about the connection."""
 _DEMO: Final = "demo:"
+_CONNECT: Final = "connect"
+NEEDS_AUTH: Final = (
+    "anybody could call: name `auth.keys`, or write `auth: open` on purpose,"
+    " or listen on a loopback address (127.0.0.1, [::1], localhost)"
+)
 
 # RFC 9110, section 7.6.1: they speak of one connection, and the gateway has two of its own.
 _HOP_BY_HOP: Final = frozenset(
@@ -103,7 +115,10 @@ def _header_value(value: Any) -> str:
 
 
 def _method(value: Any) -> str:
-    return _token(value).upper()
+    method = _token(value).upper()
+    if method not in _METHODS:
+        raise Refusal("unknown HTTP method", f" {quoted(value)}{suggestion(method, _METHODS)}")
+    return method
 
 
 def _query_name(value: Any) -> str:
@@ -132,8 +147,6 @@ def _upstream_url(value: Any) -> str:
 
 def _upstream_reference(value: Any) -> str:
     """Read a URL, `demo:<dialect>` or a name; whether the name is one of `upstreams` is not known here."""
-    if isinstance(value, list):
-        raise Refusal(f"a list of upstreams is {NOT_SUPPORTED}")
     text = read_text(value)
     if is_url(text):
         _check_url(text)
@@ -144,7 +157,16 @@ def _upstream_reference(value: Any) -> str:
     return text
 
 
-def _upstream_name(value: Any) -> str:
+def _retry_cause(value: Any) -> int | str:
+    if value == _CONNECT:
+        return _CONNECT
+    status = int(value) if isinstance(value, str) and re.fullmatch("[0-9]{3}", value) else value
+    if isinstance(status, bool) or not isinstance(status, int) or not 400 <= status <= 599:
+        raise Refusal("must be connect or an HTTP status from 400 to 599", not_this(value))
+    return status
+
+
+def _name(value: Any) -> str:
     if not isinstance(value, str) or not _NAME.fullmatch(value):
         raise Refusal("must be a name of letters, digits and _ . -")
     return value
@@ -170,19 +192,16 @@ def _check_url(text: str) -> None:
 
 
 def _listen(value: Any) -> Address:
-    match = re.fullmatch(
-        r"(?:\[([^\[\]]+)\]|([^\[\]:]+)):([0-9]{1,5})", value if isinstance(value, str) else ""
-    )
+    match = _LISTEN.fullmatch(value) if isinstance(value, str) else None
     if match is None or int(match[3]) > 65535 or (match[1] and not _ip(match[1])):
         raise Refusal("must be HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080")
-    host = match[1] or match[2]
-    address = _ip(host)
-    if not (address.is_loopback if address else host.lower() == "localhost"):
-        raise Refusal(
-            "only a loopback address (127.0.0.1, [::1], localhost) may be listened on,"
-            " because this version cannot ask clients for a key"
-        )
-    return Address(host, int(match[3]))
+    return Address(match[1] or match[2], int(match[3]))
+
+
+def is_loopback(address: Address) -> bool:
+    """Tell whether only programs on this machine can reach `address`."""
+    ip = _ip(address.host)
+    return ip.is_loopback if ip else address.host.lower() == "localhost"
 
 
 def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
@@ -200,7 +219,18 @@ HEADER_VALUE: Final = Leaf(_header_value, {"type": "string"})
 RESPONSE_HEADER_NAME: Final = Leaf(_response_header, _TOKEN_SCHEMA)
 METHOD: Final = Leaf(_method, _TOKEN_SCHEMA)
 QUERY_NAME: Final = Leaf(_query_name, text_schema())
-UPSTREAM_NAME: Final = Leaf(_upstream_name, _NAME_SCHEMA, is_key=True)
+RETRY_CAUSE: Final = Leaf(
+    _retry_cause,
+    {
+        "anyOf": [
+            {"type": "integer", "minimum": 400, "maximum": 599},
+            {"enum": [_CONNECT]},
+            text_schema("^[45][0-9]{2}$"),
+        ]
+    },
+)
+UPSTREAM_NAME: Final = Leaf(_name, _NAME_SCHEMA, is_key=True)
+CALLER_NAME: Final = UPSTREAM_NAME
 UPSTREAM_URL: Final = Leaf(_upstream_url, text_schema("^(https?://|demo:)"))
 UPSTREAM_REFERENCE: Final = Leaf(_upstream_reference, text_schema())
 LISTEN: Final = Leaf(

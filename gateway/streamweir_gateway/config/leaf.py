@@ -6,33 +6,43 @@ pydantic's own types would quote values in their messages and convert more than 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from .interpolation import Opaque
-from .problems import Refusal
+from .problems import Refusal, not_this, quoted
 from .units import OFF, parse_duration, parse_size
 
 __all__ = [
     "COUNT",
+    "DURATION",
     "DURATION_OR_OFF",
     "FLAG",
+    "FLAG_ON",
+    "NOT_SUPPORTED",
+    "REFERENCE_SCHEMA",
     "SIZE",
     "TEXT",
     "Leaf",
+    "any_of",
     "choice",
     "only",
+    "or_off",
     "read_text",
+    "size_from",
     "text_schema",
+    "whole_number",
 ]
 
 NOT_SUPPORTED: Final = "not supported by this version"
 
 _KEEP: Final = object()
-_REFERENCE_SCHEMA: Final = {"type": "string", "pattern": r"\$\{"}
+REFERENCE_SCHEMA: Final = {"type": "string", "pattern": r"\$\{"}
+MAX_COUNT: Final = 1_000_000_000
+"""More than any of these numbers can mean, and safe wherever it goes."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +73,7 @@ class Leaf:
     ) -> dict[str, Any]:
         if self.is_key:
             return dict(self.schema)
-        return {"anyOf": [dict(self.schema), _REFERENCE_SCHEMA]}
+        return {"anyOf": [dict(self.schema), REFERENCE_SCHEMA]}
 
 
 def text_schema(pattern: str = "") -> dict[str, Any]:
@@ -88,6 +98,11 @@ def read_text(value: Any) -> str:
     return value
 
 
+def any_of(*names: str) -> str:
+    """Return `a, b or c`."""
+    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
 def choice(*names: str, later: Sequence[str] = ()) -> Leaf:
     """Return the leaf of one word out of `names`; those in `later` are known, but not built yet."""
 
@@ -95,8 +110,8 @@ def choice(*names: str, later: Sequence[str] = ()) -> Leaf:
         if value in names:
             return cast(str, value)
         if value in later:
-            raise Refusal(NOT_SUPPORTED, f": {value!r}")
-        raise Refusal(f"must be {' or '.join(names)}", f", not {value!r}" if isinstance(value, str) else "")
+            raise Refusal(NOT_SUPPORTED, f": {quoted(value)}")
+        raise Refusal(f"must be {any_of(*names)}", not_this(value))
 
     return Leaf(read, {"enum": list(names)})
 
@@ -122,39 +137,63 @@ def _read_flag(value: Any) -> bool:
     raise Refusal("must be true or false")
 
 
-def _read_count(value: Any) -> int:
-    """Read a whole number from 0; as text too, for that is all that `${...}` can fill in."""
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
-        return int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise Refusal("must be a whole number, 0 or more")
-    return value
+def whole_number(minimum: int, maximum: int = MAX_COUNT) -> Leaf:
+    """Return the leaf of a whole number; as text too, for that is all that `${...}` can fill in."""
+
+    def read(value: Any) -> int:
+        if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+            raise Refusal(f"must be a whole number, {minimum} or more")
+        if value > maximum:
+            raise Refusal(f"must be at most {maximum}")
+        return value
+
+    number = {"type": "integer", "minimum": minimum, "maximum": maximum}
+    return Leaf(read, {"anyOf": [number, {"type": "string", "pattern": "^[0-9]{1,18}$"}]}, stand_in=minimum)
 
 
-def _read_duration_or_off(value: Any) -> float | None:
-    if value == OFF:
-        return None
-    try:
-        return parse_duration(value)
-    except Refusal as refusal:
-        raise Refusal(f"{refusal.message}, or off", refusal.detail) from None
+def size_from(minimum: str) -> Leaf:
+    """Return the leaf of a size that is not below `minimum`, such as `1KiB`."""
+    least = parse_size(minimum)
+
+    def read(value: Any) -> int:
+        size = parse_size(value)
+        if size < least:
+            raise Refusal(f"must be at least {minimum}")
+        return size
+
+    return Leaf(read, _SIZE_SCHEMA, stand_in=least)
+
+
+def or_off(leaf: Leaf) -> Leaf:
+    """Return `leaf` with the word `off`, which means None, beside its values."""
+
+    def read(value: Any) -> object:
+        if value == OFF:
+            return None
+        try:
+            return leaf.parse(value)
+        except Refusal as refusal:
+            raise Refusal(f"{refusal.message}, or off", refusal.detail) from None
+
+    return Leaf(read, {"anyOf": [dict(leaf.schema), {"enum": [OFF]}]}, leaf.stand_in)
 
 
 _NUMBER_OR = {"type": "number", "exclusiveMinimum": 0}
-_DURATION_SCHEMA = {
-    "anyOf": [_NUMBER_OR, {"type": "string", "pattern": r"^(off|[0-9]+(\.[0-9]+)?(ms|s|m|h)?)$"}]
-}
+_DURATION_SCHEMA = {"anyOf": [_NUMBER_OR, {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?(ms|s|m|h)?$"}]}
 _SIZE_SCHEMA = {
     "anyOf": [
         {"type": "integer", "minimum": 1},
         {"type": "string", "pattern": "^[0-9]{1,18}(B|KiB|MiB|GiB)?$"},
     ]
 }
-_COUNT_SCHEMA = {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": "^[0-9]{1,18}$"}]}
 
 TEXT: Final = Leaf(read_text, text_schema())
 FLAG: Final = Leaf(_read_flag, {"enum": [True, False, "true", "false"]}, stand_in=False)
-COUNT: Final = Leaf(_read_count, _COUNT_SCHEMA, stand_in=0)
+FLAG_ON: Final = replace(FLAG, stand_in=True)
+COUNT: Final = whole_number(0)
 SIZE: Final = Leaf(parse_size, _SIZE_SCHEMA, stand_in=1)
 # Not a number: no comparison with another duration says that it is too long.
-DURATION_OR_OFF: Final = Leaf(_read_duration_or_off, _DURATION_SCHEMA, stand_in=float("nan"))
+DURATION: Final = Leaf(parse_duration, _DURATION_SCHEMA, stand_in=float("nan"))
+DURATION_OR_OFF: Final = or_off(DURATION)

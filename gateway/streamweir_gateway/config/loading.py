@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from .certificates import check_certificates
 from .interpolation import Interpolation
 from .merging import settle
 from .problems import Position, Report
@@ -65,9 +66,10 @@ def parse_config(
         file = validate(filled, report)
     if file is not None:
         check_rules(file, dialects, report)
+        check_certificates(file, folder, report, tolerant=check)
     report.stop_if_any()
     assert file is not None, "a file without models has problems"
-    return settle(file)
+    return settle(file, folder)
 
 
 def _read_text(path: Path, report: Report) -> str:

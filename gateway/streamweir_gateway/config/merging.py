@@ -4,21 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from .http import demo_dialect
-from .models import GatewayFile, OptionsSection, Section, WarningSection
+from .models import GatewayFile, OnDisconnectSection, OptionsSection, WarningSection
 from .problems import KeyPath
 from .resolved import (
+    Auth,
+    Breaker,
+    Cors,
     EndpointConfig,
     GatewayConfig,
     InjectedWarning,
     Limits,
+    Retries,
     ServerConfig,
     Timeouts,
+    Tls,
     UpstreamConfig,
 )
+from .sections import Section
+from .upstream_sections import UpstreamSection
 
 __all__ = ["Layer", "Origin", "layers_of", "merged_timeouts", "settle", "url_of"]
 
@@ -44,14 +52,13 @@ class Origin(NamedTuple):
 Layers: TypeAlias = tuple[Layer, ...]
 
 
-def layers_of(file: GatewayFile, template: str) -> Layers:
-    """Return the sections that speak about an endpoint, the weakest first."""
-    endpoint = file.endpoints[template]
-    upstream = file.upstreams.get(endpoint.upstream)
+def layers_of(file: GatewayFile, template: str, reference: str) -> Layers:
+    """Return the sections that speak about one upstream of an endpoint, the weakest first."""
+    upstream = file.upstreams.get(reference)
     return (
         Layer(("defaults",), file.defaults),
-        *([Layer(("upstreams", endpoint.upstream), upstream)] if upstream else []),
-        Layer(("endpoints", template), endpoint),
+        *([Layer(("upstreams", reference), upstream)] if upstream else []),
+        Layer(("endpoints", template), file.endpoints[template]),
     )
 
 
@@ -71,23 +78,34 @@ def url_of(file: GatewayFile, reference: str) -> str:
     return named.url if named else reference
 
 
-def settle(file: GatewayFile) -> GatewayConfig:
-    """Return the configuration of a file that has passed every rule."""
+def settle(file: GatewayFile, folder: Path) -> GatewayConfig:
+    """Return the configuration of a file that has passed every rule and stands in `folder`."""
     return GatewayConfig(
         listen=file.listen,
-        endpoints=tuple(_settle_endpoint(file, template) for template in file.endpoints),
-        server=ServerConfig(health=file.server.health, ready=file.server.ready),
+        endpoints=tuple(_settle_endpoint(file, template, folder) for template in file.endpoints),
+        auth=Auth(keys=file.auth.keys) if file.auth else None,
+        rate_limit=file.rate_limit,
+        cors=Cors(origins=file.cors.origins) if file.cors else None,
+        server=ServerConfig(**dict(file.server)),
         debug=file.debug,
     )
 
 
-def _settle_endpoint(file: GatewayFile, template: str) -> EndpointConfig:
+def _settle_endpoint(file: GatewayFile, template: str, folder: Path) -> EndpointConfig:
     endpoint = file.endpoints[template]
-    layers = layers_of(file, template)
+    # What an upstream says as well belongs to the upstreams; of the rest, no upstream says anything.
+    layers = (Layer(("defaults",), file.defaults), Layer(("endpoints", template), endpoint))
+    after_leaving = _strongest(layers, "on_disconnect")
     return EndpointConfig(
         template=template,
-        upstreams=(_settle_upstream(file, endpoint.upstream, layers),),
+        upstreams=tuple(
+            _settle_upstream(file, reference, layers_of(file, template, reference), folder)
+            for reference in endpoint.upstream
+        ),
         path=endpoint.path,
+        on_disconnect=(
+            after_leaving.continue_for if isinstance(after_leaving, OnDisconnectSection) else after_leaving
+        ),
         protocol_options=_merged_options(layers),
         limits=Limits(**_merged_section(layers, "limits")),
         warnings=tuple(map(_settle_warning, _strongest(layers, "warnings"))),
@@ -95,17 +113,39 @@ def _settle_endpoint(file: GatewayFile, template: str) -> EndpointConfig:
     )
 
 
-def _settle_upstream(file: GatewayFile, reference: str, layers: Layers) -> UpstreamConfig:
+def _settle_upstream(file: GatewayFile, reference: str, layers: Layers, folder: Path) -> UpstreamConfig:
     url = url_of(file, reference)
     demo = demo_dialect(url)
+    named = file.upstreams.get(reference)
     return UpstreamConfig(
-        name=reference if reference in file.upstreams else None,
+        name=reference if named else None,
         url=url if demo is None else None,
         demo=demo,
         speaks=_strongest(layers, "speaks"),
         headers=_merged_headers(layers),
         timeouts=Timeouts(**{name: origin.value for name, origin in merged_timeouts(layers).items()}),
+        **(_settle_connection(named, folder) if named else {}),
     )
+
+
+def _settle_connection(upstream: UpstreamSection, folder: Path) -> dict[str, Any]:
+    """Return what only a named upstream can say."""
+    retries, breaker, tls = upstream.retries, upstream.breaker, upstream.tls
+    return {
+        "retries": Retries(attempts=retries.attempts, backoff=retries.backoff, on=frozenset(retries.on)),
+        "breaker": Breaker(**dict(breaker)) if breaker else None,
+        "max_streams": upstream.max_streams,
+        "tls": Tls(
+            verify=tls.verify,
+            **{name: _beside(folder, getattr(tls, name)) for name in ("ca", "cert", "key")},
+        ),
+        "transport": upstream.transport,
+    }
+
+
+def _beside(folder: Path, path: str | None) -> str | None:
+    """Return a path as the process finds it: a relative one starts at the file's folder."""
+    return None if path is None else str(folder / path)
 
 
 _TAKEN_WHOLE: Final = tuple(
@@ -120,7 +160,6 @@ _TAKEN_WHOLE: Final = tuple(
         "protocol_options",
         "limits",
         "warnings",
-        "rate_limit",
     }
 )
 """Options of which the strongest layer's value holds as it is."""

@@ -8,64 +8,58 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, Any, Final, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field
 
+from .callers import RATE_LIMIT
 from .http import (
     HEADER_NAME,
-    HEADER_VALUE,
     LISTEN,
     METHOD,
     QUERY_NAME,
     RESPONSE_HEADER_NAME,
     UPSTREAM_NAME,
     UPSTREAM_REFERENCE,
-    UPSTREAM_URL,
     Address,
 )
 from .interpolation import Opaque
-from .leaf import COUNT, DURATION_OR_OFF, FLAG, SIZE, TEXT, Leaf, choice, only, read_text, text_schema
+from .leaf import COUNT, Leaf, choice, only, read_text, text_schema
 from .problems import Refusal
+from .resolved import RateLimit
+from .section_or import SectionOr
+from .sections import (
+    NOT_EMPTY,
+    ONE_OR_MORE,
+    Duration,
+    DurationOrOff,
+    Flag,
+    Headers,
+    Section,
+    Size,
+    Text,
+    TimeoutsSection,
+    absent,
+    made_by,
+    one_or_more,
+    written,
+)
+from .server_sections import OPEN, AuthSection, CorsSection, ServerSection
 from .templates import read_endpoint_path, read_upstream_path
-from .units import OFF
+from .upstream_sections import UpstreamSection
 
 __all__ = [
     "ELSEWHERE",
+    "HOMES",
     "NOT_BUILT",
     "DefaultsSection",
     "EndpointSection",
     "GatewayFile",
     "LimitsSection",
+    "OnDisconnectSection",
     "OptionsSection",
-    "Section",
-    "ServerSection",
-    "TimeoutsSection",
-    "UpstreamSection",
     "WarningSection",
 ]
-
-Item = TypeVar("Item")
-
-
-def _written(default: str | list[str]) -> Any:
-    """Return a field's default as the file would say it: it is read like one, and shown so in the schema."""
-    return Field(default)
-
-
-def _made_by(section: type[Section]) -> Any:
-    """Return the default of a section that the file does not hold."""
-    return Field(default_factory=section)
-
-
-def _not_empty(items: tuple[Item, ...]) -> tuple[Item, ...]:
-    if not items:
-        raise Refusal("must name at least one")
-    return items
-
-
-def _as_list(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
 
 
 def _nothing_if_opaque(value: Any) -> Any:
@@ -79,15 +73,6 @@ def _read_code(value: Any) -> str:
     return code
 
 
-def _read_path_or_off(value: Any) -> str | None:
-    if value == OFF:
-        return None
-    path = read_endpoint_path(value)
-    if "{" in path:
-        raise Refusal("must be a path without names in braces")
-    return path
-
-
 def _read_option(value: Any) -> str:
     """Read the value of a dialect's option; `version: 1.0` and `tools: true` mean the words."""
     if isinstance(value, bool):
@@ -97,59 +82,25 @@ def _read_option(value: Any) -> str:
 
 _CODE: Final = "[A-Z][A-Z0-9_]{2,63}"
 _PATH: Final = text_schema("^/")
-_ONE_OR_MORE: Final = {"anyOf": [text_schema(), {"type": "array", "items": text_schema(), "minItems": 1}]}
 
-Text: TypeAlias = Annotated[str, TEXT]
-Flag: TypeAlias = Annotated[bool, FLAG]
-Duration: TypeAlias = Annotated[float | None, DURATION_OR_OFF]
-Size: TypeAlias = Annotated[int, SIZE]
-PathOrOff: TypeAlias = Annotated[str | None, Leaf(_read_path_or_off, text_schema("^(/|off$)"), stand_in=None)]
 Option: TypeAlias = Annotated[str, Leaf(_read_option, {"type": ["string", "number", "boolean"]})]
-Headers: TypeAlias = Annotated[
-    Mapping[Annotated[str, HEADER_NAME], Annotated[str, HEADER_VALUE]],
-    AfterValidator(MappingProxyType),
-    WithJsonSchema({"type": "object", "additionalProperties": {"type": "string"}}),
-]
 Options: TypeAlias = Annotated[Mapping[str, Option], AfterValidator(MappingProxyType)]
+AuthOrOpen: TypeAlias = Annotated[
+    AuthSection | None, SectionOr(AuthSection, {"open": OPEN}, "{keys: {NAME: KEY}}", quotes=False)
+]
+Rate: TypeAlias = Annotated[RateLimit | None, RATE_LIMIT]
 Name: TypeAlias = Annotated[str, UPSTREAM_NAME]
 EndpointPath: TypeAlias = Annotated[str, Leaf(read_endpoint_path, _PATH, is_key=True)]
-
-
-class Section(BaseModel):
-    """A mapping in the file; `model_fields_set` tells what it really says."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        validate_default=True,
-        hide_input_in_errors=True,
-        use_attribute_docstrings=True,
-    )
-
-
-class TimeoutsSection(Section):
-    """How long each part of a stream may take; each may be `off`."""
-
-    connect: Duration = _written("5s")
-    """Until the connection to the upstream stands."""
-    first_event: Duration = _written("60s")
-    """From sending the request to the first decoded event."""
-    idle: Duration = _written("120s")
-    """Between two bytes from the upstream, after the first event."""
-    total: Duration = _written("off")
-    """Over all attempts."""
-    write: Duration = _written("30s")
-    """How long a client may not read."""
 
 
 class LimitsSection(Section):
     """How large things may become before a stream or a request is refused."""
 
-    event_bytes: Size = _written("8MiB")
+    event_bytes: Size = written("8MiB")
     """One event from the upstream."""
-    stream_bytes: Size = _written("256MiB")
+    stream_bytes: Size = written("256MiB")
     """All bytes from the upstream, decoded."""
-    request_bytes: Size = _written("10MiB")
+    request_bytes: Size = written("10MiB")
     """The body of a client's request."""
     malformed_events: Annotated[int, COUNT] = 100
     """Events of one stream that cannot be read."""
@@ -160,32 +111,37 @@ class WarningSection(Section):
 
     message: Text
     """Text for the user."""
-    message_code: Annotated[str | None, Leaf(_read_code, text_schema(f"^{_CODE}$"))] = Field(
-        None, validate_default=False
-    )
+    message_code: Annotated[str | None, Leaf(_read_code, text_schema(f"^{_CODE}$"))] = absent()
     """For programs, such as `DEPRECATED`."""
+
+
+class OnDisconnectSection(Section):
+    """How long the upstream's run goes on when the client has gone away."""
+
+    continue_for: Duration
+    """Then it is cancelled."""
 
 
 class OptionsSection(Section):
     """What may stand at an endpoint and in `defaults`."""
 
-    methods: Annotated[tuple[Annotated[str, METHOD], ...], AfterValidator(_not_empty)] = _written(["POST"])
+    methods: Annotated[tuple[Annotated[str, METHOD], ...], NOT_EMPTY] = written(["POST"])
     """HTTP methods that clients may use."""
     speaks: Text = "auto"
     """The dialect of the upstream; `auto` detects it from the first bytes."""
     answers: Annotated[
         tuple[Text, ...],
-        BeforeValidator(_as_list),
-        AfterValidator(_not_empty),
-        WithJsonSchema(_ONE_OR_MORE),
-    ] = _written(["standard"])
+        one_or_more("must be a protocol, or a list of protocols"),
+        NOT_EMPTY,
+        ONE_OR_MORE,
+    ] = written(["standard"])
     """Protocols that clients may have; the first is the default."""
     framing: Annotated[str, choice("sse", "ndjson")] = "sse"
     """The framing where the client's Accept leaves it open."""
     request: Annotated[str, only("passthrough", "mapped")] = "passthrough"
     """How the client's body becomes the upstream's."""
-    timeouts: TimeoutsSection = _made_by(TimeoutsSection)
-    heartbeat: Duration = _written("15s")
+    timeouts: TimeoutsSection = made_by(TimeoutsSection)
+    heartbeat: DurationOrOff = written("15s")
     """A sign of life after so much silence; may be `off`."""
     headers: Headers = Field(default_factory=dict, repr=False)
     """Headers of the request to the upstream."""
@@ -195,7 +151,10 @@ class OptionsSection(Section):
     """Query parameters of the client that go on to the upstream."""
     forward_response_headers: tuple[Annotated[str, RESPONSE_HEADER_NAME], ...] = ()
     """Headers of the upstream's response that the client gets."""
-    on_disconnect: Annotated[str, only("cancel", "continue")] = "cancel"
+    on_disconnect: Annotated[
+        OnDisconnectSection | float | None,
+        SectionOr(OnDisconnectSection, {"cancel": 0.0, "continue": None}, "{continue_for: DURATION}"),
+    ] = written("cancel")
     """What becomes of the upstream's run when the client goes away."""
     full_text: Annotated[str, choice("dedupe", "append", "replace")] = "dedupe"
     """What to do when an upstream repeats the whole answer."""
@@ -207,9 +166,11 @@ class OptionsSection(Section):
     """By dialect: what it lets one choose when reading or writing it."""
     raw: Flag = False
     """Add `metadata.source`, the upstream's own event."""
-    limits: LimitsSection = _made_by(LimitsSection)
+    limits: LimitsSection = made_by(LimitsSection)
     warnings: tuple[WarningSection, ...] = ()
     """Warnings that every stream begins with."""
+    rate_limit: Rate = absent()
+    """Requests to this endpoint, such as `600/minute`, in place of the gateway's."""
 
 
 class DefaultsSection(OptionsSection):
@@ -219,42 +180,23 @@ class DefaultsSection(OptionsSection):
 class EndpointSection(OptionsSection):
     """One path that clients may call, and the upstream behind it."""
 
-    upstream: Annotated[str, UPSTREAM_REFERENCE] = Field(repr=False)
-    """A name of `upstreams`, a URL, or `demo:<dialect>`."""
-    path: Annotated[str | None, Leaf(read_upstream_path, _PATH)] = Field(None, validate_default=False)
+    upstream: Annotated[
+        tuple[Annotated[str, UPSTREAM_REFERENCE], ...],
+        one_or_more("must be a name of `upstreams`, a URL, or a list of either"),
+        NOT_EMPTY,
+        ONE_OR_MORE,
+    ] = Field(repr=False)
+    """A name of `upstreams`, a URL or `demo:<dialect>`; of a list, the first that gives an event."""
+    path: Annotated[str | None, Leaf(read_upstream_path, _PATH)] = absent()
     """Appended to the upstream's URL; `{names}` come from the endpoint's own path."""
-
-
-class UpstreamSection(Section):
-    """A backend that several endpoints may share."""
-
-    url: Annotated[str, UPSTREAM_URL] = Field(repr=False)
-    """Its base URL, or `demo:<dialect>`."""
-    speaks: Text = "auto"
-    """Its dialect; beats the one in `defaults`."""
-    headers: Headers = Field(default_factory=dict, repr=False)
-    """Headers of every request to it."""
-    timeouts: TimeoutsSection = _made_by(TimeoutsSection)
-    """Beat those in `defaults`; an endpoint's own beat both."""
-    transport: Annotated[str, only("auto", "httpcore")] = "auto"
-    """The HTTP client's transport."""
-
-
-class ServerSection(Section):
-    """The gateway's own paths."""
-
-    health: PathOrOff = "/healthz"
-    """Answers while the process is alive; may be `off`."""
-    ready: PathOrOff = "/readyz"
-    """Answers 503 while the gateway drains; may be `off`."""
 
 
 class GatewayFile(Section):
     """The configuration file of the streamweir gateway."""
 
-    listen: Annotated[Address, LISTEN] = _written("127.0.0.1:8080")
+    listen: Annotated[Address, LISTEN] = written("127.0.0.1:8080")
     """HOST:PORT; an IPv6 address in brackets."""
-    defaults: DefaultsSection = _made_by(DefaultsSection)
+    defaults: DefaultsSection = made_by(DefaultsSection)
     upstreams: Annotated[Mapping[Name, UpstreamSection], AfterValidator(MappingProxyType)] = Field(
         default_factory=dict
     )
@@ -265,17 +207,19 @@ class GatewayFile(Section):
         AfterValidator(MappingProxyType),
     ]
     """By path, such as `/support/{agent_id}/chat`."""
-    server: ServerSection = _made_by(ServerSection)
+    auth: AuthOrOpen = absent()
+    """Who may call; `open`: whoever can reach the address."""
+    rate_limit: Rate = absent()
+    """Requests per key, or else per client address, such as `600/minute`."""
+    cors: Annotated[CorsSection | None, SectionOr(CorsSection)] = absent()
+    """Which pages of other origins may read the answers."""
+    server: ServerSection = made_by(ServerSection)
     debug: Flag = False
     """Add redacted details to errors and warnings."""
 
 
 NOT_BUILT: Final[Mapping[type[Section], tuple[str, ...]]] = {
-    GatewayFile: ("auth", "cors", "dialects", "rate_limit"),
-    ServerSection: ("drain", "header_bytes", "header_time", "metrics", "trusted_proxies", "workers"),
-    UpstreamSection: ("breaker", "max_streams", "retries", "tls"),
-    DefaultsSection: ("rate_limit",),
-    EndpointSection: ("rate_limit",),
+    GatewayFile: ("dialects",),
 }
 """Keys of the contract that have no field yet. To build one: give it a field, strike it out here."""
 
@@ -286,3 +230,13 @@ ELSEWHERE: Final[Mapping[type[Section], Mapping[str, str]]] = {
     },
 }
 """Keys that are right, in the wrong place."""
+
+HOMES: Final[Mapping[str, type[Section]]] = {
+    "at the top": GatewayFile,
+    "in `defaults` or at an endpoint": OptionsSection,
+    "under `upstreams.NAME`": UpstreamSection,
+    "in `server`": ServerSection,
+    "in `timeouts`": TimeoutsSection,
+    "in `limits`": LimitsSection,
+}
+"""Where a key stands that is written in another place; only those that can be told by their name."""

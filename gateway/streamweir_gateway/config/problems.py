@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from streamweir.errors import ConfigurationError, did_you_mean
 
@@ -20,9 +20,14 @@ __all__ = [
     "Problem",
     "Refusal",
     "Report",
+    "not_this",
     "path_text",
+    "quoted",
     "suggestion",
 ]
+
+MAX_QUOTED: Final = 80
+"""Characters of a value in a message, quotes included."""
 
 KeyPath: TypeAlias = tuple[str | int, ...]
 """The keys and list indices that lead from the top of the file to a value."""
@@ -130,6 +135,18 @@ def path_text(path: KeyPath) -> str:
     """Return a path as it is printed: `endpoints./chat.warnings[0]`."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return text.removeprefix(".")
+
+
+def quoted(value: object) -> str:
+    """Return a value as a message shows it: in quotes, and cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= MAX_QUOTED else f"{text[: MAX_QUOTED - 4]}...'"
+
+
+def not_this(value: object) -> str:
+    """Return the detail that quotes a wrong value, if it is a single one."""
+    quotable = isinstance(value, str | int | float) and not isinstance(value, bool)
+    return f", not {quoted(value)}" if quotable else ""
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

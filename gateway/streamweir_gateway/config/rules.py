@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Final
+from typing import Any, Final
 
-from .http import demo_dialect, is_url
+from .callers import ANY_ORIGIN
+from .http import NEEDS_AUTH, demo_dialect, is_loopback, is_url
 from .interpolation import Opaque
 from .merging import Layer, Origin, layers_of, merged_timeouts, url_of
-from .models import GatewayFile, OptionsSection, UpstreamSection
-from .problems import KeyPath, Report, suggestion
+from .models import GatewayFile, OptionsSection
+from .problems import KeyPath, Report, path_text, quoted, suggestion
 from .templates import placeholders, shape
 from .units import format_duration
+from .upstream_sections import TlsSection, UpstreamSection
 
 __all__ = ["DialectCatalogue", "check_rules"]
 
@@ -22,6 +24,8 @@ AUTO: Final = "auto"
 """The word for finding out the upstream's dialect from its first bytes."""
 
 _ORDER: Final = (("connect", "first_event"), ("first_event", "total"), ("idle", "total"))
+_OWN_PATHS: Final = ("health", "ready", "metrics")
+"""Keys of `server` that hold paths of the gateway itself."""
 _LISTS: Final[Mapping[str, Callable[[str], str]]] = {
     "methods": str,
     "answers": str,
@@ -39,7 +43,7 @@ class DialectCatalogue:
     decoders: frozenset[str]
     """Names that `speaks` may hold."""
     encoders: frozenset[str]
-    """Names that `answers` may hold."""
+    """Names that `answers` may hold, and those of demos."""
     options: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
     """By dialect and option, the values allowed; an empty tuple allows any."""
 
@@ -68,6 +72,7 @@ def check_rules(file: GatewayFile, dialects: DialectCatalogue, report: Report) -
     for template in file.endpoints:
         _check_endpoint(rules, template)
     _check_collisions(rules)
+    _check_callers(rules)
 
 
 def _check_options(rules: _Rules, path: KeyPath, section: OptionsSection) -> None:
@@ -85,16 +90,31 @@ def _check_upstream(rules: _Rules, path: KeyPath, upstream: UpstreamSection) -> 
     _check_speaks(rules, path, upstream.speaks)
     _check_header_names(rules, (*path, "headers"), upstream.headers)
     _check_demo(rules, (*path, "url"), upstream.url)
+    _check_repetition(rules, (*path, "retries", "on"), upstream.retries.on, str)
+    _check_tls(rules, (*path, "tls"), upstream.tls)
+
+
+def _check_tls(rules: _Rules, path: KeyPath, tls: TlsSection) -> None:
+    if tls.key is not None and tls.cert is None:
+        rules.report.at_value((*path, "key"), "is the key of a certificate: name that one as `cert`")
+    if tls.ca is not None and not tls.verify:
+        rules.report.at_value((*path, "ca"), "contradicts `verify: false`, which trusts any certificate")
 
 
 def _check_endpoint(rules: _Rules, template: str) -> None:
     path: KeyPath = ("endpoints", template)
-    upstream = rules.file.endpoints[template].upstream
-    _check_demo(rules, (*path, "upstream"), upstream)
-    if not isinstance(upstream, Opaque) and not is_url(upstream) and demo_dialect(upstream) is None:
-        _check_name(rules, (*path, "upstream"), upstream, rules.file.upstreams, "upstream")
+    references = rules.file.endpoints[template].upstream
+    _check_repetition(rules, (*path, "upstream"), references, str)
+    for index, reference in enumerate(references):
+        _check_reference(rules, (*path, "upstream", index), reference)
+        _check_order(rules, layers_of(rules.file, template, reference))
     _check_path(rules, template)
-    _check_order(rules, layers_of(rules.file, template))
+
+
+def _check_reference(rules: _Rules, path: KeyPath, reference: str) -> None:
+    _check_demo(rules, path, reference)
+    if not is_url(reference) and demo_dialect(reference) is None:
+        _check_name(rules, path, reference, rules.file.upstreams, "upstream")
 
 
 def _check_speaks(rules: _Rules, path: KeyPath, name: str) -> None:
@@ -104,21 +124,21 @@ def _check_speaks(rules: _Rules, path: KeyPath, name: str) -> None:
 def _check_demo(rules: _Rules, path: KeyPath, url: str) -> None:
     dialect = demo_dialect(url)
     if dialect is not None and not isinstance(url, Opaque):
-        _check_name(rules, path, dialect, rules.dialects.decoders, "dialect")
+        _check_name(rules, path, dialect, rules.dialects.encoders, "demo")
 
 
 def _check_name(rules: _Rules, path: KeyPath, name: str, known: Collection[str], what: str) -> None:
     if not isinstance(name, Opaque) and name not in known:
-        rules.report.at_value(path, f"unknown {what}", f" {name!r}{suggestion(name, known)}")
+        rules.report.at_value(path, f"unknown {what}", f" {quoted(name)}{suggestion(name, known)}")
 
 
-def _check_repetition(
-    rules: _Rules, path: KeyPath, names: tuple[str, ...], fold: Callable[[str], str]
-) -> None:
+def _check_repetition(rules: _Rules, path: KeyPath, names: Sequence[Any], fold: Callable[[Any], str]) -> None:
     seen: set[str] = set()
     for index, name in enumerate(names):
         if fold(name) in seen and not isinstance(name, Opaque):
-            rules.report.at_value((*path, index), "is listed twice", f": {name!r}")
+            # A URL may hold credentials.
+            shown = "" if is_url(str(name)) else f": {name}"
+            rules.report.at_value((*path, index), "is listed twice", shown)
         seen.add(fold(name))
 
 
@@ -141,7 +161,7 @@ def _check_dialect_options(rules: _Rules, path: KeyPath, dialect: str, options: 
             rules.report.at_key((*path, option), f"unknown option of {dialect}{suggestion(option, known)}")
         elif known[option] and value not in known[option] and not isinstance(value, Opaque):
             message = f"must be {' or '.join(known[option])}"
-            rules.report.at_value((*path, option), message, f", not {value!r}")
+            rules.report.at_value((*path, option), message, f", not {quoted(value)}")
 
 
 def _check_path(rules: _Rules, template: str) -> None:
@@ -153,9 +173,9 @@ def _check_path(rules: _Rules, template: str) -> None:
     own = placeholders(template)
     for name in placeholders(endpoint.path):
         if name not in own:
-            detail = f": {name!r}{suggestion(name, own)}"
+            detail = f": {quoted(name)}{suggestion(name, own)}"
             rules.report.at_value(where, "has a name that the endpoint's own path lacks", detail)
-    if "?" in url_of(rules.file, endpoint.upstream):
+    if any("?" in url_of(rules.file, reference) for reference in endpoint.upstream):
         rules.report.at_value(where, "cannot be appended: the upstream's URL has a query")
 
 
@@ -170,11 +190,18 @@ def _check_order(rules: _Rules, layers: tuple[Layer, ...]) -> None:
 def _report_order(report: Report, shorter: str, longer: str, timeouts: Mapping[str, Origin]) -> None:
     """Report at the value that stands closest to the endpoint: it is the one that broke the order."""
     left, right = timeouts[shorter], timeouts[longer]
-    detail = f" ({format_duration(left.value)} > {format_duration(right.value)})"
+    closest, other = (left, right) if left.layer >= right.layer else (right, left)
+    texts = [format_duration(left.value), format_duration(right.value)]
+    if other.layer != closest.layer:
+        texts[other is right] += f" {_place(other)}"
     # Either value would give away itself beside a message at the other one.
     hidden = report.is_filled(left.path) or report.is_filled(right.path)
-    closest = left if left.layer >= right.layer else right
-    report.at_value(closest.path, f"{shorter} is longer than {longer}" + ("" if hidden else detail))
+    detail = "" if hidden else f" ({' > '.join(texts)})"
+    report.at_value(closest.path, f"{shorter} is longer than {longer}{detail}")
+
+
+def _place(origin: Origin) -> str:
+    return f"in {path_text(origin.path[:-2])}" if origin.path else "by default"
 
 
 def _endless(origin: Origin) -> float:
@@ -184,10 +211,12 @@ def _endless(origin: Origin) -> float:
 def _check_collisions(rules: _Rules) -> None:
     """Check that every request has one endpoint, and that the gateway's own paths stay reachable."""
     server = rules.file.server
-    if server.health is not None and server.health == server.ready:
-        rules.report.at_value(("server", "ready"), "must differ from health")
+    for first, second in combinations(_OWN_PATHS, 2):
+        if getattr(server, first) is not None and getattr(server, first) == getattr(server, second):
+            own, other = (second, first) if second in server.model_fields_set else (first, second)
+            rules.report.at_value(("server", own), f"must differ from {other}")
     for template in rules.file.endpoints:
-        for name in ("health", "ready"):
+        for name in _OWN_PATHS:
             if template == getattr(server, name):
                 rules.report.at_key(("endpoints", template), f"is the path of server.{name}")
     for first, second in combinations(rules.file.endpoints, 2):
@@ -205,3 +234,26 @@ def _methods(rules: _Rules, template: str) -> set[str]:
     endpoint = rules.file.endpoints[template]
     said = "methods" in endpoint.model_fields_set
     return set(endpoint.methods if said else rules.file.defaults.methods)
+
+
+def _check_callers(rules: _Rules) -> None:
+    """Check who may call: nobody gets in by an oversight, and each key tells who is calling."""
+    file = rules.file
+    if file.auth is None and not is_loopback(file.listen):
+        rules.report.at_value(("listen",), NEEDS_AUTH)
+    if file.auth is not None:
+        _check_keys(rules, file.auth.keys)
+    if file.cors is not None:
+        _check_repetition(rules, ("cors", "origins"), file.cors.origins, str)
+        if ANY_ORIGIN in file.cors.origins and len(file.cors.origins) > 1:
+            index = file.cors.origins.index(ANY_ORIGIN)
+            rules.report.at_value(("cors", "origins", index), "stands for every origin: it must be alone")
+    _check_repetition(rules, ("server", "trusted_proxies"), file.server.trusted_proxies, str)
+
+
+def _check_keys(rules: _Rules, keys: Mapping[str, str]) -> None:
+    names: dict[str, str] = {}
+    for name, key in keys.items():
+        first = names.setdefault(key, name)
+        if key and first != name:
+            rules.report.at_value(("auth", "keys", name), f"is the same key as that of {first}")

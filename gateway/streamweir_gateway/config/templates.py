@@ -41,6 +41,8 @@ def read_endpoint_path(value: object) -> str:
         Refusal: it is no path that a request could have.
     """
     template = _read_path(value)
+    if "${" in template:
+        raise Refusal("holds `${`, but nothing is filled in in a key")
     if "?" in template:
         raise Refusal("must be a path without a query")
     if "%" in template:
@@ -78,4 +80,6 @@ def _read_path(value: object) -> str:
         raise Refusal("must be a path without a fragment (#)")
     if not value.isprintable():
         raise Refusal("has a character that cannot be printed")
+    if {".", ".."} & set(value.partition("?")[0].split("/")):
+        raise Refusal("has a segment . or .., which HTTP clients take out of a path")
     return value

@@ -134,7 +134,7 @@ class _Builder:
         for key, value in node.value:
             if key.tag == _MERGE:
                 merged.append(value)
-            elif not isinstance(key, ScalarNode) or key.tag != _TAG + "str":
+            elif not _is_text(key):
                 self.report.at(_start(key), "a key must be a string; put it in quotes", path)
             elif key.value in first:
                 line = _start(first[key.value]).line
@@ -159,6 +159,11 @@ class _Builder:
                     if key.value not in taken:
                         taken.add(key.value)
                         yield key, inner
+
+
+def _is_text(key: Node) -> bool:
+    """Tell whether a key is a string; `on` is one, also under `%YAML 1.1`."""
+    return isinstance(key, ScalarNode) and key.tag in _SCALARS and isinstance(_scalar(key), str)
 
 
 def _scalar(node: ScalarNode) -> Any:

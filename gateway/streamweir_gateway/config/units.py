@@ -10,7 +10,7 @@ import re
 from decimal import Decimal
 from typing import Final
 
-from .problems import Refusal
+from .problems import Refusal, not_this
 
 __all__ = ["OFF", "format_duration", "format_size", "parse_duration", "parse_size"]
 
@@ -20,22 +20,25 @@ _SECONDS: Final = {"h": Decimal(3600), "m": Decimal(60), "s": Decimal(1), "ms": 
 _BYTES: Final = {"GiB": 1024**3, "MiB": 1024**2, "KiB": 1024, "B": 1}
 _DURATION: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)?")
 _SIZE: Final = re.compile(r"([0-9]{1,18})(B|KiB|MiB|GiB)?")
+_MOST_HOURS: Final = 1_000_000
+"""114 years; more overflows the clocks of event loops."""
+_MOST_GIBIBYTES: Final = 1_000_000
 _DURATION_RULE: Final = "must be a duration such as 200ms, 5s, 2m or 1h"
 _SIZE_RULE: Final = "must be a size such as 64KiB or 10MiB"
 
 
 def parse_duration(value: object) -> float:
-    """Return the seconds that `value` stands for: more than 0, and finite.
+    """Return the seconds that `value` stands for: more than 0.
 
     Raises:
         Refusal: it is no duration.
     """
     match = None if isinstance(value, bool) else _DURATION.fullmatch(_plain(value))
     if match is None:
-        raise Refusal(_DURATION_RULE, _quoted(value))
+        raise Refusal(_DURATION_RULE, _not(value))
     seconds = float(Decimal(match[1]) * _SECONDS[match[2] or "s"])
-    if not 0 < seconds < math.inf:
-        raise Refusal("must be more than 0 and finite", _quoted(value))
+    if not 0 < seconds <= _MOST_HOURS * 3600:
+        raise Refusal(f"must be more than 0 and at most {_MOST_HOURS}h", _not(value))
     return seconds
 
 
@@ -47,10 +50,10 @@ def parse_size(value: object) -> int:
     """
     match = None if isinstance(value, bool) else _SIZE.fullmatch(_plain(value))
     if match is None:
-        raise Refusal(_SIZE_RULE, _quoted(value))
+        raise Refusal(_SIZE_RULE, _not(value))
     size = int(match[1]) * _BYTES[match[2] or "B"]
-    if size < 1:
-        raise Refusal("must be more than 0", _quoted(value))
+    if not 0 < size <= _MOST_GIBIBYTES * 1024**3:
+        raise Refusal(f"must be more than 0 and at most {_MOST_GIBIBYTES}GiB", _not(value))
     return size
 
 
@@ -81,7 +84,5 @@ def _plain(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _quoted(value: object) -> str:
-    if value == OFF:
-        return "; it cannot be off"
-    return f", not {value!r}" if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+def _not(value: object) -> str:
+    return "; it cannot be off" if value == OFF else not_this(value)

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from types import UnionType
 from typing import Any, Final, TypeAlias, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from .interpolation import Opaque
-from .leaf import NOT_SUPPORTED
-from .models import ELSEWHERE, NOT_BUILT, GatewayFile, Section
+from .leaf import NOT_SUPPORTED, any_of
+from .models import ELSEWHERE, HOMES, NOT_BUILT, GatewayFile
 from .problems import KeyPath, Refusal, Report, suggestion
+from .sections import Section
 
 __all__ = ["validate"]
 
-MENDINGS: Final = 4
+MENDINGS: Final = 6
 """What has the wrong shape becomes empty, then gets what it must hold, then that becomes opaque."""
 
 _KEY: Final = "[key]"
@@ -84,6 +86,8 @@ def _about_extra_key(path: KeyPath) -> str:
         return NOT_SUPPORTED
     if key in ELSEWHERE.get(section, {}):
         return ELSEWHERE[section][key]
+    if homes := [home for home, model in HOMES.items() if key in model.model_fields]:
+        return f"unknown key; {key!r} stands {any_of(*homes)}"
     return f"unknown key{suggestion(key, section.model_fields)}"
 
 
@@ -96,6 +100,9 @@ def _section_at(path: KeyPath) -> type[Section]:
         else:
             inner = get_args(kind)
             kind = inner[-1] if get_origin(kind) is Mapping else inner[0]
+        if get_origin(kind) is UnionType:
+            # A section that may be absent, or that a word may stand for, comes first.
+            kind = get_args(kind)[0]
     return kind if isinstance(kind, type) and issubclass(kind, Section) else Section
 
 

@@ -1,71 +1,49 @@
 """Logs: one line of JSON per request, when it ends; nothing per event.
 
-What the standard library's loggers say (`streamweir`, `uvicorn.error`) is written the same way.
+What the standard library's loggers say (`streamweir`, `uvicorn.error`, `asyncio`) is written the same way,
+without credentials.
 """
 
 from __future__ import annotations
 
+import json
 import logging
-import sys
-from dataclasses import asdict, dataclass
-from typing import Any, Final, Protocol, TextIO
+import re
+from collections.abc import Iterable, MutableMapping
+from typing import Any, Final, TextIO
 
 import orjson
 import structlog
 from structlog.types import Processor
 
-__all__ = ["RequestLog", "RequestRecord", "configure_logging", "request_log"]
+from streamweir.redaction import REDACTED, hide_credentials
+from streamweir_gateway.observability.lines import Lines, lines_to
+from streamweir_gateway.observability.observer import RequestLog
+
+__all__ = ["configure_logging", "request_log"]
+
+TEXT_CHARACTERS: Final = 2000
+"""Of a message, and of each thing that stands beside it."""
+
+LINE_CHARACTERS: Final = 1000
+"""Of one line of a traceback."""
+
+TRACE_CHARACTERS: Final = (2000, 5000)
+"""How much of a long traceback is shown: of its beginning and of its end."""
 
 _SHARED: Final[tuple[Processor, ...]] = (
     structlog.processors.add_log_level,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
 )
 
-
-class RequestLog(Protocol):
-    """Where finished requests are told."""
-
-    def info(self, event: str, /, **fields: Any) -> Any:
-        """Tell of a request that went well."""
-
-    def warning(self, event: str, /, **fields: Any) -> Any:
-        """Tell of one that did not."""
-
-
-@dataclass(slots=True)
-class RequestRecord:
-    """What is known of one request when it ends. Absent is None, and is left out of the line."""
-
-    request_id: str
-    method: str
-    endpoint: str
-    upstream: str | None = None
-    speaks: str | None = None
-    answers: str | None = None
-    framing: str | None = None
-    status: int | None = None
-    """The HTTP status that was sent."""
-    upstream_status: int | None = None
-    reason: str | None = None
-    """The protocol's word for how the stream ended."""
-    code: str | None = None
-    """Of the error or the refusal."""
-    events: int | None = None
-    bytes_in: int | None = None
-    bytes_out: int | None = None
-    first_event_ms: float | None = None
-    duration_ms: float | None = None
-
-    def write(self, log: RequestLog) -> None:
-        """Write the line."""
-        fields = {name: value for name, value in asdict(self).items() if value is not None}
-        (log.info if self.code is None else log.warning)("request", **fields)
+# What JSON leaves as it is and some readers take for the end of a line, or obey.
+_CONTROLS: Final = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 
 def request_log(stream: TextIO | None = None) -> RequestLog:
     """Return a log that writes JSON lines to `stream`, or to standard error."""
     log: RequestLog = structlog.wrap_logger(
-        structlog.WriteLogger(stream or sys.stderr),
+        _Sink(lines_to(stream)),
         processors=[*_SHARED, structlog.processors.JSONRenderer(serializer=_json)],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         cache_logger_on_first_use=True,
@@ -73,22 +51,107 @@ def request_log(stream: TextIO | None = None) -> RequestLog:
     return log
 
 
-def configure_logging() -> None:
-    """Let the standard library's loggers write JSON lines to standard error, from WARNING on."""
-    formatter = structlog.stdlib.ProcessorFormatter(
-        foreign_pre_chain=[*_SHARED, structlog.stdlib.ExtraAdder()],
-        processors=[
-            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-            structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(serializer=_json),
-        ],
-    )
-    handler = logging.StreamHandler()
-    handler.setFormatter(formatter)
+def configure_logging(secrets: Iterable[str] = (), stream: TextIO | None = None) -> None:
+    """Let the standard library's loggers write JSON lines to standard error, from WARNING on.
+
+    Args:
+        secrets: texts that stand in no line, whatever their form.
+        stream: where the lines go in place of standard error.
+    """
     root = logging.getLogger()
+    for handler in [one for one in root.handlers if isinstance(one, _LineHandler)]:
+        root.removeHandler(handler)
+    handler = _LineHandler(lines_to(stream))
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[*_SHARED, structlog.stdlib.add_logger_name, structlog.stdlib.ExtraAdder()],
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.format_exc_info,
+                _Censor(secrets),
+                structlog.processors.JSONRenderer(serializer=_json),
+            ],
+        )
+    )
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
 
 
+class _Sink:
+    """Lines under the names that structlog calls."""
+
+    def __init__(self, lines: Lines) -> None:
+        self.info = self.warning = lines.write
+
+
+class _LineHandler(logging.Handler):
+    """Writes what the standard library's loggers say; a record that cannot be written is said to be one."""
+
+    def __init__(self, lines: Lines) -> None:
+        super().__init__()
+        self._lines = lines
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record."""
+        try:
+            line = self.format(record)
+        except Exception:
+            line = _json({"event": "a record could not be written", "logger": record.name, "level": "error"})
+        self._lines.write(line)
+
+
+class _Censor:
+    """The processor that hides credentials and bounds every text of a foreign record."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self._secrets = tuple(secrets)
+
+    def __call__(
+        self, _logger: Any, _method: str, event: MutableMapping[str, Any]
+    ) -> MutableMapping[str, Any]:
+        for name, value in event.items():
+            if name == "exception":
+                event[name] = self._clean(_middle_cut(str(value)), limit=len(value))
+            elif value is not None and not isinstance(value, bool | int | float):
+                event[name] = self._clean(str(value), limit=TEXT_CHARACTERS)
+        return event
+
+    def _clean(self, text: str, *, limit: int) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, REDACTED)
+        return hide_credentials(text, limit=limit)
+
+
+def _middle_cut(trace: str) -> str:
+    """Return a traceback without its middle if it is long: the end says what happened."""
+    first, last = TRACE_CHARACTERS
+    if len(trace) <= first + last:
+        return trace
+    lines = [hide_credentials(line, limit=LINE_CHARACTERS) for line in trace.split("\n")]
+    return "\n".join([*_up_to(first, lines), "  ...", *reversed(_up_to(last, reversed(lines)))])
+
+
+def _up_to(characters: int, lines: Iterable[str]) -> list[str]:
+    """Return so many of `lines` that they have about so many characters, at least one line."""
+    taken: list[str] = []
+    for line in lines:
+        if taken and characters < len(line):
+            break
+        taken.append(line)
+        characters -= len(line)
+    return taken
+
+
 def _json(value: Any, **_options: Any) -> str:
-    return orjson.dumps(value, default=str).decode()
+    try:
+        text = orjson.dumps(value, default=_text_of).decode()
+    except TypeError:  # half a character, an integer beyond 64 bit
+        text = json.dumps(value, default=_text_of, skipkeys=True)
+    return text if text.isascii() else _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def _text_of(value: object) -> str:
+    try:
+        return hide_credentials(str(value), limit=TEXT_CHARACTERS)
+    except Exception:
+        return type(value).__name__

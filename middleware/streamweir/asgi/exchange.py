@@ -114,8 +114,16 @@ class Exchange:
 
     async def send(self, message: Message) -> None:
         """Take a message of the application."""
-        if self._stream is not None:
-            await self._take(self._stream, message)
+        stream = self._stream
+        if stream is not None:
+            if stream.is_started or message["type"] not in FILES or stream.last_input is not None:
+                taken = await stream.take(message)
+                if stream.is_over:
+                    self._listening.end()
+                if not taken:
+                    self._refuse()
+            else:
+                await self._pass_on_file(message)
         elif self._undecided is not None:
             self._undecided.take(message)
             await self._decide(self._undecided)
@@ -161,21 +169,20 @@ class Exchange:
         for message in messages:
             await self._send(message)
 
-    async def _take(self, stream: NormalizedStream, message: Message) -> None:
-        if message["type"] in FILES and stream.last_input is None and not stream.is_started:
-            assert self._start is not None
-            self._stream = None
-            await self._pass_on([self._start, message])
-            return
-        taken = await stream.take(message)
-        self._note_end(stream)
-        if not taken:
-            self._listening.release()  # it does not end by itself
-            if self._server_raises:
-                raise ClientGoneError("the stream is over")
+    async def _pass_on_file(self, message: Message) -> None:
+        """Instead of events a file is sent, which never comes by here."""
+        assert self._start is not None
+        self._stream = None
+        await self._pass_on([self._start, message])
+
+    def _refuse(self) -> None:
+        """The application goes on sending although its stream is over."""
+        self._listening.release()  # it does not end by itself
+        if self._server_raises:
+            raise ClientGoneError("the stream is over")
 
     def _note_end(self, stream: NormalizedStream) -> None:
-        if stream.over.is_set():
+        if stream.is_over:
             self._listening.end()
 
     @property

@@ -6,7 +6,7 @@ Source: the standard protocol 1.1, section 4; the library contract, section 1 (r
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from streamweir.asgi.headers import header_values, replaced, request_id_of
@@ -64,11 +64,11 @@ class RequestIDMiddleware:
         )
         scope.setdefault("state", {})["request_id"] = request_id
 
-        async def send_with_id(message: Message) -> None:
+        def send_with_id(message: Message) -> Awaitable[None]:
             if message["type"] == "http.response.start":
                 headers = replaced(message.get("headers", ()), self._name, request_id)
                 message = {**message, "headers": headers}
-            await send(message)
+            return send(message)
 
         with bound_request_id(request_id):
             await self.app(self._with_id(scope, request_id), receive, send_with_id)

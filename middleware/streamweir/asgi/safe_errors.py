@@ -5,6 +5,8 @@ Source: the library contract, section 1 (exceptions); the standard protocol 1.1,
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 from streamweir.asgi.claim import Claim, hand_down
 from streamweir.asgi.headers import HeaderList, header_value, header_values, media_type_of, settled_request_id
 from streamweir.asgi.paths import PathPatterns, Paths
@@ -105,18 +107,19 @@ class _Response:
             return True
         return self._translator is not None and not self._ended and not self._claim.taken
 
-    async def send(self, message: Message) -> None:
-        """Pass on a message of the application."""
-        match message["type"]:
-            case "http.response.start":
-                self._started = True
-                message = with_header_list(message)
-                if self._is_stream(message):
-                    self._translator = self._reader(message.get("headers", ()))
-            case "http.response.body":
-                self._ended = not message.get("more_body")
-                self._follow(bytes(message.get("body", b"")))
-        await self._send(message)
+    def send(self, message: Message) -> Awaitable[None]:
+        """Pass on a message of the application; a function, for a coroutine more would cost as much again."""
+        kind = message["type"]
+        if kind == "http.response.body":
+            self._ended = not message.get("more_body")
+            if self._translator is not None:
+                self._follow(self._translator, bytes(message.get("body", b"")))
+        elif kind == "http.response.start":
+            self._started = True
+            message = with_header_list(message)
+            if self._is_stream(message):
+                self._translator = self._reader(message.get("headers", ()))
+        return self._send(message)
 
     async def end(self, error: Exception, *, debug: bool) -> None:
         """Say what is to be said of `error`, and end the response."""
@@ -152,9 +155,9 @@ class _Response:
             limits=_UNBOUNDED,
         )
 
-    def _follow(self, data: bytes) -> None:
-        if self._translator is not None and data:
-            self._translator.feed(data)
+    def _follow(self, translator: HostTranslator, data: bytes) -> None:
+        if data:
+            translator.feed(data)
             self._tail = (self._tail + data)[-2:]
 
     def _gap(self) -> bytes:

@@ -24,6 +24,8 @@ __all__ = ["FILES", "ClientGoneError", "NormalizedStream", "stream_start"]
 FILES: Final = frozenset({"http.response.pathsend", "http.response.zerocopysend"})
 """A body that never comes by here."""
 
+_BODY: Final = "http.response.body"
+
 
 class ClientGoneError(OSError):
     """There is nobody to send to, as a server says it since ASGI 2.4."""
@@ -41,6 +43,7 @@ class NormalizedStream:
 
     Attributes:
         over: the body has ended, as far as the client can see.
+        is_over: the same, to be asked for each message.
         source_ended: the application has ended its body itself.
         is_busy: a message is being taken or sent, so that the application is not the one that is silent.
         gone: why sending failed, None while it has not.
@@ -59,6 +62,7 @@ class NormalizedStream:
     ) -> None:
         self.translator = translator
         self.over = anyio.Event()
+        self.is_over = False
         self.source_ended = False
         self.is_busy = False
         self.is_started = False
@@ -68,30 +72,50 @@ class NormalizedStream:
         self._send = send
         self._kept = kept_headers(headers)
         self._decoder = decoder
+        self._read = self._decoded if decoder or unreadable else translator.feed
         self._turn = Turn()
         self._unreadable = unreadable
         self._failure: ErrorInfo | None = None
 
-    async def take(self, message: Message) -> bool:
+    async def take(self, message: Message, read: Callable[[bytes], bytes] | None = None) -> bool:
         """Take what the application sends; False where the stream is over and it is dropped.
+
+        Args:
+            message: of the application.
+            read: what takes the body; None: as the application's headers say that it is coded.
 
         Raises:
             OSError: the client has left, as far as the server says so.
         """
-        async with self._turn:
-            if self.over.is_set():
+        if self._turn.is_taken:  # by hand: `async with` costs as much for each event as sending it
+            await self._turn.wait()
+        else:
+            self._turn.is_taken = True
+        try:
+            if self.is_over:
                 return False
-            match message["type"]:
-                case "http.response.body":
-                    data, more = bytes(message.get("body", b"")), bool(message.get("more_body"))
-                    await self._take_body(data, more, self._decoded)
-                case kind if kind in FILES:
-                    await self._write(self._fail("INTERNAL"))
-                case "http.response.start" | "http.response.trailers":
-                    pass  # a second start is nobody's; trailers spoke of the body that is replaced
-                case _:
-                    await self._send(message)
+            if message["type"] != _BODY:
+                await self._take_other(message)
+                return True
+            self.is_busy = True
+            more = bool(message.get("more_body"))
+            self.source_ended = not more
+            await self._write(self._translated(bytes(message.get("body", b"")), more, read or self._read))
             return True
+        finally:
+            if self.is_busy:
+                self.is_busy = False
+                self.last_input = time.monotonic()
+            self._turn.pass_on()
+
+    async def _take_other(self, message: Message) -> None:
+        match message["type"]:
+            case kind if kind in FILES:
+                await self._write(self._fail("INTERNAL"))
+            case "http.response.start" | "http.response.trailers":
+                pass  # a second start is nobody's; trailers spoke of the body that is replaced
+            case _:
+                await self._send(message)
 
     async def resume(self, head: bytes, *, more: bool) -> None:
         """Take the beginning of the body, its content coding undone; `more` is to come.
@@ -99,8 +123,7 @@ class NormalizedStream:
         Raises:
             OSError: the client has left, as far as the server says so.
         """
-        async with self._turn:
-            await self._take_body(head, more, self.translator.feed)
+        await self.take({"type": _BODY, "body": head, "more_body": more}, self.translator.feed)
 
     async def end(self, how: Callable[[HostTranslator], bytes]) -> None:
         """End the stream the way that `how` does, if it is not over.
@@ -109,7 +132,7 @@ class NormalizedStream:
             OSError: the client has left, as far as the server says so.
         """
         async with self._turn:
-            if not self.over.is_set():
+            if not self.is_over:
                 await self._write(how(self.translator))
 
     async def fail(self, failure: ErrorInfo) -> None:
@@ -126,17 +149,8 @@ class NormalizedStream:
             return
         async with self._turn:
             self.last_write = time.monotonic()
-            if not self.over.is_set():
+            if not self.is_over:
                 await self._write(self.translator.heartbeat())
-
-    async def _take_body(self, data: bytes, more: bool, read: Callable[[bytes], bytes]) -> None:
-        self.is_busy = True
-        self.source_ended = not more
-        try:
-            await self._write(self._translated(data, more, read))
-        finally:
-            self.is_busy = False
-            self.last_input = time.monotonic()
 
     def _translated(self, data: bytes, more: bool, read: Callable[[bytes], bytes]) -> bytes:
         try:
@@ -152,8 +166,7 @@ class NormalizedStream:
     def _decoded(self, data: bytes) -> bytes:
         if self._unreadable is not None:
             return self._fail(self._unreadable)
-        if self._decoder is None:
-            return self.translator.feed(data)
+        assert self._decoder is not None
         out = []
         for piece in self._decoder.feed(data):
             out.append(self.translator.feed(piece))
@@ -174,12 +187,13 @@ class NormalizedStream:
         if not data and not ended:
             return
         if ended:
+            self.is_over = True
             self.over.set()
         try:
             if not self.is_started:
                 self.is_started = True
                 await self._send(stream_start(self.translator, data, kept=self._kept, failure=self._failure))
-            await self._send({"type": "http.response.body", "body": data, "more_body": not ended})
+            await self._send({"type": _BODY, "body": data, "more_body": not ended})
         except OSError as error:
             self.gone = error
             raise

@@ -20,9 +20,13 @@ class Turn:
         self._waiting: deque[anyio.Event] = deque()
 
     async def __aenter__(self) -> None:
-        if not self.is_taken:
+        if self.is_taken:
+            await self.wait()
+        else:
             self.is_taken = True
-            return
+
+    async def wait(self) -> None:
+        """Wait for the turn while it is taken; it is the caller's then, who passes it on."""
         mine = anyio.Event()
         self._waiting.append(mine)
         try:
@@ -31,13 +35,14 @@ class Turn:
             if mine in self._waiting:
                 self._waiting.remove(mine)
             else:  # it came at the moment in which we were cancelled
-                self._pass_on()
+                self.pass_on()
             raise
 
     async def __aexit__(self, *_: object) -> None:
-        self._pass_on()
+        self.pass_on()
 
-    def _pass_on(self) -> None:
+    def pass_on(self) -> None:
+        """Let the next one have its turn."""
         if self._waiting:
             self._waiting.popleft().set()
         else:

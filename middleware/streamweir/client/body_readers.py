@@ -133,7 +133,7 @@ class StandardReader:
         error, end = failure_events(info, request_id=self._request_id, sequence=following)
         return [end] if self._has_failed else [error, end]
 
-    def _guarded(self, frames: Iterator[Frame]) -> list[ReceivedEvent]:
+    def _guarded(self, frames: Iterable[Frame]) -> list[ReceivedEvent]:
         events: list[ReceivedEvent] = []
         try:
             for frame in frames:
@@ -313,10 +313,10 @@ class TranslatingReader:
         return list(failure_events(info, request_id=self._translator.request_id, sequence=0))
 
 
-def _first_frame(frames: Iterator[Frame]) -> tuple[Frame | None, bool]:
+def _first_frame(frames: Iterable[Frame]) -> tuple[Frame | None, bool]:
     """Return the first frame, if there is one, and whether nothing more has to be waited for."""
     try:
-        first = next(frames, None)
+        first = next(iter(frames), None)
     except (LimitExceeded, NotTheDialect):  # the translator will say so
         return None, True
     return first, first is not None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
-from streamweir.events import Event, SessionEnd, Stamp
+from streamweir.dialects.text_form import TextFields
+from streamweir.events import Content, Event, SessionEnd, Stamp, Thinking
 from streamweir.framing import Frame
+from streamweir.written_form import Number
 
 __all__ = ["NO_OPTIONS", "Decoder", "Encoder", "FramingName", "Options"]
 
@@ -28,6 +30,9 @@ class Decoder:
             (redacted); a single event's `for_users` wins.
         option_values: the options that the dialect takes when it is read, and their allowed values; the
             first is the default.
+        text_fields: where its messages have their text, so that one that differs from the last in its text
+            only need not be read anew; see `TextFields` for what this vouches for. Not inherited by classes
+            that do anything of their own.
 
     Attributes:
         complete: *soft* evidence of a proper end has been seen (`[DONE]`, a finish reason): more may follow,
@@ -38,9 +43,16 @@ class Decoder:
     framing: ClassVar[FramingName] = "sse"
     errors_for_users: ClassVar[bool] = False
     option_values: ClassVar[Mapping[str, tuple[str, ...]]] = NO_OPTIONS
+    text_fields: ClassVar[TextFields | None] = None
 
     complete: bool = False
     options: Options = NO_OPTIONS
+
+    def __init_subclass__(cls) -> None:
+        """What a class vouches for does not hold of one that reads in another way."""
+        super().__init_subclass__()
+        if "text_fields" not in vars(cls) and _does_anything(cls):
+            cls.text_fields = None
 
     @classmethod
     def detect(cls, head: bytes) -> float:
@@ -64,6 +76,15 @@ class Decoder:
             NotTheDialect: the body is not this dialect at all; the stream ends.
         """
         raise NotImplementedError
+
+    def goes_on(self, text: str) -> bool:
+        """Take note of the text of a message that is otherwise like the last one; False: decode it.
+
+        Asked only where `text_fields` are declared. A decoder that looks into the text says True only to one
+        that it would pass on as it is.
+        """
+        del text
+        return True
 
     def close(self) -> Iterable[Event]:
         """The input has ended: return what is left, with a `SessionEnd` if the dialect may end here."""
@@ -99,12 +120,41 @@ class Encoder:
     options: Options = NO_OPTIONS
     writes_extra: bool = False
 
+    def __init_subclass__(cls) -> None:
+        """What a class says of its frames does not hold of one that writes in another way."""
+        super().__init_subclass__()
+        if "numbers" not in vars(cls) and _does_anything(cls):
+            cls.numbers = Encoder.numbers  # type: ignore[method-assign]
+
     def __init__(self) -> None:
         self.lost: Counter[str] = Counter()
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the frames that say `event`; count in `lost` what cannot be said."""
         raise NotImplementedError
+
+    def numbers(
+        self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
+    ) -> Mapping[str, Number] | None:
+        """What changes, aside from the text, in the frames of `texts`, pieces like `event`.
+
+        Asked of a piece before it is encoded, which may still become more than one frame, and of those that
+        follow it.
+
+        Args:
+            event: a piece like all of them.
+            texts: what they say; not empty.
+            stamp: of the first of them.
+
+        Returns:
+            By key, the numbers in the first frame and their steps to the next; None where `texts` have to be
+            encoded one by one.
+        """
+        del event, texts, stamp
+        return None
+
+    def note_texts(self, event: Content | Thinking, texts: Sequence[str]) -> None:
+        """Take note of pieces like `event` that were written without being encoded."""
 
     def close(self) -> Iterable[Frame]:
         """Return what follows the last event (`[DONE]`)."""
@@ -125,6 +175,11 @@ class Encoder:
     def option(self, name: str) -> str:
         """The chosen value of an option that `option_values` declares."""
         return _chosen(self.options, name, self.option_values[name])
+
+
+def _does_anything(cls: type) -> bool:
+    """Has the class functions of its own?"""
+    return any(callable(value) or isinstance(value, classmethod | property) for value in vars(cls).values())
 
 
 def _chosen(options: Options, name: str, allowed: tuple[str, ...]) -> str:

@@ -8,13 +8,14 @@ value of a wrong type is made to fit or kept under `extra`; unknown types become
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, get_args
 
 from streamweir.dialects.base import Decoder, Encoder
 from streamweir.dialects.evidence import best_score
 from streamweir.dialects.reading import arguments, custom, leftover, meta_of, milliseconds, text_of
 from streamweir.dialects.structured_data import citations, questions, structured
+from streamweir.dialects.text_form import TextFields
 from streamweir.dialects.whole_answer import events_in, is_whole_answer, refusal_in
 from streamweir.errors import CODES, Reason
 from streamweir.events import (
@@ -45,6 +46,7 @@ from streamweir.events import (
 )
 from streamweir.framing import Frame
 from streamweir.jsontext import write_json
+from streamweir.written_form import Number
 
 __all__ = ["DECODER", "ENCODER", "StandardDecoder", "StandardEncoder", "is_standard", "read_standard"]
 
@@ -89,6 +91,9 @@ class StandardDecoder(Decoder):
 
     framing = "auto"
     errors_for_users = True
+    text_fields: ClassVar = TextFields(
+        texts=(("data", "content"),), ignored=(("metadata", "timestamp"), ("metadata", "sequence"))
+    )
 
     @classmethod
     def detect(cls, head: bytes) -> float:
@@ -150,6 +155,13 @@ class StandardEncoder(Encoder):
             _metadata_rest(event, event.meta) if event.meta else b"}}",
         )
         return (Frame(b"".join(message), None, sequence),)
+
+    def numbers(
+        self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
+    ) -> Mapping[str, Number] | None:
+        """The sequence counts; the timestamp is that of the read."""
+        del event, texts
+        return {"sequence": (stamp.sequence, 1), "timestamp": (stamp.timestamp, 0)}
 
 
 def is_standard(message: Mapping[str, Any]) -> bool:

@@ -43,6 +43,10 @@ class TaggedText:
         text, self._held = self._without_half_a_mark(text)
         return [passage for passage in self._passages(text) if passage.text]
 
+    def goes_on(self, piece: str) -> bool:
+        """Is `piece` one passage as it is, in the tag that is open?"""
+        return "<" not in piece and not self._held
+
     def flush(self) -> list[Passage]:
         """The text has ended: return what was held back."""
         text, self._held = self._held, ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 import msgspec
@@ -69,11 +69,11 @@ class FrameParser(Protocol):
         """After `finish`: the body ended within a line that is no frame, as `event: mess`."""
         ...
 
-    def feed(self, data: bytes) -> Iterator[Frame]:
-        """Yield the frames that `data` completes; exhaust it before the next call.
+    def feed(self, data: bytes) -> Iterable[Frame]:
+        """Return the frames that `data` completes, to be taken before the next call.
 
         Raises:
-            LimitExceeded: a frame is larger than allowed; all before it have been yielded.
+            LimitExceeded: while they are taken: a frame is larger than allowed, after all before it.
             NotTheDialect: the body is no such framing at all.
         """
         ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from streamweir.errors import NotTheDialect
 from streamweir.framing.frame import Frame
@@ -46,11 +46,11 @@ class SniffingParser:
         """After `finish`: the body ended within a line that is no frame."""
         return self._parser is not None and self._parser.cut_off
 
-    def feed(self, data: bytes) -> Iterator[Frame]:
-        """Yield the frames that `data` completes.
+    def feed(self, data: bytes) -> Iterable[Frame]:
+        """Return the frames that `data` completes, to be taken before the next call.
 
         Raises:
-            LimitExceeded: an event is larger than the limit.
+            LimitExceeded: while they are taken: an event is larger than the limit.
             NotTheDialect: the body is markup.
         """
         return self._feed_head(data) if self._parser is None else self._parser.feed(data)

@@ -8,7 +8,7 @@ where `data:` belongs).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from streamweir.errors import LimitExceeded
 from streamweir.framing.frame import Frame
@@ -16,7 +16,7 @@ from streamweir.framing.frame import Frame
 __all__ = ["SSEParser", "sse_writer", "write_sse", "write_sse_comment"]
 
 _BOM = b"\xef\xbb\xbf"
-_LF = 0x0A  # as a number it is found ten times as fast
+_LF, _CR = 0x0A, 0x0D  # as numbers they are found ten times as fast
 
 
 class SSEParser:
@@ -38,27 +38,75 @@ class SSEParser:
         self._event: str | None = None
         self._id: str | None = None
 
-    def feed(self, data: bytes) -> Iterator[Frame]:
-        """Yield the frames that `data` completes.
+    def feed(self, data: bytes) -> Iterable[Frame]:
+        """Return the frames that `data` completes, to be taken before the next call.
 
         Raises:
-            LimitExceeded: an event is larger than the limit; all before it have been yielded.
+            LimitExceeded: while they are taken: an event is larger than the limit, after all before it.
         """
-        data = self._skip_bom(data)
+        is_open = self._line or self._data or self._event or self._after_cr or self._head is not None
+        if is_open or not data.endswith(b"\n\n") or _CR in data:
+            return self._feed(data)
+        if data.find(_LF) == len(data) - 2 and data.startswith(b"data: ") and len(data) <= self._limit:
+            self.recognised = True
+            return (Frame(data[6:-2], None, self._id),)
+        return self._whole_blocks(data[:-2])
+
+    def _feed(self, data: bytes) -> Iterator[Frame]:
+        if self._head is not None:
+            data = self._skip_bom(data)
         if not data:
             return
-        *blocks, rest = self._unify_line_ends(data).split(b"\n\n")
-        is_between_blocks = not (self._line or self._data or self._event)
-        for block in blocks:
-            is_one_line = _LF not in block and len(block) <= self._limit
-            if is_between_blocks and is_one_line and block.startswith(b"data: "):
-                self.recognised = True
-                yield Frame(block[6:], None, self._id)
+        if self._after_cr or _CR in data:
+            data = self._unify_line_ends(data)
+        begin = 0
+        if self._line or self._data or self._event:
+            end = data.find(b"\n\n")
+            begin = end + 2 if end >= 0 else len(data)
+            yield from self._feed_lines(data[:begin])
+        end = data.rfind(b"\n\n", begin)
+        if end >= 0:
+            yield from self._whole_blocks(data[begin:end])
+            begin = end + 2
+        if begin < len(data):
+            yield from self._feed_lines(data[begin:])
+
+    def _whole_blocks(self, blocks: bytes) -> Iterable[Frame]:
+        """Read blocks with a blank line between them; one by one unless they all begin alike."""
+        alike = _data_of_alike(blocks) if len(blocks) <= self._limit else None
+        if alike is None:
+            return self._each_block(blocks)
+        name, lines = alike
+        self.recognised = True
+        return [Frame(line, name, self._id) for line in lines]
+
+    def _each_block(self, blocks: bytes) -> Iterator[Frame]:
+        for block in blocks.split(b"\n\n"):
+            frame = self._whole_block(block) if len(block) <= self._limit else None
+            if frame is not None:
+                yield frame
             else:
                 yield from self._feed_lines(block + b"\n\n")
-                is_between_blocks = True
-        if rest:
-            yield from self._feed_lines(rest)
+
+    def _whole_block(self, block: bytes) -> Frame | None:
+        """Return the frame of a block of one line of data, with an id or an event name before it, if any.
+
+        None for any other block, of which no note was taken.
+        """
+        names, line_end, line = block.rpartition(b"\n")
+        if not line.startswith(b"data:"):
+            return None
+        data = line[6:] if line.startswith(b"data: ") else line[5:]
+        event = None
+        if line_end:
+            if names.startswith(b"event: ") and _LF not in names:
+                event = names[7:].decode("utf-8", "replace") or None
+            elif names.startswith(b"id: ") and _LF not in names and b"\0" not in names:
+                self._id = names[4:].decode("utf-8", "replace") or None
+            else:
+                return None
+        self.recognised = True
+        return Frame(data, event, self._id)
 
     def _feed_lines(self, data: bytes) -> Iterator[Frame]:
         *lines, rest = data.split(b"\n")
@@ -90,9 +138,7 @@ class SSEParser:
             self.cut_off = bool(line)
 
     def _skip_bom(self, data: bytes) -> bytes:
-        if self._head is None:
-            return data
-        head = self._head + data
+        head = (self._head or b"") + data
         if len(head) < len(_BOM) and _BOM.startswith(head):
             self._head = head
             return b""
@@ -154,6 +200,26 @@ class SSEParser:
         self._data_size = 0
         self._event = None
         return frame
+
+
+def _data_of_alike(blocks: bytes) -> tuple[str | None, list[bytes]] | None:
+    """Return the event name and the data of blocks that all have that name, or none, and one line of data.
+
+    Split at what stands between two lines of data; that nothing else is in them is shown by their line ends.
+    """
+    names = b""
+    if not blocks.startswith(b"data:"):
+        names = blocks[: blocks.find(b"\n") + 1]
+        if not (names.startswith(b"event: ") and blocks.startswith(b"data:", len(names))):
+            return None
+    start = len(names) + 5
+    start += blocks.startswith(b" ", start)
+    between = b"\n\n" + blocks[:start]
+    lines = blocks[start:].split(between)
+    line_ends = (3 if names else 2) * len(lines) - 2
+    if blocks.count(b"\n") != line_ends or (between.endswith(b":") and between + b" " in blocks):
+        return None
+    return (names[7:-1].decode("utf-8", "replace") or None) if names else None, lines
 
 
 def write_sse(frame: Frame, prefix: bytes = b"data: ") -> bytes:

@@ -122,6 +122,11 @@ class Lifecycle:
         """Something was asked of a person, or of the client, and is still open."""
         return bool(self._asked)
 
+    @property
+    def has_waiting(self) -> bool:
+        """A warning is to be sent before the next event."""
+        return bool(self._waiting)
+
     def warn(self, warning: Warning) -> None:
         """Send `warning` before the next event."""
         self._warnings += 1
@@ -137,8 +142,9 @@ class Lifecycle:
         """Return `event` with what the protocol wants around it; None where that is nothing."""
         if self.ended:
             return ()
-        if self.started and not self._waiting and type(event) not in _TURNING_POINTS:
-            if not (self._has_text and isinstance(event, Content)):  # more text says nothing new
+        kind = type(event)
+        if self.started and not self._waiting and kind not in _TURNING_POINTS:
+            if not (self._has_text and kind is Content):  # more text says nothing new
                 self._note(event)
             return None
         return self._turn(event)

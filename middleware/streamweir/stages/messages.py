@@ -72,13 +72,15 @@ class Messages:
         self._messages: OrderedDict[_Key, _Message] = OrderedDict()
         self._last_in: dict[str | None, _Key] = {}
         self._tools = 0
+        self._current: _Message | None = None
         self.left_out = 0
 
     def process(self, event: Event) -> Iterable[Event] | None:
         """Return what of `event` is new, None if all of it is; before the end, complete all messages."""
+        kind = type(event)
+        if kind is Content or kind is Thinking:  # nearly all: a `match` would cost as much as the rest
+            return self._text(event)  # type: ignore[arg-type]
         match event:
-            case Content() | Thinking():
-                return self._text(event)
             case ToolCallStart() | ToolCallEnd():
                 self._tools += 1
             case Error(terminal=True) | SessionEnd():
@@ -98,12 +100,18 @@ class Messages:
             message = self._open(event)
         if event.whole is not None:
             return self._whole(event, message)
-        if isinstance(event, Content):
+        if type(event) is Content:
             if event.op == "replace":
                 return self._replace(event, message)
             return self._piece(event, message, key)
+        self._current = message
         self._trace(message, event.content)
         return None if event.content else ()
+
+    def go_on(self, text: str) -> None:
+        """Note more of the message whose piece was the last event: it is open, and nothing came since."""
+        assert self._current is not None
+        self._trace(self._current, text)
 
     def _repeat_of_another(self, event: Content) -> Iterable[Event]:
         """A repetition with an id after pieces without one, or the other way round: still one message."""
@@ -128,6 +136,7 @@ class Messages:
             return ()
         if message.completed and key[0] is None:
             message = self._open(event)
+        self._current = message
         self._trace(message, text)
         message.completed = ends
         return None
@@ -227,7 +236,7 @@ class Messages:
 
 def _key(event: Content | Thinking) -> _Key:
     message_id = event.meta.get("message_id") if event.meta else None
-    return (message_id, event.channel, False) if isinstance(event, Content) else (message_id, None, True)
+    return (message_id, event.channel, False) if type(event) is Content else (message_id, None, True)
 
 
 def _completion(key: _Key, message: _Message) -> Iterable[Event]:

@@ -196,7 +196,7 @@ class Tools:
         calls = self._open.of(given or None, None)
         if calls:
             tool_id = next(reversed(calls))
-        elif event.kind == "tool" and event.state == "requested" and given not in self._used:
+        elif event.kind == "tool" and event.state == "requested" and not self.has_started(given):
             call = yield from self._make_up(given, event.title)
             tool_id = call.start.tool_id
         else:

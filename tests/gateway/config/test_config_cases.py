@@ -11,6 +11,7 @@ import dataclasses
 import json
 import os
 from collections.abc import Mapping
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ DIALECTS = DialectCatalogue(
     },
 )
 ENVIRON = {
+    "BATCH_KEY": "s3cret-batch",
     "BRACED_SECRET": "/{s3cret}",
     "DIALECT": "legacy",
     "EMPTY": "",
@@ -40,6 +42,7 @@ ENVIRON = {
     "SEVENTY": "70s",
     "TOKEN": "s3cret",
     "TWO_LINES": "s3cret\ns3cret",
+    "WEB_KEY": "s3cret-web",
 }
 
 
@@ -53,6 +56,8 @@ def plain(value: Any) -> Any:
         return [plain(inner) for inner in value]
     if isinstance(value, frozenset):
         return sorted(value, key=str)
+    if isinstance(value, IPv4Network | IPv6Network):
+        return str(value)
     return "unknown" if value != value else value  # noqa: PLR0124 - not a number
 
 

@@ -17,15 +17,23 @@ from streamweir_gateway.config import (
     DialectCatalogue,
     GatewayConfig,
     Problem,
+    ServerConfig,
     join_path,
     load_config,
     parse_config,
 )
 from streamweir_gateway.config.models import ELSEWHERE, NOT_BUILT, GatewayFile, OptionsSection
 from streamweir_gateway.config.problems import Report
+from streamweir_gateway.config.server_sections import ServerSection
+from streamweir_gateway.config.upstream_sections import (
+    BreakerSection,
+    RetriesSection,
+    TlsSection,
+    UpstreamSection,
+)
 from streamweir_gateway.config.validation import validate
 
-DIALECTS = DialectCatalogue(frozenset({"legacy"}), frozenset({"standard"}))
+DIALECTS = DialectCatalogue(frozenset({"legacy"}), frozenset({"legacy", "standard"}))
 
 
 def load_text(text: str, *, check: bool = False, **environ: str) -> GatewayConfig:
@@ -99,6 +107,31 @@ def test_the_result_cannot_be_changed() -> None:
         config.endpoints[0].protocol_options["legacy"] = {}  # type: ignore[index]
 
 
+def test_repr_keeps_the_keys_of_callers() -> None:
+    config = load_text("auth: {keys: {web: s3cret}}\nendpoints: {/a: {upstream: 'http://h'}}")
+    assert config.auth is not None
+    assert config.auth.keys == {"web": "s3cret"}
+    assert "s3cret" not in repr(config)
+
+
+def test_certificates_stand_beside_the_file(tmp_path: Path) -> None:
+    certificate = (Path(__file__).parent / "cases" / "certificate.pem").read_text()
+    (tmp_path / "ca.pem").write_text(certificate)
+    (tmp_path / "c.yaml").write_text(
+        f"upstreams: {{u: {{url: 'https://h', tls: {{ca: ca.pem}}}}, v: {{url: 'https://h', tls:"
+        f" {{ca: {tmp_path}/ca.pem}}}}}}\nendpoints: {{/a: {{upstream: [u, v]}}}}"
+    )
+    (endpoint,) = load_config(tmp_path / "c.yaml", dialects=DIALECTS, environ={}).endpoints
+    assert [upstream.tls.ca for upstream in endpoint.upstreams] == [f"{tmp_path}/ca.pem"] * 2
+
+
+def test_the_built_in_values_are_those_of_the_settled_types() -> None:
+    config = load_text("upstreams: {u: {url: 'http://h'}}\nendpoints: {/a: {upstream: [u, 'http://h']}}")
+    named, plain = config.endpoints[0].upstreams
+    assert config.server == ServerConfig()
+    assert dataclasses.replace(named, name=None) == plain
+
+
 def test_repr_and_label_keep_secrets() -> None:
     config = load_text("endpoints: {/a: {upstream: 'http://u:s3cret@h:1/x', headers: {X-Key: s3cret}}}")
     assert "s3cret" not in repr(config)
@@ -149,8 +182,15 @@ KEYS = st.sampled_from(
     [
         *GatewayFile.model_fields,
         *OptionsSection.model_fields,
+        *UpstreamSection.model_fields,
+        *RetriesSection.model_fields,
+        *BreakerSection.model_fields,
+        *TlsSection.model_fields,
+        *ServerSection.model_fields,
+        "keys",
+        "origins",
+        "continue_for",
         "upstream",
-        "url",
         "path",
         "message",
         "connect",
@@ -158,7 +198,6 @@ KEYS = st.sampled_from(
         "/{x}",
         "[key]",
         "",
-        "retries",
     ]
 )
 LEAVES = (
@@ -180,6 +219,15 @@ LEAVES = (
             "demo:legacy",
             "\ud800",
             "${",
+            "open",
+            "continue",
+            "connect",
+            429,
+            "600/minute",
+            "https://a.example",
+            "*",
+            "10.0.0.0/8",
+            "0.0.0.0:80",
         ]
     )
 )
@@ -188,19 +236,25 @@ TREES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
     max_leaves=12,
 )
+UPSTREAMS = st.dictionaries(
+    st.sampled_from(["legacy", "a b"]), st.dictionaries(KEYS, TREES, max_size=5) | TREES, max_size=2
+)
 ENDPOINTS = st.dictionaries(
     st.sampled_from(["/a", "/{x}", "a"]), st.dictionaries(KEYS, TREES, max_size=5) | TREES
 )
 
 
-@given(st.dictionaries(KEYS, TREES, max_size=6), ENDPOINTS, st.booleans())
-def test_any_tree_is_loaded_or_refused(tree: dict[str, Any], endpoints: Any, check: bool) -> None:
-    check_any(json.dumps({**tree, "endpoints": endpoints}), check=check)
+@given(st.dictionaries(KEYS, TREES, max_size=6), UPSTREAMS, ENDPOINTS, st.booleans())
+def test_any_tree_is_loaded_or_refused(
+    tree: dict[str, Any], upstreams: Any, endpoints: Any, check: bool
+) -> None:
+    check_any(json.dumps({**tree, "upstreams": upstreams, "endpoints": endpoints}), check=check)
 
 
-@given(st.dictionaries(KEYS, TREES, max_size=6), ENDPOINTS)
-def test_any_tree_can_be_mended(tree: dict[str, Any], endpoints: Any) -> None:
-    assert validate({**tree, "endpoints": endpoints}, Report("config.yaml")) is not None
+@given(st.dictionaries(KEYS, TREES, max_size=6), UPSTREAMS, ENDPOINTS)
+def test_any_tree_can_be_mended(tree: dict[str, Any], upstreams: Any, endpoints: Any) -> None:
+    file = {**tree, "upstreams": upstreams, "endpoints": endpoints}
+    assert validate(file, Report("config.yaml")) is not None
 
 
 def check_any(text: str, *, check: bool = False) -> None:

@@ -47,6 +47,15 @@ def test_good_case_fits_the_schema(name: str) -> None:
         "bad-not-supported-top-level.yaml",
         "bad-no-endpoints.yaml",
         "bad-upstream-missing.yaml",
+        "bad-auth-shape-01.yaml",
+        "bad-auth-shape-05.yaml",
+        "bad-breaker-and-max-streams.yaml",
+        "bad-cors-shape-03.yaml",
+        "bad-on-disconnect.yaml",
+        "bad-rate-limits.yaml",
+        "bad-retries.yaml",
+        "bad-server-values.yaml",
+        "bad-upstream-lists.yaml",
     ],
 )
 def test_bad_case_does_not_fit_the_schema(name: str) -> None:

@@ -58,6 +58,7 @@ def test_size_is_read_as_bytes(text: object, size: int) -> None:
         [],
         float("nan"),
         "9" * 400,
+        "1000001h",
     ],
 )
 def test_what_is_no_duration_is_refused(value: object) -> None:
@@ -67,14 +68,32 @@ def test_what_is_no_duration_is_refused(value: object) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["", "5 KiB", "5kib", "5KB", "1.5MiB", "-5", "0", 0, -1, 1.0, True, None, {}, "off", "9" * 19, 10**400],
+    [
+        "",
+        "5 KiB",
+        "5kib",
+        "5KB",
+        "1.5MiB",
+        "-5",
+        "0",
+        0,
+        -1,
+        1.0,
+        True,
+        None,
+        {},
+        "off",
+        "9" * 19,
+        10**400,
+        "1000001GiB",
+    ],
 )
 def test_what_is_no_size_is_refused(value: object) -> None:
     with pytest.raises(Refusal):
         parse_size(value)
 
 
-@given(st.floats(min_value=0, exclude_min=True, allow_infinity=False, allow_nan=False))
+@given(st.floats(min_value=0, max_value=3.6e9, exclude_min=True))
 def test_any_duration_survives_being_written(seconds: float) -> None:
     assert parse_duration(format_duration(seconds)) == seconds
 
@@ -85,7 +104,7 @@ def test_a_duration_with_a_unit_survives_being_written(count: int, unit: str) ->
     assert parse_duration(format_duration(seconds)) == seconds
 
 
-@given(st.integers(1, 10**18 - 1))
+@given(st.integers(1, 10**6 * 1024**3))
 def test_any_size_survives_being_written(size: int) -> None:
     assert parse_size(format_size(size)) == size
 

@@ -16,6 +16,7 @@ from streamweir.dialects.data_formulator.tool_calls import Actions, OpenCalls, t
 from streamweir.dialects.data_formulator.vocabulary import ENDINGS, ENDPOINT_OF_PATH, ENDPOINT_OF_TYPE
 from streamweir.dialects.evidence import best_score
 from streamweir.dialects.reading import custom, leftover, text_of, tool_error
+from streamweir.dialects.text_form import TextFields
 from streamweir.errors import MalformedEvent
 from streamweir.events import Content, Error, Event, Interaction, SessionEnd, ToolCallEnd, Warning
 from streamweir.framing import Frame
@@ -44,6 +45,7 @@ class DataFormulatorDecoder(Decoder):
     option_values: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "endpoint": ("auto", "agent", "analyst", "loading", "report", "questions")
     }
+    text_fields: ClassVar = TextFields(texts=(("content",),))
 
     def __init__(self) -> None:
         self._seen: str | None = None
@@ -54,6 +56,7 @@ class DataFormulatorDecoder(Decoder):
         self._flat_error: Error | None = None
         self._waits = False
         self._half = False
+        self._is_text = False
 
     @classmethod
     def detect(cls, head: bytes) -> float:
@@ -78,6 +81,14 @@ class DataFormulatorDecoder(Decoder):
             else:
                 yield custom("message", value)
         self._half = False
+
+    def goes_on(self, text: str) -> bool:
+        """The answer goes on, unless the text reports a failure; thinking does in any case."""
+        if self._is_text:
+            if text_failure(text):
+                return False
+            self._answered = self._answered or bool(text.strip())
+        return True
 
     def close(self) -> Iterator[Event]:
         """Yield what the end of the body settles."""
@@ -106,6 +117,7 @@ class DataFormulatorDecoder(Decoder):
         if not isinstance(kind, str) or not kind:
             yield from self._read_untyped(message)
             return
+        self._is_text = kind == "text_delta"
         if kind not in _NOTHING_SAID:
             self._flat_error = None
         self._seen = self._seen or ENDPOINT_OF_TYPE.get(kind)

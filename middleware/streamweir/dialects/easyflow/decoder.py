@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from streamweir.dialects.base import Decoder
 from streamweir.dialects.easyflow.envelope import DOMAINS, Envelope, Run, is_envelope
@@ -11,6 +11,7 @@ from streamweir.dialects.easyflow.history import read_history
 from streamweir.dialects.easyflow.readers import READERS, read_error, read_interaction, read_other
 from streamweir.dialects.evidence import best_score
 from streamweir.dialects.reading import custom, leftover, text_of, upstream_error
+from streamweir.dialects.text_form import TextFields
 from streamweir.errors import MalformedEvent
 from streamweir.events import Event, SessionEnd
 from streamweir.framing import Frame
@@ -27,6 +28,9 @@ class EasyflowDecoder(Decoder):
     """Reads EasyFlow chat 1.1 and AIFlowy; where the envelope has no words, by the event name."""
 
     errors_for_users = True
+    text_fields: ClassVar = TextFields(
+        texts=(("payload", "delta"), ("payload",)), ignored=(("index",), ("timestamp",))
+    )
 
     def __init__(self) -> None:
         self._run = Run()

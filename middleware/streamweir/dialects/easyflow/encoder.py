@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
 from streamweir.dialects.base import Encoder
@@ -31,6 +31,7 @@ from streamweir.events import (
 )
 from streamweir.framing import Frame
 from streamweir.jsontext import write_json
+from streamweir.written_form import Number
 
 __all__ = ["EasyflowEncoder"]
 
@@ -91,6 +92,22 @@ class EasyflowEncoder(Encoder):
         self._has_asked = self._has_asked or isinstance(event, Interaction)
         write = self._aiflowy if is_aiflowy else self._easyflow
         return (Frame(write_json(write(said, meta, self.extra_of(event))), said.event),)
+
+    def numbers(
+        self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
+    ) -> Mapping[str, Number] | None:
+        """In the specification's spelling the pieces of a message are numbered."""
+        del texts, stamp
+        if isinstance(event, Content) and event.channel is not None:
+            return None
+        if self.option("variant") == "aiflowy":
+            return {}
+        return {"index": (self._indexes.get((event.meta or {}).get("message_id") or "", 0), 1)}
+
+    def note_texts(self, event: Content | Thinking, texts: Sequence[str]) -> None:
+        """The number of the next piece."""
+        if self.option("variant") != "aiflowy":
+            self._indexes[(event.meta or {}).get("message_id") or ""] += len(texts)
 
     def _say(self, event: Event) -> _Said | None:
         match event:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from streamweir.dialects.base import Decoder
 from streamweir.dialects.evidence import best_score
 from streamweir.dialects.legacy.readers import READERS, fields_of, read_other
 from streamweir.dialects.reading import custom, text_of
 from streamweir.dialects.standard import is_standard, read_standard
+from streamweir.dialects.text_form import TextFields
 from streamweir.errors import MalformedEvent
 from streamweir.events import Event
 from streamweir.framing import Frame
@@ -54,6 +55,10 @@ class LegacyDecoder(Decoder):
     """Reads the old vocabulary, SSE or NDJSON, alone or mixed with standard events."""
 
     framing = "auto"
+    text_fields: ClassVar = TextFields(
+        texts=(("content",), ("token",), ("text",), ("delta",), ("data", "content")),
+        ignored=(("timestamp",), ("sequence",), ("metadata", "timestamp"), ("metadata", "sequence")),
+    )
 
     def __init__(self) -> None:
         self._began = False

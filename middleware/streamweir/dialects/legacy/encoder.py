@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from streamweir.dialects.base import Encoder
@@ -23,6 +23,7 @@ from streamweir.events import (
 )
 from streamweir.framing import Frame
 from streamweir.jsontext import write_json, write_json_text
+from streamweir.written_form import Number
 
 __all__ = ["LegacyEncoder"]
 
@@ -47,6 +48,13 @@ class LegacyEncoder(Encoder):
         if event.meta:
             message |= _beside(event.meta, self.extra_of(event))
         return (Frame(write_json(message)),)
+
+    def numbers(
+        self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
+    ) -> Mapping[str, Number] | None:
+        """Nothing counts; text of another channel is lost."""
+        del texts, stamp
+        return None if isinstance(event, Content) and event.channel is not None else {}
 
     def _message(self, event: Event) -> dict[str, Any] | None:
         match event:

@@ -45,6 +45,11 @@ class AnswerForm:
         self._extensions = 0
         self._all_decorated = True
 
+    @property
+    def is_in_pieces(self) -> bool:
+        """Every further answer is the next piece."""
+        return self._settled and not self._cumulative
+
     def new_in(self, text: str) -> str:
         """What `text` adds to the answer, as far as is known."""
         may_be_copy = self._cumulative or not self._settled

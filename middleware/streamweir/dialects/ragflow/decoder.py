@@ -15,6 +15,7 @@ from streamweir.dialects.ragflow.failures import error_in_text, failed, failure
 from streamweir.dialects.ragflow.openai_answers import OpenAIReader
 from streamweir.dialects.ragflow.run import Run
 from streamweir.dialects.reading import custom, leftover
+from streamweir.dialects.text_form import TextFields
 from streamweir.events import Error, Event, SessionEnd, SessionStart
 from streamweir.framing import Frame
 
@@ -37,12 +38,17 @@ class RagflowDecoder(Decoder):
     """
 
     option_values: ClassVar = {"form": FORMS, "answer": ANSWERS, "end": ("done", "eof")}
+    text_fields: ClassVar = TextFields(
+        texts=(("data", "content"), ("data", "answer"), ("choices", 0, "delta", "content")),
+        ignored=(("created_at",), ("created",)),
+    )
 
     def __init__(self) -> None:
         self._run = Run()
         self._agent = AgentReader(self._run)
         self._openai = OpenAIReader(self._run)
         self._chat: EnvelopeReader | None = None
+        self._last: AgentReader | OpenAIReader | EnvelopeReader = self._agent
         self._frames = 0
         self._bare = False
 
@@ -64,6 +70,10 @@ class RagflowDecoder(Decoder):
         if text == b"[DONE]":
             return self._done()
         return self._read(frame.json(), bare=frame.bare)
+
+    def goes_on(self, text: str) -> bool:
+        """As the family says that the last message was of."""
+        return self._last.goes_on(text)
 
     def close(self) -> Iterator[Event]:
         """The end: as marked, as the only frame was a whole answer, or as the route is known to end."""
@@ -100,9 +110,11 @@ class RagflowDecoder(Decoder):
             case {"code": code} if failed(code):
                 yield from self._failed(message)
             case {"event": str(event)} if event:
+                self._last = self._agent
                 yield from self._agent.read(message)
                 self._run.begun = True  # an empty answer is one too
             case _ if is_completion(message):
+                self._last = self._openai
                 yield from self._openai.read(message)
                 self.complete = self.complete or self._openai.complete
             case {"data": data}:
@@ -135,6 +147,7 @@ class RagflowDecoder(Decoder):
             case dict() if not leftover(data, ("session_id", "message_id", "id", "chat_id")):
                 yield from self._session_only({**message, **data})
             case dict():
+                self._last = self._envelope
                 yield from self._envelope.read(data)
                 self._run.begun = True
                 self.complete = self.complete or self._envelope.complete

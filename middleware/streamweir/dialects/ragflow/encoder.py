@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import ClassVar
 
@@ -12,9 +12,10 @@ from streamweir.dialects.ragflow.write_agent import AgentWriter
 from streamweir.dialects.ragflow.write_chat import ChatWriter, CumulativeChatWriter
 from streamweir.dialects.ragflow.write_openai import OpenAIWriter
 from streamweir.dialects.ragflow.writer import Message, Writer
-from streamweir.events import Event, Stamp
+from streamweir.events import Content, Event, Stamp, Thinking
 from streamweir.framing import Frame
 from streamweir.jsontext import write_json
+from streamweir.written_form import Number
 
 __all__ = ["RagflowEncoder"]
 
@@ -39,6 +40,15 @@ class RagflowEncoder(Encoder):
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the frames that say `event`."""
         return [_frame(message) for message in self._writer.write(event, stamp)]
+
+    def numbers(
+        self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
+    ) -> Mapping[str, Number] | None:
+        """The time is that of the read, where an answer comes in pieces; text of another channel is lost."""
+        del texts
+        if self._writer.time_key is None or (isinstance(event, Content) and event.channel is not None):
+            return None
+        return {self._writer.time_key: (stamp.timestamp // 1000, 0)} if self._writer.time_key else {}
 
     def close(self) -> Iterable[Frame]:
         """Return the mark of the end."""

@@ -74,6 +74,10 @@ class EnvelopeReader:
         yield from self._answer(data, meta)
         yield from audio(data.get("audio_binary"), self._run.meta())
 
+    def goes_on(self, text: str) -> bool:
+        """Take note of one more text that says nothing but its words; False if it may say more."""
+        return self._form.is_in_pieces and self._text.goes_on(text) and self._line.goes_on(text)
+
     def flush(self) -> Iterator[Event]:
         """Yield the text that was held back for half a tag."""
         yield from self._passages(self._text.flush(), self._run.meta())

@@ -66,6 +66,13 @@ class AnswerLine:
     def __init__(self) -> None:
         self._line = ""
 
+    def goes_on(self, piece: str) -> bool:
+        """Take note of a piece in which no failure can begin or go on; False if one may."""
+        if "*" in piece or "*" in self._line:
+            return False
+        self._line = (self._line + piece).rpartition("\n")[2][:_LONGEST_MARK]
+        return True
+
     def failure_in(self, piece: str, meta: Meta | None) -> ErrorInText | None:
         """The failure that begins in `piece`, or in the line that it goes on with."""
         line = self._line

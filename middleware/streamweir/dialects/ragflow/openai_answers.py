@@ -72,6 +72,10 @@ class OpenAIReader(ChunkReader):
                 yield from self.flush()
                 yield found.error
 
+    def goes_on(self, text: str) -> bool:
+        """Take note of one more text that says nothing but its words; False if it may say more."""
+        return self._text.goes_on(text) and self._line.goes_on(text)
+
     def flush(self) -> Iterator[Event]:
         """Yield the text that was held back for half a tag."""
         yield from _passages(self._text.flush(), self._run.meta())

@@ -27,6 +27,8 @@ __all__ = ["ChatWriter", "CumulativeChatWriter"]
 class ChatWriter(Writer):
     """Writes pieces, think flags and a last frame with `final` and the reference."""
 
+    time_key: str | None = ""
+
     def __init__(self, encoder: Encoder) -> None:
         super().__init__(encoder)
         self._thinking = False
@@ -99,6 +101,7 @@ class CumulativeChatWriter(ChatWriter):
     """Writes all of the answer in every frame, thinking in its tags: it has to keep the answer."""
 
     can_replace = True
+    time_key = None
 
     def __init__(self, encoder: Encoder) -> None:
         super().__init__(encoder)

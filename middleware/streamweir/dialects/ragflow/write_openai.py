@@ -28,6 +28,8 @@ __all__ = ["OpenAIWriter"]
 class OpenAIWriter(Writer):
     """Writes chunks; every one repeats the role, a failure is a piece of text."""
 
+    time_key = "created"
+
     def __init__(self, encoder: Encoder) -> None:
         super().__init__(encoder)
         self._model = "model"

@@ -23,6 +23,11 @@ class Writer:
     """
 
     can_replace = False
+    time_key: str | None = "created_at"
+    """The key of the seconds in the message of a text; empty if it has none.
+
+    None where the message of a text says what came before it too.
+    """
 
     def __init__(self, encoder: Encoder) -> None:
         self.lost = encoder.lost

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from streamweir.dialects.base import Decoder
 from streamweir.dialects.evidence import best_score
@@ -13,6 +13,7 @@ from streamweir.dialects.stream_envelope.code_agent import CODE_AGENT
 from streamweir.dialects.stream_envelope.flat import FLAT
 from streamweir.dialects.stream_envelope.graph import GRAPH, Reader
 from streamweir.dialects.stream_envelope.message import TRACE, Message, Run
+from streamweir.dialects.text_form import TextFields
 from streamweir.events import Event, Warning
 from streamweir.framing import Frame
 
@@ -37,6 +38,14 @@ _OWN_TYPES: Final = frozenset({*GRAPH, *CODE_AGENT}) - {"content", "error", "don
 
 class EnvelopeDecoder(Decoder):
     """Reads the envelope, the flat form before it, the copilot's and the agent service's, also mixed."""
+
+    text_fields: ClassVar = TextFields(
+        texts=(
+            *(("data", name) for name in ("delta", "content", "text", "token", "plan")),
+            *((name,) for name in ("delta", "content", "text", "token", "data", "plan")),
+        ),
+        ignored=(("timestamp",),),
+    )
 
     def __init__(self) -> None:
         self._run = Run()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from streamweir.dialects.base import Encoder
@@ -29,6 +29,7 @@ from streamweir.events import (
 )
 from streamweir.framing import Frame
 from streamweir.jsontext import write_json
+from streamweir.written_form import Number
 
 __all__ = ["EnvelopeEncoder"]
 
@@ -85,6 +86,15 @@ class EnvelopeEncoder(Encoder):
         frames += [self._frame(kind, data, event, stamp) for kind, data in self._say(event)]
         self._is_thinking = isinstance(event, Thinking)
         return [frame for frame in frames if frame is not None]
+
+    def numbers(
+        self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
+    ) -> Mapping[str, Number] | None:
+        """The timestamp is that of the read; text of another channel is lost."""
+        del texts
+        if isinstance(event, Content) and event.channel is not None:
+            return None
+        return {} if self.option("form") == "old" else {"timestamp": (stamp.timestamp, 0)}
 
     def _say(self, event: Event) -> Iterable[_Said]:
         match event:

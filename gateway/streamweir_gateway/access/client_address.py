@@ -1,0 +1,74 @@
+"""Where a request comes from: the connection's other end, or what proxies in front of the gateway say.
+
+Source: the configuration contract (`server.trusted_proxies`). X-Forwarded-For has no standard; its form is
+that of nginx, Apache and the cloud load balancers: the oldest address first, each proxy appends.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from typing import Final, TypeAlias
+
+from starlette.types import Scope
+
+from streamweir.asgi.headers import HeaderList, header_value
+
+__all__ = ["ClientAddress", "client_address", "client_network"]
+
+ClientAddress: TypeAlias = IPv4Address | IPv6Address
+
+MAX_HOPS: Final = 32
+"""So many entries are looked at: nobody has more proxies, and an entry costs time."""
+
+_WITH_PORT: Final = re.compile(r"\[(?P<v6>[^\]]*)\](?::\d+)?|(?P<v4>[^:\[\]]*):\d+")
+
+
+def client_address(scope: Scope, trusted: Sequence[IPv4Network | IPv6Network]) -> ClientAddress | None:
+    """Return the address of a request's client; None where there is none, as on a Unix socket.
+
+    That is the other end of the connection or, where that is a trusted proxy, the rightmost address of
+    X-Forwarded-For that is not one. What cannot be read ends the search: what stands left of it has been
+    written by nobody who is trusted.
+    """
+    peer = scope.get("client")
+    found = _address(peer[0]) if peer else None
+    if found is None or not _is_trusted(found, trusted):
+        return found
+    for entry in _newest_first(scope["headers"]):
+        address = _address(entry)
+        if address is None:
+            break
+        found = address
+        if not _is_trusted(found, trusted):
+            break
+    return found
+
+
+def client_network(address: ClientAddress) -> str:
+    """Return what counts as one client: an IPv4 address, or the /64 that one IPv6 subscriber has."""
+    if isinstance(address, IPv4Address):
+        return str(address)
+    return f"{int(address) >> 64:x}/64"
+
+
+def _newest_first(headers: HeaderList) -> Iterator[str]:
+    entries = header_value(headers, b"x-forwarded-for").rsplit(",", MAX_HOPS)
+    return reversed(entries[-MAX_HOPS:])
+
+
+def _address(text: str) -> ClientAddress | None:
+    """Read `203.0.113.7`, `203.0.113.7:4711`, `2001:db8::7`, `[2001:db8::7]` or `[2001:db8::7]:4711`."""
+    text = text.strip(" \t")
+    if match := _WITH_PORT.fullmatch(text):
+        text = match["v6"] or match["v4"] or ""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address
+
+
+def _is_trusted(address: ClientAddress, trusted: Sequence[IPv4Network | IPv6Network]) -> bool:
+    return any(address in network for network in trusted)

@@ -1,0 +1,114 @@
+"""Which pages of other origins may call, and read what they get.
+
+Source: the Fetch standard, section 3.3 (CORS protocol); the configuration contract (`cors`). Requests with
+cookies are not meant: keys travel in headers, which a page must set itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeAlias
+
+from starlette.types import Scope
+
+from streamweir.asgi.headers import HeaderList, header_value, header_values
+from streamweir.asgi.refusals import Refusal
+from streamweir_gateway.config import Cors
+
+__all__ = ["CorsPolicy", "Headers", "is_preflight"]
+
+Headers: TypeAlias = list[tuple[bytes, bytes]]
+
+MAX_AGE_SECONDS: Final = 600
+"""How long a browser may go by the answer to a preflight."""
+
+_REQUEST_HEADERS: Final = (
+    "Authorization",
+    "Content-Type",
+    "Last-Event-ID",
+    "X-Api-Key",
+    "X-Request-Id",
+    "X-Streamweir-Protocol",
+    "traceparent",
+)
+"""What pages may always send; what else they ask for they may too."""
+
+_EXPOSED: Final = (b"access-control-expose-headers", b"X-Request-Id, Retry-After")
+_VARY: Final = (b"vary", b"Origin")
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_MOST_ASKED: Final = 64
+
+
+def is_preflight(scope: Scope) -> bool:
+    """Tell whether a browser asks for leave; any other OPTIONS is a request as all are."""
+    if scope["method"] != "OPTIONS":
+        return False
+    names = {name for name, _ in scope["headers"]}
+    return b"origin" in names and b"access-control-request-method" in names
+
+
+class CorsPolicy:
+    """The CORS headers of responses.
+
+    Args:
+        cors: the allowed origins.
+    """
+
+    def __init__(self, cors: Cors) -> None:
+        self._any = "*" in cors.origins
+        self._origins = frozenset(origin.encode() for origin in cors.origins)
+
+    def headers(self, request: HeaderList) -> Headers:
+        """Return what every response to `request` carries, refusals and errors included."""
+        if self._any:
+            return [(b"access-control-allow-origin", b"*"), _EXPOSED]
+        origin = self._allowed_origin(request)
+        if origin is None:
+            return [_VARY]
+        return [(b"access-control-allow-origin", origin), _EXPOSED, _VARY]
+
+    def preflight(self, request: HeaderList, methods: Sequence[str]) -> Headers:
+        """Return the further headers of the answer to a preflight.
+
+        Args:
+            request: its headers.
+            methods: of the path; none: there is no such path.
+
+        Raises:
+            Refusal: what it asks leave for is not to be had.
+        """
+        if not self._any and self._allowed_origin(request) is None:
+            raise Refusal("BAD_REQUEST", "Pages of this origin may not call here.")
+        if not methods:
+            raise Refusal("ENDPOINT_NOT_FOUND")
+        if header_value(request, b"access-control-request-method") not in methods:
+            raise Refusal("METHOD_NOT_ALLOWED", headers={"Allow": ", ".join(methods)})
+        names = _with_usual(_asked_headers(request))
+        return [
+            (b"access-control-allow-methods", ", ".join(methods).encode("ascii")),
+            (b"access-control-allow-headers", ", ".join(names).encode("ascii")),
+            (b"access-control-max-age", b"%d" % MAX_AGE_SECONDS),
+        ]
+
+    def _allowed_origin(self, request: HeaderList) -> bytes | None:
+        given = [value for name, value in request if name == b"origin"]
+        return given[0] if len(given) == 1 and given[0] in self._origins else None
+
+
+def _asked_headers(request: HeaderList) -> list[str]:
+    """Return the names of headers that a page wants to send.
+
+    Raises:
+        Refusal: they are none.
+    """
+    lines = header_values(request, b"access-control-request-headers")
+    names = [name for line in lines for entry in line.split(",", _MOST_ASKED) if (name := entry.strip(" \t"))]
+    if len(names) > _MOST_ASKED or not all(map(_TOKEN.fullmatch, names)):
+        raise Refusal("BAD_REQUEST")
+    return names
+
+
+def _with_usual(asked: Iterable[str]) -> list[str]:
+    usual = {name.lower() for name in _REQUEST_HEADERS}
+    return [*_REQUEST_HEADERS, *dict.fromkeys(name for name in asked if name.lower() not in usual)]

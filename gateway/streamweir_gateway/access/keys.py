@@ -1,0 +1,107 @@
+"""The keys that clients prove themselves with.
+
+Source: the configuration contract (`auth`); RFC 9110, section 11 (schemes of Authorization); RFC 6750.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Mapping, Set
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+from streamweir.asgi.headers import HeaderList
+from streamweir.asgi.refusals import Refusal
+
+__all__ = ["KEY_HEADERS", "Credential", "Keys", "without_headers"]
+
+KEY_HEADERS: Final = frozenset({b"authorization", b"x-api-key"})
+
+_BEARER: Final = re.compile(rb"bearer +(.+)", re.IGNORECASE | re.DOTALL)
+
+
+class Credential(NamedTuple):
+    """A client that has proved itself."""
+
+    name: str
+    """Of its key, as the configuration calls it."""
+    headers: frozenset[bytes]
+    """That held the key: nobody else is to see them."""
+
+
+class Keys:
+    """The keys of a gateway.
+
+    Args:
+        keys: by name.
+    """
+
+    def __init__(self, keys: Mapping[str, str]) -> None:
+        self._digests = [(name, _digest(key.encode())) for name, key in keys.items() if key]
+
+    def credential(self, headers: HeaderList, *, foreign: Set[bytes] = frozenset()) -> Credential:
+        """Return who sends a request.
+
+        Args:
+            headers: of the request, names in lower case.
+            foreign: those of `KEY_HEADERS` that may hold something for somebody else, the upstream.
+
+        Raises:
+            Refusal: no key, a wrong one, or two that differ.
+        """
+        given = _given(headers)
+        names = {header: self._name_of(key) for header, key in given.items()}
+        known = {header: name for header, name in names.items() if name is not None}
+        wrong = names.keys() - known.keys() - foreign
+        if wrong or len(set(known.values())) != 1 or self._holds_key(headers, KEY_HEADERS - known.keys()):
+            raise _unauthenticated()
+        return Credential(next(iter(known.values())), frozenset(known))
+
+    def _holds_key(self, headers: HeaderList, names: Set[bytes]) -> bool:
+        """Tell whether a header of these names, which may go on, holds a key of ours in a wrong form."""
+        words = (value.split()[-1:] for header, value in headers if header in names)
+        return any(self._name_of(word) is not None for last in words for word in last)
+
+    def _name_of(self, given: bytes) -> str | None:
+        """Return the name of a key. It is compared with every one, in full, whichever it is."""
+        digest = _digest(given)
+        found = None
+        for name, own in self._digests:
+            if hmac.compare_digest(digest, own):
+                found = name
+        return found
+
+
+def _given(headers: HeaderList) -> dict[bytes, bytes]:
+    """Return the keys of a request by header; a scheme other than Bearer holds none.
+
+    Raises:
+        Refusal: a header is repeated, so that others may go by another of its values than we do.
+    """
+    found: dict[bytes, bytes] = {}
+    seen = set()
+    for header, value in headers:
+        if header in KEY_HEADERS:
+            if header in seen:
+                raise _unauthenticated()
+            seen.add(header)
+            if header == b"x-api-key":
+                found[header] = value.strip(b" \t")
+            elif match := _BEARER.fullmatch(value.strip(b" \t")):
+                found[header] = match[1]
+    return found
+
+
+def without_headers(headers: HeaderList, names: Set[bytes]) -> list[tuple[bytes, bytes]]:
+    """Return `headers` but for those called `names`."""
+    return [pair for pair in headers if pair[0] not in names]
+
+
+def _digest(key: bytes) -> bytes:
+    """Return something of one length, so that comparing does not tell how long a key is."""
+    return sha256(key).digest()
+
+
+def _unauthenticated() -> Refusal:
+    return Refusal("UNAUTHENTICATED", headers={"WWW-Authenticate": "Bearer"})

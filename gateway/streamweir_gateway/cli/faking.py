@@ -1,0 +1,109 @@
+"""What `streamweir fake` does."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import shlex
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from ipaddress import ip_address
+from pathlib import Path
+
+from streamweir.errors import ConfigurationError
+from streamweir_gateway.cli.addresses import address_text, base_url
+from streamweir_gateway.cli.command import OK, CommandFailed, UsageError
+from streamweir_gateway.fake.listing import fault_lines
+from streamweir_gateway.fake.request import Request
+from streamweir_gateway.fake.server import FakeBackend, serve_fake
+from streamweir_gateway.fake.settings import Settings
+
+__all__ = ["run"]
+
+_WISHES = ("dialect", "framing", "events", "pace", "seed")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve the fake backend until a signal ends it, or print what it can do."""
+    if args.list:
+        print("\n".join(fault_lines()).rstrip())
+        return OK
+    settings, address = _settings(args), _address(args.listen)
+    with suppress(KeyboardInterrupt):
+        asyncio.run(_serve(settings, address))
+    return OK
+
+
+def _settings(args: argparse.Namespace) -> Settings:
+    given = vars(args)
+    wishes = {name: [given[name]] for name in _WISHES if given[name] is not None}
+    try:
+        settings = Settings().settled({**wishes, "fault": args.fault, "option": args.option})
+    except ConfigurationError as error:
+        hint = " (streamweir fake --list prints all faults)" if "unknown fault" in str(error) else ""
+        raise UsageError(f"{error}{hint}") from error
+    return settings if args.replay is None else _replaying(settings, args)
+
+
+def _replaying(settings: Settings, args: argparse.Namespace) -> Settings:
+    """Play the file; its framing is seen by its first byte unless it is given."""
+    try:
+        body = Path(args.replay).read_bytes()
+    except OSError as error:
+        raise CommandFailed(f"{args.replay}: cannot be read: {os.strerror(error.errno or 0)}") from error
+    if args.framing is None:
+        settings = replace(settings, framing="ndjson" if body.lstrip()[:1] in (b"{", b"[") else "sse")
+    return replace(settings, replay=body)
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    host = host.strip("[]")
+    try:
+        is_good = ip_address(host).is_loopback and port.isdigit() and int(port) <= 65535
+    except ValueError:
+        is_good = False
+    if not is_good:
+        raise UsageError(f"--listen {text}: must be a loopback address and a port, such as 127.0.0.1:9000")
+    return host, int(port)
+
+
+async def _serve(settings: Settings, address: tuple[str, int]) -> None:
+    stopping = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError):
+            asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    try:
+        async with serve_fake(settings, host=address[0], port=address[1], on_request=_tell) as backend:
+            _print(_welcome(backend, settings))
+            await stopping.wait()
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise CommandFailed(f"cannot listen on {address_text(address)}: {reason}") from error
+
+
+def _welcome(backend: FakeBackend, settings: Settings) -> Iterator[str]:
+    url = base_url(backend.address)
+    refuses = any(fault.name == "refused" for fault in settings.faults)
+    yield f"fake {_played(settings)} {'refuses connections at' if refuses else 'listens on'} {url}"
+    yield f"  curl -N {url}/ -d '{{}}'"
+    if not refuses:
+        yield f"  curl -N {shlex.quote(f'{url}/?dialect=legacy&fault=cut@3')}"
+    yield "Ctrl-C stops it."
+
+
+def _tell(request: Request, settings: Settings) -> None:
+    _print([f"{request.method} {request.target[:100]}: {_played(settings)}"])
+
+
+def _played(settings: Settings) -> str:
+    faults = ", ".join(map(str, settings.faults)) or "no faults"
+    return f"{settings.dialect} as {settings.framing} ({faults})"
+
+
+def _print(lines: Iterator[str] | list[str]) -> None:
+    with suppress(BrokenPipeError):  # nobody reads it: no reason not to serve
+        print("\n".join(lines), flush=True)

@@ -1,0 +1,74 @@
+"""The certificate files that the upstreams' `tls` names: found, read, and tried before anything starts."""
+
+from __future__ import annotations
+
+import ssl
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from .interpolation import Opaque
+from .models import GatewayFile
+from .problems import KeyPath, Report
+from .upstream_sections import TlsSection
+
+__all__ = ["check_certificates"]
+
+
+def check_certificates(file: GatewayFile, folder: Path, report: Report, *, tolerant: bool) -> None:
+    """Report the files under `tls` that cannot be used; a relative path starts at `folder`.
+
+    With `tolerant` a file that cannot be read is no problem, and what needs it is not checked.
+    """
+    for name, upstream in file.upstreams.items():
+        if upstream.tls.model_fields_set:
+            _Check(("upstreams", name, "tls"), upstream.tls, folder, report, tolerant).all()
+
+
+@dataclass(frozen=True)
+class _Check:
+    where: KeyPath
+    tls: TlsSection
+    folder: Path
+    report: Report
+    tolerant: bool
+
+    def all(self) -> None:
+        said = {name: path for name in ("ca", "cert", "key") if (path := getattr(self.tls, name)) is not None}
+        found = {name: path for name, text in said.items() if (path := self._readable(name, text))}
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        if "ca" in found:
+            try:
+                context.load_verify_locations(found["ca"])
+            except (OSError, ValueError):
+                self._report("ca", "holds no certificates in PEM form")
+        if "cert" in found and found.keys() >= said.keys() & {"key"}:
+            self._pair(context, found["cert"], found.get("key"))
+
+    def _pair(self, context: ssl.SSLContext, cert: Path, key: Path | None) -> None:
+        try:
+            # Without a password of ours, OpenSSL would ask for one on the terminal.
+            context.load_cert_chain(cert, key, password="")
+        except (OSError, ValueError):
+            which = "certificate and key" if key is None else "certificate to which `key` belongs"
+            self._report("cert", f"holds no {which} (PEM, the key without a password)")
+
+    def _readable(self, name: str, text: str) -> Path | None:
+        if isinstance(text, Opaque):
+            return None
+        path = self.folder / text
+        try:
+            # A pipe or a device would be read without an end.
+            reason = None if stat.S_ISREG(path.stat().st_mode) else "not a file"
+            if reason is None:
+                path.open("rb").close()
+        except (OSError, ValueError) as error:
+            reason = (error.strerror if isinstance(error, OSError) else None) or "not a path"
+        if reason is None:
+            return path
+        if not self.tolerant:
+            self._report(name, f"cannot be read: {reason}")
+        return None
+
+    def _report(self, name: str, message: str) -> None:
+        self.report.at_value((*self.where, name), message)

@@ -1,0 +1,16 @@
+"""A backend that is broken on purpose: an agent run in any dialect, with faults laid over it.
+
+It is served over raw sockets, because faults are about bytes and connections:
+
+    the run's events -> body.py (faults between and in events) -> coding.py (gzip ...) -> transfer.py (chunks,
+    lengths) -> writes.py (how the bytes are cut) -> server.py (the socket)
+
+`faults.py` is the table of all faults, `spelling.py` reads `cut@40` and the like.
+"""
+
+from streamweir_gateway.fake.faults import FAULTS, Fault
+from streamweir_gateway.fake.server import FakeBackend, serve_fake
+from streamweir_gateway.fake.settings import Settings
+from streamweir_gateway.fake.spelling import parse_faults
+
+__all__ = ["FAULTS", "FakeBackend", "Fault", "Settings", "parse_faults", "serve_fake"]

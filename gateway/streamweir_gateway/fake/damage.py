@@ -1,0 +1,194 @@
+"""What is done to one event: bytes of a framed event in, bytes out.
+
+An event without a JSON object in it is left as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+__all__ = ["DAMAGES", "Damage", "badjson", "can_be_damaged", "halved", "wrong_types"]
+
+Damage = Callable[[bytes, int], bytes]
+"""The event and the fault's argument -> the damaged event."""
+
+_PAYLOAD: Final = re.compile(rb"^(data: ?)?(\{.*\})\r?$", re.MULTILINE)
+_HOLE: Final = "\ue000hole"
+"""Stands in a text until bytes that no JSON writer would write take its place."""
+
+_TEXT_KEYS: Final = ("content", "delta", "text", "answer", "message", "thought", "reasoning_content")
+_HUGE: Final = b"9" * 400
+_WRONG: Final[tuple[Any, ...]] = (None, True, -1.5, "wrong", [], [[]], {}, {"wrong": 1})
+
+
+def halved(event: bytes) -> bytes:
+    """Return the first half of the event."""
+    return event[: len(event) // 2]
+
+
+def badjson(event: bytes) -> bytes:
+    """Return the event with the end of its JSON missing, framed properly."""
+    return _with_payload(event, lambda payload: payload[: len(payload) * 2 // 3].rstrip() or b"{")
+
+
+def wrong_types(event: bytes) -> Iterator[bytes]:
+    """Yield copies of the event with each field, and with all of them at once, of every wrong type."""
+    value = _value_of(event)
+    if value is None:
+        return
+    paths = list(_paths(value))
+    for wrong in _WRONG:
+        for path in paths:
+            yield _with_value(event, _replaced(value, path, wrong))
+        yield _with_value(event, dict.fromkeys(value, wrong))
+    for alone in (b"null", b"[]", b"0", b'"wrong"', b"true"):
+        yield _with_payload(event, lambda _, alone=alone: alone)  # type: ignore[misc]
+
+
+def can_be_damaged(event: bytes) -> bool:
+    """Is there a JSON object in the event?"""
+    return _value_of(event) is not None
+
+
+def _bad_utf8(event: bytes, _: int) -> bytes:
+    return _with_text(event, lambda text: f"{text}{_HOLE}", b"\xff\xfe\xc3(\xe2\x82")
+
+
+def _nul(event: bytes, _: int) -> bytes:
+    return _with_text(event, lambda text: f"{text}{_HOLE}", b"\\u0000")
+
+
+def _nul_byte(event: bytes, _: int) -> bytes:
+    return _with_text(event, lambda text: f"{text}{_HOLE}", b"\0")
+
+
+def _surrogate(event: bytes, _: int) -> bytes:
+    return _with_text(event, lambda text: f"{text}{_HOLE}", b"\\ud83d \\udca9\\ud83d")
+
+
+def _nan(event: bytes, _: int) -> bytes:
+    return _with_numbers(event, b"NaN", {"nan": b"NaN", "infinity": b"Infinity", "minus": b"-Infinity"})
+
+
+def _huge_int(event: bytes, _: int) -> bytes:
+    return _with_numbers(event, _HUGE, {"huge": _HUGE, "minus": b"-" + _HUGE, "exponent": b"1e999"})
+
+
+def _duplicate_keys(event: bytes, _: int) -> bytes:
+    def doubled(payload: bytes) -> bytes:
+        keys = (json.dumps(key).encode() for key in json.loads(payload))
+        return b"{" + b"".join(key + b': "duplicate", ' for key in keys) + payload.lstrip()[1:]
+
+    return _with_payload(event, doubled) if _value_of(event) else event
+
+
+def _nested(event: bytes, depth: int) -> bytes:
+    return _with_field(event, b'{"deep": [' * (depth // 2) + b"]}" * (depth // 2))
+
+
+def _long_line(event: bytes, size: int) -> bytes:
+    return _with_field(event, b'"' + b"x" * max(size - len(event), 0) + b'"')
+
+
+DAMAGES: Final[Mapping[str, Damage]] = {
+    "bad-utf8": _bad_utf8,
+    "nul": _nul,
+    "nul-byte": _nul_byte,
+    "surrogate": _surrogate,
+    "nan": _nan,
+    "huge-int": _huge_int,
+    "duplicate-keys": _duplicate_keys,
+    "nested": _nested,
+    "long-line": _long_line,
+}
+"""By the name of the fault."""
+
+
+def _value_of(event: bytes) -> dict[str, Any] | None:
+    """The JSON object in the event, None if there is none."""
+    found = _PAYLOAD.search(event)
+    try:
+        value = json.loads(found[2]) if found else None
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _with_payload(event: bytes, change: Callable[[bytes], bytes]) -> bytes:
+    return _PAYLOAD.sub(lambda found: (found[1] or b"") + change(found[2]), event, count=1)
+
+
+def _with_value(event: bytes, value: Any, holes: Mapping[str, bytes] | None = None) -> bytes:
+    payload = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    for hole, filling in (holes or {}).items():
+        payload = payload.replace(hole.encode(), filling)
+    return _with_payload(event, lambda _: payload)
+
+
+def _with_text(event: bytes, change: Callable[[str], str], filling: bytes) -> bytes:
+    """Change the text that the event is about, and put `filling` where the hole is."""
+    value = _value_of(event)
+    if value is None:
+        return event
+    path = _text_path(value)
+    if path is None:
+        return _with_field(event, b'"' + filling + b'"')
+    text = _at(value, path)
+    return _with_value(event, _replaced(value, path, change(text)), {_HOLE: filling})
+
+
+def _with_numbers(event: bytes, number: bytes, fields: Mapping[str, bytes]) -> bytes:
+    """Put `number` in the place of every number, and add `fields`."""
+    value = _value_of(event)
+    if value is None:
+        return event
+    changed: dict[str, Any] = {name: f"{_HOLE}{name}" for name in fields}
+    changed.update(value)
+    for path in _paths(value):
+        if isinstance(_at(value, path), int | float) and not isinstance(_at(value, path), bool):
+            changed = _replaced(changed, path, f"{_HOLE}number")
+    holes = {f'"{_HOLE}{name}"': filling for name, filling in {**fields, "number": number}.items()}
+    return _with_value(event, changed, holes)
+
+
+def _with_field(event: bytes, field: bytes) -> bytes:
+    """Add a field that nobody knows."""
+    if _value_of(event) is None:
+        return event
+    return _with_payload(event, lambda payload: b'{"fault": ' + field + b", " + payload.lstrip()[1:])
+
+
+Path = tuple[str | int, ...]
+
+
+def _paths(value: Any, here: Path = ()) -> Iterator[Path]:
+    """Yield the place of every field, however deep."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield (*here, key)
+        yield from _paths(item, (*here, key))
+
+
+def _at(value: Any, path: Path) -> Any:
+    for key in path:
+        value = value[key]
+    return value
+
+
+def _replaced(value: Any, path: Path, new: Any) -> Any:
+    """Return a copy of `value` with `new` at `path`."""
+    if not path:
+        return new
+    copy = value.copy()
+    copy[path[0]] = _replaced(value[path[0]], path[1:], new)
+    return copy
+
+
+def _text_path(value: Any) -> Path | None:
+    """Return where the event's text is: under a name for texts, else the longest there is."""
+    texts = [path for path in _paths(value) if isinstance(_at(value, path), str)]
+    named = [path for path in texts if path[-1] in _TEXT_KEYS]
+    return max(named or texts, key=lambda path: len(_at(value, path)), default=None)

@@ -1,0 +1,269 @@
+"""The table of faults: what each is called, what it takes, and what happens."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+__all__ = ["AT", "CUT_CODINGS", "END", "FAULTS", "Argument", "Fault", "FaultKind", "Place", "faults_named"]
+
+Place: TypeAlias = Literal["connection", "answer", "head", "transfer", "coding", "writes", "ending", "body"]
+"""What a fault takes hold of; two faults of one place exclude each other, but for `head` and `body`.
+
+connection: there is no response. answer: the response is no stream. head: the response's headers.
+transfer: how the body's length is told. coding: how the body is coded. writes: how the bytes are cut.
+ending: where the body ends too early. body: the events.
+"""
+
+Argument: TypeAlias = Literal["duration", "size", "status", "count"]
+
+AT: Final = 30
+"""The event before which a fault happens where nothing else is said: in the middle of the answer's text."""
+
+END: Final = -1
+"""The position `@end`: behind the last event."""
+
+
+CUT_CODINGS: Final = ("gzip-cut", "deflate-cut", "br-cut")
+"""They end the body too early besides."""
+
+
+class FaultKind(NamedTuple):
+    """One row of the table."""
+
+    name: str
+    group: str
+    place: Place
+    explanation: str
+    example: str
+    has_position: bool = False
+    """It happens before an event, by default before number `AT`; `in bytes` where `counts` says so."""
+    counts: Literal["events", "bytes"] = "events"
+    argument: Argument | None = None
+    default: float | None = None
+    """The argument where none is given: seconds, bytes or a number; None is for ever."""
+
+
+class Fault(NamedTuple):
+    """A fault that is to happen."""
+
+    kind: FaultKind
+    position: int | None = None
+    """The number of the event before which it happens (from 0), or `END`; None where it has no place."""
+    argument: float | None = None
+    """Seconds, bytes, a status or a count."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the table."""
+        return self.kind.name
+
+    @property
+    def amount(self) -> int:
+        """The argument as a whole number."""
+        return int(self.argument or 0)
+
+    def __str__(self) -> str:
+        place = "" if self.position is None else "@end" if self.position == END else f"@{self.position}"
+        return f"{self.name}{place}"
+
+
+def faults_named(faults: tuple[Fault, ...], *names: str) -> tuple[Fault, ...]:
+    """Return those of `faults` that have one of `names`."""
+    return tuple(fault for fault in faults if fault.name in names)
+
+
+def _connection(name: str, explanation: str, example: str = "") -> FaultKind:
+    return FaultKind(name, "No response", "connection", explanation, example or name)
+
+
+def _head(
+    name: str, explanation: str, example: str, argument: Argument | None = None, default: float | None = None
+) -> FaultKind:
+    return FaultKind(name, "Headers", "head", explanation, example, argument=argument, default=default)
+
+
+def _answer(
+    name: str,
+    explanation: str,
+    example: str = "",
+    argument: Argument | None = None,
+    default: float | None = None,
+) -> FaultKind:
+    group = "Answers that are no stream"
+    return FaultKind(name, group, "answer", explanation, example or name, argument=argument, default=default)
+
+
+def _transfer(name: str, explanation: str) -> FaultKind:
+    return FaultKind(name, "Transfer", "transfer", explanation, name)
+
+
+def _coding(name: str, explanation: str) -> FaultKind:
+    return FaultKind(name, "Content codings", "coding", explanation, name)
+
+
+def _cut_coding(coding: str) -> FaultKind:
+    name = f"{coding}-cut"
+    told = f"{coding}, whose coded data ends within event N; the body itself ends properly"
+    return FaultKind(name, "Content codings", "coding", told, f"{name}@20", has_position=True)
+
+
+def _bomb(coding: str) -> FaultKind:
+    name = f"{coding}-bomb"
+    told = f"{coding}; before event N so many bytes without meaning, sent as a thousandth of that"
+    return FaultKind(
+        name,
+        "Content codings",
+        "coding",
+        told,
+        f"{name}@5:1GiB",
+        has_position=True,
+        argument="size",
+        default=256 << 20,
+    )
+
+
+def _writes(
+    name: str,
+    explanation: str,
+    example: str = "",
+    argument: Argument | None = None,
+    default: float | None = None,
+) -> FaultKind:
+    return FaultKind(
+        name, "Transfer", "writes", explanation, example or name, argument=argument, default=default
+    )
+
+
+def _ending(name: str, explanation: str, counts: Literal["events", "bytes"] = "events") -> FaultKind:
+    number = 40 if counts == "events" else 1000
+    example = f"{name}@{number}"
+    return FaultKind(
+        name, "Streams that break", "ending", explanation, example, has_position=True, counts=counts
+    )
+
+
+def _stream(
+    name: str,
+    explanation: str,
+    example: str = "",
+    argument: Argument | None = None,
+    default: float | None = None,
+) -> FaultKind:
+    return FaultKind(
+        name,
+        "Streams that break",
+        "body",
+        explanation,
+        example or f"{name}@20",
+        has_position=True,
+        argument=argument,
+        default=default,
+    )
+
+
+def _end(
+    name: str, explanation: str, example: str, argument: Argument | None = None, default: float | None = None
+) -> FaultKind:
+    return FaultKind(
+        name,
+        "Ends of the run",
+        "body",
+        explanation,
+        example,
+        has_position="@" in example,
+        argument=argument,
+        default=default,
+    )
+
+
+def _event(
+    name: str,
+    explanation: str,
+    example: str = "",
+    argument: Argument | None = None,
+    default: float | None = None,
+) -> FaultKind:
+    return FaultKind(
+        name,
+        "Broken events",
+        "body",
+        explanation,
+        example or f"{name}@10",
+        has_position=True,
+        argument=argument,
+        default=default,
+    )
+
+
+_TABLE: Final = (
+    _connection("refused", "nothing listens (for the whole server only)"),
+    _connection("accept-close", "the connection is accepted and closed without a word"),
+    _connection("reset-before-headers", "the connection is reset in place of an answer"),
+    _connection("no-headers", "the request is read, and nothing comes back"),
+    _connection("cut-headers", "the connection is closed within the headers"),
+    _connection("not-http", "the answer is no HTTP"),
+    _head("drip-headers", "the headers come byte by byte, with so much time between", "drip-headers:50ms",
+          "duration", 0.05),
+    _head("informational", "so many 1xx responses (100, 102, 103) come before the real one",
+          "informational:10000", "count", 1000),
+    _head("long-header", "one header line of this size", "long-header:1MiB", "size", 64 << 10),
+    _head("many-headers", "so many header lines", "many-headers:5000", "count", 1000),
+    _head("retry-after", "a Retry-After header; goes with status", "retry-after:3s", "duration", 3),
+    _answer("status", "this HTTP status, with an error body that says too much", "status:503", "status", 500),
+    _answer("redirect", "a redirect with this status to an address with credentials in it", "redirect:307",
+            "status", 307),
+    _answer("no-content", "204, without a body"),
+    _answer("html", "200 and an HTML page"),
+    _answer("html-stream", "an HTML page that is declared as the stream"),
+    _answer("json-envelope", "200 and one JSON object that tells of a failure"),
+    _answer("empty", "200 and an empty body"),
+    _answer("wrong-type", "200 and a picture"),
+    _writes("bytewise", "every byte is written by itself, headers included"),
+    _writes("random-cuts", "the bytes are cut anywhere (--seed), in characters and line ends too"),
+    _transfer("close-delimited", "no length and no chunks: the body ends with the connection"),
+    _transfer("length-short", "Content-Length is less than the body"),
+    _transfer("length-long", "Content-Length is more than the body; then the connection is closed"),
+    _transfer("length-junk", "Content-Length is no number"),
+    _transfer("two-lengths", "two Content-Length headers contradict each other"),
+    _transfer("no-last-chunk", "the whole run, but the connection closes without the last chunk"),
+    *(_coding(name, f"the body is {name}-coded, asked for or not") for name in ("gzip", "deflate", "br")),
+    *map(_cut_coding, ("gzip", "deflate", "br")),
+    *map(_bomb, ("gzip", "deflate", "br")),
+    _coding("unknown-coding", "the body claims a coding that nobody knows"),
+    _ending("cut", "the connection is closed before event N, within a chunk"),
+    _ending("cut-within", "the connection is closed in the middle of event N"),
+    _ending("cut-byte", "the connection is closed behind byte N of the body", "bytes"),
+    _ending("stop", "the body ends properly before event N"),
+    _ending("stop-within", "the body ends properly in the middle of event N"),
+    _ending("reset", "the connection is reset before event N; reset@0: right after the headers"),
+    _ending("bad-chunk", "a chunk without a size before event N"),
+    _ending("endless-line", "before event N a line that never ends"),
+    _stream("stall", "silence before event N: so long, or for ever", "stall@20:30s", "duration", None),
+    _stream("comments", "nothing but comments (NDJSON: empty lines) before event N, so many, 10 in a second",
+            "comments@0:100", "count", 50),
+    _stream("drip", "from event N on byte by byte, with so much time between", "drip@20:100ms",
+            "duration", 0.1),
+    _stream("burst", "before event N so many events at once", "burst@20:100000", "count", 100_000),
+    _end("no-end", "the run ends without its end", "no-end"),
+    _end("second-end", "the end of the run comes twice", "second-end"),
+    _end("after-end", "so many events follow the end", "after-end:10", "count", 10),
+    _end("silence-after-end", "the end comes, and the connection stays open for ever", "silence-after-end"),
+    _end("error", "an error event before event N, and the run's end", "error@20"),
+    _end("error-then-more", "an error event before event N, and the run goes on", "error-then-more@20"),
+    _event("failures", "before event N a failed tool, a failed step and a warning that say too much"),
+    _event("badjson", "before event N an event that is no JSON; badjson@end: behind the last"),
+    _event("garbage", "so many random bytes before event N (--seed)", "garbage@10:4KiB", "size", 1024),
+    _event("bad-utf8", "event N holds bytes that are no UTF-8"),
+    _event("nul", "event N holds NUL as an escape"),
+    _event("nul-byte", "event N holds NUL as a byte, which makes it no JSON"),
+    _event("surrogate", "event N holds a lone surrogate"),
+    _event("nan", "every number of event N is NaN or Infinity"),
+    _event("huge-int", "every number of event N has 400 digits"),
+    _event("duplicate-keys", "every key of event N occurs twice"),
+    _event("wrong-types", "before event N its copies with wrong types in each field, and in all at once"),
+    _event("nested", "event N holds a value nested so deep", "nested@10:10000", "count", 10_000),
+    _event("long-line", "event N is a line of this size", "long-line@10:10MiB", "size", 10 << 20),
+)  # fmt: skip
+
+FAULTS: Final[dict[str, FaultKind]] = {kind.name: kind for kind in _TABLE}
+"""All faults by name, grouped."""

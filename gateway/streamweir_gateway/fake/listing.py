@@ -1,0 +1,30 @@
+"""The table of faults as text: for the terminal, and for the documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from streamweir_gateway.fake.faults import FAULTS
+
+__all__ = ["fault_lines", "fault_tables"]
+
+
+def fault_lines() -> Iterator[str]:
+    """Yield every fault with an example and what it does, grouped."""
+    width = max(len(kind.example) for kind in FAULTS.values())
+    for group, kinds in groupby(FAULTS.values(), key=lambda kind: kind.group):
+        yield f"{group}:"
+        yield from (f"  {kind.example:{width}}  {kind.explanation}" for kind in kinds)
+        yield ""
+
+
+def fault_tables() -> Iterator[str]:
+    """Yield the same as Markdown."""
+    for group, kinds in groupby(FAULTS.values(), key=lambda kind: kind.group):
+        yield f"### {group}"
+        yield ""
+        yield "| fault | example | what happens |"
+        yield "|---|---|---|"
+        yield from (f"| `{kind.name}` | `{kind.example}` | {kind.explanation} |" for kind in kinds)
+        yield ""

@@ -1,0 +1,102 @@
+"""The request, as far as a fake backend reads it: to its end, and what it wishes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final, NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+__all__ = ["WISHES", "BadRequest", "Request", "read_request"]
+
+WISHES: Final = ("dialect", "events", "fault", "framing", "option", "pace", "seed")
+"""The query's names that mean something here."""
+
+_HEADER_BYTES: Final = 256 << 10
+"""Also the buffer of a connection; longer headers are refused."""
+
+_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+class BadRequest(Exception):  # noqa: N818 - it says what came
+    """What came is no HTTP request."""
+
+
+class Request(NamedTuple):
+    """A request whose body has been read and dropped."""
+
+    method: str
+    target: str
+    version: str
+    headers: tuple[tuple[str, str], ...]
+    """Names in small letters."""
+
+    def values_of(self, name: str) -> list[str]:
+        """Return every value of the header `name`."""
+        return [value for key, value in self.headers if key == name]
+
+    @property
+    def keeps_connection(self) -> bool:
+        """May another request follow on the connection?"""
+        return self.version == "HTTP/1.1" and "close" not in ",".join(self.values_of("connection")).lower()
+
+    @property
+    def wishes(self) -> dict[str, list[str]]:
+        """What the query and `X-Fault` ask for."""
+        query = parse_qs(urlsplit(self.target).query, keep_blank_values=True)
+        wishes: dict[str, list[str]] = {name: query[name] for name in WISHES if name in query}
+        faults = [*wishes.get("fault", ()), *self.values_of("x-fault")]
+        named = [name.strip() for text in faults for name in text.split(",") if name.strip()]
+        return {**wishes, **({"fault": named} if named else {})}
+
+
+async def read_request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Request | None:
+    """Return the next request; None where the connection ends before one.
+
+    Raises:
+        BadRequest: what comes is none.
+    """
+    try:
+        head = await reader.readuntil(b"\r\n\r\n")
+    except asyncio.IncompleteReadError as error:
+        if error.partial.strip():
+            raise BadRequest("half a request") from error
+        return None
+    except asyncio.LimitOverrunError as error:
+        raise BadRequest("the request's headers are too long") from error
+    request = _parsed(head)
+    if "100-continue" in request.values_of("expect"):
+        writer.write(_CONTINUE)
+    try:
+        await _skip_body(reader, request)
+    except (asyncio.IncompleteReadError, ValueError) as error:
+        raise BadRequest("half a request") from error
+    return request
+
+
+def _parsed(head: bytes) -> Request:
+    first, *lines = head.decode("latin-1").rstrip().split("\r\n")
+    words = first.split(" ")
+    if len(words) != 3 or not words[2].startswith("HTTP/1"):
+        raise BadRequest("no HTTP/1 request")
+    pairs = (line.partition(":") for line in lines)
+    headers = tuple((name.strip().lower(), value.strip()) for name, _, value in pairs)
+    return Request(words[0], words[1], words[2], headers)
+
+
+async def _skip_body(reader: asyncio.StreamReader, request: Request) -> None:
+    if "chunked" in request.values_of("transfer-encoding"):
+        while size := int((await reader.readuntil(b"\n")).partition(b";")[0], 16):
+            await _skip(reader, size + 2)
+        while (await reader.readuntil(b"\n")).strip():
+            pass
+        return
+    for length in request.values_of("content-length")[:1]:
+        await _skip(reader, int(length))
+
+
+async def _skip(reader: asyncio.StreamReader, size: int) -> None:
+    while size > 0:
+        data = await reader.read(min(size, _HEADER_BYTES))
+        if not data:
+            raise asyncio.IncompleteReadError(b"", size)
+        size -= len(data)

@@ -1,0 +1,153 @@
+"""The run that is played, event by event as it stands on the wire: the demo's script, or a recorded body."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain, cycle, islice
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from streamweir.dialects.base import Encoder, Options
+from streamweir.dialects.registry import make_encoder
+from streamweir.events import (
+    Content,
+    Error,
+    Event,
+    Meta,
+    SessionEnd,
+    Stamp,
+    Status,
+    ToolCallEnd,
+    ToolCallStart,
+    Warning,
+)
+from streamweir.framing import Frame, sse_writer, write_ndjson
+from streamweir_gateway.demo.script import run_until_the_middle, the_rest
+from streamweir_gateway.fake.secrets import TEXT
+
+__all__ = ["Framing", "Run", "WireEvent", "recorded_events"]
+
+Framing: TypeAlias = Literal["sse", "ndjson"]
+
+_BEGAN: Final = 1_790_000_000_000
+"""Unix milliseconds: every run is the same to the byte."""
+
+_TICK: Final = 30
+_LINE_ENDS: Final = re.compile(rb"(?<=\n\n)|(?<=\r\n\r\n)|(?<=\r\r)")
+
+
+class WireEvent(NamedTuple):
+    """One event as it is written."""
+
+    data: bytes
+    is_end: bool = False
+    """It belongs to what ends the run."""
+
+
+class Run:
+    """One run.
+
+    Args:
+        dialect: in which it is told.
+        framing: in which it is written, whether or not the dialect's own backends do so.
+        options: of the dialect.
+        events: about so many events, by more or less of the answer's text; None: as the script has it.
+        replay: a recorded body to play in place of the script.
+    """
+
+    def __init__(
+        self,
+        dialect: str,
+        framing: Framing,
+        *,
+        options: Options,
+        events: int | None = None,
+        replay: bytes | None = None,
+    ) -> None:
+        self.framing = framing
+        self._encoder: Encoder = make_encoder(dialect, options)
+        self._write = sse_writer(self._encoder.sse_prefix) if framing == "sse" else write_ndjson
+        self._events = events
+        self._replay = replay
+        self._sequence = 0
+
+    def events(self) -> Iterator[WireEvent]:
+        """Yield the whole run."""
+        if self._replay is not None:
+            yield from recorded_events(self._replay, self.framing)
+            return
+        middle, rest = list(run_until_the_middle()), list(the_rest())
+        script = [beat.event for beat in chain(middle, rest)]
+        texts = [event for event in script if _is_text(event)]
+        first = script.index(texts[0])
+        tail = script[first + len(texts) :]
+        yield from self.say(script[:first])
+        yield from self.say(self._texts(texts, len(tail)))
+        yield from self.say(tail)
+
+    def say(self, events: Iterable[Event]) -> Iterator[WireEvent]:
+        """Yield more of this run."""
+        for event in events:
+            stamp = Stamp("fake-request", self._sequence, _BEGAN + _TICK * self._sequence)
+            for frame in self._encoder.encode(event, stamp):
+                self._sequence += 1
+                yield WireEvent(self._bytes_of(frame), isinstance(event, SessionEnd))
+            if isinstance(event, SessionEnd):
+                for frame in self._encoder.close():
+                    yield WireEvent(self._bytes_of(frame), is_end=True)
+
+    def text(self) -> Iterator[WireEvent]:
+        """Yield a piece of the answer that is not in the script."""
+        return self.say([Content("+", meta={"message_id": "demo-msg-1"})])
+
+    def error(self, *, ends: bool) -> Iterator[WireEvent]:
+        """Yield an error that says too much, and the run's end after it."""
+        error = Error(
+            error_type="execution",
+            code="UPSTREAM_ERROR",
+            message=TEXT,
+            recoverable=True,
+            reason="upstream_error",
+            details={"trace": TEXT},
+        )
+        return self.say([error, SessionEnd("error", "upstream_error")] if ends else [error])
+
+    def failures(self) -> Iterator[WireEvent]:
+        """Yield a failed tool, a failed step and a warning, all of which say too much."""
+        meta: Meta = {"run_id": "fake-call", "node_id": "fake-node", "node_name": "fake"}
+        return self.say(
+            [
+                Status(scope="node", state="started", name="fake", meta=meta),
+                ToolCallStart(tool_id="fake-call", tool_name="query_orders", meta=meta),
+                ToolCallEnd(
+                    tool_id="fake-call",
+                    status="failed",
+                    error={"code": "TOOL_FAILED", "message": TEXT},
+                    meta=meta,
+                ),
+                Status(scope="node", state="failed", name="fake", detail={"error": TEXT}, meta=meta),
+                Warning(message=TEXT, message_code="FAKE", detail={"trace": TEXT}),
+            ]
+        )
+
+    def _texts(self, texts: list[Event], tail: int) -> Iterator[Event]:
+        if self._events is None:
+            return iter(texts)
+        return islice(cycle(texts), max(self._events - self._sequence - tail, 0))
+
+    def _bytes_of(self, frame: Frame) -> bytes:
+        return self._write(frame)
+
+
+def recorded_events(body: bytes, framing: Framing) -> Iterator[WireEvent]:
+    """Yield the events of a recorded body as they stand in it; the last is taken for the run's end."""
+    if framing == "sse":
+        blocks = [block for block in _LINE_ENDS.split(body) if block]
+    else:
+        blocks = [line + b"\n" for line in body.split(b"\n") if line.strip()]
+    for number, block in enumerate(blocks, 1):
+        yield WireEvent(block, is_end=number == len(blocks))
+
+
+def _is_text(event: Event) -> bool:
+    return isinstance(event, Content) and bool(event.content)

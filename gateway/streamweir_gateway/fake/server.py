@@ -1,0 +1,181 @@
+"""The sockets of a fake backend: they read requests, and carry out the steps of the responses."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import socket
+import struct
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Final
+
+from streamweir.errors import ConfigurationError
+from streamweir_gateway.fake.answers import refusal_steps
+from streamweir_gateway.fake.request import BadRequest, Request, read_request
+from streamweir_gateway.fake.response import fault_at, response_steps
+from streamweir_gateway.fake.settings import Settings
+from streamweir_gateway.fake.spelling import FaultError
+from streamweir_gateway.fake.steps import Break, Pause, Raw, Send, Steps
+
+__all__ = ["FakeBackend", "serve_fake"]
+
+_BUFFER: Final = 256 << 10
+_RESET: Final = struct.pack("ii", 1, 0)
+"""SO_LINGER for no time: closing sends RST."""
+
+
+class FakeBackend:
+    """A running fake backend.
+
+    Attributes:
+        address: where it listens, or would.
+        requests: how many have come.
+        connections: how many are open.
+        playing: how many responses are under way.
+        last: the last request.
+    """
+
+    def __init__(
+        self, settings: Settings, on_request: Callable[[Request, Settings], None] | None = None
+    ) -> None:
+        self.address: tuple[str, int] = ("", 0)
+        self.requests = 0
+        self.connections = 0
+        self.playing = 0
+        self.last: Request | None = None
+        self._settings = settings
+        self._on_request = on_request
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def url(self) -> str:
+        """Its base URL."""
+        host, port = self.address
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+    async def serve_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the requests of one connection, one after the other, until it ends."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        self.connections += 1
+        try:
+            await self._serve(reader, writer)
+        except (ConnectionError, BadRequest, asyncio.CancelledError):
+            pass  # a client that leaves is what a fault is for
+        finally:
+            self.connections -= 1
+            self._tasks.discard(task)
+            writer.close()
+
+    async def stop(self) -> None:
+        """End every connection."""
+        running = tuple(self._tasks)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = fault_at(self._settings.faults, "connection")
+        if connection is not None and connection.name == "accept-close":
+            return
+        while (request := await read_request(reader, writer)) is not None:
+            self.requests += 1
+            self.last = request
+            self.playing += 1
+            try:
+                played = await _until_left(_play(self._steps(request), writer), reader)
+            finally:
+                self.playing -= 1
+            if not (played and request.keeps_connection):
+                return
+
+    def _steps(self, request: Request) -> Steps:
+        try:
+            settings = self._settings.settled(request.wishes)
+            fault = fault_at(settings.faults, "connection")
+            if fault is not None and fault.name == "refused":
+                raise FaultError("refused is for the whole server: there is no connection to ask for it on")
+            if self._on_request is not None:
+                self._on_request(request, settings)
+            return response_steps(settings)
+        except ConfigurationError as error:
+            return refusal_steps(str(error))
+
+
+async def _until_left(playing: Coroutine[Any, Any, bool], reader: asyncio.StreamReader) -> bool:
+    """Carry out all steps; False if the client left before, or the connection is not to be used any more."""
+    play, watch = asyncio.ensure_future(playing), asyncio.ensure_future(_left(reader))
+    try:
+        await asyncio.wait((play, watch), return_when=asyncio.FIRST_COMPLETED)
+        return play.done() and await play and not watch.done()
+    finally:
+        play.cancel()
+        watch.cancel()
+        await asyncio.gather(play, watch, return_exceptions=True)
+
+
+async def _left(reader: asyncio.StreamReader) -> None:
+    """Wait until the client closes the connection; one that sends more before its answer is not served."""
+    with suppress(ConnectionError):
+        await reader.read(1)
+
+
+async def _play(steps: Steps, writer: asyncio.StreamWriter) -> bool:
+    """Carry out `steps`; False if the connection ends with them."""
+    for step in steps:
+        match step:
+            case Raw(data) | Send(data):
+                writer.write(data)
+                await writer.drain()
+                await asyncio.sleep(0)  # a client in this process wants to read, and to leave
+            case Pause(seconds):
+                await asyncio.sleep(seconds) if seconds < math.inf else await asyncio.Event().wait()
+            case Break("reset"):
+                _reset(writer)
+                return False
+            case Break():
+                return False
+    return True
+
+
+def _reset(writer: asyncio.StreamWriter) -> None:
+    connection = writer.get_extra_info("socket")
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+    writer.transport.abort()
+
+
+@asynccontextmanager
+async def serve_fake(
+    settings: Settings,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    on_request: Callable[[Request, Settings], None] | None = None,
+) -> AsyncIterator[FakeBackend]:
+    """Run a fake backend at `host` and `port` (0: any free one).
+
+    Args:
+        settings: what it plays where a request does not ask for something else.
+        on_request: called with each request and what is played for it.
+
+    Raises:
+        OSError: the address cannot be used.
+    """
+    backend = FakeBackend(settings, on_request)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # The protocol is named so that asyncio turns Nagle's algorithm off: each write leaves at once.
+    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind((host, port))
+        backend.address = taken.getsockname()[:2]
+        if any(fault.name == "refused" for fault in settings.faults):
+            yield backend  # a port that is taken but not listened on refuses
+            return
+        server = await asyncio.start_server(backend.serve_connection, sock=taken, limit=_BUFFER)
+        try:
+            yield backend
+        finally:
+            server.close()
+            await backend.stop()

@@ -1,0 +1,93 @@
+"""What a fake backend plays: settled for the server, and again for a request that asks for more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, cast
+
+from streamweir.dialects.base import Options
+from streamweir.dialects.registry import checked_options, encoder_class
+from streamweir.durations import parse_duration
+from streamweir.errors import ConfigurationError
+from streamweir_gateway.fake.coding import check_codings
+from streamweir_gateway.fake.faults import Fault
+from streamweir_gateway.fake.run import Framing
+from streamweir_gateway.fake.spelling import parse_faults
+
+__all__ = ["Settings"]
+
+_MOST_EVENTS: Final = 10_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Settled options; `settled` reads them from text."""
+
+    dialect: str = "standard"
+    framing: Framing = "sse"
+    faults: tuple[Fault, ...] = ()
+    events: int | None = None
+    """About so many events; None: the run as it is."""
+    pace: float = 0.03
+    """Seconds before each event."""
+    seed: int = 0
+    """Of what is random."""
+    options: Options = field(default_factory=dict)
+    """What the dialect lets one choose when it is written."""
+    replay: bytes | None = None
+    """A recorded body in place of the run."""
+
+    def settled(self, wishes: Mapping[str, Sequence[str]]) -> Settings:
+        """Return these settings with `wishes` (name -> texts, the last counts) in the place of what is here.
+
+        Raises:
+            ConfigurationError: a wish that cannot be fulfilled.
+        """
+        last = {name: texts[-1] for name, texts in wishes.items() if texts}
+        changed: dict[str, Any] = {}
+        if faults := wishes.get("fault"):
+            changed["faults"] = parse_faults(faults)
+            check_codings(changed["faults"])
+        if options := wishes.get("option"):
+            changed["options"] = dict(_option(text) for text in options)
+        if "dialect" in last:
+            changed["dialect"] = last["dialect"]
+        for name in ("events", "seed"):
+            if name in last:
+                changed[name] = _number(name, last[name])
+        if "pace" in last:
+            changed["pace"] = _pace(last["pace"])
+        dialect = changed.get("dialect", self.dialect)
+        if "dialect" in changed or "framing" in last:
+            changed["framing"] = _framing(dialect, last.get("framing"))
+        if changed.get("dialect", self.dialect) != self.dialect:
+            changed.setdefault("options", {})
+        checked_options({dialect: changed.get("options", self.options)})
+        return replace(self, **changed)
+
+
+def _framing(dialect: str, wish: str | None) -> Framing:
+    framings = encoder_class(dialect).framings
+    if wish is None:
+        return framings[0]
+    if wish not in ("sse", "ndjson"):
+        raise ConfigurationError(f"framing cannot be {wish!r} (one of: sse, ndjson)")
+    return cast("Framing", wish)
+
+
+def _option(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals and value):
+        raise ConfigurationError(f"option {text!r}: must be KEY=VALUE, such as form=agent")
+    return name, value
+
+
+def _number(name: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit()) or len(text) > 12 or int(text) > _MOST_EVENTS:
+        raise ConfigurationError(f"{name} must be a number up to {_MOST_EVENTS}, not {text[:40]!r}")
+    return int(text)
+
+
+def _pace(text: str) -> float:
+    return 0.0 if text in ("0", "0s", "0ms", "off") else parse_duration(text, name="pace")

@@ -1,0 +1,95 @@
+"""The metrics over HTTP, and what several processes need to have them in common.
+
+Processes share their metrics through files in a directory that `PROMETHEUS_MULTIPROC_DIR` names: whoever
+starts them makes the directory and sets the variable (`shared_directory`), and calls `worker_gone` for each
+that has ended.
+
+Source: the Prometheus text format 0.0.4 and OpenMetrics; `prometheus_client`'s multiprocess mode.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from anyio import to_thread
+from prometheus_client import (
+    CONTENT_TYPE_PLAIN_0_0_4,
+    CollectorRegistry,
+    generate_latest,
+    multiprocess,
+)
+from prometheus_client.openmetrics import exposition as openmetrics
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from streamweir.asgi.headers import header_value
+from streamweir.asgi.negotiation import accepts_any
+
+__all__ = ["MetricsPage", "is_shared", "shared_directory", "worker_gone"]
+
+DIRECTORY_VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"
+
+
+class MetricsPage:
+    """The ASGI endpoint that Prometheus scrapes.
+
+    Args:
+        registry: what it shows, unless processes share their metrics: then it shows those of all of them.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one scrape, in the format that the client asks for."""
+        encode: Callable[[CollectorRegistry], bytes]
+        accept = header_value(scope["headers"], b"accept")
+        if accepts_any(accept, ("application/openmetrics-text",)):
+            encode, media_type = _openmetrics, openmetrics.CONTENT_TYPE_LATEST
+        else:
+            encode, media_type = generate_latest, CONTENT_TYPE_PLAIN_0_0_4
+        # Reading the files of many workers takes milliseconds, which streams should not wait for.
+        body = await to_thread.run_sync(lambda: encode(self._shown()))
+        headers = {"Content-Type": media_type, "Cache-Control": "no-store"}
+        await Response(body, headers=headers)(scope, receive, send)
+
+    def _shown(self) -> CollectorRegistry:
+        if not is_shared():
+            return self._registry
+        everyone = CollectorRegistry()
+        multiprocess.MultiProcessCollector(everyone)  # type: ignore[no-untyped-call]
+        return everyone
+
+
+def _openmetrics(registry: CollectorRegistry) -> bytes:
+    text: bytes = openmetrics.generate_latest(registry)  # type: ignore[no-untyped-call]
+    return text
+
+
+def is_shared() -> bool:
+    """Does this process share its metrics with others?"""
+    return bool(os.environ.get(DIRECTORY_VARIABLE))
+
+
+@contextmanager
+def shared_directory() -> Iterator[str]:
+    """Let processes started within this block share their metrics; a directory set already is kept."""
+    if is_shared():
+        yield os.environ[DIRECTORY_VARIABLE]
+        return
+    with tempfile.TemporaryDirectory(prefix="streamweir-metrics-") as directory:
+        os.environ[DIRECTORY_VARIABLE] = directory
+        try:
+            yield directory
+        finally:
+            del os.environ[DIRECTORY_VARIABLE]
+
+
+def worker_gone(pid: int) -> None:
+    """A process that shared its metrics has ended: its open streams and breakers go, its counts stay."""
+    if is_shared():
+        multiprocess.mark_process_dead(pid)  # type: ignore[no-untyped-call]

@@ -1,0 +1,240 @@
+"""What is counted for Prometheus: the metrics, their labels and their buckets.
+
+Nothing is counted per event. Label values are bounded: templates and labels of the configuration, words of
+the protocol's closed lists; what a client or an upstream made up never becomes one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+
+from streamweir import __version__
+from streamweir.asgi.refusals import REFUSALS
+from streamweir.errors import CODES
+from streamweir_gateway.observability.exposition import is_shared
+from streamweir_gateway.observability.record import GAP_BOUNDS, RequestRecord
+
+__all__ = ["BreakerState", "Metrics", "make_metrics"]
+
+BreakerState: TypeAlias = Literal["closed", "open", "half_open"]
+
+_PREFIX: Final = "streamweir_"
+
+NO_ENDPOINT: Final = "none"
+"""The label of requests whose path no endpoint takes."""
+
+_BREAKER: Final[dict[BreakerState, int]] = {"closed": 0, "open": 1, "half_open": 2}
+_CODES: Final = frozenset({*CODES, *REFUSALS})
+
+FIRST_EVENT_BOUNDS: Final = (
+    *(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5),
+    *(1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0),
+)
+DURATION_BOUNDS: Final = (
+    *(0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
+    *(60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0),
+)
+
+
+class _CountedHistogram(Histogram):
+    """A histogram that takes observations that have been counted elsewhere."""
+
+    def add(self, counts: Sequence[int], total: float) -> None:
+        """Add so many observations per bucket, the last one being that of the largest, and their sum."""
+        self._sum.inc(total)
+        for bucket, count in zip(self._buckets, counts, strict=True):
+            if count:
+                bucket.inc(count)
+
+
+_BY_ENDPOINT: Final = ("endpoint",)
+_BY_BOTH: Final = ("endpoint", "upstream")
+
+_COUNTERS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
+    "requests": (
+        ("endpoint", "status", "code"),
+        "Requests that ended, by HTTP status and by code of the error or refusal (empty: none).",
+    ),
+    "streams": (
+        ("endpoint", "upstream", "reason"),
+        "Streams that ended, by the upstream asked last and the reason of their end.",
+    ),
+    "events": (_BY_ENDPOINT, "Events sent to clients, or folded."),
+    "upstream_bytes": (_BY_ENDPOINT, "Bytes of bodies from upstreams, decoded."),
+    "client_bytes": (_BY_ENDPOINT, "Bytes of bodies of streams to clients."),
+    "malformed_events": (_BY_BOTH, "Upstream events that could not be read."),
+    "tool_repairs": (_BY_BOTH, "Tool calls whose start was missing and made up."),
+    "retries": (("upstream",), "Requests sent to an upstream once more."),
+    "upstream_failures": (("upstream", "code"), "Attempts at an upstream that failed."),
+}
+"""By name: the labels and what is counted."""
+
+_HISTOGRAMS: Final = {
+    "time_to_first_event_seconds": (
+        FIRST_EVENT_BOUNDS,
+        "From the arrival of a request to its upstream's first event.",
+    ),
+    "event_gap_seconds": (
+        GAP_BOUNDS,
+        "From one read that gave events of an upstream to the next; counted when the stream ends.",
+    ),
+    "stream_duration_seconds": (
+        DURATION_BOUNDS,
+        "From the arrival of a request to the end of its stream.",
+    ),
+}
+"""By name: the buckets and what is measured; all are labelled by endpoint."""
+
+_GAUGES: Final[dict[str, tuple[str, Literal["livesum", "livemax", "max"], str]]] = {
+    "streams_open": ("endpoint", "livesum", "Streams under way."),
+    "breaker_state": (
+        "upstream",
+        "livemax",
+        "An upstream's breaker: 0 closed, 1 open, 2 half-open; the highest of all workers.",
+    ),
+    "build_info": ("version", "max", "Always 1; the label is the version."),
+}
+"""By name: the label, how processes are brought together, and what is shown."""
+
+
+class _OfEndpoint(NamedTuple):
+    """The series of one endpoint, looked up once."""
+
+    open: Gauge
+    first_event: Histogram
+    gap: _CountedHistogram
+    duration: Histogram
+    events: Counter
+    upstream_bytes: Counter
+    client_bytes: Counter
+
+
+class Metrics:
+    """The metrics of one process, in a registry of their own.
+
+    Where several processes share them (`PROMETHEUS_MULTIPROC_DIR`), a process may have only one of these:
+    `make_metrics` sees to it.
+    """
+
+    def __init__(self) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call] # they double the series, and processes cannot share them
+        self.registry = registry = CollectorRegistry()
+        self._counters = {
+            name: Counter(_PREFIX + name, text, labels, registry=registry)
+            for name, (labels, text) in _COUNTERS.items()
+        }
+        self._histograms = {
+            name: _CountedHistogram(_PREFIX + name, text, _BY_ENDPOINT, buckets=bounds, registry=registry)
+            for name, (bounds, text) in _HISTOGRAMS.items()
+        }
+        self._gauges = {
+            name: Gauge(_PREFIX + name, text, (label,), multiprocess_mode=mode, registry=registry)
+            for name, (label, mode, text) in _GAUGES.items()
+        }
+        self._gauges["build_info"].labels(__version__).set(1)
+        self._of_endpoint: dict[str, _OfEndpoint] = {}
+        self._of_request: dict[tuple[str, int | None, str], Counter] = {}
+        self._of_stream: dict[tuple[str, str, str], Counter] = {}
+
+    def endpoint_known(self, endpoint: str) -> None:
+        """Show the series of an endpoint from the beginning, at 0."""
+        self._endpoint(endpoint)
+
+    def stream_opened(self, record: RequestRecord) -> None:
+        """A stream begins."""
+        if not record.is_open:
+            self._endpoint(record.endpoint or NO_ENDPOINT).open.inc()
+            record.is_open = True
+
+    def request_ended(self, record: RequestRecord) -> None:
+        """A request, and its stream if there was one, is over."""
+        endpoint = record.endpoint or NO_ENDPOINT
+        self._request(endpoint, record.status, _bounded(record.code)).inc()
+        if record.is_open:
+            record.is_open = False
+            self._stream_ended(endpoint, record)
+
+    def retried(self, upstream: str) -> None:
+        """An upstream is asked once more."""
+        self._counters["retries"].labels(upstream).inc()
+
+    def upstream_failed(self, upstream: str, code: str) -> None:
+        """An attempt at an upstream failed."""
+        self._counters["upstream_failures"].labels(upstream, _bounded(code)).inc()
+
+    def breaker_changed(self, upstream: str, state: BreakerState) -> None:
+        """A breaker is in this state."""
+        self._gauges["breaker_state"].labels(upstream).set(_BREAKER[state])
+
+    def _stream_ended(self, endpoint: str, record: RequestRecord) -> None:
+        series = self._endpoint(endpoint)
+        series.open.dec()
+        upstream = record.upstream or ""
+        self._stream(endpoint, upstream, record.reason or "internal").inc()
+        if record.first_event_ms is not None:
+            series.first_event.observe(record.first_event_ms / 1000)
+        if any(record.gaps):
+            series.gap.add(record.gaps, record.gap_seconds)
+        if record.duration_ms is not None:
+            series.duration.observe(record.duration_ms / 1000)
+        for counter, amount in (
+            (series.events, record.events),
+            (series.upstream_bytes, record.bytes_in),
+            (series.client_bytes, record.bytes_out),
+        ):
+            if amount:
+                counter.inc(amount)
+        if record.malformed:
+            self._counters["malformed_events"].labels(endpoint, upstream).inc(record.malformed)
+        if record.repairs:
+            self._counters["tool_repairs"].labels(endpoint, upstream).inc(record.repairs)
+
+    def _endpoint(self, endpoint: str) -> _OfEndpoint:
+        series = self._of_endpoint.get(endpoint)
+        if series is None:
+            series = self._of_endpoint[endpoint] = _OfEndpoint(
+                self._gauges["streams_open"].labels(endpoint),
+                self._histograms["time_to_first_event_seconds"].labels(endpoint),
+                self._histograms["event_gap_seconds"].labels(endpoint),
+                self._histograms["stream_duration_seconds"].labels(endpoint),
+                self._counters["events"].labels(endpoint),
+                self._counters["upstream_bytes"].labels(endpoint),
+                self._counters["client_bytes"].labels(endpoint),
+            )
+        return series
+
+    def _request(self, endpoint: str, status: int | None, code: str) -> Counter:
+        key = (endpoint, status, code)
+        counter = self._of_request.get(key)
+        if counter is None:
+            shown = "none" if status is None else str(status)
+            counter = self._of_request[key] = self._counters["requests"].labels(endpoint, shown, code)
+        return counter
+
+    def _stream(self, endpoint: str, upstream: str, reason: str) -> Counter:
+        key = (endpoint, upstream, reason)
+        counter = self._of_stream.get(key)
+        if counter is None:
+            counter = self._of_stream[key] = self._counters["streams"].labels(*key)
+        return counter
+
+
+def make_metrics() -> Metrics:
+    """Return new metrics; where processes share them, the ones that this process has already."""
+    return _metrics_of_process() if is_shared() else Metrics()
+
+
+@cache
+def _metrics_of_process() -> Metrics:
+    return Metrics()
+
+
+def _bounded(code: str | None) -> str:
+    """Return a code that may be a label: an upstream's own, which is no word of ours, may not."""
+    if code is None:
+        return ""
+    return code if code in _CODES else "UPSTREAM_ERROR"

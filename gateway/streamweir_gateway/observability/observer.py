@@ -1,0 +1,131 @@
+"""The one place where a request that ended is told: as a line of the log, and in the metrics.
+
+Nothing here ever raises into the request that is being told of.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import Any, Final, Protocol
+
+from streamweir.redaction import REDACTED
+from streamweir_gateway.observability.metrics import BreakerState, Metrics
+from streamweir_gateway.observability.record import RequestRecord
+
+__all__ = ["Observer", "RequestLog"]
+
+logger = logging.getLogger("streamweir.gateway")
+
+_FIELDS: Final = (
+    *("request_id", "trace_id", "span_id", "method", "endpoint", "path", "key"),
+    *("upstream", "speaks", "answers", "framing"),
+    *("status", "upstream_status", "attempts", "reason", "code"),
+    *("events", "bytes_in", "bytes_out", "malformed", "repairs", "lost"),
+    *("first_event_ms", "duration_ms"),
+)
+"""What stands in the line, in this order; `cause` follows."""
+
+_WORTH_TELLING: Final = frozenset({"malformed", "repairs", "lost"})
+"""Counts that are left out where they are 0."""
+
+_PATH_CHARACTERS: Final = 256
+
+
+class RequestLog(Protocol):
+    """Where lines go."""
+
+    def info(self, event: str, /, **fields: Any) -> Any:
+        """Tell of a request that went well."""
+
+    def warning(self, event: str, /, **fields: Any) -> Any:
+        """Tell of one that did not."""
+
+
+class Observer:
+    """Told what happens to requests, streams and upstreams. Every method is cheap and never raises.
+
+    Args:
+        log: where the line of a request goes.
+        metrics: where it is counted.
+        endpoints: templates whose metrics are shown from the beginning, at 0.
+        secrets: texts that stand in no line, whatever their form: keys and credentials of the configuration.
+    """
+
+    def __init__(
+        self,
+        log: RequestLog,
+        metrics: Metrics,
+        *,
+        endpoints: Iterable[str] = (),
+        secrets: Iterable[str] = (),
+    ) -> None:
+        self.metrics = metrics
+        self._log = log
+        self._secrets = tuple(secrets)
+        self._has_complained = False
+        for endpoint in endpoints:
+            metrics.endpoint_known(endpoint)
+
+    def stream_opened(self, record: RequestRecord) -> None:
+        """A stream begins: from here on an upstream is asked. `ended` closes it."""
+        try:
+            self.metrics.stream_opened(record)
+        except Exception:
+            self._complain()
+
+    def ended(self, record: RequestRecord) -> None:
+        """The request is over, whatever became of it: write its line and count it. Call it exactly once."""
+        try:
+            record.clock_out()
+            self._write(record)
+        except Exception:
+            self._complain()
+        try:
+            self.metrics.request_ended(record)
+        except Exception:
+            self._complain()
+
+    def retried(self, upstream: str) -> None:
+        """The upstream with this label is asked once more for the same request."""
+        try:
+            self.metrics.retried(upstream)
+        except Exception:
+            self._complain()
+
+    def upstream_failed(self, upstream: str, code: str) -> None:
+        """An attempt at the upstream with this label failed; also where another one follows."""
+        try:
+            self.metrics.upstream_failed(upstream, code)
+        except Exception:
+            self._complain()
+
+    def breaker_changed(self, upstream: str, state: BreakerState) -> None:
+        """The breaker of the upstream with this label changed, or begins as `closed`."""
+        try:
+            self.metrics.breaker_changed(upstream, state)
+        except Exception:
+            self._complain()
+
+    def _write(self, record: RequestRecord) -> None:
+        fields = {
+            name: value
+            for name in _FIELDS
+            if (value := getattr(record, name)) is not None and (value != 0 or name not in _WORTH_TELLING)
+        }
+        if record.path is not None:
+            fields["path"] = self._without_secrets(record.path)[:_PATH_CHARACTERS]
+        if record.cause:
+            fields["cause"] = [self._without_secrets(text) for text in record.cause]
+        (self._log.info if record.code is None else self._log.warning)("request", **fields)
+
+    def _without_secrets(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, REDACTED)
+        return text
+
+    def _complain(self) -> None:
+        """Say once that telling does not work: what fails for every request would fill the log."""
+        if not self._has_complained:
+            self._has_complained = True
+            logger.warning("telling of a request failed; this is said once", exc_info=True)

@@ -1,0 +1,110 @@
+"""What is known of one request: filled in while it runs, told once when it ends."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from typing import Final
+
+from streamweir_gateway.observability.causes import causes_of
+
+__all__ = ["GAP_BOUNDS", "RequestRecord"]
+
+GAP_BOUNDS: Final = (
+    *(0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5),
+    *(1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0),
+)
+"""Seconds: upper bounds of the buckets that gaps between events are counted in; a last one takes the rest."""
+
+
+@dataclass(slots=True)
+class RequestRecord:
+    """One request. Absent is None (an empty list for `cause`) and is left out of the log line.
+
+    Whoever serves the request makes one at its beginning, sets the fields below as they become known, calls
+    `heard` per upstream read that gave events and `blame` where something failed, and hands it to
+    `Observer.ended` exactly once, whatever the outcome.
+    """
+
+    request_id: str
+    method: str
+    endpoint: str | None
+    """The template of the configuration; None where no endpoint takes the path."""
+    upstream: str | None = None
+    """The label of the upstream that was asked last."""
+    speaks: str | None = None
+    answers: str | None = None
+    framing: str | None = None
+    path: str | None = None
+    """What the client called, where no endpoint takes it."""
+    key: str | None = None
+    """The name of the client's key, never the key."""
+    trace_id: str | None = None
+    span_id: str | None = None
+    """The parent id that the upstream was given."""
+    status: int | None = None
+    """The HTTP status that was sent; None where none was."""
+    upstream_status: int | None = None
+    """Of the attempt that counts, the last one."""
+    attempts: int | None = None
+    """Requests that went to upstreams: 1 where nothing was tried again, 0 where none was asked."""
+    reason: str | None = None
+    """The protocol's word for how the stream ended."""
+    code: str | None = None
+    """Of the error or the refusal."""
+    events: int | None = None
+    """Sent to the client, or folded."""
+    bytes_in: int | None = None
+    """From the upstream, decoded."""
+    bytes_out: int | None = None
+    """Of the body, to the client."""
+    malformed: int | None = None
+    """Upstream events that could not be read."""
+    repairs: int | None = None
+    """Tool calls that lacked a start or an end."""
+    lost: int | None = None
+    """What the client's protocol has no place for."""
+    first_event_ms: float | None = None
+    """From the request's arrival to the first upstream event."""
+    duration_ms: float | None = None
+    """From the request's arrival to the end of its response; `Observer.ended` sets it."""
+    cause: list[str] = field(default_factory=list)
+    """The chain of exceptions behind a failure, the outermost first."""
+
+    began: float = field(default_factory=time.monotonic, repr=False)
+    """When the request arrived, by `time.monotonic`."""
+    gaps: list[int] = field(default_factory=lambda: [0] * (len(GAP_BOUNDS) + 1), repr=False)
+    """How many gaps between events fell into each bucket of `GAP_BOUNDS`."""
+    gap_seconds: float = field(default=0.0, repr=False)
+    """The sum of all gaps."""
+    is_open: bool = field(default=False, repr=False)
+    """It counts among the streams under way; `Observer.stream_opened` and `ended` set it."""
+    _heard_at: float | None = field(default=None, repr=False)
+
+    def heard(self, now: float) -> None:
+        """One read from the upstream gave at least one event. Call it once per such read; it costs 0.2 us.
+
+        Args:
+            now: `time.monotonic()`.
+        """
+        last, self._heard_at = self._heard_at, now
+        if last is None:
+            self.first_event_ms = _milliseconds(now - self.began)
+            return
+        gap = now - last
+        self.gaps[bisect_left(GAP_BOUNDS, gap)] += 1
+        self.gap_seconds += gap
+
+    def blame(self, error: BaseException) -> None:
+        """Keep the chain of exceptions behind a failure, credentials hidden; a later one replaces it."""
+        self.cause = causes_of(error)
+
+    def clock_out(self) -> None:
+        """Settle the duration, unless that has been done."""
+        if self.duration_ms is None:
+            self.duration_ms = _milliseconds(time.monotonic() - self.began)
+
+
+def _milliseconds(seconds: float) -> float:
+    return round(seconds * 1000, 3)

@@ -1,0 +1,108 @@
+"""Trace context: taken from the client's request or begun here, and handed on to the upstream.
+
+Source: W3C Trace Context, level 1; of level 2 the `random` flag.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Final, NamedTuple
+
+from starlette.types import Scope
+
+from streamweir.asgi.headers import HeaderList
+
+__all__ = ["TraceContext", "settled_trace_context", "trace_context_of"]
+
+_TRACEPARENT: Final = re.compile(
+    r"(?!ff)(?P<version>[0-9a-f]{2})"
+    r"-(?!0{32})(?P<trace_id>[0-9a-f]{32})"
+    r"-(?!0{16})(?P<parent_id>[0-9a-f]{16})"
+    r"-(?P<flags>[0-9a-f]{2})"
+    r"(?P<rest>-.*)?",
+    re.ASCII,
+)
+_MEMBER: Final = re.compile(
+    r"(?:[a-z][a-z0-9_*/-]{0,255}|[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13})"
+    r"=[ -+\--<>-~]{0,255}[!-+\--<>-~]",
+    re.ASCII,
+)
+_MAX_MEMBERS: Final = 32
+_SAMPLED: Final = 0x01
+_RANDOM: Final = 0x02
+
+
+class TraceContext(NamedTuple):
+    """The trace that a request belongs to, and our own place in it."""
+
+    trace_id: str
+    """32 hexadecimal digits."""
+    span_id: str
+    """16 hexadecimal digits: ours, the parent of what the upstream does."""
+    flags: int = _SAMPLED
+    """Of a trace begun here: sampled, since each request is told in the log. Unsampled, the upstream would
+    leave out what it records without any trace context."""
+    tracestate: str = ""
+    """The client's, to be handed on as it is; empty: none."""
+
+    def headers(self) -> list[tuple[str, str]]:
+        """Return the headers that the upstream gets."""
+        headers = [("traceparent", f"00-{self.trace_id}-{self.span_id}-{self.flags:02x}")]
+        if self.tracestate:
+            headers.append(("tracestate", self.tracestate))
+        return headers
+
+
+def settled_trace_context(scope: Scope) -> TraceContext:
+    """Return the context of a request, which is the same for all that ask for it."""
+    state = scope.setdefault("state", {})
+    context: TraceContext | None = state.get("trace_context")
+    if context is None:
+        context = state["trace_context"] = trace_context_of(scope["headers"])
+    return context
+
+
+def trace_context_of(headers: HeaderList) -> TraceContext:
+    """Return the context of a request: the trace that its headers name, or a new one. Never raises.
+
+    A `traceparent` that is invalid, or there more than once, counts as absent, and `tracestate` with it.
+    """
+    parents, states = [], []
+    for name, value in headers:
+        if len(name) in (10, 11):  # the length of either, so that most headers cost nothing
+            lowered = name.lower()
+            if lowered == b"traceparent":
+                parents.append(value)
+            elif lowered == b"tracestate":
+                states.append(value)
+    match = _continued(parents)
+    if match is None:
+        return TraceContext(_random_id(16), _random_id(8))
+    known = _SAMPLED | _RANDOM if match["version"] == "00" else _SAMPLED
+    flags = int(match["flags"], 16) & known
+    return TraceContext(match["trace_id"], _random_id(8), flags, _tracestate(states))
+
+
+def _continued(parents: list[bytes]) -> re.Match[str] | None:
+    """Return the parts of the only traceparent, if it is valid; later versions may be longer than ours."""
+    if len(parents) != 1:
+        return None
+    match = _TRACEPARENT.fullmatch(parents[0].decode("latin-1").strip(" \t"))
+    if match is None or (match["version"] == "00" and match["rest"] is not None):
+        return None
+    return match
+
+
+def _tracestate(states: list[bytes]) -> str:
+    """Return all members, joined; none where one of them is malformed or there are too many."""
+    pieces = (piece.strip(" \t") for piece in b",".join(states).decode("latin-1").split(","))
+    members = [piece for piece in pieces if piece]
+    if len(members) > _MAX_MEMBERS or not all(map(_MEMBER.fullmatch, members)):
+        return ""
+    return ",".join(members)
+
+
+def _random_id(length: int) -> str:
+    """Return so many random bytes in hexadecimal digits; all zeros, which is no id, comes once in 2^64."""
+    return os.urandom(length).hex()

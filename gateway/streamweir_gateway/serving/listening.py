@@ -1,0 +1,72 @@
+"""The sockets that are listened on, and the limits of the process that go with them."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from contextlib import suppress
+
+__all__ = ["listen_on", "raise_file_limit"]
+
+_BACKLOG = 4096
+_SHARES_FAIRLY = sys.platform == "linux"
+"""Only here does the system spread connections over several sockets of one address."""
+
+
+def listen_on(host: str, port: int, count: int) -> list[socket.socket]:
+    """Return `count` sockets that listen on one address, one for each worker.
+
+    On Linux each worker has a queue of its own, over which the system spreads new connections evenly: one
+    queue for all would give a burst to whoever wakes up first. Elsewhere they are one and the same socket.
+    Whoever holds them keeps the queues alive while a worker is started again.
+
+    Raises:
+        OSError: the address cannot be listened on.
+    """
+    alone = _bound(host, port, shared=False)
+    if count == 1:
+        alone.listen(_BACKLOG)
+        return [alone]
+    if not _SHARES_FAIRLY:
+        alone.listen(_BACKLOG)
+        return [alone, *(alone.dup() for _ in range(count - 1))]
+    # The socket above shows that nobody else has the address: another gateway's sockets would else share it.
+    port = alone.getsockname()[1]
+    alone.listen(1)
+    alone.close()
+    sockets = [_bound(host, port, shared=True) for _ in range(count)]
+    for listener in sockets:
+        listener.listen(_BACKLOG)
+    return sockets
+
+
+def _bound(host: str, port: int, *, shared: bool) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # The protocol is named so that asyncio turns Nagle's algorithm off, as uvloop does in any case.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        if listener.family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listener.bind((host, port))
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+def raise_file_limit() -> None:
+    """Let this process, and those it starts, have as many connections open as the system allows it."""
+    try:
+        import resource  # noqa: PLC0415 - there is none on Windows
+    except ImportError:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    for limit in (hard, 65536, 10240):  # macOS says unlimited and means less
+        if soft == limit:
+            return
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+            return

@@ -1,0 +1,39 @@
+"""Which requests are taken at all: what the parser lets through and a gateway must not.
+
+The parser itself refuses conflicting lengths, folded lines, control characters and whatever else is no HTTP.
+
+Source: RFC 9112, sections 2.3, 3.2 and 6.1. Stricter than 3.2.2: the absolute form, which asks a proxy to
+fetch something elsewhere, is not taken for the local path in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+__all__ = ["is_acceptable"]
+
+_VERSIONS: Final = frozenset({"1.0", "1.1"})
+
+
+def is_acceptable(target: bytes, version: str, headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """May a request with this request line and these headers be served?
+
+    Args:
+        target: as it stood in the request line.
+        version: of HTTP, such as `1.1`.
+        headers: names in small letters.
+    """
+    if version not in _VERSIONS or not target.startswith(b"/"):
+        return False
+    hosts = codings = 0
+    for name, value in headers:
+        if name == b"host":
+            hosts += 1
+        elif name == b"transfer-encoding":
+            codings += 1
+            if value.strip().lower() != b"chunked":
+                return False
+    if version == "1.0":
+        return hosts <= 1 and codings == 0
+    return hosts == 1 and codings <= 1

@@ -1,0 +1,230 @@
+"""One connection to an upstream, which carries one exchange after another."""
+
+from __future__ import annotations
+
+import asyncio
+import select
+from collections.abc import Callable
+from typing import Final, cast
+
+from .http1 import ResponseParser
+
+__all__ = ["Connection"]
+
+READ_BUFFER: Final = 64 << 10
+"""So many bytes of a body may wait to be taken; then the upstream is no longer read. One read of the socket
+(at most 256 KiB) can lie on top of it."""
+
+LINGER_SECONDS: Final = 1.0
+"""How long a response may take to end after its stream has said that it is over."""
+
+LINGER_BYTES: Final = 64 << 10
+"""And how much may still come."""
+
+_ONE_WRITE: Final = 64 << 10
+
+
+class Connection(asyncio.Protocol):
+    """A connection that carries one exchange at a time.
+
+    Args:
+        on_end: called once when it is of no use any longer.
+
+    Attributes:
+        is_open: neither side has closed it.
+    """
+
+    __slots__ = (
+        "_buffered",
+        "_is_paused",
+        "_linger_timer",
+        "_loop",
+        "_on_end",
+        "_on_whole",
+        "_parser",
+        "_pieces",
+        "_transport",
+        "_waiter",
+        "is_open",
+    )
+
+    def __init__(self, on_end: Callable[[Connection], None]) -> None:
+        self.is_open = False
+        self._loop = asyncio.get_running_loop()
+        self._on_end = on_end
+        self._on_whole: Callable[[Connection], None] | None = None  # set while it lingers
+        self._linger_timer: asyncio.TimerHandle | None = None
+        self._transport: asyncio.Transport | None = None
+        self._parser: ResponseParser | None = None
+        self._pieces: list[bytes] = []
+        self._buffered = 0
+        self._is_paused = False
+        self._waiter: asyncio.Future[None] | None = None
+
+    async def request(self, head: bytes, body: bytes, *, is_head: bool) -> ResponseParser:
+        """Send a request and wait for the headers of its response, which may come before it is all sent.
+
+        Raises:
+            Unreachable, InvalidResponse: there are none.
+        """
+        parser = self._parser or ResponseParser()
+        parser.is_head = is_head
+        self._parser = parser
+        self._write(head, body)
+        while not parser.status:
+            if parser.failure is not None:
+                raise parser.failure
+            await self._news()
+        return parser
+
+    async def read(self) -> bytes:
+        """Return what has come of the body since the last call, or comes next; nothing at its end.
+
+        Raises:
+            Truncated, InvalidResponse: the rest does not come.
+        """
+        parser = self._parser
+        assert parser is not None
+        while not self._pieces:
+            if parser.failure is not None:
+                raise parser.failure
+            if parser.is_complete:
+                return b""
+            await self._news()
+        data = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        self._pieces.clear()
+        self._buffered = 0
+        self._resume()
+        return data
+
+    @property
+    def is_reusable(self) -> bool:
+        """The exchange is over, nothing is left of it, and the connection can carry another."""
+        return (
+            self.is_open
+            and not self._is_paused
+            and self._parser is not None
+            and self._parser.may_be_reused
+            and self._transport is not None
+            and not self._transport.get_write_buffer_size()
+        )
+
+    def end_exchange(self) -> None:
+        """Forget the response."""
+        self._parser = None
+        self._pieces.clear()
+        self._buffered = 0
+
+    def linger(self, on_whole: Callable[[Connection], None]) -> None:
+        """Let the response come to its end, unread; if it does so soon, `on_whole` is called."""
+        self._pieces.clear()
+        self._buffered = 0
+        self._on_whole = on_whole
+        self._linger_timer = self._loop.call_later(LINGER_SECONDS, self.abort)
+        self._resume()
+
+    def has_news(self) -> bool:
+        """Has anything come that the loop has not seen yet? On an idle connection that is its end."""
+        assert self._transport is not None
+        descriptor = self._transport.get_extra_info("socket").fileno()
+        if descriptor < 0:
+            return True
+        if not hasattr(select, "poll"):
+            return False  # Windows: the loop will say so, a little later
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        return bool(poll.poll(0))
+
+    def abort(self) -> None:
+        """Close at once, whatever is still unsent."""
+        if self._transport is not None:
+            self._transport.abort()
+        self._end(None)
+
+    # Called by the event loop.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The connection stands; some servers refuse it with a response before there is a request."""
+        self._transport = cast("asyncio.Transport", transport)
+        self._parser = ResponseParser()
+        self.is_open = True
+
+    def data_received(self, data: bytes) -> None:
+        """One read of the socket."""
+        parser = self._parser
+        if parser is None or parser.is_complete:
+            self.abort()  # a response that nobody asked for
+            return
+        if body := parser.feed(data):
+            self._buffered += len(body)
+            if self._on_whole is None:
+                self._pieces.append(body)
+                self._pause_if_full()
+        if parser.failure is not None:
+            self.abort()
+        elif self._on_whole is not None:
+            self._look_for_end(parser)
+        self._wake()
+
+    def eof_received(self) -> None:
+        """The upstream sends no more: with nothing left to wait for, the transport closes itself."""
+        self._end(None)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """The connection is gone."""
+        self._end(error)
+        self._transport = None
+
+    def _end(self, error: Exception | None) -> None:
+        if self._parser is not None:
+            self._parser.end(error)
+        self._wake()
+        self._stop_lingering()
+        if self.is_open:
+            self.is_open = False
+            self._on_end(self)
+
+    def _write(self, head: bytes, body: bytes) -> None:
+        if not self.is_open or self._transport is None:
+            return
+        if len(body) <= _ONE_WRITE:
+            self._transport.write(head + body)
+        else:
+            self._transport.write(head)
+            self._transport.write(body)
+
+    def _pause_if_full(self) -> None:
+        if self._buffered >= READ_BUFFER and not self._is_paused and self._transport is not None:
+            self._is_paused = True
+            self._transport.pause_reading()
+
+    def _resume(self) -> None:
+        if self._is_paused and self.is_open and self._transport is not None:
+            self._is_paused = False
+            self._transport.resume_reading()
+
+    def _look_for_end(self, parser: ResponseParser) -> None:
+        if parser.is_complete:
+            on_whole = self._on_whole
+            self._stop_lingering()
+            if on_whole is not None:
+                on_whole(self)
+        elif self._buffered > LINGER_BYTES:
+            self.abort()
+
+    def _stop_lingering(self) -> None:
+        self._on_whole = None
+        if self._linger_timer is not None:
+            self._linger_timer.cancel()
+            self._linger_timer = None
+
+    async def _news(self) -> None:
+        self._waiter = self._loop.create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)

@@ -1,0 +1,91 @@
+"""How a connection to an upstream comes about: addresses, the race between them, TLS.
+
+uvloop does not try the addresses of a host beside each other, so that it is done here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from asyncio.staggered import staggered_race
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+from .connection import Connection
+
+__all__ = ["Address", "dial", "resolve"]
+
+NEXT_ADDRESS_SECONDS: Final = 0.25
+"""How long one address of a host may take before the next is tried beside it. Source: RFC 8305."""
+
+Address: TypeAlias = tuple[socket.AddressFamily, Any]
+
+
+async def resolve(host: str, port: int) -> list[Address]:
+    """Return the addresses of `host`, the best first.
+
+    Raises:
+        OSError: there are none.
+    """
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [(family, address) for family, _, _, _, address in found]
+
+
+async def dial(
+    addresses: list[Address],
+    *,
+    context: ssl.SSLContext | None,
+    host: str,
+    on_end: Callable[[Connection], None],
+) -> Connection:
+    """Connect to whichever address answers first, and shake hands where there is a `context`.
+
+    Raises:
+        OSError: no address does, or the handshake fails.
+    """
+    loop = asyncio.get_running_loop()
+    connection = Connection(on_end)
+    secure: dict[str, Any] = {"ssl": context, "server_hostname": host} if context else {}
+    try:
+        if len(addresses) == 1 and not _has_scope(addresses[0]):
+            where = addresses[0][1]
+            await loop.create_connection(lambda: connection, where[0], where[1], **secure)
+        else:
+            opened = await _first_of(addresses)
+            await loop.create_connection(lambda: connection, sock=opened, **secure)
+    except BaseException:
+        connection.abort()
+        raise
+    return connection
+
+
+def _has_scope(address: Address) -> bool:
+    """Is it an address of one network interface alone, which a number and a port do not name?"""
+    family, where = address
+    return family == socket.AF_INET6 and bool(where[3])
+
+
+async def _first_of(addresses: list[Address]) -> socket.socket:
+    if len(addresses) == 1:
+        return await _opened(addresses[0])
+    attempts = [partial(_opened, address) for address in addresses]
+    winner: socket.socket | None
+    winner, _, errors = await staggered_race(attempts, NEXT_ADDRESS_SECONDS)
+    if winner is None:
+        raise next((error for error in errors if isinstance(error, OSError)), OSError("no address"))
+    return winner
+
+
+async def _opened(address: Address) -> socket.socket:
+    family, where = address
+    opened = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named: no Nagle in asyncio
+    try:
+        opened.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(opened, where)
+    except BaseException:
+        opened.close()
+        raise
+    return opened

@@ -1,0 +1,67 @@
+"""Why an upstream gave no whole answer.
+
+    UpstreamFailure
+    ├── Unreachable         the connection ended before the response's headers were complete
+    │   └── NotConnected    there never was one
+    ├── ConnectTimedOut     the connection did not stand in time
+    ├── Truncated           the body broke off
+    └── InvalidResponse     not HTTP, or a coding that cannot be read
+
+`streamweir.classify_exception` reads `info`; the text of the exception is for the log alone.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from streamweir.errors import ErrorInfo, Reason, StreamweirError, error_info
+
+__all__ = [
+    "ConnectTimedOut",
+    "InvalidResponse",
+    "NotConnected",
+    "Truncated",
+    "Unreachable",
+    "UpstreamFailure",
+]
+
+
+class UpstreamFailure(StreamweirError):  # noqa: N818 - an error has `ErrorInfo`, this is why
+    """The upstream did not give what was asked for."""
+
+    code: ClassVar[str] = "UPSTREAM_ERROR"
+    reason: ClassVar[Reason | None] = None
+
+    @property
+    def info(self) -> ErrorInfo:
+        """What the client may be told."""
+        return error_info(self.code, reason=self.reason)
+
+
+class Unreachable(UpstreamFailure):
+    """Refused, reset or closed before the headers were complete; DNS; TLS."""
+
+    code = "UPSTREAM_UNREACHABLE"
+
+
+class NotConnected(Unreachable):
+    """No connection came about, so that the upstream has not seen anything of the request."""
+
+
+class ConnectTimedOut(UpstreamFailure):
+    """The connection did not stand in time."""
+
+    code = "UPSTREAM_TIMEOUT"
+    reason = "connect_timeout"
+
+
+class Truncated(UpstreamFailure):
+    """The body broke off: a chunk or a length that was promised did not come, or the connection was reset."""
+
+    code = "UPSTREAM_TRUNCATED"
+
+
+class InvalidResponse(UpstreamFailure):
+    """What came is not HTTP, or its content coding cannot be undone."""
+
+    code = "UPSTREAM_INVALID_RESPONSE"

@@ -1,0 +1,195 @@
+"""HTTP/1.1 on bytes: a request written, one response parsed as it arrives. No socket, no clock.
+
+llhttp (httptools) reads; what it leaves to its user is here: how large headers may be, what a connection's
+end means, and when a connection may carry another request. Source: RFC 9112.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final, TypeAlias
+
+import httptools
+
+from .failures import InvalidResponse, Truncated, Unreachable, UpstreamFailure
+
+__all__ = ["HEADER_BYTES", "Headers", "ResponseParser", "coding_list", "request_head"]
+
+Headers: TypeAlias = list[tuple[bytes, bytes]]
+
+HEADER_BYTES: Final = 32 << 10
+"""Status line and headers, those of interim responses included; also framing without a byte of body."""
+
+_LENIENT: Final = {
+    "lenient_headers": True,  # bytes that are none of a header's: they are not shown to anybody
+    "lenient_optional_cr_before_lf": True,  # home-made servers end lines with a bare LF
+    "lenient_spaces_after_chunk_size": True,
+    "lenient_keep_alive": True,  # an interim response that says so; after the last we look ourselves
+}
+"""None of these moves the end of a message, and connections that say so are closed all the same."""
+
+
+class _Enough(Exception):  # noqa: N818 - it stops the parser, nothing is wrong
+    """The response is complete; what follows is none of it."""
+
+
+class ResponseParser:
+    """Parses one response.
+
+    Attributes:
+        is_head: the request was a HEAD: its response has no body, whatever its headers say.
+        status: 0 until the headers are complete; those of interim responses are skipped.
+        headers: as they were written, in order, without trailers.
+        is_complete: the response came to its proper end.
+        may_be_reused: nothing speaks against another request on this connection.
+        failure: why it never will be complete.
+    """
+
+    __slots__ = (
+        "_bare_bytes",
+        "_ends_with_connection",
+        "_parser",
+        "_pieces",
+        "failure",
+        "headers",
+        "is_complete",
+        "is_head",
+        "may_be_reused",
+        "on_body",
+        "status",
+    )
+
+    def __init__(self) -> None:
+        self.status = 0
+        self.headers: Headers = []
+        self.is_complete = False
+        self.may_be_reused = False
+        self.failure: UpstreamFailure | None = None
+        self.is_head = False
+        self._ends_with_connection = False
+        self._bare_bytes = 0  # since the beginning, or since the last byte of the body
+        self._pieces: list[bytes] = []
+        self.on_body: Callable[[bytes], None] = self._pieces.append
+        self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
+        self._parser.set_dangerous_leniencies(**_LENIENT)
+
+    def feed(self, data: bytes) -> bytes:
+        """Take in what one read gave; return the body's bytes in it.
+
+        Bytes of the body that stand before a fault are returned, and `failure` is set.
+        """
+        if self._parser is None:
+            self.may_be_reused = False  # somebody sends what was not asked for
+            return b""
+        try:
+            self._parse(self._parser, data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            self._stop(error)
+        body = b"".join(self._pieces)
+        self._pieces.clear()
+        if body:
+            self._bare_bytes = 0
+        if self.is_complete or self.failure is not None:
+            self._parser = None
+        return body
+
+    def end(self, error: Exception | None) -> None:
+        """The connection has ended: closed by the upstream, or broken with `error`."""
+        if self.is_complete or self.failure is not None:
+            return
+        if not self.status:
+            self._fail(Unreachable("the connection ended before the headers were complete"), error)
+        elif self._ends_with_connection and error is None:
+            self.is_complete = True
+        else:
+            self._fail(Truncated("the body broke off"), error)
+        self._parser = None
+
+    def _parse(self, parser: httptools.HttpResponseParser, data: bytes) -> None:
+        room = HEADER_BYTES - self._bare_bytes
+        self._bare_bytes += len(data)
+        if self.status:
+            parser.feed_data(data)
+            is_too_much = self._bare_bytes > HEADER_BYTES and not self._pieces
+        else:
+            parser.feed_data(data[:room])
+            is_too_much = len(data) > room and not self.status
+            if len(data) > room and not is_too_much:
+                parser.feed_data(data[room:])
+        if is_too_much and not self.is_complete:
+            self._fail(InvalidResponse("headers or framing without an end"), None)
+
+    def _stop(self, error: Exception) -> None:
+        if self.is_complete:
+            self.may_be_reused = False
+        else:
+            what = "the body's framing" if self.status else "the answer"
+            self._fail(InvalidResponse(f"{what} is not HTTP"), error)
+
+    def _fail(self, failure: UpstreamFailure, cause: Exception | None) -> None:
+        failure.__cause__ = cause
+        self.failure = failure
+
+    # Called by httptools.
+
+    def on_message_begin(self) -> None:
+        """A response begins: ours, or one that nobody asked for."""
+        if self.is_complete:
+            raise _Enough
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header is whole; trailers come here too."""
+        if not self.status:
+            self.headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        """The headers are whole, of an interim response or of the one that counts."""
+        assert self._parser is not None
+        status = self._parser.get_status_code()
+        if status < 100:
+            raise ValueError(status)
+        if status < 200 and status != 101:
+            self.headers.clear()
+            return
+        self.status = status
+        self._ends_with_connection = not _says_where_it_ends(self.headers)
+        if self.is_head or status == 101:
+            self.is_complete = True
+            raise _Enough
+
+    def on_message_complete(self) -> None:
+        """The response has come to its end."""
+        if self.status:
+            assert self._parser is not None
+            self.is_complete = True
+            self.may_be_reused = self._parser.should_keep_alive()
+
+
+def coding_list(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str]:
+    """Return the codings that the header `name` (lower case) lists, in the order they were applied."""
+    values = [value for key, value in headers if key.lower() == name]
+    codings = (coding.strip().lower() for coding in b",".join(values).decode("latin-1").split(","))
+    return [coding for coding in codings if coding]
+
+
+def _says_where_it_ends(headers: Headers) -> bool:
+    if codings := coding_list(headers, b"transfer-encoding"):
+        return codings[-1] == "chunked"
+    return any(name.lower() == b"content-length" for name, _ in headers)
+
+
+def request_head(method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Return the request line and the headers.
+
+    Raises:
+        ValueError: something in it would end a line or the request itself early.
+    """
+    lines = [b"%b %b HTTP/1.1" % (method.encode("ascii"), target)]
+    lines.extend([b"%b: %b" % header for header in headers])
+    head = b"\r\n".join(lines)
+    breaks = len(lines) - 1
+    if head.count(b"\r") != breaks or head.count(b"\n") != breaks or b"\0" in head:
+        raise ValueError("a line break or NUL in a request's headers")
+    if len(lines[0].split()) != 3:
+        raise ValueError("white space in a request's method or target")
+    return head + b"\r\n\r\n"

@@ -1,0 +1,270 @@
+"""The chain of one stream, from upstream bytes to client bytes; `Translator` is its outside.
+
+bytes -> framing -> decoder -> stages -> encoder -> framing -> bytes
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, ParamSpec, get_args
+
+from streamweir.detect import Detector
+from streamweir.dialects.base import NO_OPTIONS, Decoder
+from streamweir.dialects.registry import checked_options, decoder_class, make_decoder
+from streamweir.dialects.text_form import TextForms
+from streamweir.errors import (
+    ConfigurationError,
+    ErrorInfo,
+    LimitExceeded,
+    MalformedEvent,
+    NotTheDialect,
+    error_info,
+)
+from streamweir.events import Content, Event, Stamp, Thinking, Warning
+from streamweir.framing import Frame, SniffingParser
+from streamweir.limits import Limits
+from streamweir.output import open_output
+from streamweir.raw_source import with_source
+from streamweir.request_id import new_request_id
+from streamweir.stages import FullText, Lifecycle, Messages, Safety, Stage, Tools, error_event, routes
+
+__all__ = ["TOLD_MALFORMED", "StreamChain", "caller_warning"]
+
+logger = logging.getLogger("streamweir")
+
+P = ParamSpec("P")
+
+TOLD_MALFORMED: Final = 10
+"""So many malformed events are told one by one; of the others the number, at the end."""
+
+
+def _unix_milliseconds() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class StreamChain:
+    """What becomes of bytes and of events on their way; when there are any, a `Translator` knows."""
+
+    def __init__(  # noqa: PLR0913 (the keyword-only options are the contract of the library)
+        self,
+        *,
+        speaks: str = "auto",
+        answers: str = "standard",
+        framing: str = "sse",
+        request_id: str | None = None,
+        session_id: str | None = None,
+        clock: Callable[[], int] | None = None,
+        full_text: FullText = "dedupe",
+        stream_tool_arguments: bool = False,
+        protocol_options: Mapping[str, Mapping[str, Any]] | None = None,
+        raw: bool = False,
+        limits: Limits | Mapping[str, Any] | None = None,
+        warnings: Sequence[str | Mapping[str, Any]] = (),
+        debug: bool = False,
+    ) -> None:
+        if full_text not in get_args(FullText):
+            raise ConfigurationError(f"full_text cannot be {full_text!r} (one of: dedupe, append, replace)")
+        self.request_id = request_id or new_request_id()
+        self._options = checked_options(protocol_options or {})
+        self._limits = Limits.of(limits)
+        self._clock = clock or _unix_milliseconds
+        self._now = self._clock()
+        self._raw = raw
+        self._debug = debug
+        self._output = open_output(
+            answers, framing, request_id=self.request_id, options=self._options.get(answers, NO_OPTIONS)
+        )
+        self._sequence = 0
+        self._tools = Tools(stream_arguments=stream_tool_arguments)
+        self._messages = Messages(full_text=full_text, can_replace=self._output.can_replace)
+        self._lifecycle = Lifecycle(
+            request_id=self.request_id,
+            session_id=session_id or self.request_id.replace("req_", "sess_", 1),
+            clock=lambda: self._now,
+            written=lambda: self._sequence,
+            warnings=[caller_warning(item) for item in warnings],
+            closing_warnings=self._closing_warnings,
+        )
+        self._out: list[bytes] = []
+        self._bytes = 0
+        self._malformed = 0
+        self._told_invalid_text = False
+        self._half_a_frame: bytes | None = None
+        self._finished = False
+        self._decoder: Decoder | None = None
+        self._detector: Detector | None = None
+        self._forms = TextForms(None)
+        self._text: Content | Thinking | None = None
+        self.speaks = speaks
+        self.answers = answers
+        self.started = False
+        if speaks == "auto":
+            self._detector = Detector(self._limits.event_bytes)
+            self._parser = SniffingParser(self._limits.event_bytes)
+            self._use_stages(errors_for_users=False)
+        else:
+            self._read_as(speaks)
+
+    def _read_as(self, name: str) -> None:
+        """Settle the dialect of the upstream, and with it what depends on it."""
+        cls = decoder_class(name)
+        self.speaks = name
+        self._decoder = make_decoder(name, self._options.get(name, NO_OPTIONS))
+        self._parser = SniffingParser(self._limits.event_bytes, expected=cls.framing)
+        self._use_stages(errors_for_users=cls.errors_for_users)
+        self._output.read_as(name)
+        self._forms = TextForms(None if self._raw else cls.text_fields)
+
+    def _use_stages(self, *, errors_for_users: bool) -> None:
+        safety = Safety(errors_for_users=errors_for_users, debug=self._debug)
+        stages: tuple[Stage, ...] = (safety, self._tools, self._messages, self._lifecycle)
+        self._processes = [stage.process for stage in stages]
+        self._routes = routes(tuple(map(type, stages)))
+
+    def _take(self, data: bytes) -> None:
+        if self._detector is not None:
+            name = self._detector.feed(data)
+            if name is None and not self._detector.exhausted:
+                return
+            data = self._settle(name or self._detector.finish())
+        assert self._decoder is not None
+        forms, goes_on, texts = self._forms, self._decoder.goes_on, []
+        try:
+            for frame in self._parser.feed(data):
+                form = forms.form
+                text = form.text_of(frame) if form is not None else None
+                if text is not None and goes_on(text):
+                    texts.append(text)
+                    continue
+                if texts:
+                    self._push_texts(texts)
+                    texts = []
+                self._read(frame)
+                if self._lifecycle.ended:
+                    return
+        finally:  # also where the next event is larger than allowed
+            if texts:
+                self._push_texts(texts)
+
+    def _settle(self, name: str | None) -> bytes:
+        """The dialect is known: return what was held back to find it out."""
+        assert self._detector is not None
+        if name is None:
+            raise NotTheDialect("no dialect claims this body")
+        head = bytes(self._detector.head)
+        self._detector = None
+        self._read_as(name)
+        return head
+
+    def _read(self, frame: Frame) -> None:
+        assert self._decoder is not None
+        events: list[Event] = []
+        try:
+            for event in self._decoder.decode(frame):
+                self.started = True
+                self._push(with_source(event, frame, self.speaks) if self._raw else event)
+                if self._lifecycle.ended:
+                    return
+                events.append(event)
+        except MalformedEvent:
+            self._note_malformed(frame)
+            events.clear()
+        self._forms.note(frame, events[0] if len(events) == 1 else None)
+        if frame.invalid_text and not self._told_invalid_text:
+            self._told_invalid_text = True
+            self._tell("UPSTREAM_INVALID_TEXT", "Some text was not valid and was repaired.")
+
+    def _note_malformed(self, frame: Frame) -> None:
+        if frame.unterminated:
+            self._half_a_frame = frame.data
+            return
+        self._malformed += 1
+        if self._malformed > self._limits.malformed_events:
+            self._end_with(error_info("STREAM_LIMIT_EXCEEDED", reason="malformed"))
+        elif self._malformed <= TOLD_MALFORMED:
+            self._tell("UPSTREAM_MALFORMED_EVENT", "A part of the answer could not be read and was left out.")
+
+    def _tell(self, code: str, message: str) -> None:
+        self._push(Warning(message=message, message_code=code, for_users=True))
+
+    def _push(self, event: Event, position: int = 0) -> None:
+        """Send `event` through the stages from `position` on, and out."""
+        self._text = None
+        for index in self._routes[type(event)][position]:
+            events = self._processes[index](event)
+            if events is not None:
+                for out in events:
+                    self._push(out, index + 1)
+                return
+        self._write(event)
+
+    def _push_texts(self, texts: list[str]) -> None:
+        """Send pieces of text that have the form in force.
+
+        The first goes the way of all events. What follows it at once is more of the same message, which
+        concerns one stage: that which remembers what was said.
+        """
+        assert self._forms.form is not None
+        event = self._forms.form.event
+        if event is not self._text or self._lifecycle.has_waiting:
+            self._push(event.with_text(texts.pop(0)))
+            self._text = event
+        if texts and not self._lifecycle.ended:
+            stamp = Stamp(self.request_id, self._sequence, self._now)
+            self._messages.go_on(texts[0] if len(texts) == 1 else "".join(texts))
+            self._out.append(self._output.write_texts(event, texts, stamp))
+            self._sequence += len(texts)
+
+    def _write(self, event: Event) -> None:
+        self._out.append(self._output.write(event, Stamp(self.request_id, self._sequence, self._now)))
+        self._sequence += 1
+
+    def _drain(self) -> bytes:
+        if self._lifecycle.ended and not self._finished:
+            self._finished = True
+            self._guarded(lambda: self._out.append(self._output.finish()))
+        out = b"".join(self._out)
+        self._out.clear()
+        return out
+
+    def _end_with(self, info: ErrorInfo) -> None:
+        if not self._lifecycle.ended:
+            self._push(error_event(info))
+
+    def _guarded(self, step: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
+        """Run `step`; whatever it raises ends the stream with the matching error."""
+        try:
+            step(*args, **kwargs)
+        except LimitExceeded:
+            self._end_safely(error_info("STREAM_LIMIT_EXCEEDED"))
+        except NotTheDialect:
+            self._end_safely(error_info("UPSTREAM_INVALID_RESPONSE"))
+        except Exception:
+            logger.exception("translating failed", extra={"request_id": self.request_id})
+            self._end_safely(error_info("INTERNAL"))
+
+    def _end_safely(self, info: ErrorInfo) -> None:
+        try:
+            self._end_with(info)
+        except Exception:
+            logger.exception("ending a stream failed", extra={"request_id": self.request_id})
+            self._lifecycle.abandon()
+
+    def _closing_warnings(self) -> Iterable[Warning]:
+        """What is only known when the stream ends."""
+        return ()
+
+
+def caller_warning(item: str | Mapping[str, Any], detail: Any = None) -> Warning:
+    """The warning of a caller, whose text goes out as it is."""
+    if isinstance(item, str):
+        item = {"message": item}
+    code = item.get("message_code")
+    return Warning(
+        message=str(item["message"]) or "Warning.",
+        message_code=str(code) if code else None,
+        detail=detail,
+        for_users=True,
+    )

@@ -1,0 +1,43 @@
+"""`--listen` follows the rules of the file, and what is printed holds no key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from streamweir_gateway.cli.command import UsageError
+from streamweir_gateway.cli.configuration import listening_on, load
+from streamweir_gateway.cli.welcome import welcome
+from streamweir_gateway.config import GatewayConfig
+
+ENDPOINT = "endpoints: {/a: {upstream: ['http://127.0.0.1:9', 'demo:legacy']}}\n"
+
+
+def configured(folder: Path, text: str) -> GatewayConfig:
+    file = folder / "config.yaml"
+    file.write_text(text + ENDPOINT)
+    return load(str(file))
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:80", "[::]:80", "10.0.0.1:80", "gateway.example:80"])
+def test_only_with_keys_or_on_purpose_everybody_may_come(address: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"--listen \S+: anybody could call: name `auth.keys`"):
+        listening_on(address, configured(tmp_path, ""))
+    for auth in ("auth: open\n", "auth: {keys: {web: s3cret}}\n"):
+        listen = listening_on(address, configured(tmp_path, auth)).listen
+        assert listen.port == 80
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:80", "127.9.9.9:80", "[::1]:80", "LocalHost:80"])
+def test_this_machine_may_come_without_keys(address: str, tmp_path: Path) -> None:
+    assert listening_on(address, configured(tmp_path, "")).listen.port == 80
+
+
+def test_the_welcome_names_keys_and_upstreams_but_shows_no_key(tmp_path: Path) -> None:
+    config = configured(tmp_path, "auth: {keys: {web: s3cret, batch: s3cret-2}}\n")
+    lines = list(welcome(config, ("127.0.0.1", 8080)))
+    assert "/a: http://127.0.0.1:9, then demo:legacy -> standard" in lines
+    assert any(line.startswith("  curl -N http://127.0.0.1:8080/a -H 'X-Api-Key: KEY' ") for line in lines)
+    assert "In place of KEY: one of web, batch from `auth.keys`." in lines
+    assert "s3cret" not in "".join(lines)

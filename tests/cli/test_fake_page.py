@@ -1,0 +1,54 @@
+"""docs/fake-backend.md tells the truth: its table is the program's, its commands run."""
+
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from command_line import run, started
+from streamweir_gateway.fake.listing import fault_tables
+
+PAGE = (Path(__file__).parents[2] / "docs" / "fake-backend.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def test_the_table_is_the_programs() -> None:
+    assert PAGE.endswith("\n".join(fault_tables()).rstrip() + "\n")
+
+
+def test_every_option_is_told() -> None:
+    options = set(re.findall(r"^  (--[a-z]+)", run("fake", "--help").stdout.decode(), re.MULTILINE))
+    assert [option for option in sorted(options) if f"`{option}" not in PAGE] == []
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+def test_its_commands_run() -> None:
+    (lines,) = blocks("sh")
+    with started("fake", "--listen", "127.0.0.1:0") as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().decode().split()[-1]
+        done = [
+            subprocess.run(
+                shlex.split(line.replace("http://127.0.0.1:9000", url)),
+                capture_output=True,
+                timeout=30,
+                check=True,
+            ).stdout
+            for line in lines.splitlines()
+        ]
+    assert b'"type":"done"' in done[0]
+    assert b'"error"' in done[1]
+    assert done[2].count(b"chat.completion.chunk") > 100
+
+
+def test_its_configuration_is_good(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(blocks("yaml")[0])
+    done = run("check", str(file))
+    assert done.returncode == 0, done.stderr

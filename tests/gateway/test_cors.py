@@ -1,0 +1,225 @@
+"""Pages of other origins: what browsers ask for first, and what they have to find in every answer."""
+
+from typing import Any
+
+import pytest
+
+from loopback import HELLO, LAST_CHUNK, SSE, Answer, ask, chunk, gateway, settled, upstream
+from streamweir_gateway.config import GatewayConfig
+
+pytestmark = pytest.mark.anyio
+
+APP, OTHER = "https://app.example", "https://evil.example"
+WHOLE = SSE + b"".join(map(chunk, HELLO)) + LAST_CHUNK
+NOBODY = "http://127.0.0.1:9"
+
+
+def shared(url: str = NOBODY, origins: tuple[str, ...] = (APP,), **file: Any) -> GatewayConfig:
+    chat = {"upstream": url, "speaks": "legacy"}
+    return settled(
+        **{
+            "endpoints": {"/chat": chat, "/agents/{id}": {**chat, "methods": ["POST", "GET"]}},
+            "cors": {"origins": list(origins)},
+            **file,
+        }
+    )
+
+
+def from_page(origin: str = APP) -> list[tuple[str, str]]:
+    return [("Origin", origin)]
+
+
+def asking(method: str = "POST", headers: str | None = None, origin: str = APP) -> list[tuple[str, str]]:
+    """The headers of a preflight."""
+    more = [] if headers is None else [("Access-Control-Request-Headers", headers)]
+    return [*from_page(origin), ("Access-Control-Request-Method", method), *more]
+
+
+def cors_headers(answer: Answer) -> dict[str, str]:
+    return {name: value for name, value in answer.headers if name.startswith("access-control-")}
+
+
+def names(text: str | None) -> set[str]:
+    return {name.strip().lower() for name in (text or "").split(",")}
+
+
+def assert_readable(answer: Answer) -> None:
+    """A page of the allowed origin may read this."""
+    assert cors_headers(answer) == {
+        "access-control-allow-origin": APP,
+        "access-control-expose-headers": "X-Request-Id, Retry-After",
+    }
+    assert answer.header("vary") == "Origin"
+
+
+async def test_a_stream_can_be_read_by_pages_of_the_origin() -> None:
+    async with upstream(WHOLE) as server, gateway(shared(server.url)) as running:
+        answer = await ask(running, headers=from_page())
+    assert_readable(answer.assert_valid())
+
+
+async def test_every_refusal_can_be_read_too() -> None:
+    config = shared(auth={"keys": {"web": "a-key"}}, rate_limit="1/hour")
+    key = ("X-Api-Key", "a-key")
+    async with gateway(config) as running:
+        answers = {
+            401: await ask(running, headers=from_page()),
+            404: await ask(running, target="/nothing", headers=[*from_page(), key]),
+            405: await ask(running, "DELETE", headers=[*from_page(), key]),
+            413: await ask(running, headers=[*from_page(), key], body=b"x" * (11 << 20)),
+            429: await ask(running, headers=[*from_page(), key]),
+        }
+    for status, answer in answers.items():
+        assert answer.status == status
+        assert_readable(answer)
+
+
+async def test_draining_can_be_read_too() -> None:
+    async with gateway(shared()) as running:
+        running.streams.refuse()
+        answers = [
+            await ask(running, headers=from_page()),
+            await ask(running, "GET", "/readyz", headers=from_page()),
+        ]
+    for answer in answers:
+        assert answer.status == 503
+        assert_readable(answer)
+
+
+async def test_a_fault_of_ours_can_be_read_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(*_: Any) -> None:
+        raise RuntimeError("/srv/secret")
+
+    monkeypatch.setattr("streamweir_gateway.proxy.proxy.Proxy.__call__", broken)
+    async with gateway(shared()) as running:
+        answer = await ask(running, headers=from_page())
+    assert answer.status == 500
+    assert answer.json["error"]["code"] == "INTERNAL"
+    assert b"secret" not in answer.body
+    assert_readable(answer)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [],
+        from_page(OTHER),
+        from_page("https://app.example.evil.example"),
+        from_page("http://app.example"),
+        from_page("https://app.example:8443"),
+        from_page("null"),
+        from_page(""),
+        from_page("*"),
+        [*from_page(), *from_page(OTHER)],
+    ],
+)
+async def test_others_are_served_but_not_to_be_read_by_pages(headers: list[tuple[str, str]]) -> None:
+    async with upstream(WHOLE) as server, gateway(shared(server.url)) as running:
+        answer = await ask(running, headers=headers)
+    assert answer.status == 200
+    assert not cors_headers(answer)
+    assert answer.header("vary") == "Origin"
+
+
+async def test_any_origin() -> None:
+    async with upstream(WHOLE) as server, gateway(shared(server.url, origins=("*",))) as running:
+        answer = await ask(running, headers=from_page(OTHER))
+        preflight = await ask(running, "OPTIONS", headers=asking(origin=OTHER), body=b"")
+    assert answer.header("access-control-allow-origin") == "*"
+    assert answer.header("vary") is None
+    assert (preflight.status, preflight.header("access-control-allow-origin")) == (204, "*")
+
+
+@pytest.mark.parametrize(
+    ("target", "method", "methods"), [("/chat", "POST", {"post"}), ("/agents/7", "GET", {"get", "post"})]
+)
+async def test_a_preflight_needs_no_key_and_does_not_count(
+    target: str, method: str, methods: set[str]
+) -> None:
+    config = shared(auth={"keys": {"web": "a-key"}}, rate_limit="1/hour")
+    async with gateway(config) as running:
+        for _ in range(3):
+            answer = await ask(running, "OPTIONS", target, headers=asking(method, "authorization"), body=b"")
+            assert answer.status == 204
+            assert answer.header("access-control-allow-origin") == APP
+            assert names(answer.header("access-control-allow-methods")) == methods
+            assert int(answer.header("access-control-max-age") or 0) > 0
+            assert answer.header("access-control-allow-credentials") is None
+            assert answer.header("content-length") is None
+        assert not running.log.lines
+
+
+async def test_a_preflight_names_the_headers_that_may_be_sent() -> None:
+    async with gateway(shared()) as running:
+        answer = await ask(
+            running, "OPTIONS", headers=asking(headers="content-type, x-tenant,x-TENANT,"), body=b""
+        )
+    assert names(answer.header("access-control-allow-headers")) == {
+        *("authorization", "content-type", "last-event-id", "traceparent"),
+        *("x-api-key", "x-request-id", "x-streamweir-protocol", "x-tenant"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("target", "headers", "status", "code"),
+    [
+        ("/chat", asking(origin=OTHER), 400, "BAD_REQUEST"),
+        ("/nothing", asking(origin=OTHER), 400, "BAD_REQUEST"),
+        ("/nothing", asking(), 404, "ENDPOINT_NOT_FOUND"),
+        ("/chat", asking("DELETE"), 405, "METHOD_NOT_ALLOWED"),
+        ("/chat", asking("post"), 405, "METHOD_NOT_ALLOWED"),
+        ("/chat", asking(headers="x tenant"), 400, "BAD_REQUEST"),
+        ("/chat", asking(headers="x-a, (x-b)"), 400, "BAD_REQUEST"),
+        ("/chat", asking(headers=",".join(f"x-{number}" for number in range(99))), 400, "BAD_REQUEST"),
+    ],
+)
+async def test_a_preflight_that_asks_for_too_much(
+    target: str, headers: list[tuple[str, str]], status: int, code: str
+) -> None:
+    async with gateway(shared()) as running:
+        answer = await ask(running, "OPTIONS", target, headers=headers, body=b"")
+        assert (answer.status, answer.json["error"]["code"]) == (status, code)
+        assert (answer.header("access-control-allow-origin") is None) == (("Origin", OTHER) in headers)
+        assert [line["code"] for line in running.log.lines] == [code]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [[], from_page(), [("Access-Control-Request-Method", "POST")]],
+    ids=["bare", "origin", "method"],
+)
+async def test_other_options_are_requests_as_all_are(headers: list[tuple[str, str]]) -> None:
+    chat = {"speaks": "legacy", "methods": ["OPTIONS", "POST"]}
+    async with upstream(WHOLE) as server:
+        config = shared(endpoints={"/chat": {"upstream": server.url, **chat}, "/x": {"upstream": NOBODY}})
+        async with gateway(config) as running:
+            assert (await ask(running, "OPTIONS", headers=headers)).status == 200
+            assert (await ask(running, "OPTIONS", "/x", headers=headers)).status == 405
+
+
+async def test_without_cors_there_are_no_such_headers() -> None:
+    async with upstream(WHOLE) as server:
+        config = settled(endpoints={"/chat": {"upstream": server.url, "speaks": "legacy"}})
+        async with gateway(config) as running:
+            answer = await ask(running, headers=from_page())
+            preflight = await ask(running, "OPTIONS", headers=asking(), body=b"")
+    assert not cors_headers(answer)
+    assert answer.header("vary") is None
+    assert (preflight.status, cors_headers(preflight)) == (405, {})
+
+
+async def test_the_upstreams_own_cors_headers_do_not_contradict_ours() -> None:
+    theirs = (
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n"
+        b"Access-Control-Allow-Origin: *\r\n\r\n"
+    )
+    script = theirs + WHOLE.removeprefix(SSE)
+    async with upstream(script) as server:
+        chat = {
+            "upstream": server.url,
+            "speaks": "legacy",
+            "forward_response_headers": ["Access-Control-Allow-Origin"],
+        }
+        async with gateway(shared(endpoints={"/chat": chat})) as running:
+            answer = await ask(running, headers=from_page())
+    assert_readable(answer)

@@ -1,0 +1,144 @@
+"""How the gateway stops: readiness first, streams that can finish do, the others end properly."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loopback import HELLO, LAST_CHUNK, SSE, Call, Script, ask, chunk, client, upstream
+from running_gateway import Running, running_gateway
+
+pytestmark = [pytest.mark.anyio, pytest.mark.skipif(os.name == "nt", reason="POSIX signals")]
+
+TOKEN, _, DONE = HELLO
+
+
+async def endless(call: Call) -> None:
+    await call.send(SSE, chunk(TOKEN))
+    await call.until_closed()
+
+
+async def a_second(call: Call) -> None:
+    await call.send(SSE, chunk(TOKEN))
+    await asyncio.sleep(1.5)
+    await call.send(chunk(DONE), LAST_CHUNK)
+
+
+@asynccontextmanager
+async def draining(folder: Path, script: Script, **server: Any) -> AsyncIterator[Running]:
+    async with upstream(script) as backend:
+        endpoint = {"upstream": backend.url, "speaks": "legacy"}
+        async with running_gateway(folder, endpoints={"/chat": endpoint}, server=server) as running:
+            await running.ready()
+            yield running
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+async def test_a_stop_ends_streams_properly(sent: signal.Signals, workers: int, tmp_path: Path) -> None:
+    async with (
+        draining(tmp_path, endless, drain="300ms", workers=workers) as running,
+        client(running.at) as connected,
+    ):
+        connected.send()
+        await connected.until(b"Hel")
+        running.signal(sent)
+        got = (await connected.whole()).assert_valid()
+        assert await running.ended() == 0
+    assert got.error is not None
+    assert (got.error["code"], got.end["reason"]) == ("GATEWAY_DRAINING", "draining")
+    line = next(line for line in running.told if line["event"] == "request")
+    assert line["reason"] == "draining"
+    assert not [line for line in running.told if line["level"] == "error"]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+async def test_a_stop_lets_streams_finish_and_tells_everybody_else(workers: int, tmp_path: Path) -> None:
+    async with (
+        draining(tmp_path, a_second, drain="20s", workers=workers) as running,
+        client(running.at) as connected,
+        client(running.at) as idle,
+    ):
+        connected.send()
+        await connected.until(b"Hel")
+        idle.send("GET", "/readyz", body=b"")
+        assert (await idle.whole()).status == 200
+        running.signal(signal.SIGTERM)
+        await asyncio.sleep(0.2)
+        ready = await ask(running.at, "GET", "/readyz", body=b"")
+        alive = await ask(running.at, "GET", "/healthz", body=b"")
+        refused = await ask(running.at)
+        got = (await connected.whole()).assert_valid()
+        assert await running.ended() == 0
+    assert (ready.status, alive.status) == (503, 200)
+    assert (refused.status, refused.json["error"]["code"]) == (503, "GATEWAY_DRAINING")
+    assert refused.header("connection") == "close"
+    assert got.end["status"] == "completed"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+async def test_with_nothing_under_way_a_stop_is_prompt(workers: int, tmp_path: Path) -> None:
+    async with (
+        draining(tmp_path, endless, drain="60s", workers=workers) as running,
+        client(running.at) as silent,
+        client(running.at) as half,
+        client(running.at) as idle,
+    ):
+        idle.send("GET", "/healthz", body=b"")
+        await idle.whole()
+        half.writer.write(b"POST /chat HTTP/1.1\r\n")
+        running.signal(signal.SIGTERM)
+        async with asyncio.timeout(8):
+            assert await running.ended() == 0
+        assert await silent.reader.read() == b""
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+async def test_a_second_signal_ends_streams_at_once(workers: int, tmp_path: Path) -> None:
+    async with (
+        draining(tmp_path, endless, drain="60s", workers=workers) as running,
+        client(running.at) as connected,
+    ):
+        connected.send()
+        await connected.until(b"Hel")
+        running.signal(signal.SIGTERM)
+        await asyncio.sleep(0.3)
+        running.signal(signal.SIGTERM)
+        got = (await connected.whole()).assert_valid()
+        async with asyncio.timeout(8):
+            assert await running.ended() == 0
+    assert got.end["reason"] == "draining"
+
+
+async def test_a_client_that_does_not_read_delays_nothing(tmp_path: Path) -> None:
+    async def flood(call: Call) -> None:
+        await call.send(SSE)
+        while True:
+            await call.send(chunk(TOKEN * 1000))
+
+    async with draining(tmp_path, flood, drain="200ms") as running, client(running.at) as connected:
+        connected.writer.transport.pause_reading()
+        connected.send()
+        await asyncio.sleep(0.5)
+        running.signal(signal.SIGTERM)
+        async with asyncio.timeout(8):
+            assert await running.ended() == 0
+    assert not [line for line in running.told if line["level"] == "error"]
+
+
+async def test_clients_that_leave_are_no_error_in_the_log(tmp_path: Path) -> None:
+    async with draining(tmp_path, endless, drain="200ms") as running:
+        async with client(running.at) as connected:
+            connected.send()
+            await connected.until(b"Hel")
+        await running.says("request")
+        running.signal(signal.SIGTERM)
+        assert await running.ended() == 0
+    assert [(line["event"], line["reason"], line["level"]) for line in running.told] == [
+        ("request", "client_gone", "info")
+    ]

@@ -1,0 +1,112 @@
+"""What waits is ended from outside; every other cancellation goes on its way."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from streamweir_gateway.proxy.interruption import Interrupted, Interruption
+
+pytestmark = pytest.mark.anyio
+
+
+class Waiter:
+    """A task that waits within an interruption."""
+
+    def __init__(self, wait: Callable[[], Awaitable[object]]) -> None:
+        self.outcome = ""
+        self.waiting: Interruption
+        self._wait = wait
+        self.task = asyncio.create_task(self._run())
+
+    async def _run(self) -> None:
+        self.waiting = Interruption()
+        try:
+            with self.waiting:
+                await self._wait()
+        except Interrupted:
+            self.outcome = "interrupted"
+        await asyncio.sleep(0)  # a cancellation that was not taken back would end this
+        self.outcome += " and on"
+
+
+async def for_long() -> None:
+    await asyncio.sleep(60)
+
+
+async def begun(waiter: Waiter) -> Waiter:
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    return waiter
+
+
+async def test_the_task_goes_on() -> None:
+    waiter = await begun(Waiter(for_long))
+    waiter.waiting.interrupt()
+    await waiter.task
+    assert waiter.outcome == "interrupted and on"
+    assert not waiter.waiting.is_pending
+
+
+async def test_twice_at_once_is_once() -> None:
+    waiter = await begun(Waiter(for_long))
+    waiter.waiting.interrupt()
+    waiter.waiting.interrupt()
+    assert waiter.waiting.is_pending
+    await waiter.task
+    assert waiter.outcome == "interrupted and on"
+
+
+async def test_a_cancellation_of_others_is_stronger() -> None:
+    waiter = await begun(Waiter(for_long))
+    waiter.waiting.interrupt()
+    waiter.task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiter.task
+
+
+async def test_a_cancellation_of_others_alone() -> None:
+    waiter = await begun(Waiter(for_long))
+    waiter.task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiter.task
+
+
+async def test_outside_of_the_block_nothing_happens() -> None:
+    waiter = await begun(Waiter(lambda: asyncio.sleep(0)))
+    await asyncio.sleep(0)
+    waiter.waiting.interrupt()
+    await waiter.task
+    assert waiter.outcome == " and on"
+
+
+async def test_from_within_nothing_happens() -> None:
+    waiting = Interruption()
+    with waiting:
+        waiting.interrupt()
+        await asyncio.sleep(0)
+    assert not waiting.is_pending
+
+
+async def test_what_ends_at_the_same_moment_is_interrupted_too() -> None:
+    """The event that is waited for comes first, the interruption in the same turn of the loop."""
+    came = asyncio.Event()
+    waiter = await begun(Waiter(came.wait))
+    came.set()
+    waiter.waiting.interrupt()
+    await waiter.task
+    assert waiter.outcome == "interrupted and on"
+
+
+async def test_another_failure_on_the_way_out_is_told() -> None:
+    async def failing() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            raise LookupError
+
+    waiter = await begun(Waiter(failing))
+    waiter.waiting.interrupt()
+    with pytest.raises(LookupError):
+        await waiter.task
+    assert waiter.task.cancelling() == 0

@@ -1,0 +1,133 @@
+"""So many streams at an upstream at the same time, and no more."""
+
+import asyncio
+from contextlib import AsyncExitStack
+
+import pytest
+
+from loopback import (
+    HELLO,
+    LAST_CHUNK,
+    SSE,
+    Call,
+    answer,
+    ask,
+    chunk,
+    client,
+    gateway,
+    settled,
+    upstream,
+)
+from streamweir_gateway.config import GatewayConfig
+from streamweir_gateway.proxy.admission import Admissions, Overloaded
+
+pytestmark = pytest.mark.anyio
+
+TOKEN, _, DONE = HELLO
+GOOD = SSE + b"".join(map(chunk, HELLO)) + LAST_CHUNK
+
+
+async def held_open(call: Call) -> None:
+    await call.send(SSE, chunk(TOKEN))
+    await call.until_closed()
+
+
+def limited(url: str, *others: str) -> GatewayConfig:
+    """`/chat` and `/other` before an upstream that takes two streams."""
+    return settled(
+        upstreams={"small": {"url": url, "speaks": "legacy", "max_streams": 2}},
+        endpoints={
+            path: {"upstream": ["small", *others], "speaks": "legacy"} for path in ("/chat", "/other")
+        },
+    )
+
+
+async def test_one_too_many_is_refused() -> None:
+    async with (
+        upstream(held_open) as server,
+        gateway(limited(server.url)) as running,
+        AsyncExitStack() as stack,
+    ):
+        clients = [await stack.enter_async_context(client(running)) for _ in range(2)]
+        for connected in clients:
+            connected.send()
+            await connected.until(b"Hel")
+        for target in ("/chat", "/other"):
+            got = await ask(running, target=target)
+            assert got.status == 503
+            assert got.json["error"]["code"] == "OVERLOADED"
+            assert got.json["request_id"] == got.header("x-request-id")
+        line = await running.log.next_line()
+        assert (line["status"], line["code"], line.get("reason")) == (503, "OVERLOADED", None)
+        assert server.connections == 2
+        clients[0].leave()
+        async with asyncio.timeout(1):
+            while len(running.streams) > 1:  # noqa: ASYNC110 - nothing says when it is gone
+                await asyncio.sleep(0.01)
+        async with client(running) as connected:
+            connected.send()
+            await connected.until(b"Hel")
+
+
+async def test_failures_and_ends_give_their_place_back() -> None:
+    async with upstream(b"") as server, gateway(limited(server.url)) as running:
+        for _ in range(4):
+            got = await ask(running)
+            assert got.status == 200
+    async with upstream(GOOD) as server, gateway(limited(server.url)) as running:
+        for _ in range(5):
+            assert (await ask(running)).text == "Hello"
+
+
+async def test_the_next_upstream_takes_what_is_too_much() -> None:
+    async with (
+        upstream(held_open) as small,
+        upstream(GOOD) as large,
+        gateway(limited(small.url, large.url)) as running,
+        AsyncExitStack() as stack,
+    ):
+        for _ in range(2):
+            connected = await stack.enter_async_context(client(running))
+            connected.send()
+            await connected.until(b"Hel")
+        assert (await ask(running)).assert_valid().text == "Hello"
+        assert (small.connections, large.connections) == (2, 1)
+
+
+async def test_a_failure_says_more_than_a_full_upstream() -> None:
+    async with upstream(held_open) as small, upstream(answer(b"", status="404 No")) as other:
+        config = settled(
+            upstreams={"small": {"url": small.url, "speaks": "legacy", "max_streams": 1}},
+            endpoints={
+                "/hold": {"upstream": "small"},
+                "/chat": {"upstream": [other.url, "small"], "speaks": "legacy"},
+            },
+        )
+        async with gateway(config) as running, client(running) as connected:
+            connected.send(target="/hold")
+            await connected.until(b"Hel")
+            got = await ask(running)
+    assert got.assert_valid().error is not None
+    assert got.error["code"] == "NOT_FOUND"
+
+
+def test_a_trial_is_not_begun_where_there_is_no_place() -> None:
+    config = limited("http://127.0.0.1:1").endpoints[0].upstreams[0]
+    admission = Admissions().of(config)
+    permits = [admission.admit(), admission.admit()]
+    with pytest.raises(Overloaded):
+        admission.admit()
+    for permit in permits:
+        permit.release()
+    assert admission.open_streams == 0
+
+
+def test_upstreams_without_a_name_are_told_apart_by_their_urls() -> None:
+    first, second = (
+        limited(f"http://127.0.0.1:1/{path}", f"http://127.0.0.1:2/{path}").endpoints[0].upstreams
+        for path in "ab"
+    )
+    admissions = Admissions()
+    assert admissions.of(first[0]) is admissions.of(second[0])
+    assert admissions.of(first[1]) is not admissions.of(second[1])
+    assert [admission.label for admission in admissions][1:] == ["http://127.0.0.1:2"] * 2

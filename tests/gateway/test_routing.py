@@ -1,0 +1,113 @@
+"""Which route a path leads to: what Starlette's router finds, but for what its expressions let slip."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.routing import Match
+from starlette.routing import Route as StarletteRoute
+
+from loopback import HELLO, LAST_CHUNK, SSE, ask, chunk, gateway, settled, upstream
+from streamweir_gateway.proxy.supervision import Streams
+from streamweir_gateway.routing import Route, RoutingTable, methods_of, path_of, routes_of
+
+WHOLE = SSE + b"".join(map(chunk, HELLO)) + LAST_CHUNK
+
+METHODS = ("GET", "POST")
+TEMPLATES = ("/a", "/a/", "/a/{x}", "/{y}/b", "/a/b", "/{x}/{y}", "/a.{x}", "/{z}", "/a/b/{x}/d", "/")
+PATHS = st.lists(st.sampled_from(["a", "b", "a.b", "{x}", "a%2Fb", "d", " ", "é"]), max_size=4).map(
+    lambda segments: "/" + "/".join(segments)
+)
+
+
+async def nothing(*_: Any) -> None:
+    """An application that is never called."""
+
+
+def starlettes(routes: list[Route], method: str, path: str) -> tuple[str | None, dict[str, str]]:
+    scope = {"type": "http", "method": method, "path": path}
+    for route in routes:
+        match, found = StarletteRoute(route.template, SimpleNamespace(), methods=route.methods).matches(scope)
+        if match is Match.FULL:
+            return route.template, found["path_params"]
+    return None, {}
+
+
+@given(
+    templates=st.lists(st.sampled_from(TEMPLATES), unique=True),
+    methods=st.lists(st.sampled_from([("POST",), ("POST", "PUT")]), min_size=10, max_size=10),
+    method=st.sampled_from(["POST", "PUT", "GET"]),
+    path=PATHS,
+)
+def test_a_table_finds_what_starlettes_router_finds(
+    templates: list[str], methods: list[tuple[str, ...]], method: str, path: str
+) -> None:
+    named = [
+        SimpleNamespace(template=template, methods=own)
+        for template, own in zip(templates, methods, strict=False)
+    ]
+    config: Any = SimpleNamespace(
+        endpoints=named, server=SimpleNamespace(health=None, ready=None, metrics=None)
+    )
+    routes = routes_of(config, serve=lambda _: nothing, streams=Streams(), metrics=nothing)
+    found = RoutingTable(routes).find(method, path)
+    ours = (found.route.template, found.path_params) if found is not None else (None, {})
+    assert ours == starlettes(routes, method, path)
+
+
+def test_a_line_break_at_the_end_is_part_of_the_path() -> None:
+    table = RoutingTable([Route("/a", METHODS, nothing, None), Route("/b/{x}/c", METHODS, nothing, None)])
+    assert table.find("GET", "/a") is not None
+    assert table.find("GET", "/a\n") is None
+    assert table.find("GET", "/b/1/c\n") is None
+
+
+def test_all_methods_of_a_path_are_known() -> None:
+    table = RoutingTable(
+        [Route("/a/b", ("POST",), nothing, None), Route("/a/{x}", ("GET", "POST"), nothing, None)]
+    )
+    assert methods_of(table.routes_at("/a/b")) == ("POST", "GET")
+    assert methods_of(table.routes_at("/c")) == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "prefix", "expected"),
+    [
+        ("/chat", "", "/chat"),
+        ("/gw/chat", "/gw", "/chat"),
+        ("/gw", "/gw", ""),
+        ("/gwen/chat", "/gw", "/gwen/chat"),
+        ("/chat", "/gw", "/chat"),
+    ],
+)
+def test_a_prefix_that_the_gateway_is_mounted_below(path: str, prefix: str, expected: str) -> None:
+    assert path_of({"path": path, "root_path": prefix}) == expected
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("method", "target", "status", "allow"),
+    [
+        ("POST", "/chat", 200, None),
+        ("POST", "/ch%61t", 200, None),
+        ("POST", "/chat/", 404, None),
+        ("POST", "//chat", 404, None),
+        ("POST", "/chat%0A", 404, None),
+        ("POST", "/chat%00", 404, None),
+        ("POST", "/CHAT", 404, None),
+        ("POST", "/agents/a%2Fb/chat", 404, None),
+        ("GET", "/chat", 405, "POST"),
+        ("HEAD", "/chat", 405, "POST"),
+        ("GET", "/agents/7/chat", 405, "POST, PUT"),
+    ],
+)
+async def test_over_a_socket(method: str, target: str, status: int, allow: str | None) -> None:
+    async with upstream(WHOLE) as server:
+        chat = {"upstream": server.url, "speaks": "legacy"}
+        config = settled(endpoints={"/chat": chat, "/agents/{id}/chat": {**chat, "methods": ["POST", "PUT"]}})
+        async with gateway(config) as running:
+            answer = await ask(running, method, target, headers=[("X-Forwarded-Host", "/chat")])
+            assert (answer.status, answer.header("allow")) == (status, allow)
+            assert len(running.log.lines) == 1 or status == 200

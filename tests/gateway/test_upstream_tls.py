@@ -1,0 +1,262 @@
+"""TLS to upstreams, with real certificates: who is trusted, who is not, and how fast that is said."""
+
+import asyncio
+import datetime
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import trustme
+
+from loopback import PATIENCE, answer
+from streamweir_gateway.config import Timeouts, Tls, UpstreamConfig
+from streamweir_gateway.upstream.client import Origin, UpstreamClient, UpstreamClients, UpstreamRequest
+from streamweir_gateway.upstream.failures import ConnectTimedOut, NotConnected, Unreachable
+from streamweir_gateway.upstream.tls import TlsFileError, tls_context
+from tcp_server import serving
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=[False, True], ids=["asyncio", "uvloop"])
+def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, bool]]:
+    """Servers run on uvloop, whose transports are not quite the standard library's."""
+    return "asyncio", {"use_uvloop": request.param}
+
+
+NO_TIMEOUTS = Timeouts(connect=5.0, first_event=None, idle=None, total=None, write=None)
+both = pytest.mark.parametrize("transport", ["auto", "httpcore"])
+
+
+class Authority:
+    """A certificate authority and its files."""
+
+    def __init__(self, folder: Path) -> None:
+        self._authority = trustme.CA()
+        self._folder = folder
+        self.ca = str(folder / "ca.pem")
+        self._authority.cert_pem.write_to_path(self.ca)
+
+    def server(self, name: str = "127.0.0.1", *, expired: bool = False) -> ssl.SSLContext:
+        """The context of a server with a certificate for `name`."""
+        past = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
+        dates = {"not_before": past, "not_after": past + datetime.timedelta(1)} if expired else {}
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._authority.issue_cert(name, **dates).configure_cert(context)
+        self._authority.configure_trust(context)
+        return context
+
+    def client_files(self) -> tuple[str, str]:
+        """The files of a client's certificate and of its key."""
+        issued = self._authority.issue_cert("client.example")
+        cert, key = self._folder / "cert.pem", self._folder / "key.pem"
+        issued.cert_chain_pems[0].write_to_path(cert)
+        issued.private_key_pem.write_to_path(key)
+        return str(cert), str(key)
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path)
+
+
+class Server:
+    def __init__(self) -> None:
+        self.port = 0
+        self.connections = 0
+
+
+@asynccontextmanager
+async def secure_server(context: ssl.SSLContext) -> AsyncIterator[Server]:
+    """A server that answers every request with `ok`."""
+    server = Server()
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        server.connections += 1
+        while True:
+            await reader.readuntil(b"\r\n\r\n{}")
+            writer.write(answer(b"ok"))
+            await writer.drain()
+
+    async with serving(handle, context) as server.port:
+        yield server
+
+
+def config(url: str, transport: str, **tls: object) -> UpstreamConfig:
+    return UpstreamConfig(
+        name=None,
+        url=url,
+        demo=None,
+        speaks="auto",
+        headers=(),
+        timeouts=NO_TIMEOUTS,
+        tls=Tls(**tls),  # type: ignore[arg-type]
+        transport=transport,  # type: ignore[arg-type]
+    )
+
+
+async def ask(client: UpstreamClient, url: str, *, connect_timeout: float | None = 5.0) -> bytes:
+    request = UpstreamRequest("POST", Origin(url), "/", [], b"{}")
+    async with (
+        asyncio.timeout(PATIENCE),
+        client.open(request, connect_timeout=connect_timeout) as response,
+    ):
+        return await response.read()
+
+
+async def asked(port: int, transport: str, host: str = "127.0.0.1", **tls: object) -> bytes:
+    url = f"https://{host}:{port}"
+    client = UpstreamClient.for_upstream(config(url, transport, **tls))
+    try:
+        return await ask(client, url)
+    finally:
+        await client.aclose()
+
+
+@both
+async def test_an_authority_of_ones_own(authority: Authority, transport: str) -> None:
+    async with secure_server(authority.server()) as server:
+        assert await asked(server.port, transport, ca=authority.ca) == b"ok"
+
+
+@both
+async def test_the_systems_authorities_by_default(authority: Authority, transport: str) -> None:
+    async with secure_server(authority.server()) as server:
+        with pytest.raises(NotConnected):
+            await asked(server.port, transport)
+
+
+@both
+async def test_a_certificate_that_is_not_checked(authority: Authority, transport: str) -> None:
+    async with secure_server(authority.server("other.example", expired=True)) as server:
+        assert await asked(server.port, transport, verify=False) == b"ok"
+
+
+@both
+async def test_an_expired_certificate(authority: Authority, transport: str) -> None:
+    async with secure_server(authority.server(expired=True)) as server:
+        with pytest.raises(NotConnected):
+            await asked(server.port, transport, ca=authority.ca)
+
+
+@both
+@pytest.mark.parametrize(("name", "host"), [("other.example", "127.0.0.1"), ("127.0.0.1", "localhost")])
+async def test_a_certificate_of_another_host(
+    authority: Authority, transport: str, name: str, host: str
+) -> None:
+    async with secure_server(authority.server(name)) as server:
+        with pytest.raises(NotConnected):
+            await asked(server.port, transport, host, ca=authority.ca)
+
+
+@both
+async def test_a_host_name(authority: Authority, transport: str) -> None:
+    async with secure_server(authority.server("localhost")) as server:
+        assert await asked(server.port, transport, "localhost", ca=authority.ca) == b"ok"
+
+
+@both
+async def test_a_certificate_of_our_own(authority: Authority, transport: str) -> None:
+    context = authority.server()
+    context.verify_mode = ssl.CERT_REQUIRED
+    cert, key = authority.client_files()
+    async with secure_server(context) as server:
+        assert await asked(server.port, transport, ca=authority.ca, cert=cert, key=key) == b"ok"
+        with pytest.raises(Unreachable):
+            await asked(server.port, transport, ca=authority.ca)
+
+
+@both
+async def test_no_tls_on_the_port(transport: str) -> None:
+    async def plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(10)
+        writer.write(answer(b"", status="400 Bad Request"))
+        await asyncio.sleep(0.05)
+
+    async with serving(plain) as port:
+        with pytest.raises(NotConnected):
+            await asked(port, transport)
+
+
+@both
+async def test_a_handshake_that_is_cut(transport: str) -> None:
+    async def cut(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(10)
+        writer.transport.abort()
+
+    async with serving(cut) as port:
+        with pytest.raises(NotConnected):
+            await asked(port, transport)
+
+
+@both
+async def test_a_handshake_that_never_ends(transport: str) -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.read(1000):
+            pass
+        closed.set()
+
+    closed = asyncio.Event()
+    async with serving(silent) as port:
+        url = f"https://127.0.0.1:{port}"
+        client = UpstreamClient.for_upstream(config(url, transport))
+        with pytest.raises(ConnectTimedOut):
+            await ask(client, url, connect_timeout=0.2)
+        async with asyncio.timeout(PATIENCE):
+            await closed.wait()
+        await client.aclose()
+
+
+async def test_a_connection_is_used_again(authority: Authority) -> None:
+    async with secure_server(authority.server()) as server:
+        url = f"https://127.0.0.1:{server.port}"
+        client = UpstreamClient.for_upstream(config(url, "auto", ca=authority.ca))
+        for _ in range(3):
+            assert await ask(client, url) == b"ok"
+        await client.aclose()
+        assert server.connections == 1
+
+
+def test_upstreams_that_are_reached_alike_share_a_client(authority: Authority) -> None:
+    clients = UpstreamClients()
+    plain = clients.of(config("http://a.example", "auto"))
+    assert clients.of(config("http://b.example", "auto")) is plain
+    secure = clients.of(config("https://a.example", "auto", ca=authority.ca))
+    assert clients.of(config("https://b.example", "auto", ca=authority.ca)) is secure
+    others = [
+        clients.of(config("https://a.example", "auto")),
+        clients.of(config("https://a.example", "httpcore", ca=authority.ca)),
+    ]
+    assert len({plain, secure, *others}) == 4
+
+
+@pytest.mark.parametrize("key", ["ca", "cert", "key"])
+@pytest.mark.parametrize("content", [None, "not a certificate"])
+def test_files_that_cannot_be_used(
+    authority: Authority, tmp_path: Path, key: str, content: str | None
+) -> None:
+    cert, good_key = authority.client_files()
+    broken = tmp_path / "broken.pem"
+    if content is not None:
+        broken.write_text(content)
+    files = {"ca": authority.ca, "cert": cert, "key": good_key, key: str(broken)}
+    with pytest.raises(TlsFileError, match="broken.pem" if key != "key" else "cert.pem"):
+        tls_context(Tls(**files))
+
+
+def test_nobody_is_asked_for_a_password(tmp_path: Path) -> None:
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    authority = Authority(tmp_path)
+    cert, key = authority.client_files()
+    locked = ec.generate_private_key(ec.SECP256R1()).private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(b"secret"),
+    )
+    Path(key).write_bytes(locked)
+    with pytest.raises(TlsFileError):
+        tls_context(Tls(cert=cert, key=key))

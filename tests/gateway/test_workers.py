@@ -1,0 +1,240 @@
+"""Several worker processes on one address: started, started again, stopped, gone with their parent."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loopback import HELLO, LAST_CHUNK, SSE, Call, ask, chunk, client, upstream
+from running_gateway import Running, running_gateway
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks at processes through /proc"),
+]
+
+WHOLE = SSE + b"".join(map(chunk, HELLO)) + LAST_CHUNK
+
+
+def endpoints(url: str, **options: Any) -> dict[str, Any]:
+    return {"/chat": {"upstream": url, "speaks": "legacy", **options}}
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not holds():  # noqa: ASYNC110 - it is other processes that are watched
+            await asyncio.sleep(0.05)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+async def test_all_take_requests_and_are_told_once(tmp_path: Path) -> None:
+    async with (
+        upstream(WHOLE) as server,
+        running_gateway(tmp_path, endpoints=endpoints(server.url), server={"workers": 2}) as running,
+    ):
+        await running.ready()
+        assert len(running.workers()) == 2
+        for answer in await asyncio.gather(*[ask(running.at) for _ in range(20)]):
+            assert answer.assert_valid().end["status"] == "completed"
+        counted = await ask(running.at, "GET", "/metrics", body=b"")
+        limits = Path(f"/proc/{running.workers()[0]}/limits").read_text()  # noqa: ASYNC240
+        running.signal(signal.SIGTERM)
+        assert await running.ended() == 0
+    assert re.search(rb'streamweir_streams_total{endpoint="/chat",reason="done".*} 20\.0', counted.body)
+    soft, hard = re.findall(r"Max open files +(\w+) +(\w+)", limits)[0]
+    assert soft == hard
+    assert running.stdout.count(b"listens on") == 1
+    assert [line["event"] for line in running.told] == ["request"] * 20
+
+
+async def test_every_worker_serves(tmp_path: Path) -> None:
+    async def endless(call: Call) -> None:
+        await call.send(SSE, chunk(HELLO[0]))
+        await call.until_closed()
+
+    async with (
+        upstream(endless) as server,
+        running_gateway(tmp_path, endpoints=endpoints(server.url), server={"workers": 2}) as running,
+    ):
+        await running.ready()
+        opened = [await asyncio.open_connection(*running.at.address) for _ in range(40)]
+        for _, writer in opened:
+            writer.write(b"POST /chat HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
+        await asyncio.gather(*[reader.readuntil(b"Hel") for reader, _ in opened])
+        counts = [
+            sum(1 for fd in os.listdir(f"/proc/{pid}/fd") if "socket" in os.readlink(f"/proc/{pid}/fd/{fd}"))
+            for pid in running.workers()
+        ]
+        for _, writer in opened:
+            writer.transport.abort()
+    assert min(counts) > 12, counts  # of 40 connections and as many to the upstream, and a few of their own
+
+
+async def test_a_worker_that_dies_is_started_again(tmp_path: Path) -> None:
+    async with (
+        upstream(WHOLE) as server,
+        running_gateway(tmp_path, endpoints=endpoints(server.url), server={"workers": 2}) as running,
+    ):
+        await running.ready()
+        first, second = running.workers()
+        os.kill(first, signal.SIGKILL)
+        assert (await running.says("a worker ended"))["exit_code"] == -signal.SIGKILL
+        await until(lambda: len(running.workers()) == 2)
+        assert second in running.workers()
+        for _ in range(10):  # whichever queue they come into: the new worker takes them
+            assert (await ask(running.at)).assert_valid().end["status"] == "completed"
+        running.signal(signal.SIGTERM)
+        assert await running.ended() == 0
+
+
+async def test_workers_that_keep_dying_end_it_all(tmp_path: Path) -> None:
+    async with running_gateway(
+        tmp_path, endpoints=endpoints("http://127.0.0.1:9"), server={"workers": 2}
+    ) as running:
+        await running.ready()
+        ending = asyncio.create_task(running.ended())
+        while not ending.done():
+            for pid in running.workers() if running.process.returncode is None else ():
+                if is_alive(pid):
+                    os.kill(pid, signal.SIGKILL)
+                    break
+            await asyncio.wait([ending], timeout=0.2)
+        assert await ending == 1
+    assert [line["event"] for line in running.told if line["level"] == "error"] == [
+        "workers end as soon as they are started: giving up"
+    ]
+
+
+async def test_workers_stop_when_their_parent_dies(tmp_path: Path) -> None:
+    async with running_gateway(
+        tmp_path, endpoints=endpoints("http://127.0.0.1:9"), server={"workers": 2}
+    ) as running:
+        await running.ready()
+        workers = running.workers()
+        os.kill(running.pid, signal.SIGKILL)
+        await until(lambda: not any(map(is_alive, workers)))
+
+
+async def test_ctrl_c_in_a_terminal_is_one_stop(tmp_path: Path) -> None:
+    """A terminal sends it to parent and workers: the workers must not take both for two."""
+
+    async def a_second(call: Call) -> None:
+        await call.send(SSE, chunk(HELLO[0]))
+        await asyncio.sleep(1)
+        await call.send(chunk(HELLO[2]), LAST_CHUNK)
+
+    async with (
+        upstream(a_second) as server,
+        running_gateway(tmp_path, endpoints=endpoints(server.url), server={"workers": 2}) as running,
+    ):
+        await running.ready()
+        async with client(running.at) as connected:
+            connected.send()
+            await connected.until(b"Hel")
+            for pid in (running.pid, *running.workers()):
+                os.kill(pid, signal.SIGINT)
+            got = (await connected.whole()).assert_valid()
+        assert await running.ended() == 0
+    assert got.end["status"] == "completed"
+    assert not [line for line in running.told if line["event"] != "request"]
+
+
+async def test_an_address_in_use_is_told_once(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        async with running_gateway(
+            tmp_path, endpoints=endpoints("http://127.0.0.1:9"), server={"workers": 2}, listen=address
+        ) as running:
+            _, told = await running.process.communicate()
+    assert running.process.returncode == 1
+    assert told.decode() == f"streamweir: cannot listen on {address}: Address already in use\n"
+
+
+async def test_two_gateways_do_not_share_an_address(tmp_path: Path) -> None:
+    keys: dict[str, Any] = {"endpoints": endpoints("http://127.0.0.1:9"), "server": {"workers": 2}}
+    (tmp_path / "second").mkdir()
+    async with running_gateway(tmp_path, **keys) as first:
+        await first.ready()
+        address = f"127.0.0.1:{first.at.address[1]}"
+        async with running_gateway(tmp_path / "second", listen=address, **keys) as second:
+            await second.process.communicate()
+    assert second.process.returncode == 1
+
+
+# --- a changed file -----------------------------------------------------------------------------------------
+
+
+def rewritten(running: Running, text: str | None = None, **keys: Any) -> None:
+    """Exchange the file as editors do it."""
+    other = running.file.with_suffix(".new")
+    other.write_text(text or json.dumps({"listen": "127.0.0.1:0", **keys}))
+    other.replace(running.file)
+
+
+async def answers(running: Running, target: str, status: int) -> None:
+    async with asyncio.timeout(20):
+        while True:
+            got = [(await ask(running.at, target=target)).status for _ in range(4)]
+            if got == [status] * 4:
+                return
+            await asyncio.sleep(0.1)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+async def test_a_changed_file_is_taken_over(workers: int, tmp_path: Path) -> None:
+    async def waiting(call: Call) -> None:
+        await call.send(SSE, chunk(HELLO[0]))
+        await asyncio.wait_for(goes_on.wait(), 20)
+        await call.send(chunk(HELLO[2]), LAST_CHUNK)
+
+    goes_on = asyncio.Event()
+    server = {"workers": workers}
+    async with upstream(waiting) as backend, upstream(WHOLE) as other:
+        keys = {"endpoints": endpoints(backend.url), "server": server}
+        async with running_gateway(tmp_path, **keys) as running:
+            await running.ready()
+            async with client(running.at) as connected:
+                connected.send()
+                await connected.until(b"Hel")
+                rewritten(running, "endpoints: {/chat: {upstrem: x}}")
+                running.signal(signal.SIGHUP)
+                assert "not taken over" in (await running.says("upstrem"))["event"]
+                new = {"/new": endpoints(other.url)["/chat"]}
+                rewritten(running, endpoints=new, server={"workers": 3, "drain": "200ms"})
+                running.signal(signal.SIGHUP)
+                await answers(running, "/new", 200)
+                await answers(running, "/chat", 404)
+                goes_on.set()
+                assert (await connected.whole()).assert_valid().end["status"] == "completed"
+            running.signal(signal.SIGTERM)
+            assert await running.ended() == 0
+    assert [line["event"] for line in running.told].count("configuration taken over") == workers
+    assert [line for line in running.told if "server.workers needs a restart" in line["event"]]
+
+
+async def test_a_file_that_is_watched_needs_no_signal(tmp_path: Path) -> None:
+    async with (
+        upstream(WHOLE) as server,
+        running_gateway(tmp_path, "--reload", endpoints=endpoints(server.url)) as running,
+    ):
+        await running.ready()
+        await asyncio.sleep(0.5)  # the watcher starts beside the gateway
+        rewritten(running, endpoints={"/new": endpoints(server.url)["/chat"]})
+        await answers(running, "/new", 200)
+        running.signal(signal.SIGTERM)
+        assert await running.ended() == 0

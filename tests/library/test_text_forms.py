@@ -1,0 +1,372 @@
+"""Text after text, read and written by its form, is the same as each text by itself."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamweir import Translator
+from streamweir.dialects import text_form
+from streamweir.dialects.base import Decoder, Encoder
+from streamweir.dialects.legacy import LegacyDecoder, LegacyEncoder
+from streamweir.dialects.registry import decoder_names, encoder_names
+from streamweir.dialects.text_form import TextFields, TextForm
+from streamweir.events import Content, Event, Stamp, Thinking
+from streamweir.framing import Frame, SniffingParser
+from streamweir.jsontext import write_json
+from streamweir.output import open_output
+from streamweir.testing import cuts
+from streamweir.written_form import WrittenForm
+
+ROOT = Path(__file__).resolve().parent.parent / "dialects"
+CASES = sorted(path for path in ROOT.glob("*/*") if path.suffix in (".sse", ".ndjson"))
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=10) | st.sampled_from(
+    [
+        *(
+            "a",
+            "Hello",
+            " ",
+            "\n",
+            '"',
+            "\\",
+            "%",
+            "%d",
+            "{}",
+            "}",
+            '"}',
+            ",",
+            ":",
+            '":"',
+            "\u2028",
+            "哈",
+            "😀",
+        ),
+        *(
+            "<",
+            "<think>",
+            "</think>",
+            "*",
+            "**ERROR**: no",
+            "\n**",
+            "ERROR**",
+            ": x",
+            "Error calling model: x",
+        ),
+        *("0", "1", "[DONE]", "null", "\x00", "\x7f", "word5 ", "sequence", "id: 1"),
+    ]
+)
+RUNS = st.lists(TEXTS, min_size=1, max_size=30)
+
+
+@pytest.fixture(autouse=True)
+def learned_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second text of a run shows the form: recorded streams are short."""
+    monkeypatch.setattr(text_form, "ENOUGH", 1)
+
+
+def translated(pieces: Iterable[bytes], speaks: str, answers: str = "standard", **options: Any) -> bytes:
+    """The whole stream, at a time that stands still."""
+    translator = Translator(
+        speaks=speaks,
+        answers=answers,
+        request_id="req_1",
+        session_id="s",
+        clock=lambda: 1_790_000_000_123,
+        **options,
+    )
+    return b"".join([*map(translator.feed, pieces), translator.close()])
+
+
+def plainly(pieces: Iterable[bytes], speaks: str, answers: str = "standard", **options: Any) -> bytes:
+    """The same without forms."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_form, "ENOUGH", 1 << 60)
+        return translated(pieces, speaks, answers, **options)
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: f"{path.parent.name}-{path.stem}{path.suffix}")
+def test_recorded_streams_are_read_by_their_forms_as_without(path: Path) -> None:
+    body, speaks = path.read_bytes(), path.parent.name
+    options_file = path.with_suffix(".options")
+    options = orjson.loads(options_file.read_bytes()) if options_file.exists() else {}
+    given_options: Any = {"protocol_options": {speaks: options}} if options else {}
+    expected = plainly([body], speaks, **given_options)
+    assert translated([body], speaks, **given_options) == expected
+    assert translated((body[i : i + 1] for i in range(len(body))), speaks, **given_options) == expected
+    assert translated(cuts(body, seed=len(body)), speaks, **given_options) == expected
+
+
+def said(dialect: str, events: Iterable[Event], **options: Any) -> list[bytes]:
+    """The frames of a stream of `dialect` that says `events`, as the dialect's own encoder writes them."""
+    output = open_output(dialect, "sse", request_id="req_1", options=options)
+    return [
+        output.write(event, Stamp("req_1", number, 1_790_000_000_123)) for number, event in enumerate(events)
+    ]
+
+
+SHAPES: dict[str, list[Mapping[str, Any]]] = {
+    "legacy": [
+        {"type": "token", "content": "T"},
+        {"content": "T", "type": "thinking", "timestamp": 5, "sequence": 1},
+        {"type": "token", "content": "", "text": "T"},
+        {
+            "type": "content",
+            "data": {"content": "T"},
+            "metadata": {"timestamp": 5, "sequence": 8, "request_id": "r"},
+        },
+        {"type": "token", "content": "T", "extra": {"content": "x"}},
+        {"type": "token", "token": "T", "node": {"timestamp": 1}, "timestamp": "2026-01-01T00:00:00Z"},
+    ],
+    "easyflow": [
+        {"domain": "llm", "type": "message", "index": 1, "conversation_id": "c", "payload": {"delta": "T"}},
+        {
+            "domain": "LLM",
+            "type": "THINKING",
+            "payload": {"delta": "T", "role": "assistant"},
+            "meta": {"a": 1},
+        },
+        {"protocol": "easyflow-chat", "domain": "llm", "payload": "T", "timestamp": "now"},
+    ],
+    "stream-envelope": [
+        {"type": "content", "thread_id": "t", "run_id": "r", "timestamp": 5, "data": {"delta": "T"}},
+        {"type": "content", "content": "T", "thread_id": "t"},
+        {"type": "code_agent_thought", "run_id": "r", "node_name": "n", "data": {"content": "T", "step": 1}},
+    ],
+    "ragflow": [
+        {"event": "message", "message_id": "m", "created_at": 7, "task_id": "t", "data": {"content": "T"}},
+        {"code": 0, "data": {"answer": "T", "reference": {}, "final": False, "id": "i", "session_id": "s"}},
+        {"code": 0, "data": {"answer": "T", "id": "i", "session_id": "s"}},
+        {"id": "x", "created": 5, "choices": [{"delta": {"content": "T", "role": "assistant"}, "index": 0}]},
+    ],
+    "data-formulator": [
+        {"type": "text_delta", "content": "T"},
+        {"type": "text_delta", "channel": "report", "content": "T"},
+        {"type": "thinking_text", "content": "T", "iteration": 2},
+    ],
+    "standard": [
+        {
+            "type": "content",
+            "data": {"content": "T"},
+            "metadata": {"request_id": "r", "timestamp": 5, "sequence": 3},
+        },
+        {
+            "type": "thinking",
+            "data": {"content": "T", "stage": "planning"},
+            "metadata": {"sequence": 3, "extra": {"a": 1}},
+        },
+    ],
+}
+"""Messages of each dialect; a text takes the place of T, and a number that of each number."""
+
+
+def filled(shape: Any, text: str, number: int) -> Any:
+    match shape:
+        case dict():
+            return {key: filled(value, text, number) for key, value in shape.items()}
+        case list():
+            return [filled(value, text, number) for value in shape]
+        case "T":
+            return text
+    return shape
+
+
+def messages(dialect: str) -> st.SearchStrategy[bytes]:
+    """Bodies: runs of one shape, now and then with another; some numbers change, some spellings too."""
+
+    @st.composite
+    def body(draw: st.DrawFn) -> bytes:
+        out = []
+        for _ in range(draw(st.integers(1, 3))):
+            shape = dict(draw(st.sampled_from(SHAPES[dialect])))
+            name = draw(st.sampled_from([b"", b"", b"event: message\n", b"id: %d\n"]))
+            for place, text in enumerate(draw(RUNS)):
+                message = filled(shape, text, place)
+                for key in ("timestamp", "sequence", "index", "created_at", "created"):
+                    if isinstance(message.get(key), int):
+                        message[key] = place
+                data = orjson.dumps(message)
+                if draw(st.integers(0, 15)) == 0:
+                    data = draw(
+                        st.sampled_from(
+                            [
+                                data.replace(b'":', b'": '),
+                                data.replace(b"}", b',"more":true}', 1),
+                                data.replace(b"a", b"\\u0061"),
+                                data.replace(b"H", b"\xff"),
+                                data.replace(b"H", b"\\ud800"),
+                                data[:-1],
+                                data + data,
+                                b"[DONE]",
+                                b" " + data,
+                            ]
+                        )
+                    )
+                out.append(b"%bdata: %b\n\n" % (name % place if b"%d" in name else name, data))
+        return b"".join(out)
+
+    return body()
+
+
+@pytest.mark.parametrize("dialect", sorted(SHAPES))
+@given(st.data())
+def test_made_up_streams_are_read_by_their_forms_as_without(dialect: str, data: st.DataObject) -> None:
+    body = data.draw(messages(dialect))
+    expected = plainly([body], dialect)
+    assert translated([body], dialect) == expected
+    assert translated(cuts(body, seed=len(body)), dialect) == expected
+    assert translated((block + b"\n\n" for block in body.split(b"\n\n")[:-1]), dialect) == expected
+
+
+@pytest.mark.parametrize("answers", encoder_names())
+@given(RUNS, st.sampled_from([Content("a"), Thinking("a", "planning")]), st.integers(0, 40))
+def test_texts_are_written_at_once_as_one_by_one(
+    answers: str, texts: list[str], like: Content | Thinking, cut: int
+) -> None:
+    metas: list[Any] = [None, {"message_id": "m", "run_id": "r", "extra": {"iteration": 1, "sequence": 4}}]
+    for meta in metas:
+        for framing in ("sse", "ndjson"):
+            piece = type(like)("x", meta=meta)
+            at_once, by_one = (
+                open_output(answers, framing, request_id="req_1", options={}) for _ in range(2)
+            )
+            expected = [
+                by_one.write(
+                    piece.with_text(text), Stamp("req_1", number, 1_790_000_000_000 + 1000 * (number >= cut))
+                )
+                for number, text in enumerate(texts)
+            ]
+            written = b""
+            first = texts[:cut]
+            if first:
+                written += at_once.write_texts(piece, first, Stamp("req_1", 0, 1_790_000_000_000))
+            if rest := texts[cut:]:
+                stamp = Stamp("req_1", len(first), 1_790_000_001_000)
+                written += at_once.write_texts(piece, rest, stamp)
+            assert written == b"".join(expected)
+            assert at_once.lost == by_one.lost
+            after = Content("", is_complete=True, meta=meta)
+            assert at_once.write(after, Stamp("r", 99, 0)) == by_one.write(after, Stamp("r", 99, 0))
+            assert at_once.finish() == by_one.finish()
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=30), TEXTS)
+def test_a_written_form_fills_in_what_an_encoder_would_write(texts: list[str], first: str) -> None:
+    def frame(text: str, number: int) -> bytes:
+        value = {"a%d": "%", "content": text, "b": {"index": number - 3}, "sequence": number, "at": 7}
+        return b"id: %d\ndata: %b\n\n" % (number, write_json(value))
+
+    numbers = {"index": (1, 1), "sequence": (4, 1), "at": (7, 0)}
+    form = WrittenForm.of(frame(first, 4), first, numbers)
+    assert form is not None or first == "%"  # which is the value of another key too
+    if form is not None:
+        expected = b"".join(frame(text, number) for number, text in enumerate(texts, 4))
+        assert form.write(texts, numbers) == expected
+        assert form.write(texts[:1], numbers) == frame(texts[0], 4)
+    assert WrittenForm.of(frame(first, 4), first, {"at": (7, 0)}) is None  # the id counts as something
+
+
+@pytest.mark.parametrize("name", decoder_names())
+def test_every_dialect_has_a_form(name: str) -> None:
+    """What each encoder writes is read by its form after a few texts, in whatever shape its dialect has."""
+    frames = said(name, [Content(f"word{number} ") for number in range(9)])
+    parser = SniffingParser(1 << 20)
+    decoder = Translator(speaks=name, request_id="r")
+    for piece in frames:
+        decoder.feed(piece)
+    form = decoder._forms.form
+    assert form is not None
+    last = [*parser.feed(b"".join(frames))][-1]
+    assert form.text_of(last) == "word8 "
+
+
+FIELDS = TextFields(texts=(("a",), ("b", "a")), ignored=(("t",), ("b", "t")))
+
+
+@pytest.mark.parametrize(
+    ("data", "others"),
+    [
+        (
+            b'{"a":"x"}',
+            [b'{"a":"y"}', b'{"a":"\\u0061"}', b'{"a": "y"}', b'{"a":"y"} ', b'{"a":"y","a":"z"}'],
+        ),
+        (
+            b'{"t":1,"a":"x","k":2}',
+            [b'{"t":2,"a":"y","k":2}', b'{"t":01,"a":"y","k":2}', b'{"t":1,"a":"y","k":3}'],
+        ),
+        (
+            b'{"a":"x","t":1.5}',
+            [b'{"a":"y","t":-3e5}', b'{"a":"y","t":"s"}', b'{"a":"y","t":1.}', b'{"a":"","t":1}'],
+        ),
+        (
+            b'{"b":{"a":"x","t":"s"}}',
+            [b'{"b":{"a":"y","t":4}}', b'{"b":{"a":"y"},"t":"s"}', b'{"b":{"a":7,"t":"s"}}'],
+        ),
+    ],
+)
+def test_a_form_reads_what_json_reads(data: bytes, others: list[bytes]) -> None:
+    form = TextForm.learn(Frame(data), Content("x"), FIELDS)
+    assert form is not None
+    assert form.text_of(Frame(data)) == "x"
+    for other in others:
+        text = form.text_of(Frame(other))
+        if text is not None:
+            message = Frame(other).json()
+            assert text == message.get(
+                "a", message.get("b", {}).get("a") if isinstance(message.get("b"), dict) else None
+            )
+    assert form.text_of(Frame(data, "named")) is None
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"a":"y"}',  # another text than that which was read
+        b'{"a":"x","c":{"a":"x"}}',  # two places
+        b'{"c":{"a":"x"}}',  # no place that is known
+        b'{"a":"y","\\u0061":"x"}',  # a key that comes twice
+        b'{"d":"{\\"a\\":\\"x\\"}"}',
+    ],
+)
+def test_no_form_is_learned_where_the_text_could_be_elsewhere(data: bytes) -> None:
+    assert TextForm.learn(Frame(data), Content("x"), FIELDS) is None
+
+
+def test_a_decoder_of_its_own_reads_each_message() -> None:
+    """A subclass may do anything with a text: what its base vouches for does not hold for it."""
+
+    class Shouting(LegacyDecoder):
+        def decode(self, frame: Frame) -> Iterator[Event]:
+            for event in super().decode(frame):
+                yield event.with_text(event.content.upper()) if isinstance(event, Content) else event
+
+    class Quiet(LegacyDecoder):
+        errors_for_users = True
+
+    assert LegacyDecoder.text_fields is not None
+    assert getattr(Shouting, "text_fields", 0) is None
+    assert Quiet.text_fields is LegacyDecoder.text_fields
+    assert Decoder.text_fields is None
+
+
+def test_an_encoder_of_its_own_writes_each_event() -> None:
+    class Shouting(LegacyEncoder):
+        def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
+            return [Frame(frame.data.upper()) for frame in super().encode(event, stamp)]
+
+    assert Shouting().numbers(Content("a"), ["b"], Stamp("r", 0, 0)) is None
+    assert LegacyEncoder().numbers(Content("a"), ["b"], Stamp("r", 0, 0)) == {}
+    assert Encoder().numbers(Content("a"), ["b"], Stamp("r", 0, 0)) is None
+
+
+def test_raw_events_are_read_one_by_one() -> None:
+    blocks = [b'data: {"type":"token","content":"w%d"}\n\n' % number for number in range(9)]
+    lines = translated([b"".join(blocks)], "legacy", raw=True, framing="ndjson").splitlines()
+    sources = [
+        event["metadata"].get("source") for event in map(orjson.loads, lines) if event["type"] == "content"
+    ]
+    assert [source["raw"]["content"] for source in sources if source] == [f"w{number}" for number in range(9)]

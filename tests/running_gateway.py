@@ -1,0 +1,100 @@
+"""`streamweir serve` in processes of its own, on a free port; ended by its process id when not needed."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from command_line import COMMAND
+from loopback import Gateway, Log
+from streamweir_gateway.proxy.supervision import Streams
+
+PATIENCE = 30.0
+
+
+class Running:
+    """The command, and what it says."""
+
+    def __init__(self, process: asyncio.subprocess.Process, file: Path) -> None:
+        self.process = process
+        self.file = file
+        self.at = Gateway(("", 0), Streams(), Log())
+        self.told: list[dict[str, Any]] = []
+        self.stdout = b""
+        self._listening: asyncio.Task[None] | None = None
+        self._news = asyncio.Event()
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def signal(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    async def ready(self) -> None:
+        """Wait until it says that it listens, and where."""
+        assert self.process.stdout is not None
+        self._listening = asyncio.create_task(self._listen())
+        async with asyncio.timeout(PATIENCE):
+            line = await self.process.stdout.readline()
+        found = re.search(rb"listens on http://127\.0\.0\.1:(\d+)", line)
+        assert found, (line, self.told)
+        self.stdout += line
+        self.at.address = ("127.0.0.1", int(found[1]))
+
+    async def ended(self) -> int:
+        """Wait for its end; its exit code."""
+        assert self.process.stdout is not None
+        async with asyncio.timeout(PATIENCE):
+            self.stdout += await self.process.stdout.read()
+            code = await self.process.wait()
+            if self._listening is not None:
+                await self._listening
+        return code
+
+    async def says(self, word: str) -> dict[str, Any]:
+        """Wait for a line of the log whose `event` holds `word`."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                for line in self.told:
+                    if word in line["event"]:
+                        return line
+                self._news.clear()
+                await self._news.wait()
+
+    def workers(self) -> list[int]:
+        """Process ids of the workers (Linux)."""
+        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+        return [int(pid) for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+    async def _listen(self) -> None:
+        assert self.process.stderr is not None
+        async for line in self.process.stderr:
+            self.told.append(
+                json.loads(line) if line.startswith(b"{") else {"event": line.decode(), "level": "?"}
+            )
+            self._news.set()
+
+
+@asynccontextmanager
+async def running_gateway(folder: Path, *arguments: str, **file: Any) -> AsyncIterator[Running]:
+    """Run the gateway with a file of these keys."""
+    path = folder / "config.yaml"
+    path.write_text(json.dumps({"listen": "127.0.0.1:0", **file}))
+    process = await asyncio.create_subprocess_exec(
+        *COMMAND, "serve", *arguments, str(path),
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        env=dict(os.environ, TMPDIR=str(folder)),  # what a killed parent leaves behind goes with the folder
+    )  # fmt: skip
+    running = Running(process, path)
+    try:
+        yield running
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await running.ended()
