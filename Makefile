@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+TESTS := $(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist worksteal
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
@@ -24,14 +25,14 @@ run: $(READY)  ## serve config.yaml; LISTEN=HOST:PORT listens elsewhere
 	@$(BIN)/streamweir serve config.yaml $(if $(LISTEN),--listen $(LISTEN))
 
 test: $(READY)  ## run the tests
-	@$(BIN)/python -m pytest -q -n 2
+	@$(TESTS)
 
 check: $(READY)  ## format, lint, types, tests: all that has to hold before a commit
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/streamweir check config.yaml
-	@$(BIN)/python -m pytest -q -n 2
+	@$(TESTS)
 
 bench: $(READY)  ## measure the gateway beside its peers (half an hour); writes docs/performance.md
 	@$(BIN)/python bench/micro.py --write

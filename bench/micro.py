@@ -1,4 +1,4 @@
-"""Microseconds of CPU per event of the library alone: whole streams, and each layer of them.
+"""Microseconds of CPU of the library alone: whole streams, what surrounds them, and each layer of them.
 
     taskset -c 1 python bench/micro.py [--write]
 
@@ -32,12 +32,14 @@ from streamweir.events import Content, Event, SessionStart, Stamp
 from streamweir.framing import Frame, SniffingParser, write_sse
 from streamweir.jsontext import parse_json, write_json
 from streamweir.limits import Limits
-from streamweir.stages import Lifecycle, Messages, Safety, Tools
+from streamweir.stages import Lifecycle, Messages, Progress, Safety, Tools
 
 PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
 PASSES: Final = 15
 EVENTS: Final = 500
 PER_READ: Final = 32
+SHORT: Final = 5
+"""The texts of a short answer."""
 
 Step = Callable[[], object]
 
@@ -47,13 +49,25 @@ def token(number: int) -> str:
     return f"word{number} "
 
 
-def written(dialect: str) -> bytes:
-    """Return the text of one answer in `dialect`, as its own encoder writes it, without its end."""
-    translator = Translator(speaks="legacy", answers=dialect, framing="sse")
-    return b"".join(
-        translator.feed(b'data: {"type":"token","content":"%b"}\n\n' % token(number).encode())
-        for number in range(EVENTS)
+def said(dialect: str, texts: int = EVENTS) -> list[bytes]:
+    """Return the events of one answer in `dialect`, as its own encoder writes them, without its end."""
+    translator = Translator(speaks="legacy", answers=dialect, framing="sse", request_id="req_bench")
+    events = (
+        b'data: {"type":"token","content":"%b"}\n\n' % token(number).encode() for number in range(texts)
     )
+    return [*map(translator.feed, events)]
+
+
+def written(dialect: str) -> bytes:
+    """Return the text of one answer in `dialect`, without its end."""
+    return b"".join(said(dialect))
+
+
+def short_answer(dialect: str) -> list[bytes]:
+    """Return the events of a whole short answer in `dialect`."""
+    events = said("legacy", SHORT)
+    translator = Translator(speaks="legacy", answers=dialect, framing="sse", request_id="req_bench")
+    return [translator.feed(event) for event in (*events, b'data: {"type":"done"}\n\n')]
 
 
 def reads(body: bytes) -> list[bytes]:
@@ -76,12 +90,35 @@ def through(speaks: str, answers: str, pieces: list[bytes]) -> Step:
 def streams() -> dict[str, Step]:
     """Whole streams: each dialect to the standard, and legacy to each."""
     bodies = {name: reads(written(name)) for name in encoder_names()}
-    one_by_one = [
-        b'data: {"type":"token","content":"%b"}\n\n' % token(number).encode() for number in range(EVENTS)
-    ]
     steps = {f"{name} -> standard": through(name, "standard", bodies[name]) for name in decoder_names()}
     steps |= {f"legacy -> {name}": through("legacy", name, bodies["legacy"]) for name in encoder_names()}
-    steps["legacy -> standard, one event per read"] = through("legacy", "standard", one_by_one)
+    return steps
+
+
+def single_reads() -> dict[str, Step]:
+    """Streams of which each read holds one event, alone and in the middleware."""
+    steps = {f"{name} -> standard": through(name, "standard", said(name)) for name in decoder_names()}
+    steps["an application alone"] = called(application)
+    steps["the application in the middleware"] = called(StreamweirMiddleware(application, speaks="legacy"))
+    return steps
+
+
+def short_streams() -> dict[str, Step]:
+    """Streams of a few events, one a read, from the construction of what translates them to their end."""
+
+    def answered(speaks: str, pieces: list[bytes], request_id: str | None = "req_bench") -> Step:
+        def step() -> None:
+            for _ in range(EVENTS):
+                translator = Translator(speaks=speaks, request_id=request_id)
+                for piece in pieces:
+                    translator.feed(piece)
+
+        return step
+
+    steps = {f"{name} -> standard": answered(name, short_answer(name)) for name in decoder_names()}
+    steps["auto (legacy) -> standard"] = answered("auto", short_answer("legacy"))
+    steps["legacy -> standard, in one read"] = answered("legacy", [b"".join(short_answer("legacy"))])
+    steps["construction, with an id of its own"] = answered("legacy", [], None)
     return steps
 
 
@@ -117,8 +154,10 @@ def layers() -> dict[str, Step]:
     pieces = reads(written("legacy"))
     frames = _frames(pieces)
     events: list[Event] = [Content(content=token(number)) for number in range(EVENTS)]
-    said = [(event, Stamp("req_bench", number, 1_790_000_000_000)) for number, event in enumerate(events)]
-    standard = [frame for event, stamp in said for frame in make_encoder("standard", {}).encode(event, stamp)]
+    stamped = [(event, Stamp("req_bench", number, 1_790_000_000_000)) for number, event in enumerate(events)]
+    standard = [
+        frame for event, stamp in stamped for frame in make_encoder("standard", {}).encode(event, stamp)
+    ]
     steps: dict[str, Step] = {
         "framing: bytes to frames": lambda: _frames(pieces),
         "JSON: parse": lambda: [parse_json(frame.data) for frame in frames],
@@ -129,9 +168,7 @@ def layers() -> dict[str, Step]:
     for name in decoder_names():
         steps[f"decoder: {name}, JSON included"] = _decoding(name, _frames(reads(written(name))))
     for name in encoder_names():
-        steps[f"encoder: {name}, JSON included"] = _encoding(name, said)
-    steps["middleware: an application alone"] = called(application)
-    steps["middleware: the application in it"] = called(StreamweirMiddleware(application, speaks="legacy"))
+        steps[f"encoder: {name}, JSON included"] = _encoding(name, stamped)
     return steps
 
 
@@ -150,10 +187,10 @@ def _decoding(name: str, frames: list[Frame]) -> Step:
     return step
 
 
-def _encoding(name: str, said: list[tuple[Event, Stamp]]) -> Step:
+def _encoding(name: str, stamped: list[tuple[Event, Stamp]]) -> Step:
     def step() -> None:
         encoder = make_encoder(name, {})
-        for event, stamp in said:
+        for event, stamp in stamped:
             for _ in encoder.encode(event, stamp):
                 pass
 
@@ -161,7 +198,7 @@ def _encoding(name: str, said: list[tuple[Event, Stamp]]) -> Step:
 
 
 def _staged(events: list[Event]) -> None:
-    lifecycle = Lifecycle(request_id="r", session_id="s", clock=lambda: 0, written=lambda: 0)
+    lifecycle = Lifecycle(request_id="r", session_id="s", progress=Progress(0))
     for _ in lifecycle.process(SessionStart()) or ():
         pass
     stages = (Safety(errors_for_users=False, debug=False), Tools(), Messages(), lifecycle)
@@ -172,7 +209,7 @@ def _staged(events: list[Event]) -> None:
 
 
 def measured(steps: dict[str, Step]) -> dict[str, float]:
-    """Return CPU microseconds per event, by name."""
+    """Return CPU microseconds by name: per event, or whatever a step does `EVENTS` times."""
     found: dict[str, list[float]] = {name: [] for name in steps}
     gc.collect()
     for number in range(PASSES + 1):
@@ -185,13 +222,13 @@ def measured(steps: dict[str, Step]) -> dict[str, float]:
     return {name: median(values) for name, values in found.items()}
 
 
-def table(head: str, figures: dict[str, float], base: str | None = None) -> str:
+def table(head: str, figures: dict[str, float], base: str | None = None, unit: str = "event") -> str:
     """Return figures as a Markdown table."""
     lines = []
     for name, value in figures.items():
         ratio = [f"{value / figures[base]:.2f}"] if base else []
         lines.append([name, f"{value:.2f}", *ratio])
-    return markdown_table([head, "CPU us per event", *([f"x {base}"] if base else [])], lines)
+    return markdown_table([head, f"CPU us per {unit}", *([f"x {base}"] if base else [])], lines)
 
 
 def main() -> None:
@@ -200,8 +237,14 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md")
     options: Any = parser.parse_args()
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    usual = "legacy -> standard"
     text = "\n\n".join(
-        (table("stream", measured(streams()), "legacy -> standard"), table("layer", measured(layers())))
+        (
+            table(f"{PER_READ} events a read", measured(streams()), usual),
+            table("one event a read", measured(single_reads()), usual),
+            table(f"answers of {SHORT} texts", measured(short_streams()), usual, unit="stream"),
+            table("layer", measured(layers())),
+        )
     )
     print(f"{text}\n")
     if options.write:

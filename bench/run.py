@@ -100,7 +100,7 @@ def _in_one_process(target: Target, scenarios: list[str], folder: Path) -> list[
                 continue
             for row in measure(scenario, target, folder, pid):
                 found.append({"target": target.name, **row})
-                cost = row.get("cpu_s_per_mevent", row.get("kept_kb", 0))
+                cost = row.get("cpu_s_per_mevent") or row.get("kept_kb") or row.get("rss1_kb", 0)
                 print(
                     f"  {target.name:20} {row['scenario']:18} {cost:9.2f}  {row.get('failed', '')}",
                     flush=True,

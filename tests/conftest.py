@@ -1,6 +1,15 @@
 """What all tests share."""
 
+import signal
+
 import pytest
+from hypothesis import settings
+
+settings.register_profile("untimed", deadline=None)  # no test holds a time limit
+settings.load_profile("untimed")
+
+# A shell that runs the tests in the background has them ignore Ctrl-C, and so would the commands they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

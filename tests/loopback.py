@@ -24,6 +24,8 @@ from streamweir.dialects.registry import (
 from streamweir.testing import check_stream
 from streamweir_gateway.app import build_app
 from streamweir_gateway.config import DialectCatalogue, GatewayConfig, parse_config
+from streamweir_gateway.observability.metrics import make_metrics
+from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.proxy.supervision import Streams
 from streamweir_gateway.serving.server import GatewayServer
 
@@ -211,7 +213,13 @@ class Gateway:
 async def gateway(config: GatewayConfig) -> AsyncIterator[Gateway]:
     """Run the gateway under uvicorn's protocol, without its main loop and its signal handlers."""
     streams, log = Streams(), Log()
-    server = GatewayServer(build_app(config, streams=streams, log=log), streams, settings=config.server)
+    metrics = make_metrics()
+    server = GatewayServer(
+        build_app(config, streams=streams, log=log, metrics=metrics),
+        streams,
+        observer=Observer(log, metrics),
+        settings=config.server,
+    )
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
     with socket.create_server(("127.0.0.1", 0)) as listener:

@@ -1,6 +1,7 @@
 """The documents tell the truth: their commands run, their links lead somewhere, nothing is left out."""
 
 import ast
+import json
 import os
 import re
 import shlex
@@ -10,12 +11,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from streamweir import list_dialects
+from streamweir import convert, list_dialects
+from streamweir.errors import CODES, Reason
+from streamweir.events import EVENT_TYPES
+from streamweir.refusal_codes import REFUSALS
 from streamweir_gateway.config.schema import config_schema
 
 ROOT = Path(__file__).parent.parent
@@ -116,8 +122,11 @@ def test_make_run_serves_what_the_readme_shows() -> None:
             line = process.stdout.readline()
             if line.strip().startswith("curl"):
                 printed.append(line.strip())
-        for line in [*(line.replace("127.0.0.1:8080", address) for line in shown), *printed]:
-            done = run(line.replace("curl ", "curl -sS --fail --max-time 30 ", 1))
+        lines = [*(line.replace("127.0.0.1:8080", address) for line in shown), *printed]
+        quiet = [line.replace("curl ", "curl -sS --fail --max-time 30 ", 1) for line in lines]
+        with ThreadPoolExecutor() as pool:
+            answers = list(pool.map(run, quiet))
+        for line, done in zip(lines, answers, strict=True):
             assert done.returncode == 0, (line, done.stderr)
             assert '"session_end"' in done.stdout, line
             assert '"status":"completed"' in done.stdout, line
@@ -131,15 +140,21 @@ def test_the_python_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> No
     assert printed[-1].endswith("done\n")
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/access.md", "docs/configuration.md"])
-def test_the_configurations_shown_are_good(page: str, tmp_path: Path) -> None:
-    blocks = [block for block in code_blocks((ROOT / page).read_text(), "yaml") if "endpoints:" in block]
-    assert blocks
-    for block in blocks:
-        file = tmp_path / "config.yaml"
-        file.write_text(block)
-        done = run(f"streamweir check {shlex.quote(str(file))}")
-        assert done.returncode == 0, done.stderr
+def configurations() -> list[str]:
+    blocks = [block for page in PAGES for block in code_blocks(page.read_text(), "yaml")]
+    return [block for block in blocks if "endpoints:" in block]
+
+
+@pytest.mark.parametrize("block", configurations(), ids=range(len(configurations())))
+def test_the_configurations_shown_are_good(block: str, tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(block)
+    done = run(f"streamweir check {shlex.quote(str(file))}")
+    assert done.returncode == 0, done.stderr
+
+
+def test_configurations_are_found() -> None:
+    assert len(configurations()) >= 5
 
 
 def test_every_key_of_the_configuration_is_documented() -> None:
@@ -151,11 +166,42 @@ def test_every_key_of_the_configuration_is_documented() -> None:
     assert [key for key in sorted(keys) if not re.search(rf"\b{key}\b", page)] == []
 
 
+def test_every_word_of_the_protocol_is_documented() -> None:
+    page = (ROOT / "docs" / "protocol.md").read_text()
+    words = [*EVENT_TYPES, *CODES, *REFUSALS, *get_args(Reason)]
+    assert "UPSTREAM_TRUNCATED" in words
+    assert [word for word in words if f"`{word}`" not in page] == []
+
+
+def test_the_files_of_the_architecture_page_exist() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    names = {*re.findall(r"`([a-z0-9_/]+\.py)`", page)}
+    files = [
+        f"/{file}" for folder in ("middleware", "gateway", "tests") for file in (ROOT / folder).rglob("*.py")
+    ]
+    assert "proxy/exchange.py" in names
+    assert [name for name in sorted(names) if not any(file.endswith(f"/{name}") for file in files)] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text())
     missing = [link for link in targets if "://" not in link and not (page.parent / link).exists()]
     assert missing == []
+
+
+def test_the_readme_leads_to_every_page() -> None:
+    pages = [page.relative_to(ROOT) for page in (ROOT / "docs").glob("*.md")]
+    assert [str(page) for page in pages if f"({page})" not in README] == []
+
+
+def test_the_stream_of_the_readme_becomes_what_it_says() -> None:
+    before, after = code_blocks(README, "text")
+    got = convert(before.replace("}\n", "}\n\n"), speaks="legacy", framing="ndjson").decode()
+    events = [json.loads(line) for line in got.splitlines()]
+    bare = [json.dumps({"type": event["type"], "data": event["data"]}) for event in events]
+    for event, shown in zip(bare, after.splitlines(), strict=True):
+        assert re.fullmatch(re.escape(shown).replace("…", ".*"), event)
 
 
 @pytest.mark.parametrize("name", list_dialects())

@@ -38,12 +38,12 @@ def test_the_library_needs_no_server_and_no_test_framework() -> None:
 
 
 LAYERS = [
-    ("errors", "marks", "redaction", "request_id"),
+    ("errors", "marks", "redaction", "redaction_rules", "request_id", "unmasking"),
     ("classification", "jsontext", "limits", "events"),
     ("framing", "raw_source", "schema", "written_form"),
     ("dialects", "stages"),
     ("detect", "fold", "output"),
-    ("stream_chain", "translator"),
+    ("lone_failure", "losses", "stream_chain", "translator"),
 ]
 """The core from the bottom up: a module imports from its own layer and those below, never `streamweir`."""
 

@@ -8,7 +8,6 @@ puts into its stream as text (`stream_events`), and the warnings that are collec
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from typing import Any, Final, Literal
 
 import msgspec
@@ -44,6 +43,8 @@ class HostTranslator(Translator):
     def __init__(self, *, collector: WarningCollector | None = None, **options: Any) -> None:
         super().__init__(**options)
         self._collector = collector
+        if collector is not None:
+            self._lifecycle.closing_warnings.insert(0, collector.finish)
         self._has_read_text = False
 
     # What the shells do
@@ -53,7 +54,7 @@ class HostTranslator(Translator):
         if self.ended:
             return b""
         self._collect()
-        self._now = self._clock()
+        self._progress.now = self._clock()
         self._guarded(lambda: self._push_own(event))
         return self._drain()
 
@@ -63,7 +64,7 @@ class HostTranslator(Translator):
             return b""
         logger.warning("left out of the stream: %s", problem, extra={"request_id": self.request_id})
         self._collect()
-        self._now = self._clock()
+        self._progress.now = self._clock()
         self._guarded(lambda: self._note_malformed(Frame(b"")))
         return self._drain()
 
@@ -81,7 +82,7 @@ class HostTranslator(Translator):
         if self.ended:
             return b""
         self._collect()
-        self._now = self._clock()
+        self._progress.now = self._clock()
         self._guarded(self._finish_input)
         if self._ends_by_returning:
             status: Literal["suspended", "completed"] = (
@@ -119,6 +120,7 @@ class HostTranslator(Translator):
 
     def _push_own(self, event: Event) -> None:
         """Send an event of the application's own: its texts are written for users, whatever it `speaks`."""
+        self._release_lone()
         match event:
             case Warning(message=message, message_code=code, detail=detail):
                 safe = host_warning(message, code, detail, debug=self._debug)
@@ -134,6 +136,7 @@ class HostTranslator(Translator):
             self._collect()
         event = whole_event(data) if MARKED in data else None
         if event is not None:
+            self._release_lone()
             self._push(event, _BEHIND_SAFETY)
             return
         if not self._has_read_text:
@@ -147,9 +150,5 @@ class HostTranslator(Translator):
             return
         if marked.before:
             self._note_malformed(frame)
+        self._release_lone()
         self._push(marked.event, _BEHIND_SAFETY)
-
-    def _closing_warnings(self) -> Iterator[Warning]:
-        if self._collector is not None:
-            yield from self._collector.finish()
-        yield from super()._closing_warnings()

@@ -34,7 +34,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
             return limits
         if limits is not None and not isinstance(limits, Mapping):
             raise ConfigurationError(f"limits must be a mapping, not {limits!r}")
-        return cls(**{name: _parse(name, value) for name, value in (limits or {}).items()})
+        return cls(**{name: _parse(name, value) for name, value in limits.items()}) if limits else _USUAL
+
+
+_USUAL: Final = Limits()
 
 
 def _parse(name: str, value: Any) -> int:

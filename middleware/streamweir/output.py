@@ -13,7 +13,7 @@ from streamweir.events import Content, Event, Stamp, Thinking
 from streamweir.fold import Fold
 from streamweir.framing import Frame, sse_writer, write_ndjson, write_sse_comment
 from streamweir.jsontext import write_json
-from streamweir.written_form import Number, WrittenForm
+from streamweir.written_form import ENOUGH, Number, WrittenForm
 
 __all__ = ["MEDIA_TYPES", "FramingChoice", "Output", "open_output"]
 
@@ -70,6 +70,7 @@ class StreamOutput:
         self.can_replace = encoder.can_replace
         self._encoder = encoder
         self._piece: Content | Thinking | None = None
+        self._alike = 0
         self._form: WrittenForm | None = None
         """How pieces like `_piece` are written, while nothing else is."""
         self._bytes_of: Callable[[Frame], bytes] = (
@@ -92,7 +93,7 @@ class StreamOutput:
         """Return the frames that say pieces of text, all after the first of them as that one."""
         numbers = self._encoder.numbers(event, texts, stamp)
         if event is not self._piece or numbers is None:
-            self._piece, self._form = event, None
+            self._piece, self._alike, self._form = event, 0, None
         if self._form is not None and numbers is not None:
             self._encoder.note_texts(event, texts)
             return self._form.write(texts, numbers)
@@ -116,7 +117,9 @@ class StreamOutput:
             frames = [*map(self._bytes_of, self._encoder.encode(event.with_text(text), at))]
             out += frames
             if numbers is not None:
-                self._form = WrittenForm.of(frames[0], text, numbers) if len(frames) == 1 else None
+                self._alike += 1
+                if len(frames) == 1 and (len(texts) > ENOUGH or self._alike > ENOUGH):
+                    self._form = WrittenForm.of(frames[0], text, numbers)
                 numbers = {key: (number + step, step) for key, (number, step) in numbers.items()}
         return b"".join(out)
 

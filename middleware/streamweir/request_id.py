@@ -5,8 +5,8 @@ Source: the standard protocol 1.1, section 4.
 
 from __future__ import annotations
 
+import os
 import re
-import uuid
 from typing import Final
 
 __all__ = ["new_request_id", "valid_request_id"]
@@ -16,7 +16,7 @@ _VALID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 def new_request_id() -> str:
     """Return a fresh request id: `req_` and 32 hexadecimal digits."""
-    return f"req_{uuid.uuid4().hex}"
+    return f"req_{os.urandom(16).hex()}"
 
 
 def valid_request_id(value: str) -> bool:

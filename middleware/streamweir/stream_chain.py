@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any, Final, ParamSpec, get_args
 
 from streamweir.detect import Detector
@@ -22,22 +23,35 @@ from streamweir.errors import (
     NotTheDialect,
     error_info,
 )
-from streamweir.events import Content, Event, Stamp, Thinking, Warning
+from streamweir.events import Content, Data, Error, Event, Stamp, Thinking, Warning
 from streamweir.framing import Frame, SniffingParser
 from streamweir.limits import Limits
+from streamweir.lone_failure import LoneFailure, failure_in_frame, is_unknown, made_exact, told_failure
+from streamweir.losses import TOLD_MALFORMED, Losses
 from streamweir.output import open_output
 from streamweir.raw_source import with_source
 from streamweir.request_id import new_request_id
-from streamweir.stages import FullText, Lifecycle, Messages, Safety, Stage, Tools, error_event, routes
+from streamweir.stages import (
+    FullText,
+    Lifecycle,
+    Messages,
+    Progress,
+    Safety,
+    Stage,
+    Tools,
+    error_event,
+    routes,
+)
 
-__all__ = ["TOLD_MALFORMED", "StreamChain", "caller_warning"]
+__all__ = ["StreamChain", "caller_warning"]
 
 logger = logging.getLogger("streamweir")
 
 P = ParamSpec("P")
 
-TOLD_MALFORMED: Final = 10
-"""So many malformed events are told one by one; of the others the number, at the end."""
+_STAGES: Final[tuple[type[Stage], ...]] = (Safety, Tools, Messages, Lifecycle)
+_ROUTES: Final = routes(_STAGES)
+_FULL_TEXT: Final = get_args(FullText)
 
 
 def _unix_milliseconds() -> int:
@@ -45,7 +59,11 @@ def _unix_milliseconds() -> int:
 
 
 class StreamChain:
-    """What becomes of bytes and of events on their way; when there are any, a `Translator` knows."""
+    """What becomes of bytes and of events on their way; when there are any, a `Translator` knows.
+
+    What the chain is made of knows nothing of the chain: there is no cycle of references, and all of a stream
+    goes the moment it is dropped, without a garbage collection.
+    """
 
     def __init__(  # noqa: PLR0913 (the keyword-only options are the contract of the library)
         self,
@@ -64,34 +82,33 @@ class StreamChain:
         warnings: Sequence[str | Mapping[str, Any]] = (),
         debug: bool = False,
     ) -> None:
-        if full_text not in get_args(FullText):
+        if full_text not in _FULL_TEXT:
             raise ConfigurationError(f"full_text cannot be {full_text!r} (one of: dedupe, append, replace)")
         self.request_id = request_id or new_request_id()
         self._options = checked_options(protocol_options or {})
         self._limits = Limits.of(limits)
         self._clock = clock or _unix_milliseconds
-        self._now = self._clock()
+        self._progress = Progress(self._clock())
         self._raw = raw
         self._debug = debug
         self._output = open_output(
             answers, framing, request_id=self.request_id, options=self._options.get(answers, NO_OPTIONS)
         )
-        self._sequence = 0
         self._tools = Tools(stream_arguments=stream_tool_arguments)
         self._messages = Messages(full_text=full_text, can_replace=self._output.can_replace)
         self._lifecycle = Lifecycle(
             request_id=self.request_id,
             session_id=session_id or self.request_id.replace("req_", "sess_", 1),
-            clock=lambda: self._now,
-            written=lambda: self._sequence,
+            progress=self._progress,
             warnings=[caller_warning(item) for item in warnings],
-            closing_warnings=self._closing_warnings,
         )
+        self._losses = Losses(self._output.lost, self._messages)
+        self._lifecycle.closing_warnings.append(self._losses.warnings)
         self._out: list[bytes] = []
         self._bytes = 0
-        self._malformed = 0
         self._told_invalid_text = False
         self._half_a_frame: bytes | None = None
+        self._lone: LoneFailure | None = None
         self._finished = False
         self._decoder: Decoder | None = None
         self._detector: Detector | None = None
@@ -120,8 +137,7 @@ class StreamChain:
     def _use_stages(self, *, errors_for_users: bool) -> None:
         safety = Safety(errors_for_users=errors_for_users, debug=self._debug)
         stages: tuple[Stage, ...] = (safety, self._tools, self._messages, self._lifecycle)
-        self._processes = [stage.process for stage in stages]
-        self._routes = routes(tuple(map(type, stages)))
+        self._processes = [stage.process for stage in stages]  # in the order of `_STAGES`
 
     def _take(self, data: bytes) -> None:
         if self._detector is not None:
@@ -132,7 +148,7 @@ class StreamChain:
         assert self._decoder is not None
         forms, goes_on, texts = self._forms, self._decoder.goes_on, []
         try:
-            for frame in self._parser.feed(data):
+            for frame in (self._parser.chosen or self._parser).feed(data):
                 form = forms.form
                 text = form.text_of(frame) if form is not None else None
                 if text is not None and goes_on(text):
@@ -162,7 +178,8 @@ class StreamChain:
         assert self._decoder is not None
         events: list[Event] = []
         try:
-            for event in self._decoder.decode(frame):
+            decoded = self._decoder.decode(frame)
+            for event in decoded if self.started else self._first(frame, decoded):
                 self.started = True
                 self._push(with_source(event, frame, self.speaks) if self._raw else event)
                 if self._lifecycle.ended:
@@ -176,14 +193,47 @@ class StreamChain:
             self._told_invalid_text = True
             self._tell("UPSTREAM_INVALID_TEXT", "Some text was not valid and was repaired.")
 
+    def _first(self, frame: Frame, decoded: Iterable[Event]) -> Iterable[Event]:
+        """Return what may be told of the first message; a failure that is no event waits for the next one."""
+        if self._lone:
+            return self._after_lone(decoded)
+        rest = iter(decoded)
+        events = [*islice(rest, 1)]
+        begins_otherwise = events and not isinstance(events[0], Error | Data)
+        failure = None if begins_otherwise else failure_in_frame(frame)
+        if failure is None:
+            return chain(events, rest)
+        events += rest
+        if not is_unknown(events):
+            return made_exact(events, failure)
+        self._lone = LoneFailure(failure, frame, events)
+        return ()
+
+    def _after_lone(self, decoded: Iterable[Event]) -> Iterator[Event]:
+        for event in decoded:
+            self._release_lone()
+            yield event
+
+    def _release_lone(self) -> None:
+        """Something follows the first message: it is an event that no rule knows."""
+        lone, self._lone = self._lone, None
+        for event in lone.events if lone else ():
+            self.started = True
+            self._push(with_source(event, lone.frame, self.speaks) if self._raw and lone else event)
+
+    def _end_with_lone_failure(self) -> None:
+        """Nothing has followed it: it is how the run failed."""
+        if self._lone is not None and not self._lifecycle.ended:
+            self._push(told_failure(self._lone.failure))
+
     def _note_malformed(self, frame: Frame) -> None:
         if frame.unterminated:
             self._half_a_frame = frame.data
             return
-        self._malformed += 1
-        if self._malformed > self._limits.malformed_events:
+        self._losses.malformed += 1
+        if self._losses.malformed > self._limits.malformed_events:
             self._end_with(error_info("STREAM_LIMIT_EXCEEDED", reason="malformed"))
-        elif self._malformed <= TOLD_MALFORMED:
+        elif self._losses.malformed <= TOLD_MALFORMED:
             self._tell("UPSTREAM_MALFORMED_EVENT", "A part of the answer could not be read and was left out.")
 
     def _tell(self, code: str, message: str) -> None:
@@ -192,7 +242,7 @@ class StreamChain:
     def _push(self, event: Event, position: int = 0) -> None:
         """Send `event` through the stages from `position` on, and out."""
         self._text = None
-        for index in self._routes[type(event)][position]:
+        for index in _ROUTES[type(event)][position]:
             events = self._processes[index](event)
             if events is not None:
                 for out in events:
@@ -207,19 +257,21 @@ class StreamChain:
         concerns one stage: that which remembers what was said.
         """
         assert self._forms.form is not None
-        event = self._forms.form.event
+        event, progress = self._forms.form.event, self._progress
         if event is not self._text or self._lifecycle.has_waiting:
             self._push(event.with_text(texts.pop(0)))
             self._text = event
         if texts and not self._lifecycle.ended:
-            stamp = Stamp(self.request_id, self._sequence, self._now)
-            self._messages.go_on(texts[0] if len(texts) == 1 else "".join(texts))
+            self._messages.go_on("".join(texts))
+            stamp = Stamp(self.request_id, progress.written, progress.now)
             self._out.append(self._output.write_texts(event, texts, stamp))
-            self._sequence += len(texts)
+            progress.written += len(texts)
 
     def _write(self, event: Event) -> None:
-        self._out.append(self._output.write(event, Stamp(self.request_id, self._sequence, self._now)))
-        self._sequence += 1
+        progress = self._progress
+        stamp = Stamp(self.request_id, progress.written, progress.now)
+        self._out.append(self._output.write(event, stamp))
+        progress.written += 1
 
     def _drain(self) -> bytes:
         if self._lifecycle.ended and not self._finished:
@@ -237,24 +289,24 @@ class StreamChain:
         """Run `step`; whatever it raises ends the stream with the matching error."""
         try:
             step(*args, **kwargs)
-        except LimitExceeded:
-            self._end_safely(error_info("STREAM_LIMIT_EXCEEDED"))
-        except NotTheDialect:
-            self._end_safely(error_info("UPSTREAM_INVALID_RESPONSE"))
-        except Exception:
-            logger.exception("translating failed", extra={"request_id": self.request_id})
-            self._end_safely(error_info("INTERNAL"))
+        except Exception as error:
+            self._end_for(error)
 
-    def _end_safely(self, info: ErrorInfo) -> None:
+    def _end_for(self, error: Exception) -> None:
+        """End the stream with the error that matches what was raised."""
+        match error:
+            case LimitExceeded():
+                code = "STREAM_LIMIT_EXCEEDED"
+            case NotTheDialect():
+                code = "UPSTREAM_INVALID_RESPONSE"
+            case _:
+                logger.exception("translating failed", extra={"request_id": self.request_id})
+                code = "INTERNAL"
         try:
-            self._end_with(info)
+            self._end_with(error_info(code))
         except Exception:
             logger.exception("ending a stream failed", extra={"request_id": self.request_id})
             self._lifecycle.abandon()
-
-    def _closing_warnings(self) -> Iterable[Warning]:
-        """What is only known when the stream ends."""
-        return ()
 
 
 def caller_warning(item: str | Mapping[str, Any], detail: Any = None) -> Warning:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Final
 
 from streamweir.classification import classify_exception
-from streamweir.errors import CODES, ErrorInfo, NotTheDialect, Reason, error_info
-from streamweir.events import SessionEnd, Warning
+from streamweir.errors import CODES, ErrorInfo, LimitExceeded, NotTheDialect, Reason, error_info
+from streamweir.events import SessionEnd
+from streamweir.lone_failure import lone_failure_in, told_failure
 from streamweir.output import MEDIA_TYPES
-from streamweir.stream_chain import TOLD_MALFORMED, StreamChain, caller_warning
+from streamweir.stream_chain import StreamChain, caller_warning
 
 __all__ = ["Translator", "convert"]
 
@@ -84,34 +85,39 @@ class Translator(StreamChain):
         """What has happened so far, for logs and metrics."""
         return {
             "bytes_in": self._bytes,
-            "events": self._sequence,
+            "events": self._progress.written,
             "tool_calls": self._tools.started,
-            "malformed": self._malformed,
+            "malformed": self._losses.malformed,
             "repairs": self._tools.repairs,
-            "lost": self._output.lost.total() + self._messages.left_out,
+            "lost": self._losses.unsaid,
         }
 
     # What the shells do
+
+    def count_from(self, began: int) -> None:
+        """Let the stream's duration count from `began`, in Unix milliseconds: the request may be older."""
+        self._progress.began = began
 
     def feed(self, data: bytes) -> bytes:
         """Take what arrived from the upstream; return what goes to the client. Never raises on input."""
         if self._lifecycle.ended:
             return b""
-        self._now = self._clock()
+        self._progress.now = self._clock()
         allowed = self._limits.stream_bytes - self._bytes
         self._bytes += len(data)
-        if len(data) <= allowed:
-            self._guarded(self._take, data)
-        else:
-            self._guarded(self._take, data[:allowed])
-            self._guarded(lambda: self._end_with(error_info("STREAM_LIMIT_EXCEEDED")))
+        try:  # as `_guarded` does, at less cost for each read
+            self._take(data if len(data) <= allowed else data[:allowed])
+        except Exception as error:
+            self._end_for(error)
+        if len(data) > allowed:
+            self._end_for(LimitExceeded("a stream is larger than allowed"))
         return self._drain()
 
     def close(self) -> bytes:
         """The upstream's body has ended properly: return the end of the stream."""
         if self.ended:
             return b""
-        self._now = self._clock()
+        self._progress.now = self._clock()
         self._guarded(self._finish_input)
         self._guarded(self._close_decoder)
         self._guarded(lambda: self._end_with(self._what_is_missing()))
@@ -124,7 +130,7 @@ class Translator(StreamChain):
         """
         if self.ended:
             return b""
-        self._now = self._clock()
+        self._progress.now = self._clock()
         info = self._info(failure)
         if info.reason not in _OURS:
             self._guarded(lambda: self._finish_broken_input(info))
@@ -137,7 +143,7 @@ class Translator(StreamChain):
         """The run was stopped on request: return the end of the stream, which is no error."""
         if self.ended:
             return b""
-        self._now = self._clock()
+        self._progress.now = self._clock()
         self._guarded(lambda: self._push(SessionEnd(status="cancelled", reason=reason)))
         return self._drain()
 
@@ -158,11 +164,16 @@ class Translator(StreamChain):
     def _finish_input(self) -> None:
         """Read what the end of the body completes."""
         if self._detector is not None and not self._detector.blank:
-            self._take(self._settle(self._detector.finish()))
+            name = self._detector.finish()
+            if name is None and (failure := lone_failure_in(bytes(self._detector.head))):
+                self._push(told_failure(failure))
+                return
+            self._take(self._settle(name))
         for frame in self._parser.finish():
             if self.ended:
                 return
             self._read(frame)
+        self._end_with_lone_failure()
 
     def _finish_broken_input(self, info: ErrorInfo) -> None:
         """Read what came whole before the connection broke; `info` is why, also if it is nobody's dialect."""
@@ -199,7 +210,7 @@ class Translator(StreamChain):
         """Why a body without terminal evidence is no answer: it broke off, or it is something else."""
         half = self._half_a_frame
         nothing_came = self._parser.blank and (self._detector is None or self._detector.blank)
-        is_foreign = self._malformed or not self._parser.recognised or not _may_be_json(half)
+        is_foreign = self._losses.malformed or not self._parser.recognised or not _may_be_json(half)
         if not self.started and not nothing_came and is_foreign:
             return error_info("UPSTREAM_INVALID_RESPONSE")
         return error_info("UPSTREAM_TRUNCATED")
@@ -210,24 +221,6 @@ class Translator(StreamChain):
         if isinstance(failure, BaseException):
             return classify_exception(failure, debug=self._debug)
         return error_info(failure if failure in CODES else "INTERNAL")
-
-    def _closing_warnings(self) -> Iterator[Warning]:
-        untold = self._malformed - TOLD_MALFORMED
-        if untold > 0:
-            yield caller_warning(
-                {
-                    "message": f"{untold} more parts of the answer could not be read and were left out.",
-                    "message_code": "UPSTREAM_MALFORMED_EVENT",
-                }
-            )
-        lost = {**self._output.lost}
-        if self._messages.left_out:
-            lost["replaced text"] = lost.get("replaced text", 0) + self._messages.left_out
-        if lost:
-            told = ", ".join(f"{number} x {kind}" for kind, number in sorted(lost.items()))
-            yield caller_warning(
-                {"message": f"This protocol could not carry: {told}.", "message_code": "LOSSY_CONVERSION"}
-            )
 
 
 def convert(

@@ -1,7 +1,13 @@
 """Text after text: a frame that differs from the last one in its text and in known numbers is filled in.
 
-The counterpart of `dialects.text_form`: what the frame of one text leaves open is filled in for those that
-follow. An encoder says by `Encoder.numbers` that they differ in nothing else.
+    id: 7                                                       written by the encoder for "Hel"
+    data: {"type":"content","data":{"content":"Hel"},"metadata":{"request_id":"r","sequence":7}}
+
+    id: %d                                                      the form
+    data: {"type":"content","data":{"content":%b},"metadata":{"request_id":"r","sequence":%d}}
+
+The counterpart of `dialects.text_form`. An encoder says by `Encoder.numbers` which numbers change, and so
+that the frames of the texts that follow differ in nothing else.
 """
 
 from __future__ import annotations
@@ -14,13 +20,17 @@ import msgspec
 
 from streamweir.jsontext import write_json
 
-__all__ = ["Number", "WrittenForm"]
+__all__ = ["ENOUGH", "Number", "WrittenForm"]
+
+ENOUGH: Final = 3
+"""For so many texts finding out the form takes longer than it saves."""
 
 Number = tuple[int, int]
 """A number in the frame of a text, and how much more it is in the frame of the next."""
 
+_string: Final = msgspec.json.Encoder().encode
 _lines: Final = msgspec.json.Encoder().encode_lines
-"""Writes strings as `write_json` does, all of them in one call."""
+"""They write strings as `write_json` does, in one call; what was read by its form is valid text."""
 
 _SSE_ID: Final = "sequence"
 """The number that is the id of an SSE block too."""
@@ -65,7 +75,7 @@ class WrittenForm:
     def write(self, texts: Sequence[str], numbers: Mapping[str, Number]) -> bytes:
         """Return the frames of `texts`; `numbers` are those of the first."""
         if len(texts) == 1:
-            text = write_json(texts[0])
+            text = _string(texts[0])
             return self._template % tuple([numbers[key][0] if key else text for key in self._keys])
         count, width = len(texts), len(self._keys)
         values: list[bytes | int] = [0] * (count * width)

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import sys
 import time
 from contextlib import AsyncExitStack
 from typing import Any
@@ -65,7 +66,8 @@ async def test_the_upstream_is_left_with_the_client(
             left = time.monotonic()
             connected.leave()
             assert await seconds_until_closed(server, left) < LIMIT
-        assert (await running.log.next_line())["reason"] == "client_gone"
+        line = await running.log.next_line()
+        assert (line["reason"], line["events"]) == ("client_gone", 2 if seen else 0)
         assert len(running.streams) == 0
 
 
@@ -111,7 +113,7 @@ async def test_a_connection_attempt_is_given_up_with_the_client() -> None:
                 line = await running.log.next_line()
         for blocked in waiting:
             blocked.close()
-    assert line["reason"] == "client_gone"
+    assert (line["reason"], line["events"], line["bytes_out"]) == ("client_gone", 0, 0)
 
 
 async def test_an_upstream_that_does_not_read_the_request_is_left_too() -> None:
@@ -182,6 +184,60 @@ async def test_a_client_that_does_not_read_is_dropped(caplog: pytest.LogCaptureF
             assert line["reason"] == "slow_client"
         assert len(running.streams) == 0
     assert caplog.records == []
+
+
+async def test_what_it_did_not_read_is_thrown_away() -> None:
+    timeouts = {"write": "300ms", "first_event": "60s"}
+    async with (
+        upstream(flood) as server,
+        gateway(one_endpoint(server.url, timeouts=timeouts)) as running,
+        client(running) as connected,
+    ):
+        connected.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        connected.send()
+        async with asyncio.timeout(10):
+            assert (await running.log.next_line())["reason"] == "slow_client"
+            await asyncio.sleep(0.1)
+            connected.writer.transport.resume_reading()  # type: ignore[attr-defined]
+            with pytest.raises(ConnectionResetError):
+                await connected.reader.read()
+
+
+async def test_a_folded_answer_that_is_not_read_is_dropped() -> None:
+    async def much(call: Call) -> None:
+        piece = b'data: {"type": "token", "content": "%s"}\n\n' % (b"x" * 1_000_000)
+        await call.send(SSE, *[chunk(piece)] * 20, chunk(DONE), LAST_CHUNK)
+
+    timeouts = {"write": "300ms", "idle": "10s", "first_event": "60s"}
+    async with (
+        upstream(much) as server,
+        gateway(one_endpoint(server.url, timeouts=timeouts)) as running,
+        client(running) as connected,
+    ):
+        connected.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        connected.send(headers=[("Accept", "application/json")])
+        async with asyncio.timeout(10):
+            line = await running.log.next_line()
+    assert (line["framing"], line["reason"]) == ("json", "slow_client")
+    assert line["bytes_out"] < 20_000_000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there the system tells how much it still holds")
+async def test_a_client_that_reads_little_of_a_flood_is_not_dropped() -> None:
+    timeouts = {"write": "400ms", "first_event": "60s"}
+    async with upstream(flood) as server, gateway(one_endpoint(server.url, timeouts=timeouts)) as running:
+        bare = socket.socket()
+        bare.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        bare.setblocking(False)
+        loop = asyncio.get_running_loop()
+        await loop.sock_connect(bare, running.address)
+        await loop.sock_sendall(bare, b"POST /chat HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
+        with bare:
+            for _ in range(40):
+                assert await loop.sock_recv(bare, 2000)
+                await asyncio.sleep(0.05)
+            assert len(running.streams) == 1
+            assert running.log.lines == []
 
 
 async def small_events_without_a_pause(call: Call) -> None:

@@ -107,6 +107,8 @@ FAULTS = {
     "absolute form": b"POST http://elsewhere/chat HTTP/1.1\r\nHost: elsewhere\r\n" + TWO,
     "absolute form of itself": b"POST http://x/chat HTTP/1.1\r\nHost: x\r\n" + TWO,
     "CONNECT": b"CONNECT elsewhere:443 HTTP/1.1\r\nHost: elsewhere:443\r\n\r\nhello",
+    "CONNECT with a path": b"CONNECT /chat HTTP/1.1\r\nHost: x\r\n\r\nhello",
+    "CONNECT with an upgrade": b"CONNECT / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: y\r\n\r\n",
     "authority form": b"POST elsewhere:443 HTTP/1.1\r\nHost: x\r\n" + TWO,
     "asterisk form": b"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n",
     "HTTP/0.9": b"GET /chat\r\n\r\n",
@@ -128,8 +130,12 @@ async def test_what_breaks_http_is_refused_and_reaches_nobody(sent: bytes, bytew
     pieces = [sent[at : at + 7] for at in range(0, len(sent), 7)] if bytewise else [sent]
     async with upstream(WHOLE) as server, quick_gateway(server.url) as running:
         got = await exchanged(running, *pieces, pause=0.001 if bytewise else 0)
+        line = await running.log.next_line()
     assert refusal(got) == (400, "BAD_REQUEST")
     assert server.connections == 0
+    assert running.log.lines == [line]
+    assert (line["event"], line["status"], line["code"]) == ("request", 400, "BAD_REQUEST")
+    assert f'"{line["request_id"]}"'.encode() in got
 
 
 @pytest.mark.usefixtures("nothing_raised")
@@ -184,6 +190,39 @@ async def test_slow_clients_are_not_waited_for(pieces: tuple[bytes, ...]) -> Non
             got = await exchanged(running, *pieces, pause=0.02)
     assert refusal(got) == (400, "BAD_REQUEST")
     assert server.connections == 0
+
+
+@pytest.mark.parametrize(
+    ("pieces", "refused"),
+    [
+        ((b"Content-Length: 9\r\n\r\nx",), (400, "BAD_REQUEST")),
+        ((b"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n", b"zz\r\n"), (400, "BAD_REQUEST")),
+        (
+            (b"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n", b"1;" + b"x" * 9_000),
+            (413, "REQUEST_TOO_LARGE"),
+        ),
+    ],
+    ids=["does not come", "is no HTTP", "has a large extension"],
+)
+async def test_a_refused_body_is_told_of_once(pieces: tuple[bytes, ...], refused: tuple[int, str]) -> None:
+    async with upstream(WHOLE) as server, quick_gateway(server.url) as running:
+        got = await exchanged(running, POST + b"X-Request-Id: mine\r\n", *pieces, pause=0.05)
+        line = await running.log.next_line()
+    assert refusal(got) == refused
+    assert b'"request_id":"mine"' in got
+    told = [line.get(name) for name in ("request_id", "endpoint", "status", "code", "reason")]
+    assert told == ["mine", "/chat", *refused, None]
+    assert running.log.lines == [line]
+    assert server.connections == 0
+
+
+async def test_white_space_around_a_header_is_none_of_it() -> None:
+    async with upstream(WHOLE) as server, quick_gateway(server.url) as running:
+        odd = b"X-Request-Id: \t mine \t\r\nX-Streamweir-Protocol: standard \r\nConnection: close\r\n"
+        got = await exchanged(running, POST + odd + TWO)
+    assert b" 200 " in got
+    assert b"x-request-id: mine\r\n" in got
+    assert server.call.header("x-request-id") == "mine"
 
 
 @pytest.mark.parametrize("sent", [b"", b"\r\n", b"\r\n\r\n\r\n"], ids=["nothing", "a line", "lines"])

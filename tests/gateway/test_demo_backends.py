@@ -13,7 +13,7 @@ from streamweir import Translator, UnknownDialectError, detect_dialect
 from streamweir.dialects.registry import encoder_class, encoder_names
 from streamweir.output import MEDIA_TYPES
 from streamweir_gateway.demo import serve_demos
-from streamweir_gateway.demo.script import ANSWER, SECRET, THOUGHT
+from streamweir_gateway.fake.script import ANSWER, SECRET, THOUGHT
 
 pytestmark = pytest.mark.anyio
 

@@ -38,8 +38,7 @@ async def draining(folder: Path, script: Script, **server: Any) -> AsyncIterator
             yield running
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(("sent", "workers"), [(signal.SIGTERM, 1), (signal.SIGTERM, 2), (signal.SIGINT, 1)])
 async def test_a_stop_ends_streams_properly(sent: signal.Signals, workers: int, tmp_path: Path) -> None:
     async with (
         draining(tmp_path, endless, drain="300ms", workers=workers) as running,

@@ -97,6 +97,16 @@ async def test_a_stream_is_counted() -> None:
     assert shown.get("stream_duration_seconds_sum") > shown.get("event_gap_seconds_sum")
 
 
+async def test_what_is_refused_before_it_is_a_request_is_counted_too() -> None:
+    async with gateway(one_endpoint(REFUSED)) as running:
+        reader, writer = await asyncio.open_connection(*running.address)
+        writer.write(b"junk\r\n\r\n")
+        assert await reader.read()
+        writer.transport.abort()
+        shown = await samples(running)
+    assert shown.get("requests_total", endpoint="none", status="400", code="BAD_REQUEST") == 1
+
+
 async def test_series_are_there_before_the_first_request() -> None:
     async with gateway(one_endpoint(REFUSED)) as running:
         text = (await scrape(running)).body.decode()

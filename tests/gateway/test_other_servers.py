@@ -168,8 +168,9 @@ async def test_a_whole_stream() -> None:
 async def test_a_server_that_says_so_when_the_client_has_gone(takes: int) -> None:
     caller, log = Caller(takes=takes), Log()
     async with upstream(one_event) as server:
-        app = build_app(one_endpoint(server.url, heartbeat="50ms"), log=log)
-        async with asyncio.timeout(2):
+        # Long enough for the upstream to be asked first, also where the machine is busy.
+        app = build_app(one_endpoint(server.url, heartbeat="500ms"), log=log)
+        async with asyncio.timeout(5):
             await app(scope(), caller.receive, caller.send)
             await server.call.closed.wait()
     assert log.lines[-1]["reason"] == "client_gone"

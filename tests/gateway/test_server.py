@@ -1,17 +1,20 @@
 """uvicorn as the gateway runs it: limits on headers, what is no HTTP, stopping."""
 
 import asyncio
+import gc
 import json
 from typing import Any
 
 import pytest
 
 from loopback import (
+    CLOSE_DELIMITED,
     HELLO,
     LAST_CHUNK,
     SSE,
     Call,
     Gateway,
+    Script,
     ask,
     chunk,
     client,
@@ -130,3 +133,40 @@ async def test_streams_under_way_end_properly() -> None:
     assert (got.error["code"], got.end["reason"]) == ("GATEWAY_DRAINING", "draining")
     assert (refused.status, refused.json["error"]["code"]) == (503, "GATEWAY_DRAINING")
     assert (ready.status, alive.status) == (503, 200)
+
+
+async def one_by_one(call: Call) -> None:
+    await call.send(CLOSE_DELIMITED, *HELLO, pause=0.01)
+
+
+async def broken_off(call: Call) -> None:
+    await call.send(SSE, chunk(TOKEN), pause=0.01)
+
+
+async def no_answer(call: Call) -> None:
+    call.reset()
+
+
+@pytest.mark.parametrize("script", [one_by_one, broken_off, no_answer])
+async def test_nothing_of_a_request_waits_for_the_garbage_collector(script: Script) -> None:
+    async with upstream(script) as server, gateway(one_endpoint(server.url)) as running:
+        await ask(running)  # what is made once
+        await running.log.next_line()
+        gc.collect()
+        gc.disable()
+        try:
+            await ask(running)
+            await running.log.next_line()
+            await asyncio.sleep(0.05)  # until the connections have been closed
+            gc.set_debug(gc.DEBUG_SAVEALL)
+            gc.collect()
+            left = {type(found).__qualname__ for found in gc.garbage if _is_ours(type(found))}
+        finally:
+            gc.set_debug(0)
+            gc.garbage.clear()
+            gc.enable()
+    assert left == set()
+
+
+def _is_ours(kind: type) -> bool:
+    return kind.__module__.startswith(("streamweir", "uvicorn"))

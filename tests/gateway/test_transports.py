@@ -5,8 +5,9 @@ import gzip
 import socket
 import tracemalloc
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 
 import pytest
 
@@ -687,3 +688,110 @@ async def test_a_compressed_event_comes_when_its_bytes_are_there(coding: str, tr
             taken.set()
         with pytest.raises(Truncated):
             await response.read()
+
+
+# --- reads that are relayed without waking a task -----------------------------------------------------------
+
+
+class StepByStep:
+    """Sends `a`, `b` and `c` for each request of a connection, each when `go` says so."""
+
+    def __init__(self) -> None:
+        self._steps: asyncio.Queue[None] = asyncio.Queue()
+
+    def go(self) -> None:
+        self._steps.put_nowait(None)
+
+    async def __call__(self, call: Call) -> None:
+        while True:
+            await call.send(SSE)
+            for piece in (b"a", b"b", b"c"):
+                await self._steps.get()
+                await call.send(chunk(piece))
+            await self._steps.get()
+            await call.send(LAST_CHUNK)
+            await call.read_request()
+
+
+async def relayed(response: UpstreamResponse, take: Callable[[bytes], bool]) -> None:
+    relaying = response.relay(take)
+    assert relaying is not None
+    await relaying
+
+
+async def test_reads_are_relayed_in_the_context_of_their_request() -> None:
+    script, asking = StepByStep(), UpstreamClient()
+    request: ContextVar[int] = ContextVar("request")
+    taken = []
+
+    def take(data: bytes) -> bool:
+        taken.append((request.get(), data))
+        script.go()
+        return True
+
+    async with upstream(script) as server:
+        for number in range(2):
+            request.set(number)
+            async with opened(server, client=asking) as response:
+                script.go()
+                assert await response.read() == b"a"
+                script.go()
+                await relayed(response, take)
+                assert await response.read() == b""
+                assert response.is_over
+        assert server.connections == 1
+        await asking.aclose()
+    assert taken == [(0, b"b"), (0, b"c"), (1, b"b"), (1, b"c")]
+
+
+async def test_what_is_not_relayed_any_longer_is_read() -> None:
+    script = StepByStep()
+    taken = []
+
+    def take_one(data: bytes) -> bool:
+        taken.append(data)
+        return False
+
+    async with upstream(script) as server, opened(server) as response:
+        script.go()
+        assert await response.read() == b"a"
+        script.go()
+        await relayed(response, take_one)
+        script.go()
+        assert await response.read() == b"c"
+        assert not response.is_over
+    assert taken == [b"b"]
+
+
+async def test_a_relay_that_is_cancelled_loses_nothing() -> None:
+    script = StepByStep()
+
+    def take(data: bytes) -> bool:
+        raise AssertionError(data)
+
+    async with upstream(script) as server, opened(server) as response:
+        script.go()
+        assert await response.read() == b"a"
+        relaying = asyncio.create_task(relayed(response, take))
+        await asyncio.sleep(0)
+        relaying.cancel()
+        script.go()
+        with pytest.raises(asyncio.CancelledError):
+            await relaying
+        assert await response.read() == b"b"
+
+
+async def test_what_relaying_raises_reaches_the_task() -> None:
+    script = StepByStep()
+
+    def take(data: bytes) -> bool:
+        raise LookupError(data)
+
+    async with upstream(script) as server, opened(server) as response:
+        script.go()
+        assert await response.read() == b"a"
+        script.go()
+        with pytest.raises(LookupError):
+            await relayed(response, take)
+        script.go()
+        assert await response.read() == b"c"

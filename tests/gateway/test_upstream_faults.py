@@ -25,7 +25,7 @@ from loopback import (
     relayed,
     upstream,
 )
-from streamweir_gateway.proxy import supervision
+from streamweir_gateway.proxy import judging, supervision
 from streamweir_gateway.upstream.client import TRANSPORTS
 
 pytestmark = pytest.mark.anyio
@@ -183,6 +183,12 @@ async def test_a_slow_body_of_an_error_does_not_hold_it_up() -> None:
     async with asyncio.timeout(4):
         got = await failing(then_silent(head), timeouts={"first_event": "60s"})
     assert got == ("UPSTREAM_ERROR", "upstream_error")
+
+
+async def test_an_error_status_is_no_wait_for_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judging, "ERROR_BODY_SECONDS", 0.6)
+    head = b"HTTP/1.1 404 Not Found\r\nContent-Length: 100\r\n\r\n{"
+    assert await failing(then_silent(head)) == ("NOT_FOUND", "upstream_error")
 
 
 # --- bodies that break off ----------------------------------------------------------------------------------
@@ -452,10 +458,19 @@ async def test_an_error_event_of_the_upstream() -> None:
     assert b"KeyError" not in got.body
 
 
-async def test_debug_tells_more_but_no_secrets() -> None:
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"error": "model exploded, password=hunter2"}',
+        b'{"error": "model exploded", "password": "hunter2"}',
+        rb'{"error": "model exploded", "trace": "goroutine 1 [running]:\nhunter2()"}',
+        rb'{"error": "model exploded", "trace": "\u5bc6\u7801\uff1ahunter2"}',
+        b"model exploded, password=hunter2",
+    ],
+)
+async def test_debug_tells_more_but_no_secrets(body: bytes) -> None:
     from loopback import settled
 
-    body = b'{"error": "model exploded, password=hunter2"}'
     async with upstream(answer(body, status="500 Oops")) as server:
         endpoints = {"/chat": {"upstream": server.url, "speaks": "legacy"}}
         async with gateway(settled(endpoints=endpoints, debug=True)) as running:

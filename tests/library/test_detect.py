@@ -34,6 +34,13 @@ def test_the_answer_does_not_depend_on_the_cut(lines: int, limit: int) -> None:
         assert decided(cuts(body, seed=seed), limit)[0] == whole
 
 
+@pytest.mark.parametrize("odd", [{"a": 1}, ["x"], 1, None, True])
+def test_a_type_that_is_no_text_is_nobodys_fault(odd: object, caplog: pytest.LogCaptureFixture) -> None:
+    message = {"type": odd, "run_id": "r", "node_name": "n", "thread_id": "t", "data": 1}
+    detect_dialect(json.dumps(message).encode() + b"\n")
+    assert not caplog.records
+
+
 @pytest.mark.parametrize("nothing", [b"", b"\n\r\n", b": ping\n\n" * 500, b"\xef\xbb\xbf \n"])
 def test_blanks_and_comments_say_nothing(nothing: bytes) -> None:
     detector = Detector()

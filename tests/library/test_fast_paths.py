@@ -124,6 +124,29 @@ def test_whole_blocks_have_the_limit_of_single_bytes(body: bytes, limit: int) ->
     assert parsed([body], limit) == parsed((body[i : i + 1] for i in range(len(body))), limit)
 
 
+BLOCKS = st.lists(
+    st.sampled_from([b"id: 1\ndata: {}", b"id: 2\ndata: ", b"id: \xff\ndata: id: 3"])
+    | st.sampled_from(
+        [b"id: 5\ndata:6", b"id: \ndata: 7", b"id: a\0\ndata: 8", b"id: 9", b"data: id: 1\ndata: 2", b": x"]
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(BLOCKS, st.sampled_from([b"", b"id: 4", b"id: 4\ndata: 5\n", b"\n\n"]), st.integers(0, 9))
+def test_numbered_blocks_give_the_frames_that_single_bytes_give(
+    blocks: list[bytes], rest: bytes, seed: int
+) -> None:
+    body = b"".join(block + b"\n\n" for block in blocks) + rest
+    byte_by_byte = parsed(body[i : i + 1] for i in range(len(body)))
+    assert parsed([body]) == byte_by_byte
+    assert parsed([b": begins\n\n", body]) == parsed([b": begins\n\n" + body])
+    assert parsed(cuts(body, seed=seed)) == byte_by_byte
+    for limit in (5, 12, len(body)):
+        assert parsed([body], limit) == parsed((body[i : i + 1] for i in range(len(body))), limit)
+
+
 @given(EVENTS)
 def test_the_data_of_an_event_is_its_fields(event: Event) -> None:
     """`wire_data` spells out the fields of content; the table says the same of every event."""

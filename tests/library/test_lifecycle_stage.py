@@ -17,16 +17,15 @@ from streamweir.events import (
     ToolCallStart,
     Warning,
 )
-from streamweir.stages import Lifecycle
+from streamweir.stages import Lifecycle, Progress
 from streamweir.stages.lifecycle import MAX_WARNINGS
 
 TEXT = Content(content="x")
 
 
-def lifecycle(**options: Any) -> Lifecycle:
-    return Lifecycle(
-        **{"request_id": "req_1", "session_id": "s", "clock": lambda: 1000, "written": lambda: 0, **options}
-    )
+def lifecycle(*, written: int = 0, **options: Any) -> Lifecycle:
+    progress = Progress(1000, written)
+    return Lifecycle(request_id="req_1", session_id="s", progress=progress, **options)
 
 
 def failure(code: str = "INTERNAL", **fields: Any) -> Error:
@@ -67,7 +66,7 @@ def test_nothing_follows_the_end() -> None:
 def test_the_end_sums_up() -> None:
     summary = {"total_tokens": 7.0, "tool_calls": 99, "events": 99, "finish_reason": "stop", "cost": 3}
     call = ToolCallStart(tool_id="t", tool_name="x")
-    end = last(run(lifecycle(written=lambda: 3), [call, TEXT, SessionEnd(summary=summary)]))
+    end = last(run(lifecycle(written=3), [call, TEXT, SessionEnd(summary=summary)]))
     assert end.summary == {
         "duration_ms": 0,
         "total_tokens": 7,
@@ -152,7 +151,8 @@ def test_a_content_filter_is_an_error_where_no_text_came(events: list[Event], ki
 
 
 def test_warnings_go_before_the_next_event_and_before_the_terminal_error() -> None:
-    stage = lifecycle(warnings=[Warning(message="0")], closing_warnings=lambda: [Warning(message="4")])
+    stage = lifecycle(warnings=[Warning(message="0")])
+    stage.closing_warnings.append(lambda: [Warning(message="4")])
     out = run(stage, [TEXT])
     stage.warn(Warning(message="1"))
     out += run(stage, [failure(terminal=False)])

@@ -51,6 +51,10 @@ FAILURES = [
     Data(
         data_type="custom", data={"name": "node", "value": {"status": "failed", "why": [SECRET]}}, meta=META
     ),
+    Data(data_type="custom", data={"name": "x_error", "value": {"why": {"password": "hunter2"}}}),
+    Data(data_type="custom", data={"name": "x_error", "value": {SECRET: 1}}),
+    Data(data_type="custom", data={"name": f"error {SECRET}", "value": 1}),
+    Data(data_type="custom", data={"name": "warning", "value": {"message": SECRET}}),
 ]
 
 

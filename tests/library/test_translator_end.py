@@ -84,6 +84,17 @@ def test_without_evidence_it_is_truncated() -> None:
     assert ended(translator()) == TRUNCATED
 
 
+@pytest.mark.parametrize("speaks", ["easyflow", "legacy", "stream-envelope", "ragflow"])
+def test_a_mark_of_the_end_proves_nothing_where_nothing_was_understood(speaks: str) -> None:
+    foreign = b'data: {"type":"response.delta","part":"Hi"}\n\ndata: [DONE]\n\n'
+    assert ended(Translator(speaks=speaks, framing="ndjson"), foreign) == TRUNCATED
+
+
+def test_a_foreign_object_is_no_answer_of_ragflow() -> None:
+    for body in (b"{}", b'{"message": "hello"}', b'{"type": "x", "data": {"columns": []}}'):
+        assert ended(Translator(speaks="ragflow", framing="ndjson"), body) == TRUNCATED
+
+
 @pytest.mark.parametrize(
     "failure", ["UPSTREAM_UNREACHABLE", "UPSTREAM_TIMEOUT", TimeoutError(), ConnectionError()]
 )

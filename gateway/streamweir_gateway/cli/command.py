@@ -18,6 +18,7 @@ __all__ = [
     "Run",
     "UsageError",
     "add_command",
+    "when_called",
     "with_gateway",
 ]
 
@@ -74,21 +75,28 @@ def add_command(
     return parser
 
 
-def with_gateway(command: str, module: str) -> Run:
-    """Return what carries out `command`: the function `run` of `module`, which needs the extra `gateway`.
+def when_called(module: str) -> Run:
+    """Return what carries out a command: the function `run` of `module`, imported when it is called."""
 
-    It is imported when it is called; a missing package is told with what to install.
-    """
+    def run(args: argparse.Namespace) -> int:
+        implementation: Run = import_module(module).run
+        return implementation(args)
+
+    return run
+
+
+def with_gateway(command: str, module: str) -> Run:
+    """Return the same for a `command` that needs the extra `gateway`; without it, what to install is told."""
 
     def run(args: argparse.Namespace) -> int:
         try:
-            implementation: Run = import_module(module).run
+            import_module(module)
         except ModuleNotFoundError as missing:
             if (missing.name or "").partition(".")[0] in _OURS:
                 raise
             raise CommandFailed(
                 f"{command} needs the extra 'gateway': pip install 'streamweir[gateway]'"
             ) from missing
-        return implementation(args)
+        return when_called(module)(args)
 
     return run

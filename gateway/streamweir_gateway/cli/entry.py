@@ -15,15 +15,16 @@ from streamweir_gateway.cli.command import FAILED, INTERRUPTED, USAGE, CommandFa
 
 __all__ = ["main"]
 
-_COMMANDS: Final = (convert, detect, dialects, serve, check, fake)
+_COMMANDS: Final = (serve, check, convert, detect, dialects, fake)
 
 _EXAMPLES: Final = """\
 examples:
+  streamweir serve config.yaml                         the gateway, until Ctrl-C
+  streamweir check config.yaml                         is this file good? Starts nothing
   streamweir convert recorded.sse                      any known stream -> the standard protocol
   curl -N https://backend/chat | streamweir convert --from ragflow --framing ndjson
   streamweir detect recorded.sse                       which dialect is this?
   streamweir dialects legacy                           what does it say, what can it not say?
-  streamweir serve config.yaml                         the gateway, until Ctrl-C
   streamweir fake --fault cut@40                       a broken backend to try it with
 
 `streamweir COMMAND --help` explains a command.
@@ -67,7 +68,7 @@ def _run(args: argparse.Namespace) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="streamweir",
-        description="Reads the event streams of AI-agent backends, whatever dialect they speak, "
+        description="Reads the event streams of AI-agent backends, whatever dialect they speak,\n"
         "and writes one standard protocol, or any other dialect.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamweir_gateway.cli.command import Commands, add_command, with_gateway
+from streamweir_gateway.cli.command import Commands, add_command, when_called
 
 __all__ = ["NAME", "add_to"]
 
@@ -31,7 +31,7 @@ def add_to(commands: Commands) -> None:
     parser = add_command(
         commands,
         NAME,
-        with_gateway(NAME, "streamweir_gateway.cli.faking"),
+        when_called("streamweir_gateway.cli.faking"),
         usage="[--list] [--dialect NAME] [--fault FAULT]... [options]",
         summary="serve a backend that is broken on purpose",
         description="Serves a scripted agent run in any dialect, with faults laid over it, until Ctrl-C.\n"

@@ -16,9 +16,10 @@ from pathlib import Path
 from streamweir.errors import ConfigurationError
 from streamweir_gateway.cli.addresses import address_text, base_url
 from streamweir_gateway.cli.command import OK, CommandFailed, UsageError
+from streamweir_gateway.fake.backend import serve_fake
 from streamweir_gateway.fake.listing import fault_lines
 from streamweir_gateway.fake.request import Request
-from streamweir_gateway.fake.server import FakeBackend, serve_fake
+from streamweir_gateway.fake.server import FakeBackend
 from streamweir_gateway.fake.settings import Settings
 
 __all__ = ["run"]

@@ -1,34 +1,31 @@
-"""The demo backends' HTTP servers.
-
-aiohttp's server and not the gateway's own: it leaves signals and logging alone, so that any number of them
-live beside the gateway in one process, and it lets a connection be cut in the middle of a chunk.
-"""
+"""The demo backends: one for each dialect, each at a port of its own."""
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from itertools import chain
 from typing import Final
-
-from aiohttp import web
 
 from streamweir.dialects.base import NO_OPTIONS
 from streamweir.dialects.registry import encoder_class
 from streamweir.events import Stamp
 from streamweir.output import MEDIA_TYPES, Output, open_output
 from streamweir_gateway.demo.mood import Mood, mood_of
-from streamweir_gateway.demo.script import Beat, failure, run_until_the_middle, the_rest
+from streamweir_gateway.fake.request import Request
+from streamweir_gateway.fake.script import Beat, failure, run_until_the_middle, the_rest
+from streamweir_gateway.fake.server import serve_steps
+from streamweir_gateway.fake.steps import Break, Pause, Raw, Send, Steps
+from streamweir_gateway.fake.transfer import chunked
 
 __all__ = ["serve_demos"]
 
 STALL: Final = 180.0
 """Seconds without a word before a stalled demo gives up: longer than any sensible idle timeout."""
 
-_GOODBYE: Final = 0.1
-"""Seconds that running answers get when the demos stop."""
+_REQUEST_ID: Final = "demo-request"
 
 
 @asynccontextmanager
@@ -47,50 +44,50 @@ async def serve_demos(dialects: Iterable[str], *, pace: float = 1.0) -> AsyncIte
 
 @asynccontextmanager
 async def _served(dialect: str, pace: float) -> AsyncIterator[str]:
-    backend = _Backend(dialect, pace)
-    app = web.Application(client_max_size=16 << 20)
-    app.router.add_route("*", "/{any:.*}", backend.answer)
-    runner = web.AppRunner(
-        app, access_log=None, handle_signals=False, handler_cancellation=True, shutdown_timeout=_GOODBYE
+    framing = encoder_class(dialect).framings[0]
+    open_run = partial(open_output, dialect, framing, request_id=_REQUEST_ID, options=NO_OPTIONS)
+
+    def answer(request: Request) -> Steps:
+        yield Raw(_head(MEDIA_TYPES[framing]))
+        yield from chunked(_body(mood_of(request.body), _Writer(open_run()), pace), has_last=True)
+
+    async with serve_steps(answer) as backend:
+        yield backend.url
+
+
+def _head(media_type: str) -> bytes:
+    lines = (
+        "HTTP/1.1 200 OK",
+        f"Content-Type: {media_type}",
+        "Cache-Control: no-cache",
+        "Transfer-Encoding: chunked",
     )
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        _host, port = runner.addresses[0][:2]
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        await runner.cleanup()
+    return "\r\n".join((*lines, "", "")).encode("ascii")
 
 
-class _Backend:
-    """Answers every request with the scripted run in one dialect."""
+def _body(mood: Mood, writer: _Writer, pace: float) -> Steps:
+    for pause, data in writer.write(_script(mood)):
+        yield Pause(pause * pace)
+        yield Send(data)
+    match mood:
+        case "answer" | "fail":
+            yield Send(writer.end())
+        case "cut":
+            yield Send(writer.half_an_event())
+            yield Break("cut")
+        case "stall":
+            yield Pause(STALL)
+            yield Break("cut")
 
-    def __init__(self, dialect: str, pace: float) -> None:
-        self._dialect = dialect
-        self._pace = pace
-        self._framing = encoder_class(dialect).framings[0]
 
-    async def answer(self, request: web.Request) -> web.StreamResponse:
-        mood = mood_of(await request.read())
-        response = web.StreamResponse(
-            headers={"Content-Type": MEDIA_TYPES[self._framing], "Cache-Control": "no-cache"}
-        )
-        await response.prepare(request)
-        writer = _Writer(
-            open_output(self._dialect, self._framing, request_id="demo-request", options=NO_OPTIONS)
-        )
-        for pause, data in writer.write(_script(mood)):
-            await asyncio.sleep(pause * self._pace)
-            await response.write(data)
-        match mood:
-            case "cut":
-                _cut(request, writer.half_an_event())
-            case "stall":
-                await asyncio.sleep(STALL)
-                _cut(request, b"")
-            case _:
-                await response.write_eof(writer.end())
-        return response
+def _script(mood: Mood) -> Iterator[Beat]:
+    match mood:
+        case "answer":
+            return chain(run_until_the_middle(), the_rest())
+        case "fail":
+            return chain(run_until_the_middle(), failure())
+        case "cut" | "stall":
+            return run_until_the_middle()
 
 
 class _Writer:
@@ -105,7 +102,7 @@ class _Writer:
         waited = 0.0
         for pause, event in script:
             waited += pause
-            stamp = Stamp("demo-request", self._sequence, time.time_ns() // 1_000_000)
+            stamp = Stamp(_REQUEST_ID, self._sequence, time.time_ns() // 1_000_000)
             self._sequence += 1
             data = self._output.write(event, stamp)
             if data:
@@ -120,20 +117,3 @@ class _Writer:
         """Return the beginning of the bytes that would come next."""
         _, data = next(self.write(the_rest()))
         return data[: len(data) // 2]
-
-
-def _script(mood: Mood) -> Iterator[Beat]:
-    match mood:
-        case "answer":
-            return chain(run_until_the_middle(), the_rest())
-        case "fail":
-            return chain(run_until_the_middle(), failure())
-        case "cut" | "stall":
-            return run_until_the_middle()
-
-
-def _cut(request: web.Request, half: bytes) -> None:
-    """Close the connection within an HTTP chunk that promises more than `half`."""
-    if request.transport is not None:
-        request.transport.write(b"%x\r\n%s" % (len(half) + 64, half))
-        request.transport.close()

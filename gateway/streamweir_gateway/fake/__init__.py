@@ -5,11 +5,13 @@ It is served over raw sockets, because faults are about bytes and connections:
     the run's events -> body.py (faults between and in events) -> coding.py (gzip ...) -> transfer.py (chunks,
     lengths) -> writes.py (how the bytes are cut) -> server.py (the socket)
 
-`faults.py` is the table of all faults, `spelling.py` reads `cut@40` and the like.
+`script.py` is the run, `faults.py` the table of all faults; `spelling.py` reads `cut@40` and the like,
+`backend.py` is the whole. The demo backends play the same script without faults.
 """
 
+from streamweir_gateway.fake.backend import serve_fake
 from streamweir_gateway.fake.faults import FAULTS, Fault
-from streamweir_gateway.fake.server import FakeBackend, serve_fake
+from streamweir_gateway.fake.server import FakeBackend
 from streamweir_gateway.fake.settings import Settings
 from streamweir_gateway.fake.spelling import parse_faults
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 __all__ = ["AT", "CUT_CODINGS", "END", "FAULTS", "Argument", "Fault", "FaultKind", "Place", "faults_named"]
@@ -122,16 +123,8 @@ def _bomb(coding: str) -> FaultKind:
     )
 
 
-def _writes(
-    name: str,
-    explanation: str,
-    example: str = "",
-    argument: Argument | None = None,
-    default: float | None = None,
-) -> FaultKind:
-    return FaultKind(
-        name, "Transfer", "writes", explanation, example or name, argument=argument, default=default
-    )
+def _writes(name: str, explanation: str) -> FaultKind:
+    return FaultKind(name, "Transfer", "writes", explanation, name)
 
 
 def _ending(name: str, explanation: str, counts: Literal["events", "bytes"] = "events") -> FaultKind:
@@ -142,57 +135,30 @@ def _ending(name: str, explanation: str, counts: Literal["events", "bytes"] = "e
     )
 
 
-def _stream(
+def _in_body(
+    group: str,
     name: str,
     explanation: str,
     example: str = "",
     argument: Argument | None = None,
     default: float | None = None,
 ) -> FaultKind:
+    shown = example or f"{name}@10"
     return FaultKind(
         name,
-        "Streams that break",
+        group,
         "body",
         explanation,
-        example or f"{name}@20",
-        has_position=True,
+        shown,
+        has_position="@" in shown,
         argument=argument,
         default=default,
     )
 
 
-def _end(
-    name: str, explanation: str, example: str, argument: Argument | None = None, default: float | None = None
-) -> FaultKind:
-    return FaultKind(
-        name,
-        "Ends of the run",
-        "body",
-        explanation,
-        example,
-        has_position="@" in example,
-        argument=argument,
-        default=default,
-    )
-
-
-def _event(
-    name: str,
-    explanation: str,
-    example: str = "",
-    argument: Argument | None = None,
-    default: float | None = None,
-) -> FaultKind:
-    return FaultKind(
-        name,
-        "Broken events",
-        "body",
-        explanation,
-        example or f"{name}@10",
-        has_position=True,
-        argument=argument,
-        default=default,
-    )
+_stream: Final = partial(_in_body, "Streams that break")
+_end: Final = partial(_in_body, "Ends of the run")
+_event: Final = partial(_in_body, "Broken events")
 
 
 _TABLE: Final = (

@@ -1,4 +1,4 @@
-"""The request, as far as a fake backend reads it: to its end, and what it wishes."""
+"""The request, as far as a backend of ours reads it: to its end, and what it wishes."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ WISHES: Final = ("dialect", "events", "fault", "framing", "option", "pace", "see
 _HEADER_BYTES: Final = 256 << 10
 """Also the buffer of a connection; longer headers are refused."""
 
+_MOST_KEPT: Final = 16 << 20
+"""So many bytes of a body are looked at; the rest is read and dropped."""
+
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -22,13 +25,14 @@ class BadRequest(Exception):  # noqa: N818 - it says what came
 
 
 class Request(NamedTuple):
-    """A request whose body has been read and dropped."""
+    """A request whose body has been read to its end."""
 
     method: str
     target: str
     version: str
     headers: tuple[tuple[str, str], ...]
     """Names in small letters."""
+    body: bytes = b""
 
     def values_of(self, name: str) -> list[str]:
         """Return every value of the header `name`."""
@@ -67,10 +71,9 @@ async def read_request(reader: asyncio.StreamReader, writer: asyncio.StreamWrite
     if "100-continue" in request.values_of("expect"):
         writer.write(_CONTINUE)
     try:
-        await _skip_body(reader, request)
+        return request._replace(body=await _read_body(reader, request))
     except (asyncio.IncompleteReadError, ValueError) as error:
         raise BadRequest("half a request") from error
-    return request
 
 
 def _parsed(head: bytes) -> Request:
@@ -83,20 +86,23 @@ def _parsed(head: bytes) -> Request:
     return Request(words[0], words[1], words[2], headers)
 
 
-async def _skip_body(reader: asyncio.StreamReader, request: Request) -> None:
+async def _read_body(reader: asyncio.StreamReader, request: Request) -> bytes:
+    kept = bytearray()
     if "chunked" in request.values_of("transfer-encoding"):
         while size := int((await reader.readuntil(b"\n")).partition(b";")[0], 16):
-            await _skip(reader, size + 2)
+            await _read(reader, size, kept)
+            await reader.readuntil(b"\n")
         while (await reader.readuntil(b"\n")).strip():
             pass
-        return
     for length in request.values_of("content-length")[:1]:
-        await _skip(reader, int(length))
+        await _read(reader, int(length), kept)
+    return bytes(kept)
 
 
-async def _skip(reader: asyncio.StreamReader, size: int) -> None:
+async def _read(reader: asyncio.StreamReader, size: int, kept: bytearray) -> None:
     while size > 0:
         data = await reader.read(min(size, _HEADER_BYTES))
         if not data:
             raise asyncio.IncompleteReadError(b"", size)
+        kept += data[: _MOST_KEPT - len(kept)]
         size -= len(data)

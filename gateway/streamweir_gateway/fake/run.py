@@ -1,4 +1,4 @@
-"""The run that is played, event by event as it stands on the wire: the demo's script, or a recorded body."""
+"""The run that is played, event by event as it stands on the wire: the script, or a recorded body."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from streamweir.events import (
     Warning,
 )
 from streamweir.framing import Frame, sse_writer, write_ndjson
-from streamweir_gateway.demo.script import run_until_the_middle, the_rest
+from streamweir_gateway.fake.script import run_until_the_middle, the_rest
 from streamweir_gateway.fake.secrets import TEXT
 
 __all__ = ["Framing", "Run", "WireEvent", "recorded_events"]

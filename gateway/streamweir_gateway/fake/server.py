@@ -1,4 +1,4 @@
-"""The sockets of a fake backend: they read requests, and carry out the steps of the responses."""
+"""The sockets of a backend: they read requests, and carry out the steps of the responses."""
 
 from __future__ import annotations
 
@@ -8,17 +8,14 @@ import socket
 import struct
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from streamweir.errors import ConfigurationError
-from streamweir_gateway.fake.answers import refusal_steps
 from streamweir_gateway.fake.request import BadRequest, Request, read_request
-from streamweir_gateway.fake.response import fault_at, response_steps
-from streamweir_gateway.fake.settings import Settings
-from streamweir_gateway.fake.spelling import FaultError
 from streamweir_gateway.fake.steps import Break, Pause, Raw, Send, Steps
 
-__all__ = ["FakeBackend", "serve_fake"]
+__all__ = ["Answer", "FakeBackend", "serve_steps"]
+
+Answer: TypeAlias = Callable[[Request], Steps]
 
 _BUFFER: Final = 256 << 10
 _RESET: Final = struct.pack("ii", 1, 0)
@@ -26,7 +23,7 @@ _RESET: Final = struct.pack("ii", 1, 0)
 
 
 class FakeBackend:
-    """A running fake backend.
+    """A running backend.
 
     Attributes:
         address: where it listens, or would.
@@ -36,16 +33,13 @@ class FakeBackend:
         last: the last request.
     """
 
-    def __init__(
-        self, settings: Settings, on_request: Callable[[Request, Settings], None] | None = None
-    ) -> None:
-        self.address: tuple[str, int] = ("", 0)
+    def __init__(self, address: tuple[str, int], answer: Answer | None) -> None:
+        self.address = address
         self.requests = 0
         self.connections = 0
         self.playing = 0
         self.last: Request | None = None
-        self._settings = settings
-        self._on_request = on_request
+        self._answer = answer
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -61,7 +55,8 @@ class FakeBackend:
         self._tasks.add(task)
         self.connections += 1
         try:
-            await self._serve(reader, writer)
+            if self._answer is not None:
+                await self._serve(self._answer, reader, writer)
         except (ConnectionError, BadRequest, asyncio.CancelledError):
             pass  # a client that leaves is what a fault is for
         finally:
@@ -76,32 +71,19 @@ class FakeBackend:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connection = fault_at(self._settings.faults, "connection")
-        if connection is not None and connection.name == "accept-close":
-            return
+    async def _serve(
+        self, answer: Answer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         while (request := await read_request(reader, writer)) is not None:
             self.requests += 1
             self.last = request
             self.playing += 1
             try:
-                played = await _until_left(_play(self._steps(request), writer), reader)
+                played = await _until_left(_play(answer(request), writer), reader)
             finally:
                 self.playing -= 1
             if not (played and request.keeps_connection):
                 return
-
-    def _steps(self, request: Request) -> Steps:
-        try:
-            settings = self._settings.settled(request.wishes)
-            fault = fault_at(settings.faults, "connection")
-            if fault is not None and fault.name == "refused":
-                raise FaultError("refused is for the whole server: there is no connection to ask for it on")
-            if self._on_request is not None:
-                self._on_request(request, settings)
-            return response_steps(settings)
-        except ConfigurationError as error:
-            return refusal_steps(str(error))
 
 
 async def _until_left(playing: Coroutine[Any, Any, bool], reader: asyncio.StreamReader) -> bool:
@@ -147,31 +129,26 @@ def _reset(writer: asyncio.StreamWriter) -> None:
 
 
 @asynccontextmanager
-async def serve_fake(
-    settings: Settings,
-    *,
-    host: str = "127.0.0.1",
-    port: int = 0,
-    on_request: Callable[[Request, Settings], None] | None = None,
+async def serve_steps(
+    answer: Answer | None, *, host: str = "127.0.0.1", port: int = 0, listens: bool = True
 ) -> AsyncIterator[FakeBackend]:
-    """Run a fake backend at `host` and `port` (0: any free one).
+    """Run a backend at `host` and `port` (0: any free one).
 
     Args:
-        settings: what it plays where a request does not ask for something else.
-        on_request: called with each request and what is played for it.
+        answer: called with each request; None: connections are closed as soon as they are accepted.
+        listens: False: the port is taken but not listened on, so that it refuses.
 
     Raises:
         OSError: the address cannot be used.
     """
-    backend = FakeBackend(settings, on_request)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # The protocol is named so that asyncio turns Nagle's algorithm off: each write leaves at once.
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         taken.bind((host, port))
-        backend.address = taken.getsockname()[:2]
-        if any(fault.name == "refused" for fault in settings.faults):
-            yield backend  # a port that is taken but not listened on refuses
+        backend = FakeBackend(taken.getsockname()[:2], answer)
+        if not listens:
+            yield backend
             return
         server = await asyncio.start_server(backend.serve_connection, sock=taken, limit=_BUFFER)
         try:

@@ -28,7 +28,8 @@ class RequestRecord:
     """
 
     request_id: str
-    method: str
+    method: str | None
+    """None where what came is no request."""
     endpoint: str | None
     """The template of the configuration; None where no endpoint takes the path."""
     upstream: str | None = None
@@ -62,7 +63,7 @@ class RequestRecord:
     malformed: int | None = None
     """Upstream events that could not be read."""
     repairs: int | None = None
-    """Tool calls that lacked a start or an end."""
+    """Tool calls whose start was made up, or whose end came twice."""
     lost: int | None = None
     """What the client's protocol has no place for."""
     first_event_ms: float | None = None

@@ -40,6 +40,7 @@ _UPSTREAMS_FAULT: Final = frozenset(
 """What counts for the breaker where the upstream gave no status of its own."""
 
 _REFUSED: Final = (401, 403)
+_ERRORS: Final = 400
 _OUR_END: Final = frozenset({"GATEWAY_DRAINING", "INTERNAL"})
 
 
@@ -188,10 +189,9 @@ class Attempt:
         parties, supervisor, translator = self._parties, self._parties.supervisor, self.translator
         while not supervisor.is_stopping():
             supervisor.reading_since = time.monotonic()
-            data = await response.read()
+            out = await self._next_piece(response)
             if supervisor.is_stopping():
                 break
-            out = translator.feed(data) if data else translator.close()
             if not self._is_committed:
                 out = self._before_commit(out, response)
             elif out:
@@ -207,9 +207,38 @@ class Attempt:
                 raise ClientGone
         return self._stopped()
 
+    async def _next_piece(self, response: UpstreamResponse) -> bytes:
+        """Return what is to be sent for the next read, aside from all those that need no task."""
+        translator = self.translator
+        if self._is_committed and (relaying := response.relay(self._relay_at_once)) is not None:
+            await relaying
+            if self._held or translator.ended:
+                out, self._held = self._held, b""
+                return out
+        data = await response.read()
+        if self._parties.supervisor.is_stopping():
+            return b""
+        out = translator.feed(data) if data else b""
+        return out + translator.close() if not data or response.is_over else out
+
+    def _relay_at_once(self, data: bytes) -> bool:
+        """Relay one read while the task goes on waiting; False where it has to see to what is held."""
+        out = self.translator.feed(data)
+        now = time.monotonic()
+        parties = self._parties
+        parties.supervisor.reading_since = now
+        if self.translator.ended or (out and not parties.writer.write_at_once(out, now)):
+            self._held = out
+            return False
+        if out:
+            parties.record.heard(now)
+        return True
+
     async def _judge(self, response: UpstreamResponse) -> Failure | None:
         parties = self._parties
         parties.record.upstream_status = response.status
+        if response.status >= _ERRORS:
+            parties.supervisor.refused()
         info = await judge(
             response,
             speaks=self.translator.speaks,

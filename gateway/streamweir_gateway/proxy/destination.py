@@ -28,6 +28,8 @@ class Incoming(NamedTuple):
     """The protocol that the client asks for."""
     framing: str
     trace: TraceContext
+    began: int
+    """Unix milliseconds at which it came: a stream takes as long as all its attempts together."""
 
 
 class Destination:
@@ -88,13 +90,15 @@ class Destination:
 
         `target` is the upstream's path: which of its endpoints is asked may settle options of the dialect.
         """
-        return Translator(
+        translator = Translator(
             answers=incoming.answers,
             framing=incoming.framing,
             request_id=incoming.request_id,
             protocol_options=self._protocol_options(target),
             **self._options,
         )
+        translator.count_from(incoming.began)
+        return translator
 
     def _protocol_options(self, target: str) -> Mapping[str, Mapping[str, Any]]:
         if self._constant is not None:

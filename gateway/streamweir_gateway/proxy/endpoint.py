@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Any, Final
@@ -59,6 +60,7 @@ class Endpoint:
             answers,
             framing,
             settled_trace_context(scope),
+            time.time_ns() // 1_000_000,
         )
 
     def response_headers(self, media_type: str, incoming: Incoming) -> list[tuple[bytes, bytes]]:

@@ -62,7 +62,7 @@ class Exchange:
         config = endpoint.config
         record.attempts = 0
         self._connection = Connection.of(scope)
-        self._writer = ResponseWriter(send)
+        self._writer = ResponseWriter(send, connection=self._connection)
         self.supervisor = Supervisor(
             writer=self._writer,
             connection=self._connection,
@@ -179,6 +179,7 @@ class Exchange:
         if attempt.refused:
             return
         translator: Translator = attempt.translator
+        counts = translator.counts  # without an end that nobody is sent
         if not translator.ended:
             translator.cancel(self.supervisor.dropped or "cancelled")
         record.speaks, record.answers = translator.speaks, translator.answers
@@ -187,6 +188,6 @@ class Exchange:
         record.reason = self.supervisor.dropped or translator.reason
         record.code = translator.error.code if translator.error else None
         record.bytes_out = writer.bytes
-        for name, count in translator.counts.items():
+        for name, count in counts.items():
             if name != "tool_calls":
                 setattr(record, name, count)

@@ -19,7 +19,7 @@ from streamweir.errors import CODES, ErrorInfo, MalformedEvent, StreamweirError,
 from streamweir.events import Error, Event, SessionEnd, SessionStart
 from streamweir.framing import SniffingParser
 from streamweir.jsontext import parse_json
-from streamweir.redaction import redact
+from streamweir.redaction import redact, redact_value
 from streamweir_gateway.upstream.client import UpstreamResponse
 from streamweir_gateway.upstream.failures import UpstreamFailure
 
@@ -129,5 +129,9 @@ def _json_of(body: bytes) -> object:
 
 
 def _details(status: int, body: bytes) -> dict[str, object]:
+    """Return the upstream's own words, redacted; JSON value by value, for escapes hide what a text holds."""
+    value = _json_of(body)
+    if isinstance(value, dict | list):
+        return {"upstream_status": status, "upstream_details": redact_value(value)}
     text = redact(body.decode("utf-8", "replace"))
     return {"upstream_status": status, **({"upstream_message": text} if text else {})}

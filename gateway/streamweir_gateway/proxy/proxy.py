@@ -18,7 +18,7 @@ from streamweir_gateway.proxy.destination import Destination, Incoming
 from streamweir_gateway.proxy.endpoint import Endpoint
 from streamweir_gateway.proxy.exchange import Exchange
 from streamweir_gateway.proxy.outgoing import NoSuchPath
-from streamweir_gateway.proxy.response import ClientGone
+from streamweir_gateway.proxy.response import ClientGone, Connection
 from streamweir_gateway.proxy.supervision import Streams
 from streamweir_gateway.upstream.client import UpstreamRequest
 
@@ -114,7 +114,7 @@ async def _read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
     """Return the client's whole body.
 
     Raises:
-        Refusal: it is larger than `limit`.
+        Refusal: it is larger than `limit`, or the server takes no more of it.
         ClientGone: it did not come whole.
     """
     if any(
@@ -122,9 +122,12 @@ async def _read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
         for length in header_values(scope["headers"], b"content-length")
     ):
         raise Refusal("REQUEST_TOO_LARGE")
+    connection = Connection.of(scope)
     body = bytearray()
     while True:
         message = await receive()
+        if connection.refused is not None:
+            raise Refusal(connection.refused)
         if message["type"] == "http.disconnect":
             raise ClientGone
         body += message.get("body", b"")

@@ -16,6 +16,9 @@ __all__ = ["CONNECTION_EXTENSION", "ClientGone", "Connection", "Headers", "Respo
 
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 
+PIECE_BYTES: Final = 1 << 18
+"""More than this is not handed over at once: a server takes any piece, and waits only before the next one."""
+
 CONNECTION_EXTENSION: Final = "streamweir.connection"
 """Where a server that can do it puts a `Connection` into `scope["extensions"]`."""
 
@@ -27,23 +30,34 @@ class ClientGone(Exception):  # noqa: N818 - it is no fault
 class Connection:
     """What a server lets one do with the client's connection beyond ASGI. By itself: nothing.
 
+    Attributes:
+        refused: the code of what is wrong with the request's body, which will not come any further.
+
     Args:
         unsent: how many bytes are still waiting to be taken by the client's side.
         abort: close at once, without waiting for what is unsent.
         listen: have the end of the connection noticed, as reading does; a server that gives it
             calls `lost` at that end.
+        write: send a piece of the response's body at once, past the layers between; False where it has to
+            go through them, which only look at how a response begins and ends.
+        hold: keep what is sent back while it is True, and let it go as one piece.
     """
 
-    __slots__ = ("_is_lost", "_listen", "_listener", "abort", "unsent")
+    __slots__ = ("_is_lost", "_listen", "_listener", "abort", "hold", "refused", "unsent", "write")
 
     def __init__(
         self,
         unsent: Callable[[], int | None] = lambda: None,
         abort: Callable[[], None] = lambda: None,
         listen: Callable[[], None] | None = None,
+        write: Callable[[bytes], bool] = lambda _: False,
+        hold: Callable[[bool], None] = lambda _: None,
     ) -> None:
+        self.refused: str | None = None
         self.unsent = unsent
         self.abort = abort
+        self.write = write
+        self.hold = hold
         self._listen = listen
         self._is_lost = False
         self._listener: Callable[[], None] | None = None
@@ -89,6 +103,7 @@ class ResponseWriter:
 
     __slots__ = (
         "_beat",
+        "_connection",
         "_send",
         "bytes",
         "discards",
@@ -100,7 +115,9 @@ class ResponseWriter:
         "writing_since",
     )
 
-    def __init__(self, send: Send, headers: Headers | None = None) -> None:
+    def __init__(
+        self, send: Send, headers: Headers | None = None, connection: Connection | None = None
+    ) -> None:
         self.status = 200
         self.headers: Headers = [] if headers is None else headers
         self.bytes = 0
@@ -109,6 +126,7 @@ class ResponseWriter:
         self.discards = False
         self.writing_since: float | None = None
         self._send = send
+        self._connection = Connection() if connection is None else connection
         self._beat: asyncio.Event | None = None  # a heartbeat is being sent; a lock would cost every write
         self.last_write = time.monotonic()
 
@@ -116,6 +134,21 @@ class ResponseWriter:
     def is_complete(self) -> bool:
         """The body has ended and the server has taken all of it."""
         return self.finished and self.writing_since is None
+
+    def write_at_once(self, data: bytes, now: float) -> bool:
+        """Send `data` without waiting; False where that is impossible, and nothing has been sent.
+
+        Args:
+            data: not empty, not the first piece.
+            now: `time.monotonic()`.
+        """
+        if self.discards:
+            return True
+        if self._beat is not None or not self._connection.write(data):
+            return False
+        self.last_write = now
+        self.bytes += len(data)
+        return True
 
     async def write(self, data: bytes) -> None:
         """Send `data`; nothing happens where it is empty.
@@ -137,8 +170,11 @@ class ResponseWriter:
         while self._beat is not None:
             await self._beat.wait()
         self.finished = True
+        last = max(0, (len(data) - 1) // PIECE_BYTES * PIECE_BYTES)
+        for start in range(0, last, PIECE_BYTES):
+            await self._write(data[start : start + PIECE_BYTES], more=True)
         if not self.discards:
-            await self._write(data, more=False)
+            await self._write(data[last:], more=False)
 
     async def heartbeat(self, data: bytes) -> None:
         """Send `data` if nothing else is being sent and the body has not ended.
@@ -158,15 +194,23 @@ class ResponseWriter:
     async def _write(self, data: bytes, *, more: bool) -> None:
         self.writing_since = time.monotonic()
         try:
-            if not self.is_started:
-                self.is_started = True
-                await self._send(
-                    {"type": "http.response.start", "status": self.status, "headers": self.headers}
-                )
-            await self._send({"type": "http.response.body", "body": data, "more_body": more})
+            if self.is_started:
+                await self._send({"type": "http.response.body", "body": data, "more_body": more})
+            else:
+                await self._begin(data, more=more)
         except OSError as error:
             raise ClientGone from error
         finally:
             self.last_write = time.monotonic()
             self.writing_since = None
         self.bytes += len(data)
+
+    async def _begin(self, data: bytes, *, more: bool) -> None:
+        """Let the headers and the first piece leave together: a packet for each would cost twice as much."""
+        self.is_started = True
+        self._connection.hold(True)
+        try:
+            await self._send({"type": "http.response.start", "status": self.status, "headers": self.headers})
+            await self._send({"type": "http.response.body", "body": data, "more_body": more})
+        finally:
+            self._connection.hold(False)

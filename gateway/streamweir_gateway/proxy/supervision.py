@@ -122,6 +122,10 @@ class Supervisor:
         """The connection stands and the request goes out: the clock of the first event starts."""
         self.sent_at = time.monotonic()
 
+    def refused(self) -> None:
+        """The upstream has answered with an error status: what is read of it has a clock of its own."""
+        self.sent_at = None
+
     def close(self) -> None:
         """The stream is over: look at nothing any longer."""
         self.is_over = True

@@ -14,8 +14,9 @@ from starlette.types import ASGIApp
 
 from streamweir_gateway.app import build_app
 from streamweir_gateway.config import GatewayConfig
-from streamweir_gateway.observability.logs import configure_logging
+from streamweir_gateway.observability.logs import configure_logging, request_log
 from streamweir_gateway.observability.metrics import make_metrics
+from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.secrets import secrets_of
 from streamweir_gateway.proxy.supervision import Streams
 from streamweir_gateway.serving.generations import Generations
@@ -48,7 +49,12 @@ class ServingProcess:
         self._generations = Generations(self._app(config))
         self._turn = asyncio.Lock()
         self.server = GatewayServer(
-            self._generations, self._streams, settings=config.server, is_worker=is_worker, on_ready=on_ready
+            self._generations,
+            self._streams,
+            observer=Observer(request_log(), self._metrics),
+            settings=config.server,
+            is_worker=is_worker,
+            on_ready=on_ready,
         )
 
     def run(self, listener: socket.socket) -> int:

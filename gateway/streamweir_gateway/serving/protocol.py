@@ -10,7 +10,6 @@ Source: RFC 9112, sections 9.3.2 (pipelining) and 9.6 (closing); the standard pr
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,19 +17,17 @@ from typing import Any, Final
 
 import httptools
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from streamweir.asgi.refusals import REFUSALS, envelope
-from streamweir.jsontext import write_json
-from streamweir.request_id import new_request_id
+from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.proxy.response import CONNECTION_EXTENSION, Connection
 from streamweir_gateway.serving.flow import LightEvent, LightFlow
+from streamweir_gateway.serving.refusing import refusal
 from streamweir_gateway.serving.request_rules import is_acceptable
+from streamweir_gateway.serving.sending_queue import drop_unsent, unsent_by_system
 from streamweir_gateway.serving.way_out import PlainWayOut, WayOut
 
 __all__ = ["LimitedProtocol", "RequestLimits"]
-
-logger = logging.getLogger("streamweir.gateway")
 
 BODY_BYTES_PER_SECOND: Final = 500
 """A body that comes more slowly than this is not waited for; `header_time` is given on top of it."""
@@ -85,14 +82,16 @@ class LimitedProtocol(HttpToolsProtocol):
         "_is_whole",
         "_keeps_alive",
         "_limits",
+        "_observer",
         "_running",
         "_way_out",
     )
 
-    def __init__(self, *args: Any, limits: RequestLimits, **options: Any) -> None:
+    def __init__(self, *args: Any, limits: RequestLimits, observer: Observer, **options: Any) -> None:
         super().__init__(*args, **options)
         self.pipeline = _NOTHING_AHEAD
         self._limits = limits
+        self._observer = observer
         self._running: RequestResponseCycle | None = None  # being answered; `cycle` is the last one that came
         self._way_out: Any = None
         self._in_headers = True
@@ -124,6 +123,9 @@ class LimitedProtocol(HttpToolsProtocol):
         self.pipeline = _NOTHING_AHEAD
         self._lose_client()
         super().connection_lost(exc)
+        # Who still answers has what it needs; kept here too, it would wait for the garbage collector.
+        connection: Any = self
+        connection.cycle = connection.scope = self._running = self._way_out = None
 
     def eof_received(self) -> bool | None:  # type: ignore[override]
         """Let an answer that is about to come out; end everything else."""
@@ -208,7 +210,11 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_message_begin()
         self._in_headers, self._is_whole = True, False
         connection = Connection(
-            self.transport.get_write_buffer_size, self.transport.abort, self.flow.resume_reading
+            self._unsent,
+            self._reset,
+            self.flow.resume_reading,
+            self._write_at_once,
+            self._hold,
         )
         scope: Any = self.scope  # its type allows no values but dictionaries
         scope["extensions"] = {CONNECTION_EXTENSION: connection}
@@ -216,12 +222,12 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header; what comes behind the body is none, whatever it is called."""
         if self._in_headers:
-            super().on_header(name, value)
+            super().on_header(name, value.rstrip(b" \t"))  # what stands before it the parser has taken off
 
     def on_headers_complete(self) -> None:
         """Begin to answer; from here on it is body."""
         parser = self.parser
-        if not is_acceptable(self.url, parser.get_http_version(), self.headers):
+        if not is_acceptable(parser.get_method(), self.url, parser.get_http_version(), self.headers):
             raise _NotAcceptable
         if parser.should_upgrade():
             self._declines = True
@@ -308,21 +314,42 @@ class LimitedProtocol(HttpToolsProtocol):
         del msg
         self._refuse("BAD_REQUEST")
 
+    def _write_at_once(self, body: bytes) -> bool:
+        """Send a piece of the body under way as uvicorn does, but not where that would have to wait."""
+        running = self._running
+        if running is None or not running.chunked_encoding or not self._is_answering():
+            return False
+        if running.disconnected or self.flow.write_paused:
+            return False
+        running.transport.write(b"".join((b"%x\r\n" % len(body), body, b"\r\n")))
+        return True
+
+    def _hold(self, is_held: bool) -> None:
+        """Let the response under way collect what it writes, or write what it has collected."""
+        way_out: Any = self._running and self._running.transport
+        if way_out is not None:
+            way_out.hold(is_held)
+
     def _is_answering(self) -> bool:
         return self._running is not None and not self._running.response_complete
 
     def _refuse(self, code: str) -> None:
-        """Answer and close; in the middle of another response only close, for it would become part of it."""
-        is_its_turn = not self._is_answering() or (
-            self._running is self.cycle and not self._in_headers and not self.cycle.response_started
-        )
+        """Refuse the request that is coming; who is reading its body already does that, and tells of it.
+
+        In the middle of another response only close, for the refusal would become part of it.
+        """
         self._ignores = True
-        if not is_its_turn:
+        self._stop_clock()
+        running = self._running
+        if running is None or running.response_complete:
+            self.transport.write(refusal(code, self._observer))
+            self._close()
+        elif running is self.cycle and not self._in_headers and not running.response_started:
+            scope: Any = running.scope
+            scope["extensions"][CONNECTION_EXTENSION].refused = code
+            running.message_event.set()
+        else:
             self.transport.close()
-            return
-        self._lose_client()
-        self.transport.write(_refusal(code, self.client[0] if self.client else None))
-        self._close()
 
     def _lose_client(self) -> None:
         running = self._running
@@ -341,7 +368,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._is_whole and not self._ignores:
             self.transport.close()
             if self.transport.get_write_buffer_size():
-                self._closing = self.loop.call_later(UNSENT_SECONDS, self.transport.abort)
+                self._closing = self.loop.call_later(UNSENT_SECONDS, self._reset)
             return
         self._ignores = True
         self.flow.resume_reading()
@@ -352,21 +379,15 @@ class LimitedProtocol(HttpToolsProtocol):
     def _close_after(self, seconds: float) -> None:
         self._closing = self.loop.call_later(seconds, self._close_for_good)
 
+    def _unsent(self) -> int:
+        """Return how many bytes of what was written the client's side has not taken."""
+        return self.transport.get_write_buffer_size() + unsent_by_system(self.transport)
+
+    def _reset(self) -> None:
+        """Close at once: without this the system would go on offering a client what it does not read."""
+        drop_unsent(self.transport)
+        self.transport.abort()
+
     def _close_for_good(self) -> None:
         self.transport.close()
-        self._closing = self.loop.call_later(UNSENT_SECONDS, self.transport.abort)
-
-
-def _refusal(code: str, client: str | None) -> bytes:
-    row = REFUSALS[code]
-    request_id = new_request_id()
-    body = write_json(envelope(code, row.message, retry=row.retry, request_id=request_id))
-    logger.warning(
-        "request refused",
-        extra={"request_id": request_id, "code": code, "status": row.status, "client": client},
-    )
-    headers = (
-        b"content-type: application/json\r\nconnection: close\r\ncache-control: no-store\r\n"
-        b"x-request-id: %s\r\ncontent-length: %d\r\n\r\n" % (request_id.encode("ascii"), len(body))
-    )
-    return STATUS_LINE[row.status] + headers + body
+        self._closing = self.loop.call_later(UNSENT_SECONDS, self._reset)

@@ -2,7 +2,8 @@
 
 The parser itself refuses conflicting lengths, folded lines, control characters and whatever else is no HTTP.
 
-Source: RFC 9112, sections 2.3, 3.2 and 6.1. Stricter than 3.2.2: the absolute form, which asks a proxy to
+Source: RFC 9112, sections 2.3, 3.2 and 6.1; RFC 9110, section 9.3.6 (CONNECT: a tunnel, wherever it leads).
+Stricter than 3.2.2: the absolute form, which asks a proxy to
 fetch something elsewhere, is not taken for the local path in it.
 """
 
@@ -16,15 +17,16 @@ __all__ = ["is_acceptable"]
 _VERSIONS: Final = frozenset({"1.0", "1.1"})
 
 
-def is_acceptable(target: bytes, version: str, headers: Iterable[tuple[bytes, bytes]]) -> bool:
+def is_acceptable(method: bytes, target: bytes, version: str, headers: Iterable[tuple[bytes, bytes]]) -> bool:
     """May a request with this request line and these headers be served?
 
     Args:
+        method: one that the parser knows.
         target: as it stood in the request line.
         version: of HTTP, such as `1.1`.
         headers: names in small letters.
     """
-    if version not in _VERSIONS or not target.startswith(b"/"):
+    if version not in _VERSIONS or method == b"CONNECT" or not target.startswith(b"/"):
         return False
     hosts = codings = 0
     for name, value in headers:

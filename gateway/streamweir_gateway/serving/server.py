@@ -22,6 +22,7 @@ from starlette.types import ASGIApp
 from uvicorn.server import HANDLED_SIGNALS
 
 from streamweir_gateway.config import ServerConfig
+from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.proxy.supervision import Streams
 from streamweir_gateway.serving.protocol import LimitedProtocol, RequestLimits
 
@@ -51,6 +52,7 @@ class GatewayServer(uvicorn.Server):
     Args:
         app: what serves the requests.
         streams: those under way, which a stop lets run for a while and then ends.
+        observer: is told of what is refused before the application sees it.
         settings: limits and times.
         is_worker: a parent process says when to stop; Ctrl-C, which reaches all of a terminal's processes, is
             its business.
@@ -62,13 +64,14 @@ class GatewayServer(uvicorn.Server):
         app: ASGIApp,
         streams: Streams,
         *,
+        observer: Observer,
         settings: ServerConfig | None = None,
         is_worker: bool = False,
         on_ready: Callable[[tuple[str, int]], object] | None = None,
     ) -> None:
         settings = settings or ServerConfig()
         self._limits = RequestLimits(settings.header_bytes, settings.header_time)
-        protocol: Any = partial(LimitedProtocol, limits=self._limits)
+        protocol: Any = partial(LimitedProtocol, limits=self._limits, observer=observer)
         super().__init__(
             uvicorn.Config(
                 app,

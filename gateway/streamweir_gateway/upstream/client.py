@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import base64
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -79,12 +79,28 @@ class UpstreamResponse:
         """
         if not self._is_begun:
             self._is_begun = True
-            with _own_failures():
-                self._decoder = body_decoder(", ".join(self._codings()))
+            if codings := self._codings():
+                with _own_failures():
+                    self._decoder = body_decoder(", ".join(codings))
         if self._decoder is not None:
             with _own_failures():
                 return await self._read_decoded(self._decoder)
         return await anext(self._chunks, b"")
+
+    @property
+    def is_over(self) -> bool:
+        """The body has been read to its proper end, as far as that is known before the next read."""
+        return self._decoder is None and isinstance(self._stream, Http1Body) and self._stream.is_over
+
+    def relay(self, take: Callable[[bytes], bool]) -> Awaitable[None] | None:
+        """Let `take` have each read that comes, without waking the task, until it returns False.
+
+        What `take` was not given is for `read`. None where the transport or a coding needs the task for each
+        read. No coroutine of its own, which every stream would have to keep.
+        """
+        if self._is_begun and self._decoder is None and isinstance(self._stream, Http1Body):
+            return self._stream.relay(take)
+        return None
 
     def let_end(self) -> None:
         """The stream in the body has said that it is over: nothing more is read.
@@ -104,6 +120,10 @@ class UpstreamResponse:
         transfer = (coding for coding in coding_list(self._raw, b"transfer-encoding") if coding != "chunked")
         return [*coding_list(self._raw, b"content-encoding"), *transfer]
 
+    async def aclose(self) -> None:
+        """Give the connection back, or close it where the response has not come to its end."""
+        await self._stream.aclose()
+
     async def _read_decoded(self, decoder: BodyDecoder) -> bytes:
         while True:
             for piece in self._pieces:
@@ -113,6 +133,26 @@ class UpstreamResponse:
                 decoder.finish()
                 return b""
             self._pieces = decoder.feed(data)
+
+
+class _Opening:
+    """A request on its way, and its response while the block lasts; a generator would cost more."""
+
+    __slots__ = ("_request", "_response", "_transport")
+
+    def __init__(self, transport: httpx.AsyncBaseTransport, request: httpx.Request) -> None:
+        self._transport = transport
+        self._request = request
+        self._response: UpstreamResponse | None = None
+
+    async def __aenter__(self) -> UpstreamResponse:
+        self._response = UpstreamResponse(await self._transport.handle_async_request(self._request))
+        return self._response
+
+    async def __aexit__(self, *_: object) -> None:
+        response, self._response = self._response, None
+        if response is not None:
+            await response.aclose()
 
 
 @contextmanager
@@ -145,14 +185,13 @@ class UpstreamClient:
         context = tls_context(config.tls) if _is_secure(config) else None
         return cls(TRANSPORTS[config.transport](context))
 
-    @asynccontextmanager
-    async def open(
+    def open(
         self,
         request: UpstreamRequest,
         *,
         connect_timeout: float | None,
         on_connected: Callable[[], None] | None = None,
-    ) -> AsyncIterator[UpstreamResponse]:
+    ) -> AbstractAsyncContextManager[UpstreamResponse]:
         """Send `request`; the response's connection is closed when the block is left.
 
         Args:
@@ -164,7 +203,8 @@ class UpstreamClient:
             UpstreamFailure: there is no response.
             ValueError: the request cannot be written as HTTP.
         """
-        response = await self._transport.handle_async_request(
+        return _Opening(
+            self._transport,
             httpx.Request(
                 request.method,
                 request.origin.url,
@@ -175,12 +215,8 @@ class UpstreamClient:
                     "timeout": {"connect": connect_timeout},
                     CONNECTED: on_connected,
                 },
-            )
+            ),
         )
-        try:
-            yield UpstreamResponse(response)
-        finally:
-            await response.aclose()
 
     async def aclose(self) -> None:
         """Close every connection."""

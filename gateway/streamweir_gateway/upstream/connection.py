@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import select
 from collections.abc import Callable
+from contextvars import copy_context
 from typing import Final, cast
 
 from .http1 import ResponseParser
@@ -43,6 +44,7 @@ class Connection(asyncio.Protocol):
         "_on_whole",
         "_parser",
         "_pieces",
+        "_take",
         "_transport",
         "_waiter",
         "is_open",
@@ -60,6 +62,7 @@ class Connection(asyncio.Protocol):
         self._buffered = 0
         self._is_paused = False
         self._waiter: asyncio.Future[None] | None = None
+        self._take: Callable[[bytes], bool] | None = None  # set while `relay` waits
 
     async def request(self, head: bytes, body: bytes, *, is_head: bool) -> ResponseParser:
         """Send a request and wait for the headers of its response, which may come before it is all sent.
@@ -67,15 +70,13 @@ class Connection(asyncio.Protocol):
         Raises:
             Unreachable, InvalidResponse: there are none.
         """
-        parser = self._parser or ResponseParser()
-        parser.is_head = is_head
-        self._parser = parser
+        self._parser = self._parser or ResponseParser()
+        self._parser.is_head = is_head
         self._write(head, body)
-        while not parser.status:
-            if parser.failure is not None:
-                raise parser.failure
+        while not self._parser.status:
+            self._raise_failure()
             await self._news()
-        return parser
+        return self._parser
 
     async def read(self) -> bytes:
         """Return what has come of the body since the last call, or comes next; nothing at its end.
@@ -86,16 +87,43 @@ class Connection(asyncio.Protocol):
         parser = self._parser
         assert parser is not None
         while not self._pieces:
-            if parser.failure is not None:
-                raise parser.failure
             if parser.is_complete:
                 return b""
+            if parser.failure is not None:
+                del parser
+                self._raise_failure()
             await self._news()
         data = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         self._pieces.clear()
         self._buffered = 0
         self._resume()
         return data
+
+    async def relay(self, take: Callable[[bytes], bool]) -> None:
+        """Let `take` have what comes of the body, within the loop's own call, until it returns False.
+
+        Waking a task for each read costs several times as much. What `take` has not been given, and the end
+        or the failure of the body, is for `read`, which may be called as soon as this returns.
+
+        Raises:
+            Exception: of `take`.
+        """
+        parser = self._parser
+        assert parser is not None
+        if self._pieces or parser.is_complete or parser.failure is not None:
+            return
+        context = copy_context()  # a connection outlives its requests: the loop calls it in that of its first
+        self._take = lambda data: context.run(take, data)
+        self._waiter = self._loop.create_future()
+        try:
+            await self._waiter
+        finally:
+            self._take = self._waiter = None
+
+    @property
+    def is_over(self) -> bool:
+        """The response came to its proper end, and all of it has been taken."""
+        return not self._pieces and self._parser is not None and self._parser.is_complete
 
     @property
     def is_reusable(self) -> bool:
@@ -155,11 +183,14 @@ class Connection(asyncio.Protocol):
         if parser is None or parser.is_complete:
             self.abort()  # a response that nobody asked for
             return
-        if body := parser.feed(data):
+        body = parser.feed(data)
+        if self._take is not None and self._is_small_piece(body, parser):
+            self._hand_over(self._take, body)
+            return
+        if body and self._on_whole is None:
+            self._keep(body)
+        else:
             self._buffered += len(body)
-            if self._on_whole is None:
-                self._pieces.append(body)
-                self._pause_if_full()
         if parser.failure is not None:
             self.abort()
         elif self._on_whole is not None:
@@ -217,6 +248,38 @@ class Connection(asyncio.Protocol):
         if self._linger_timer is not None:
             self._linger_timer.cancel()
             self._linger_timer = None
+
+    @staticmethod
+    def _is_small_piece(body: bytes, parser: ResponseParser) -> bool:
+        """More follows, and it is not much: of a flood the loop would read on, and see to nobody else."""
+        return 0 < len(body) < READ_BUFFER and not parser.is_complete and parser.failure is None
+
+    def _hand_over(self, take: Callable[[bytes], bool], body: bytes) -> None:
+        waiter = self._waiter
+        if waiter is None or waiter.done():  # whoever relays has been cancelled, and has not run since
+            self._keep(body)
+            return
+        try:
+            if take(body):
+                return
+        except Exception as error:
+            waiter.set_exception(error)
+        self._take = None
+        self._wake()
+
+    def _keep(self, body: bytes) -> None:
+        self._buffered += len(body)
+        self._pieces.append(body)
+        self._pause_if_full()
+
+    def _raise_failure(self) -> None:
+        """Raise what is wrong with the response, if anything is.
+
+        No variable may hold the parser here or in a caller: the failure's traceback holds them all, and only
+        `end_exchange` breaks that circle.
+        """
+        if self._parser is not None and self._parser.failure is not None:
+            raise self._parser.failure
 
     async def _news(self) -> None:
         self._waiter = self._loop.create_future()

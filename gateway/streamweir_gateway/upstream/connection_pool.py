@@ -75,6 +75,7 @@ class ConnectionPool:
         """Close a connection at once."""
         self._busy.discard(connection)
         connection.abort()
+        connection.end_exchange()
 
     def close(self) -> None:
         """Close every connection."""

@@ -7,7 +7,7 @@ between requests but open connections; no proxy variable is read, no redirect fo
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
 
 import httpx
@@ -114,6 +114,15 @@ class Http1Body(httpx.AsyncByteStream):
         if self._connection is None or not (data := await self._connection.read()):
             raise StopAsyncIteration
         return data
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing more comes, and all of it has been read."""
+        return self._connection is None or self._connection.is_over
+
+    def relay(self, take: Callable[[bytes], bool]) -> Awaitable[None] | None:
+        """Let `take` have what comes, until it returns False; reading goes on where it left off."""
+        return None if self._connection is None else self._connection.relay(take)
 
     async def aclose(self) -> None:
         connection, self._connection = self._connection, None

@@ -11,6 +11,7 @@ Source: the library contract, section 1.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any, Final
 
 import anyio
@@ -112,16 +113,21 @@ class Exchange:
 
     # What the application sends
 
-    async def send(self, message: Message) -> None:
-        """Take a message of the application."""
+    def send(self, message: Message) -> Awaitable[None]:
+        """Take a message of the application; a function, for a coroutine more costs as much as its work."""
+        stream = self._stream
+        if stream is not None and stream.is_started and not stream.is_over:
+            return stream.take(message)
+        return self._send_rarely(message)
+
+    async def _send_rarely(self, message: Message) -> None:
+        """Take a message that does not come in the middle of a stream."""
         stream = self._stream
         if stream is not None:
-            if stream.is_started or message["type"] not in FILES or stream.last_input is not None:
-                taken = await stream.take(message)
-                if stream.is_over:
-                    self._listening.end()
-                if not taken:
-                    self._refuse()
+            if stream.is_over:
+                self._refuse()
+            elif stream.is_started or message["type"] not in FILES or stream.last_input is not None:
+                await stream.take(message)
             else:
                 await self._pass_on_file(message)
         elif self._undecided is not None:
@@ -158,7 +164,6 @@ class Exchange:
             headers = undecided.messages[0].get("headers", ())
             stream = self._open_as(undecided.dialect, headers, undecided.decoder)
             await stream.resume(bytes(undecided.head), more=not undecided.has_ended)
-            self._note_end(stream)
 
     async def _pass_on(self, messages: list[Message]) -> None:
         """This is not, or not any more, a stream of ours."""
@@ -180,10 +185,6 @@ class Exchange:
         self._listening.release()  # it does not end by itself
         if self._server_raises:
             raise ClientGoneError("the stream is over")
-
-    def _note_end(self, stream: NormalizedStream) -> None:
-        if stream.is_over:
-            self._listening.end()
 
     @property
     def _server_raises(self) -> bool:
@@ -223,7 +224,12 @@ class Exchange:
         self._collector.attach()
         self._collector.open()
         stream = NormalizedStream(
-            translator, self._send, headers=tuple(headers), decoder=decoder, unreadable=failure
+            translator,
+            self._send,
+            headers=tuple(headers),
+            on_over=self._listening.end,
+            decoder=decoder,
+            unreadable=failure,
         )
         self._stream = stream
         self._watch.begin(stream)

@@ -38,6 +38,7 @@ class NormalizedStream:
         translator: of this stream.
         send: of the server.
         headers: the application's, kept as far as they still hold.
+        on_over: called when the end of the body has been sent.
         decoder: undoes the content coding of the application's body.
         unreadable: why the body cannot be read at all.
 
@@ -57,6 +58,7 @@ class NormalizedStream:
         send: Send,
         *,
         headers: Sequence[tuple[bytes, bytes]] = (),
+        on_over: Callable[[], None],
         decoder: BodyDecoder | None = None,
         unreadable: ErrorInfo | None = None,
     ) -> None:
@@ -72,17 +74,17 @@ class NormalizedStream:
         self._send = send
         self._kept = kept_headers(headers)
         self._decoder = decoder
-        self._read = self._decoded if decoder or unreadable else translator.feed
+        self._on_over = on_over
         self._turn = Turn()
         self._unreadable = unreadable
         self._failure: ErrorInfo | None = None
 
-    async def take(self, message: Message, read: Callable[[bytes], bytes] | None = None) -> bool:
-        """Take what the application sends; False where the stream is over and it is dropped.
+    async def take(self, message: Message, *, is_decoded: bool = False) -> None:
+        """Take what the application sends; it is dropped if the stream is over.
 
         Args:
             message: of the application.
-            read: what takes the body; None: as the application's headers say that it is coded.
+            is_decoded: the content coding of its body has been undone.
 
         Raises:
             OSError: the client has left, as far as the server says so.
@@ -91,21 +93,32 @@ class NormalizedStream:
             await self._turn.wait()
         else:
             self._turn.is_taken = True
+        sends = False
         try:
             if self.is_over:
-                return False
+                return
             if message["type"] != _BODY:
                 await self._take_other(message)
-                return True
+                return
             self.is_busy = True
             more = bool(message.get("more_body"))
             self.source_ended = not more
-            await self._write(self._translated(bytes(message.get("body", b"")), more, read or self._read))
-            return True
+            out = self._translated(bytes(message.get("body", b"")), more=more, is_decoded=is_decoded)
+            if more and self.is_started and self.gone is None and not self.translator.ended:
+                if out:  # as `_write` does it: a coroutine more costs as much as translating half an event
+                    sends = True
+                    await self._send({"type": _BODY, "body": out, "more_body": True})
+            else:
+                await self._write(out)
+        except OSError as error:
+            self.gone = self.gone or error
+            raise
         finally:
             if self.is_busy:
                 self.is_busy = False
                 self.last_input = time.monotonic()
+                if sends:
+                    self.last_write = self.last_input
             self._turn.pass_on()
 
     async def _take_other(self, message: Message) -> None:
@@ -123,7 +136,7 @@ class NormalizedStream:
         Raises:
             OSError: the client has left, as far as the server says so.
         """
-        await self.take({"type": _BODY, "body": head, "more_body": more}, self.translator.feed)
+        await self.take({"type": _BODY, "body": head, "more_body": more}, is_decoded=True)
 
     async def end(self, how: Callable[[HostTranslator], bytes]) -> None:
         """End the stream the way that `how` does, if it is not over.
@@ -152,9 +165,10 @@ class NormalizedStream:
             if not self.is_over:
                 await self._write(self.translator.heartbeat())
 
-    def _translated(self, data: bytes, more: bool, read: Callable[[bytes], bytes]) -> bytes:
+    def _translated(self, data: bytes, *, more: bool, is_decoded: bool) -> bytes:
         try:
-            out = read(data)
+            is_plain = is_decoded or (self._decoder is None and self._unreadable is None)
+            out = self.translator.feed(data) if is_plain else self._decoded(data)
             if more or self.translator.ended:
                 return out
             if self._decoder is not None:
@@ -199,6 +213,8 @@ class NormalizedStream:
             raise
         finally:
             self.last_write = time.monotonic()
+        if ended:
+            self._on_over()
 
 
 def stream_start(

@@ -23,11 +23,14 @@ _EXCEPTIONS: Final[dict[str, str | None]] = {
         [
             "aiohttp.ServerTimeoutError",
             "anthropic.APITimeoutError",
+            "botocore.ConnectTimeoutError",
+            "botocore.ReadTimeoutError",
             "builtins.TimeoutError",
             "httpcore.TimeoutException",
             "httpx.TimeoutException",
             "litellm.Timeout",
             "openai.APITimeoutError",
+            "requests.ConnectTimeout",  # a ConnectionError as well, and that first
             "requests.Timeout",
             "urllib3.TimeoutError",
         ],
@@ -37,6 +40,8 @@ _EXCEPTIONS: Final[dict[str, str | None]] = {
         [
             "aiohttp.ClientConnectionError",
             "anthropic.APIConnectionError",
+            "botocore.ConnectionClosedError",
+            "botocore.EndpointConnectionError",
             "builtins.ConnectionError",
             "httpcore.NetworkError",
             "httpcore.ProxyError",
@@ -55,7 +60,13 @@ _EXCEPTIONS: Final[dict[str, str | None]] = {
         "UPSTREAM_UNREACHABLE",
     ),
     **dict.fromkeys(
-        ["aiohttp.ClientPayloadError", "asyncio.IncompleteReadError", "http.IncompleteRead"],
+        [
+            "aiohttp.ClientPayloadError",
+            "asyncio.IncompleteReadError",
+            "http.IncompleteRead",
+            "requests.ChunkedEncodingError",
+            "urllib3.IncompleteRead",
+        ],
         "UPSTREAM_TRUNCATED",
     ),
     **dict.fromkeys(["httpx.DecodingError", "aiohttp.ContentTypeError"], "UPSTREAM_INVALID_RESPONSE"),

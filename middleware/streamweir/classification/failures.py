@@ -12,7 +12,7 @@ from streamweir.classification.words import code_of_words
 from streamweir.errors import CODES, ErrorType, Reason
 from streamweir.redaction import redact
 
-__all__ = ["Classified", "classify_failure", "error_in_body", "most_exact"]
+__all__ = ["Classified", "classify_failure", "code_of_name", "is_telling_code", "most_exact"]
 
 
 class Classified(msgspec.Struct, frozen=True):
@@ -94,17 +94,6 @@ _REFINED_BY_WORDS: Final[dict[str | None, frozenset[str]]] = {
 """By status and code: which cause may be read from the message. A 429 also says "quota" of a rate."""
 
 
-def error_in_body(value: object) -> tuple[object, object]:
-    """Return message and code of a JSON error body as most APIs write it; None for what it does not say."""
-    if isinstance(value, dict) and isinstance(value.get("error"), dict):
-        value = value["error"]
-    if not isinstance(value, dict):
-        return None, None
-    texts = (value.get(key) for key in ("message", "detail", "error"))
-    message = next((text for text in texts if isinstance(text, str)), None)
-    return message, value.get("code") or value.get("type")
-
-
 def classify_failure(message: object = None, *, code: object = None, status: object = None) -> Classified:
     """Return what an upstream's error event means.
 
@@ -123,9 +112,14 @@ def classify_failure(message: object = None, *, code: object = None, status: obj
     return _classified(most_exact(known, code, message) or "UPSTREAM_ERROR")
 
 
+def is_telling_code(code: object) -> bool:
+    """Does `code` alone say what failed? An HTTP status does, a name that is known, a machine code."""
+    return bool(code_of_status(code) or code_of_name(code) or _machine_code(code))
+
+
 def most_exact(known: str | None, code: object, message: object) -> str | None:
     """Return `known`, made more exact by a code and then by words, as far as either may."""
-    by_code = _code_of_foreign(code)
+    by_code = code_of_name(code)
     if by_code in _REFINED_BY_CODE.get(known, ()):
         known = by_code
     if allowed := _REFINED_BY_WORDS.get(known):
@@ -159,7 +153,7 @@ def _classified(row_name: str, code: str | None = None) -> Classified:
 _CAMEL_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
-def _code_of_foreign(code: object) -> str | None:
+def code_of_name(code: object) -> str | None:
     """Look up `rate_limit_error`, `RateLimitError` and `litellm.RateLimitError` alike."""
     if not isinstance(code, str) or len(code) > 128:
         return None

@@ -12,13 +12,13 @@ from streamweir.events import Content, Event, SessionEnd, Stamp, Thinking
 from streamweir.framing import Frame
 from streamweir.written_form import Number
 
-__all__ = ["NO_OPTIONS", "Decoder", "Encoder", "FramingName", "Options"]
+__all__ = ["NO_EXTRA", "NO_OPTIONS", "Decoder", "Encoder", "FramingName", "Options", "extra_in"]
 
 FramingName = Literal["sse", "ndjson", "auto"]
 Options = Mapping[str, Any]
 
 NO_OPTIONS: Options = MappingProxyType({})
-_NO_EXTRA: Mapping[str, Any] = MappingProxyType({})
+NO_EXTRA: Mapping[str, Any] = MappingProxyType({})
 
 
 class Decoder:
@@ -165,7 +165,7 @@ class Encoder:
 
         Such fields may hold an application's prompt: an encoder reads them here and nowhere else.
         """
-        return (event.meta or {}).get("extra", _NO_EXTRA) if self.writes_extra else _NO_EXTRA
+        return extra_in(event) if self.writes_extra else NO_EXTRA
 
     @property
     def can_replace(self) -> bool:
@@ -175,6 +175,11 @@ class Encoder:
     def option(self, name: str) -> str:
         """The chosen value of an option that `option_values` declares."""
         return _chosen(self.options, name, self.option_values[name])
+
+
+def extra_in(event: Event) -> Mapping[str, Any]:
+    """The fields of the upstream's own that came with `event`; to be written in its own dialect only."""
+    return (event.meta or {}).get("extra", NO_EXTRA)
 
 
 def _does_anything(cls: type) -> bool:

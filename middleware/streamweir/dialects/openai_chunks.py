@@ -218,6 +218,14 @@ def is_completion(message: Mapping[str, Any]) -> bool:
     )
 
 
+def is_chunk(message: Mapping[str, Any]) -> bool:
+    """Is `message` a piece of a streamed answer?"""
+    match message:
+        case {"choices": [{"delta": dict()}, *_]}:
+            return True
+    return False
+
+
 def chunk(
     delta: Mapping[str, Any],
     *,

@@ -7,13 +7,14 @@ from typing import Any, Final, cast
 
 from streamweir.classification import classify_failure
 from streamweir.errors import MalformedEvent
-from streamweir.events import Data, Error, Meta, ToolError
+from streamweir.events import Data, Error, Event, Meta, ToolError
 from streamweir.jsontext import parse_json_text, write_json_text
 
 __all__ = [
     "arguments",
     "custom",
     "dataframe",
+    "is_custom",
     "leftover",
     "meta_of",
     "milliseconds",
@@ -52,6 +53,11 @@ def arguments(value: Any) -> dict[str, Any]:
 def custom(name: str, value: Any, meta: Meta | None = None) -> Data:
     """An upstream event that no rule knows: kept whole, under its own name."""
     return Data(data_type="custom", data={"name": name or "custom", "value": value}, meta=meta)
+
+
+def is_custom(event: Event) -> bool:
+    """Is this what no rule knows? A stream of nothing else is no proof that its dialect was spoken."""
+    return isinstance(event, Data) and event.data_type == "custom"
 
 
 def dataframe(name: Any, rows: Any, columns: Any = None) -> dict[str, Any]:

@@ -1,12 +1,17 @@
-"""Text after text: a message that differs from the last one in its text only is read by its form.
+"""Text after text: a message that differs from others in its text only is read by its form.
+
+    {"type":"token","content":"Hel","timestamp":1}    decoded
+    {"type":"token","content":"lo ","timestamp":2}    decoded: means the same, with another text
+    {"type":"token","content":"wor","timestamp":3}    has the form; only the string "wor" is parsed
+    ──────────────────────────     ─────────────── ─  the form: what is constant
 
 A stream consists of pieces of text, and the messages around them are alike to the byte, aside from a time or
-a number that counts. Once a dialect has read two such messages the long way, the bytes around the text are
-known; whatever has the same bytes and another string in that place is the same JSON with another text, so it
-means the same event with another text. Anything else is read the long way.
+a number that counts. Constant bytes with a JSON string in the place of a string, and numbers in the places of
+numbers, are the same JSON with another text and other numbers; so they mean the same event with another text.
+Anything else is decoded.
 
-The form is learned from the stream itself: it knows no dialect and no field, and it trusts nothing that it
-has not checked on the bytes that it learned from.
+A form is learned from the stream itself and knows no dialect. Nothing is assumed but what a decoder declares
+(`TextFields`), and a form is used only after it was shown to say of two messages what the decoder said.
 """
 
 from __future__ import annotations
@@ -36,24 +41,39 @@ _NUMBER: Final = rb"-?[0-9][0-9.eE+-]*+"
 _PROBE: Final = "another text"
 _OTHER: Final = 7041776
 
-ENOUGH: Final = 4
-"""After so many texts like one before them the form is learned: that takes as long as reading a few."""
+ENOUGH: Final = 2
+"""After so many texts like one before them the form is learned: that takes as long as decoding a few."""
+
+_KEPT: Final = 8
+"""So many forms of a dialect are kept for the streams to come."""
+
+_LONGEST_KEPT: Final = 1000
 
 _text: Final = msgspec.json.Decoder(str).decode
 _ignored: Final = msgspec.json.Decoder(int | float | str).decode
 _REFUSALS: Final = (msgspec.MsgspecError, ValueError)
 
 
-class TextFields(NamedTuple):
+class TextFields:
     """Where the messages of a dialect have their text, and what changes beside it and means nothing.
 
     The dialect vouches for this: of a message that was read as nothing but the text at one of `texts`, any
     other text that is not empty is read likewise, unless `Decoder.goes_on` says no; and the reader takes no
     notice of the numbers and strings at `ignored`, times and counters.
+
+    Attributes:
+        known: forms that earlier streams have learned, the latest first.
     """
 
-    texts: tuple[Path, ...]
-    ignored: tuple[Path, ...] = ()
+    def __init__(self, texts: tuple[Path, ...], ignored: tuple[Path, ...] = ()) -> None:
+        self.texts = texts
+        self.ignored = ignored
+        self.known: tuple[TextForm, ...] = ()
+
+    def keep(self, form: TextForm) -> None:
+        """Keep `form` for the streams to come, unless there are ids in it, which they will not have."""
+        if form.event.meta is None and form.size <= _LONGEST_KEPT:
+            self.known = (form, *self.known[: _KEPT - 1])
 
 
 class _Hole(NamedTuple):
@@ -70,9 +90,10 @@ class TextForm:
 
     Attributes:
         event: what the message means, whatever its text.
+        size: of the bytes.
     """
 
-    __slots__ = ("_after", "_before", "_ignored_after", "_ignored_before", "_name", "event")
+    __slots__ = ("_after", "_before", "_ignored_after", "_ignored_before", "_name", "event", "size")
 
     def __init__(self, event: Piece, name: str | None, data: bytes, holes: Sequence[_Hole]) -> None:
         self.event = event
@@ -81,6 +102,7 @@ class TextForm:
         ends = [0, *(hole.end for hole in holes)]
         begins = [*(hole.begin for hole in holes), len(data)]
         constants = [data[end:begin] for end, begin in zip(ends, begins, strict=True)]
+        self.size = sum(map(len, constants))
         self._before, *ignored_before = constants[: place + 1]
         *ignored_after, self._after = constants[place + 1 :]
         self._ignored_before = tuple(ignored_before)
@@ -93,14 +115,18 @@ class TextForm:
             message = frame.json()
         except MalformedEvent:  # bare text, where a dialect takes that
             return None
-        texts = (path for path in fields.texts if _at(message, path) == event.content)
+        texts = [path for path in fields.texts if _at(message, path) == event.content]
+        text = _hole(frame.data, texts[0], is_text=True) if len(texts) == 1 else None
+        if text is None:
+            return None
         ignored = (path for path in fields.ignored if _at(message, path) is not None)
         beside = [hole for path in ignored if (hole := _hole(frame.data, path, is_text=False))]
-        for path in texts:
-            text = _hole(frame.data, path, is_text=True)
-            if text is not None and _fits(frame.data, holes := sorted([text, *beside])):
-                return cls(event, frame.event, frame.data, holes)
-        return None
+        holes = sorted([text, *beside])
+        return cls(event, frame.event, frame.data, holes) if _fits(frame.data, holes) else None
+
+    def says(self, piece: Piece, frame: Frame) -> bool:
+        """Is `frame`, which was read as `piece`, read likewise by this form?"""
+        return _are_alike(self.event, piece) and self.text_of(frame) == piece.content
 
     def text_of(self, frame: Frame) -> str | None:
         """Return the text of a message that has this form; None if it has another, or no text."""
@@ -123,23 +149,24 @@ class TextForm:
 
 
 class TextForms:
-    """The form of the last text of one stream.
+    """The form of the texts of one stream.
 
-    It is learned where texts follow each other, and holds until a message of another form is decoded, or
-    one of this form that means another event.
+    It is in force from where texts follow each other until a message of another form is decoded, or one of
+    this form that means another event.
 
     Args:
-        fields: of the dialect; None: nothing is learned.
+        fields: of the dialect; None: every message is decoded.
 
     Attributes:
         form: the form in force, None if there is none.
     """
 
-    __slots__ = ("_alike", "_fields", "_last", "form")
+    __slots__ = ("_alike", "_fields", "_frame", "_piece", "form")
 
     def __init__(self, fields: TextFields | None) -> None:
         self._fields = fields
-        self._last: Piece | None = None
+        self._piece: Piece | None = None
+        self._frame = Frame(b"")
         self._alike = 0
         self.form: TextForm | None = None
 
@@ -147,15 +174,29 @@ class TextForms:
         """`frame` was decoded: to `event`, or to none or several (None)."""
         if self._fields is None:
             return
-        form, last = self.form, self._last
-        self._last = piece = _piece_of(event)
-        if piece is not None and form is not None and _are_alike(form.event, piece) and form.text_of(frame):
-            return
-        self.form = None
-        is_alike = piece is not None and last is not None and _are_alike(last, piece)
-        self._alike = self._alike + 1 if is_alike else 0
-        if piece is not None and self._alike >= ENOUGH:
-            self.form = TextForm.learn(frame, piece, self._fields)
+        piece, last = _piece_of(event), self._piece
+        if piece is None:
+            self.form = None
+            self._alike = 0
+        elif self.form is None or not self.form.says(piece, frame):
+            is_alike = last is not None and _are_alike(last, piece)
+            self._alike = self._alike + 1 if is_alike else 0
+            self.form = self._form_of(frame, piece, self._fields) if is_alike else None
+        self._piece, self._frame = piece, frame
+
+    def _form_of(self, frame: Frame, piece: Piece, fields: TextFields) -> TextForm | None:
+        """Return a form that says of two messages with different texts what the decoder said."""
+        last = self._piece
+        if last is None or last.content == piece.content:
+            return None
+        for form in fields.known:
+            if form.says(piece, frame) and form.says(last, self._frame):
+                return form
+        learned = TextForm.learn(frame, piece, fields) if self._alike >= ENOUGH else None
+        if learned is None or not learned.says(last, self._frame):
+            return None
+        fields.keep(learned)
+        return learned
 
 
 def _piece_of(event: Event | None) -> Piece | None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.dialects.reading import leftover, upstream_error
+import msgspec
+
+from streamweir.dialects.reading import leftover, milliseconds, upstream_error
 from streamweir.events import Event
 
 __all__ = ["events_in", "is_whole_answer", "refusal_in"]
@@ -38,13 +40,14 @@ def refusal_in(message: Mapping[str, Any]) -> Event | None:
     if "type" in message or not isinstance(error, dict) or "message" in message:
         return None
     retry = error.get("retry")
-    return upstream_error(
+    refusal = upstream_error(
         error.get("message"),
         code=error.get("code"),
         recoverable=retry if isinstance(retry, bool) else None,
         for_users=message.get("status") == "error",
-        details=leftover(error, ("code", "message", "retry")),
+        details=leftover(error, ("code", "message", "retry", "retry_after_ms")),
     )
+    return msgspec.structs.replace(refusal, retry_after_ms=milliseconds(error.get("retry_after_ms")))
 
 
 def events_in(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

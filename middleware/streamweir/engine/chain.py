@@ -40,7 +40,7 @@ class EngineChain(HostTranslator):
         self._kept_end: SessionEnd | None = None
         self._summary: Mapping[str, Any] = {}
         self._failure_meta: Meta | None = None
-        self.start_time = self._now
+        self.start_time = self._progress.now
 
     @property
     def began(self) -> bool:
@@ -60,7 +60,7 @@ class EngineChain(HostTranslator):
     @property
     def sequence(self) -> int:
         """The number of the next event."""
-        return self._sequence
+        return self._progress.written
 
     def has_started(self, tool_id: str) -> bool:
         """A call with this id has begun, and is over or not."""
@@ -86,9 +86,9 @@ class EngineChain(HostTranslator):
         if self._kept_end is None:
             return self.push(event)
         kept, self._kept_end, self._keeps_end = self._kept_end, None, False
-        self._now = self._clock()
+        self._progress.now = self._clock()
         meta: Meta = {**(kept.meta or {}), **(event.meta or {})}
-        summary = {**(kept.summary or {}), "duration_ms": max(0, self._now - self.start_time)}
+        summary = {**(kept.summary or {}), "duration_ms": max(0, self._progress.now - self.start_time)}
         ending = msgspec.structs.replace(
             kept, reason=event.reason or kept.reason, summary=summary, meta=meta or None
         )
@@ -117,7 +117,11 @@ class EngineChain(HostTranslator):
         return b"".join(out)
 
     def _write_log(self, event: Event, log: EventLog) -> None:
-        ours = {"request_id": self.request_id, "timestamp": self._now, "sequence": self._sequence}
+        ours = {
+            "request_id": self.request_id,
+            "timestamp": self._progress.now,
+            "sequence": self._progress.written,
+        }
         message = {
             "type": event.type,
             "data": wire_data(event),

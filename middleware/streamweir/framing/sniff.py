@@ -23,28 +23,31 @@ class SniffingParser:
     Args:
         limit: the most bytes that one event may have.
         expected: what to assume where the first bytes leave it open.
+
+    Attributes:
+        chosen: the parser of the framing, once that is decided; it may be fed directly.
     """
 
     def __init__(self, limit: int, *, expected: str = "sse") -> None:
         self._limit = limit
         self._expected = expected
         self._head = b""
-        self._parser: SSEParser | NDJSONParser | None = None
+        self.chosen: SSEParser | NDJSONParser | None = None
 
     @property
     def recognised(self) -> bool:
         """Something of the framing has been seen, if only a comment."""
-        return self._parser is not None and self._parser.recognised
+        return self.chosen is not None and self.chosen.recognised
 
     @property
     def blank(self) -> bool:
         """Nothing but blanks has come."""
-        return self._parser is None and not self._head
+        return self.chosen is None and not self._head
 
     @property
     def cut_off(self) -> bool:
         """After `finish`: the body ended within a line that is no frame."""
-        return self._parser is not None and self._parser.cut_off
+        return self.chosen is not None and self.chosen.cut_off
 
     def feed(self, data: bytes) -> Iterable[Frame]:
         """Return the frames that `data` completes, to be taken before the next call.
@@ -53,23 +56,23 @@ class SniffingParser:
             LimitExceeded: while they are taken: an event is larger than the limit.
             NotTheDialect: the body is markup.
         """
-        return self._feed_head(data) if self._parser is None else self._parser.feed(data)
+        return self._feed_head(data) if self.chosen is None else self.chosen.feed(data)
 
     def _feed_head(self, data: bytes) -> Iterator[Frame]:
         self._head = (self._head + data).lstrip(_BLANK)
-        self._parser = self._choose(self._head)
-        if self._parser is not None:
+        self.chosen = self._choose(self._head)
+        if self.chosen is not None:
             head, self._head = self._head, b""
-            yield from self._parser.feed(head)
+            yield from self.chosen.feed(head)
 
     def finish(self) -> Iterator[Frame]:
         """Yield what the end of the body completes."""
         if self.blank:
             return
-        if self._parser is None:
-            self._parser = self._assume()
-            yield from self._parser.feed(self._head)
-        yield from self._parser.finish()
+        if self.chosen is None:
+            self.chosen = self._assume()
+            yield from self.chosen.feed(self._head)
+        yield from self.chosen.finish()
 
     def _choose(self, start: bytes) -> SSEParser | NDJSONParser | None:
         if not start:

@@ -2,6 +2,7 @@
 
 from streamweir.stages.lifecycle import Lifecycle, error_event, info_of_error
 from streamweir.stages.messages import FullText, Messages
+from streamweir.stages.progress import Progress
 from streamweir.stages.safety import Safety
 from streamweir.stages.stage import Stage, passed_on, routes
 from streamweir.stages.tools import Tools
@@ -10,6 +11,7 @@ __all__ = [
     "FullText",
     "Lifecycle",
     "Messages",
+    "Progress",
     "Safety",
     "Stage",
     "Tools",

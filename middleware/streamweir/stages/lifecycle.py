@@ -26,6 +26,7 @@ from streamweir.events import (
     Warning,
     ids_of,
 )
+from streamweir.stages.progress import Progress
 
 __all__ = ["Lifecycle", "error_event", "info_of_error"]
 
@@ -77,14 +78,13 @@ class Lifecycle:
         ended: `session_end` has been sent.
         error: the terminal error, if there was one.
         reason: why the stream ended.
+        closing_warnings: asked, one after the other, when the stream ends, for what is only known then.
 
     Args:
         request_id: the id of the stream.
         session_id: the session's id where the upstream gives none.
-        clock: Unix milliseconds; the same for all events of one read.
-        written: how many events have left so far.
+        progress: of the stream.
         warnings: to be sent right after `session_start`.
-        closing_warnings: called when the stream ends, for what is only known then.
     """
 
     handles: ClassVar[frozenset[type[Event]]] = frozenset(EVENT_TYPES.values())
@@ -94,19 +94,14 @@ class Lifecycle:
         *,
         request_id: str,
         session_id: str,
-        clock: Callable[[], int],
-        written: Callable[[], int],
+        progress: Progress,
         warnings: Sequence[Warning] = (),
-        closing_warnings: Callable[[], Iterable[Warning]] = tuple,
     ) -> None:
         self._request_id = request_id
         self._session_id = session_id
-        self._clock = clock
-        self._written = written
+        self._progress = progress
         self._waiting: list[Warning] = list(warnings)
         self._warnings = 0
-        self._closing_warnings = closing_warnings
-        self._began = clock()
         self._tool_calls = 0
         self._has_text = False
         self._told: set[str] = set()
@@ -116,6 +111,7 @@ class Lifecycle:
         self.ended = False
         self.error: ErrorInfo | None = None
         self.reason: Reason | None = None
+        self.closing_warnings: list[Callable[[], Iterable[Warning]]] = []
 
     @property
     def waits_for_answer(self) -> bool:
@@ -154,15 +150,16 @@ class Lifecycle:
             yield from self._start(event)
         match event:
             case SessionStart():
-                return
-            case Error(terminal=True, code="CANCELLED"):
-                yield from self._end(SessionEnd(status="cancelled", meta=ids_of(event.meta)))
-            case Error(terminal=True):
-                yield from self._fail(event)
-            case SessionEnd():
-                yield from self._end(event)
+                pass
+            case SessionEnd() | Error(terminal=True):
+                failure, end = self._ending(event)
+                yield from self._last_warnings()
+                if failure is not None:
+                    self.error = info_of_error(failure, end.reason)
+                    yield failure
+                yield self._session_end(end)
             case _:
-                yield from self._flush()
+                yield from self._waiting_warnings()
                 self._note(event)
                 yield event
 
@@ -186,44 +183,52 @@ class Lifecycle:
             case Error():
                 self._failure = event
 
-    def _start(self, event: Event) -> Iterator[Event]:
+    def _start(self, event: Event) -> list[Event]:
         self.started = True
         given = event.session_id if isinstance(event, SessionStart) else None
         meta = _opening_meta(event)
-        yield SessionStart(
+        start = SessionStart(
             session_id=given or (meta or {}).get("session_id") or self._session_id,
             request_id=self._request_id,
             meta=meta,
         )
-        yield from self._flush()
+        return [start, *self._waiting_warnings()]
 
-    def _flush(self) -> Iterator[Event]:
+    def _waiting_warnings(self) -> list[Warning]:
         waiting, self._waiting = self._waiting, []
         for warning in waiting:
             self._note(warning)
-            yield warning
+        return waiting
 
-    def _fail(self, event: Error, summary: dict[str, Any] | None = None) -> Iterator[Event]:
-        yield from self._close()
-        reason = event.reason or _reason_of(event.code)
-        self.error = info_of_error(event, reason)
-        event = event if event.meta is None else msgspec.structs.replace(event, meta=ids_of(event.meta))
-        yield event
-        yield self._session_end(SessionEnd(status="error", reason=reason, summary=summary, meta=event.meta))
+    def _last_warnings(self) -> list[Warning]:
+        left_out = self._warnings - MAX_WARNINGS
+        if left_out > 0:
+            self._waiting.append(Warning(message=f"{left_out} more warnings were left out.", for_users=True))
+        for warnings in self.closing_warnings:
+            self._waiting += warnings()
+        return self._waiting_warnings()
 
-    def _end(self, event: SessionEnd) -> Iterator[Event]:
-        summary = event.summary or {}
+    def _ending(self, event: SessionEnd | Error) -> tuple[Error | None, SessionEnd]:
+        """How the stream ends: with the error before its end, if it is one."""
+        if isinstance(event, Error):
+            if event.code == "CANCELLED":
+                return None, SessionEnd(status="cancelled", meta=ids_of(event.meta))
+            return self._failed(event, None)
         if event.status == "error":
-            yield from self._fail(self._failure_of(event), summary)
-            return
-        if event.status == "completed":
-            finish_reason = summary.get("finish_reason")
+            return self._failed(self._failure_of(event), event.summary)
+        finish_reason = (event.summary or {}).get("finish_reason")
+        if event.status == "completed" and finish_reason is not None:
             if finish_reason == "content_filter" and not self._has_text:
-                yield from self._fail(error_event(error_info("CONTENT_FILTERED"), meta=event.meta), summary)
-                return
+                withheld = error_event(error_info("CONTENT_FILTERED"), meta=event.meta)
+                return self._failed(withheld, event.summary)
             self._warn_of_finish(finish_reason)
-        yield from self._close()
-        yield self._session_end(event)
+        return None, event
+
+    def _failed(self, error: Error, summary: dict[str, Any] | None) -> tuple[Error, SessionEnd]:
+        if error.meta is not None:
+            error = msgspec.structs.replace(error, meta=ids_of(error.meta))
+        reason = error.reason or _reason_of(error.code)
+        return error, SessionEnd(status="error", reason=reason, summary=summary, meta=error.meta)
 
     def _warn_of_finish(self, finish_reason: Any) -> None:
         code, message = _FINISH_WARNINGS.get(str(finish_reason), ("", ""))
@@ -240,15 +245,8 @@ class Lifecycle:
             meta=event.meta,
         )
 
-    def _close(self) -> Iterator[Event]:
-        left_out = self._warnings - MAX_WARNINGS
-        if left_out > 0:
-            self._waiting.append(Warning(message=f"{left_out} more warnings were left out.", for_users=True))
-        self._waiting += self._closing_warnings()
-        yield from self._flush()
-
     def _session_end(self, event: SessionEnd) -> SessionEnd:
-        summary, rest = _split_summary(event.summary or {})
+        summary, rest = _split_summary(event.summary) if event.summary else ({}, {})
         meta = event.meta
         if rest and event.status != "error":
             meta = {**(meta or {}), "extra": {**(meta or {}).get("extra", {}), "summary": rest}}
@@ -258,10 +256,10 @@ class Lifecycle:
             status=event.status,
             reason=self.reason,
             summary={
-                "duration_ms": max(0, self._clock() - self._began),
+                "duration_ms": max(0, self._progress.now - self._progress.began),
                 **summary,
                 "tool_calls": self._tool_calls,
-                "events": self._written() + 1,
+                "events": self._progress.written + 1,
             },
             meta=meta,
         )

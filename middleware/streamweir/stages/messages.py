@@ -110,8 +110,11 @@ class Messages:
 
     def go_on(self, text: str) -> None:
         """Note more of the message whose piece was the last event: it is open, and nothing came since."""
-        assert self._current is not None
-        self._trace(self._current, text)
+        message = self._current
+        assert message is not None
+        message.all.append(text)
+        if message.segment is not None:
+            message.segment.append(text)
 
     def _repeat_of_another(self, event: Content) -> Iterable[Event]:
         """A repetition with an id after pieces without one, or the other way round: still one message."""

@@ -14,7 +14,7 @@ import msgspec
 
 from streamweir.errors import CODES
 from streamweir.events import Data, Error, Event, Status, ToolCallEnd, Warning, failure_meta, ids_of
-from streamweir.redaction import REDACTED, redact, redact_value
+from streamweir.redaction import REDACTED, is_secret_name, redact, redact_value
 
 __all__ = ["Safety"]
 
@@ -25,7 +25,7 @@ TOOL_FAILED: Final = "The tool failed."
 TOOL_INCOMPLETE: Final = "The tool did not finish."
 _TOOL_CODES: Final = frozenset({"TOOL_FAILED", "TOOL_INCOMPLETE"})
 _WARNING: Final = "The service reported a problem that did not stop the answer."
-_FAILURE_WORDS: Final = re.compile(r"error|fail|exception|traceback", re.IGNORECASE)
+_FAILURE_WORDS: Final = re.compile(r"error|fail|exception|traceback|warning", re.IGNORECASE)
 _FAILED_STATES: Final = frozenset({"failed", "failure", "error", "errored", "exception"})
 _FAILURE_KEYS: Final = frozenset(
     {"error", "errors", "error_msg", "error_message", "exception", "traceback", "stack", "stack_trace"}
@@ -117,7 +117,9 @@ class Safety:
         assert isinstance(event.data, dict)
         value = _safe_value(event.data["value"])
         return msgspec.structs.replace(
-            event, data={**event.data, "value": value}, meta=failure_meta(event.meta)
+            event,
+            data={**event.data, "name": redact(str(event.data.get("name", ""))), "value": value},
+            meta=failure_meta(event.meta),
         )
 
     def _details(self, details: Any, raw: str | None) -> Any:
@@ -158,7 +160,10 @@ def _safe_value(value: Any) -> Any:
         case str():
             return value if re.fullmatch(r"[\w.:-]{1,64}", value) and redact(value) == value else "[withheld]"
         case dict():
-            return {key: _safe_value(item) for key, item in value.items()}
+            return {
+                redact(str(key)): REDACTED if is_secret_name(str(key)) else _safe_value(item)
+                for key, item in value.items()
+            }
         case list():
             return [_safe_value(item) for item in value]
         case _:

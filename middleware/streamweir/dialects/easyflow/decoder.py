@@ -10,7 +10,7 @@ from streamweir.dialects.easyflow.envelope import DOMAINS, Envelope, Run, is_env
 from streamweir.dialects.easyflow.history import read_history
 from streamweir.dialects.easyflow.readers import READERS, read_error, read_interaction, read_other
 from streamweir.dialects.evidence import best_score
-from streamweir.dialects.reading import custom, leftover, text_of, upstream_error
+from streamweir.dialects.reading import custom, is_custom, leftover, text_of, upstream_error
 from streamweir.dialects.text_form import TextFields
 from streamweir.errors import MalformedEvent
 from streamweir.events import Event, SessionEnd
@@ -50,7 +50,6 @@ class EasyflowDecoder(Decoder):
         message = _message_of(frame)
         if not isinstance(message, dict):
             return () if message is None else (custom("message", message),)
-        self._began = True
         if refusal := _refusal(message):
             return (refusal,)
         return self._read(Envelope(message, frame.event, self._run))
@@ -66,7 +65,9 @@ class EasyflowDecoder(Decoder):
     def _read(self, envelope: Envelope) -> Iterator[Event]:
         if envelope.domain in _ANSWERING and envelope.type != "error":
             self._run.go_on()
-        yield from self._events(envelope)
+        for event in self._events(envelope):
+            self._began = self._began or not is_custom(event)
+            yield event
         if envelope.ends:
             yield self._run.end(envelope)
         self.complete = self._is_done or self._run.waits

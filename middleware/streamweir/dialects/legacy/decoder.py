@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 from streamweir.dialects.base import Decoder
 from streamweir.dialects.evidence import best_score
 from streamweir.dialects.legacy.readers import READERS, fields_of, read_other
-from streamweir.dialects.reading import custom, text_of
+from streamweir.dialects.reading import custom, is_custom, text_of
 from streamweir.dialects.standard import is_standard, read_standard
 from streamweir.dialects.text_form import TextFields
 from streamweir.errors import MalformedEvent
@@ -82,13 +82,18 @@ class LegacyDecoder(Decoder):
         kind = _ALIASES.get(word, "")
         if kind == "ping":
             return ()
-        self._began = True
-        fields: Mapping[str, Any] = message
-        if "data" in message or "metadata" in message:
-            if is_standard(message):
-                return (read_standard(message),)
-            fields = fields_of(message)
-        return (READERS.get(kind, read_other)(message, fields),)
+        event = _event_of(message, kind)
+        self._began = self._began or not is_custom(event)
+        return (event,)
+
+
+def _event_of(message: Mapping[str, Any], kind: str) -> Event:
+    fields: Mapping[str, Any] = message
+    if "data" in message or "metadata" in message:
+        if is_standard(message):
+            return read_standard(message)
+        fields = fields_of(message)
+    return READERS.get(kind, read_other)(message, fields)
 
 
 def _message_of(frame: Frame) -> Any:

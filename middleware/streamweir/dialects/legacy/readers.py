@@ -229,7 +229,7 @@ def _warning(message: Message, fields: Message) -> Event:
 def _done(message: Message, fields: Message) -> Event:
     del message
     usage = fields.get("usage")
-    source = {**(usage if isinstance(usage, dict) else {"usage": usage}), **fields}
+    source = {**usage, **fields} if isinstance(usage, dict) else {**fields}
     summary = {name: source[name] for name in _SUMMARY if source.get(name) is not None}
     word = text_of(fields.get("status")).lower()
     status: Any = _ENDS.get(word, "completed")
@@ -244,6 +244,8 @@ def _error(message: Message, fields: Message) -> Event:
     nested = fields.get("error")
     if isinstance(nested, dict):
         fields = {**fields, **nested}
+    else:
+        nested = None
     names = (*_ERROR_TEXT, *_TEXT)
     text = next((fields[name] for name in names if fields.get(name) and fields[name] is not nested), None)
     retry = next((fields[name] for name in _RETRY if isinstance(fields.get(name), bool)), None)

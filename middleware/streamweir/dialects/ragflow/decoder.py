@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Final
 
 from streamweir.dialects.base import NO_OPTIONS, Decoder, Options
 from streamweir.dialects.evidence import best_score
-from streamweir.dialects.openai_chunks import is_completion
+from streamweir.dialects.openai_chunks import is_chunk, is_completion
 from streamweir.dialects.ragflow.agent_events import EVENTS, AgentReader
 from streamweir.dialects.ragflow.envelope import EnvelopeReader
 from streamweir.dialects.ragflow.failures import error_in_text, failed, failure
 from streamweir.dialects.ragflow.openai_answers import OpenAIReader
 from streamweir.dialects.ragflow.run import Run
-from streamweir.dialects.reading import custom, leftover
+from streamweir.dialects.reading import custom, is_custom, leftover
 from streamweir.dialects.text_form import TextFields
 from streamweir.events import Error, Event, SessionEnd, SessionStart
 from streamweir.framing import Frame
@@ -26,6 +26,9 @@ ANSWERS: Final = ("auto", "delta", "cumulative")
 
 _WITHOUT_DONE: Final = re.compile(r"/(?:agentbots/[^/]+/completions|canvas/completion)/?\Z")
 """The routes that never send `[DONE]`."""
+
+_STEPS: Final = frozenset({"workflow_started", "node_started", "node_finished", "message"})
+"""Events of a run under way: no whole answer is one of these by itself."""
 
 
 class RagflowDecoder(Decoder):
@@ -51,6 +54,8 @@ class RagflowDecoder(Decoder):
         self._last: AgentReader | OpenAIReader | EnvelopeReader = self._agent
         self._frames = 0
         self._bare = False
+        self._is_piece = False
+        """The last frame can only be a part of a stream."""
 
     @classmethod
     def detect(cls, head: bytes) -> float:
@@ -99,7 +104,8 @@ class RagflowDecoder(Decoder):
         else:
             events = iter((custom("message", message, self._run.meta()),))
         for event in events:
-            self._run.begun = True
+            if not is_custom(event):
+                self._run.begun = True
             yield event
 
     def _message(self, message: dict[str, Any]) -> Iterator[Event]:
@@ -111,10 +117,12 @@ class RagflowDecoder(Decoder):
                 yield from self._failed(message)
             case {"event": str(event)} if event:
                 self._last = self._agent
+                self._is_piece = event in _STEPS
                 yield from self._agent.read(message)
                 self._run.begun = True  # an empty answer is one too
             case _ if is_completion(message):
                 self._last = self._openai
+                self._is_piece = is_chunk(message)
                 yield from self._openai.read(message)
                 self.complete = self.complete or self._openai.complete
             case {"data": data}:
@@ -149,7 +157,7 @@ class RagflowDecoder(Decoder):
             case dict():
                 self._last = self._envelope
                 yield from self._envelope.read(data)
-                self._run.begun = True
+                self._run.begun = self._run.begun or "answer" in data
                 self.complete = self.complete or self._envelope.complete
             case str() if data:
                 yield from self._text_only(data)
@@ -192,7 +200,7 @@ class RagflowDecoder(Decoder):
 
     def _may_end_here(self) -> bool:
         """Was the body one whole answer, or does the route end without a mark once a message has ended?"""
-        is_one_answer = self._bare and self._frames == 1 and self._run.begun
+        is_one_answer = self._bare and self._frames == 1 and self._run.begun and not self._is_piece
         return is_one_answer or (self._agent.has_answered and self.option("end") == "eof")
 
 

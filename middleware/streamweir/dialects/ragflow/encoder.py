@@ -39,6 +39,7 @@ class RagflowEncoder(Encoder):
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the frames that say `event`."""
+        self._writer.writes_extra = self.writes_extra
         return [_frame(message) for message in self._writer.write(event, stamp)]
 
     def numbers(
@@ -59,11 +60,11 @@ class RagflowEncoder(Encoder):
         match self.option("form"):
             case "chat":
                 cumulative = self.option("answer") == "cumulative"
-                return CumulativeChatWriter(self) if cumulative else ChatWriter(self)
+                return CumulativeChatWriter(self.lost) if cumulative else ChatWriter(self.lost)
             case "openai":
-                return OpenAIWriter(self)
+                return OpenAIWriter(self.lost)
             case _:
-                return AgentWriter(self, filtered=self.option("events") == "filtered")
+                return AgentWriter(self.lost, filtered=self.option("events") == "filtered")
 
 
 def _frame(message: Message | None) -> Frame:

@@ -48,7 +48,7 @@ def failure(message: Any, code: Any, meta: Meta | None) -> Error | SessionEnd:
     text = text_of(message)
     if was_cancelled(text):
         return SessionEnd("cancelled", meta=meta)
-    number = int(text_of(code)) if text_of(code).isdigit() and len(text_of(code)) < 4 else 0
+    number = int(text_of(code)) if text_of(code).isdecimal() and len(text_of(code)) < 4 else 0
     status = _STATUSES.get(number, number if 400 <= number < 600 and number != 500 else None)
     if found := error_in_text(text, meta):
         return found.error

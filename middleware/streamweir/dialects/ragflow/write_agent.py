@@ -7,10 +7,10 @@ answer is not repeated in `workflow_finished`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from streamweir.dialects.base import Encoder
 from streamweir.dialects.openai_chunks import usage_of
 from streamweir.dialects.ragflow.agent_events import CARRIER, TOOL
 from streamweir.dialects.ragflow.forms import asked_by
@@ -48,8 +48,8 @@ class AgentWriter(Writer):
             `data.content` of every event before the first `message_end`.
     """
 
-    def __init__(self, encoder: Encoder, *, filtered: bool) -> None:
-        super().__init__(encoder)
+    def __init__(self, lost: Counter[str], *, filtered: bool) -> None:
+        super().__init__(lost)
         self._filtered = filtered
         self._thinking = False
         self._message_ended = False

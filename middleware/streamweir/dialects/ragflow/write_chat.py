@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from streamweir.dialects.base import Encoder
 from streamweir.dialects.ragflow.media import hexadecimal_audio
 from streamweir.dialects.ragflow.writer import Message, Writer
 from streamweir.events import (
@@ -29,8 +29,8 @@ class ChatWriter(Writer):
 
     time_key: str | None = ""
 
-    def __init__(self, encoder: Encoder) -> None:
-        super().__init__(encoder)
+    def __init__(self, lost: Counter[str]) -> None:
+        super().__init__(lost)
         self._thinking = False
         self._stamp = Stamp("", 0, 0)
 
@@ -103,8 +103,8 @@ class CumulativeChatWriter(ChatWriter):
     can_replace = True
     time_key = None
 
-    def __init__(self, encoder: Encoder) -> None:
-        super().__init__(encoder)
+    def __init__(self, lost: Counter[str]) -> None:
+        super().__init__(lost)
         self._before = ""
         self._parts: list[tuple[bool, str]] = []
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from streamweir.dialects.base import Encoder
 from streamweir.dialects.openai_chunks import chunk, usage_of
 from streamweir.dialects.ragflow.forms import asked_by
 from streamweir.dialects.ragflow.writer import Message, Writer
@@ -30,8 +30,8 @@ class OpenAIWriter(Writer):
 
     time_key = "created"
 
-    def __init__(self, encoder: Encoder) -> None:
-        super().__init__(encoder)
+    def __init__(self, lost: Counter[str]) -> None:
+        super().__init__(lost)
         self._model = "model"
         self._asked: Message | None = None
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from streamweir.dialects.base import Encoder
+from streamweir.dialects.base import NO_EXTRA, extra_in
 from streamweir.dialects.ragflow.citations import write_reference
 from streamweir.events import Event, Reference, SessionStart, Stamp
 
@@ -18,8 +19,10 @@ class Writer:
     """Turns the events of one valid stream into the JSON messages of one form.
 
     Args:
-        encoder: whose stream it is: where what the form cannot say is counted, and what of the fields that
-            came with an event may be written.
+        lost: where what the form cannot say is counted.
+
+    Attributes:
+        writes_extra: the fields of RAGFlow's own that came with an event may be written; see `Encoder`.
     """
 
     can_replace = False
@@ -29,9 +32,9 @@ class Writer:
     None where the message of a text says what came before it too.
     """
 
-    def __init__(self, encoder: Encoder) -> None:
-        self.lost = encoder.lost
-        self.extra_of = encoder.extra_of
+    def __init__(self, lost: Counter[str]) -> None:
+        self.lost = lost
+        self.writes_extra = False
         self._session_id: str | None = None
         self._message_id: str | None = None
         self._answer_id: str | None = None
@@ -57,6 +60,10 @@ class Writer:
         """The id of a stream that is one message: the first one known, whatever comes later."""
         self._answer_id = self._answer_id or self._message_id or stamp.request_id
         return self._answer_id
+
+    def extra_of(self, event: Event) -> Mapping[str, Any]:
+        """The fields of RAGFlow's own that came with `event`, none if it was read in another dialect."""
+        return extra_in(event) if self.writes_extra else NO_EXTRA
 
     def lose(self, event: Event) -> None:
         """Count `event` as one that this form cannot say."""

@@ -64,7 +64,6 @@ class EnvelopeDecoder(Decoder):
             self.complete = self._began
             return ()
         value = frame.json()
-        self._began = True
         if not isinstance(value, dict):
             return (custom("message", value),)
         return self._read(Message(value))
@@ -83,6 +82,7 @@ class EnvelopeDecoder(Decoder):
             if message.kind not in _SAYS_IT_ALL_THE_SAME:
                 return
         if reader := _READERS.get(message.kind):
+            self._began = True
             yield from reader(message, self._run)
         else:
             yield custom(message.kind or "message", dict(message.fields), message.ids())
@@ -111,9 +111,11 @@ def _evidence(message: Mapping[str, Any]) -> float:
     kind, data = message.get("type"), message.get("data")
     if isinstance(data, dict) and isinstance(kind, str):
         return _evidence_of_envelope(message, kind)
+    if not isinstance(kind, str | None):
+        return 0.0
     if {"run_id", "node_name"} <= message.keys() and kind in _READERS:
         return 0.9
-    rows = _FLAT_EVIDENCE.get(kind, ()) if isinstance(kind, str | None) else ()
+    rows = _FLAT_EVIDENCE.get(kind, ())
     return max((score for keys, score in rows if keys <= message.keys()), default=0.0)
 
 

@@ -1,22 +1,12 @@
-"""The standard agent-event protocol 1.1, and 1.0 when reading.
-
-Source: the standard protocol 1.1, sections 1, 2 and 4.
-Intended differences: foreign streams are repaired, not refused: ids, sequence and timestamps are ours; a
-value of a wrong type is made to fit or kept under `extra`; unknown types become `custom`. A 1.0 error has no
-`terminal`: one that is not recoverable ends the run.
-"""
+"""What each message of the standard protocol means, whatever its fields hold."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Final, get_args
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, get_args
 
-from streamweir.dialects.base import Decoder, Encoder
-from streamweir.dialects.evidence import best_score
 from streamweir.dialects.reading import arguments, custom, leftover, meta_of, milliseconds, text_of
 from streamweir.dialects.structured_data import citations, questions, structured
-from streamweir.dialects.text_form import TextFields
-from streamweir.dialects.whole_answer import events_in, is_whole_answer, refusal_in
 from streamweir.errors import CODES, Reason
 from streamweir.events import (
     EVENT_TYPES,
@@ -32,7 +22,6 @@ from streamweir.events import (
     Scope,
     SessionEnd,
     SessionStart,
-    Stamp,
     State,
     Status,
     Thinking,
@@ -42,31 +31,13 @@ from streamweir.events import (
     ToolCallStart,
     ToolError,
     Warning,
-    wire_data,
 )
-from streamweir.framing import Frame
-from streamweir.jsontext import write_json
-from streamweir.written_form import Number
 
-__all__ = ["DECODER", "ENCODER", "StandardDecoder", "StandardEncoder", "is_standard", "read_standard"]
+__all__ = ["is_standard", "read_standard"]
 
 _OURS: Final = frozenset({"request_id", "timestamp", "sequence", "source", "extra", "duration_ms"})
 _STAMP: Final = frozenset({"request_id", "timestamp", "sequence"})
 _IDS: Final = tuple(name for name in Meta.__annotations__ if name not in ("extra", "source", "duration_ms"))
-_TIMED: Final = frozenset({"tool_call_end", "status", "session_end"})
-"""The events of which the protocol says how long they took."""
-
-_STARTS: Final = {cls: b'{"type":"%b","data":' % name.encode() for name, cls in EVENT_TYPES.items()}
-"""By class: how an event begins on the wire."""
-
-_ONLY_HERE: Final = (
-    "session_start",
-    "tool_call_start",
-    "tool_call_progress",
-    "tool_call_end",
-    "session_end",
-)
-"""Types that no older vocabulary has with a `data` object."""
 
 _STAGES: Final = ("reasoning", "planning", "analyzing")
 _FORMATS: Final = ("markdown", "text", "html")
@@ -86,84 +57,6 @@ _SAYS_IT_WITHOUT_DATA: Final = frozenset({"session_start", "session_end"})
 _KINDS: Final = ("form", "questions", "approval", "tool", "handoff", "continue")
 
 
-class StandardDecoder(Decoder):
-    """Reads the standard protocol, SSE, NDJSON or folded into one JSON object."""
-
-    framing = "auto"
-    errors_for_users = True
-    text_fields: ClassVar = TextFields(
-        texts=(("data", "content"),), ignored=(("metadata", "timestamp"), ("metadata", "sequence"))
-    )
-
-    @classmethod
-    def detect(cls, head: bytes) -> float:
-        """Sure of an object with a known `type`, `data` and `metadata`; foreign streams may lack the last."""
-        return best_score(head, lambda message, _: _evidence(message))
-
-    def decode(self, frame: Frame) -> Iterable[Event]:
-        """Return the event that `frame` holds; an end of the session ends the stream."""
-        if not frame.data or frame.data == b"[DONE]":
-            return ()
-        message = frame.json()
-        if not isinstance(message, dict):
-            return (custom("message", message),)
-        if isinstance(message.get("type"), str):
-            return (read_standard(message),)
-        if is_whole_answer(message):
-            return map(read_standard, events_in(message))
-        return (refusal_in(message) or custom("message", message),)
-
-
-class StandardEncoder(Encoder):
-    """Writes the standard protocol.
-
-    Options:
-        version: `1.0` for clients that do not know `op: replace`.
-    """
-
-    framings = ("sse", "ndjson")
-    option_values: ClassVar[Mapping[str, tuple[str, ...]]] = {"version": ("1.1", "1.0")}
-
-    @property
-    def can_replace(self) -> bool:
-        """Clients of 1.0 would append a replacement."""
-        return self.option("version") != "1.0"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._timestamp = -1
-        self._metadata = b""
-
-    def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
-        """Return the one frame that is `event`.
-
-        What is the same in all events of one read is encoded once.
-        """
-        if stamp.timestamp != self._timestamp:
-            self._timestamp = stamp.timestamp
-            request_id = write_json(stamp.request_id)
-            self._metadata = b',"metadata":{"request_id":%b,"timestamp":%d,"sequence":' % (
-                request_id,
-                stamp.timestamp,
-            )
-        sequence = str(stamp.sequence)
-        message = (
-            _STARTS[type(event)],
-            write_json(wire_data(event)),
-            self._metadata,
-            sequence.encode(),
-            _metadata_rest(event, event.meta) if event.meta else b"}}",
-        )
-        return (Frame(b"".join(message), None, sequence),)
-
-    def numbers(
-        self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
-    ) -> Mapping[str, Number] | None:
-        """The sequence counts; the timestamp is that of the read."""
-        del event, texts
-        return {"sequence": (stamp.sequence, 1), "timestamp": (stamp.timestamp, 0)}
-
-
 def is_standard(message: Mapping[str, Any]) -> bool:
     """Has `message` the shape of the standard protocol? Shape, not name, tells it from older vocabularies."""
     kind = message.get("type")
@@ -173,15 +66,6 @@ def is_standard(message: Mapping[str, Any]) -> bool:
         and isinstance(message.get("data"), dict)
         and isinstance(message.get("metadata"), dict)
     )
-
-
-def _evidence(message: Mapping[str, Any]) -> float:
-    if is_standard(message):
-        return 1.0 if message["type"] != "thinking" else 0.9  # old streams have it too; ours begin otherwise
-    if is_whole_answer(message):
-        return 0.95
-    is_ours = message.get("type") in _ONLY_HERE and "metadata" not in message
-    return 0.6 if is_ours and isinstance(message.get("data"), dict) else 0.0
 
 
 def read_standard(message: Mapping[str, Any]) -> Event:
@@ -205,14 +89,6 @@ def _unknown(kind: str, data: dict[str, Any]) -> dict[str, Any] | None:
         if data.get(name) and data[name] not in words:
             unknown = {**(unknown or {}), name: data[name]}
     return unknown
-
-
-def _metadata_rest(event: Event, meta: Meta) -> bytes:
-    """The metadata behind the stamp, as JSON text; a duration that has no place here goes under `extra`."""
-    rest: dict[str, Any] = {**meta}
-    if "duration_ms" in rest and event.type not in _TIMED:
-        rest["extra"] = {**rest.get("extra", {}), "duration_ms": rest.pop("duration_ms")}
-    return b"," + write_json(rest)[1:] + b"}"
 
 
 def _and_extra(meta: Meta | None, rest: dict[str, Any] | None) -> Meta | None:
@@ -414,6 +290,3 @@ _READERS: Final[dict[str, Callable[[dict[str, Any], Meta | None], Event]]] = {
     "error": _error,
     "session_end": _session_end,
 }
-
-DECODER = StandardDecoder
-ENCODER = StandardEncoder

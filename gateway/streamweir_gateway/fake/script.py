@@ -1,4 +1,4 @@
-"""The one run that every demo backend plays: events of a valid stream, with the pause before each."""
+"""The one run that demo and fake backends play: events of a valid stream, with the pause before each."""
 
 from __future__ import annotations
 

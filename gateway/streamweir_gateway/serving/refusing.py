@@ -1,0 +1,34 @@
+"""Refusals of what never becomes a request for an application, which else would answer and tell of it.
+
+Source: the standard protocol 1.1, section 5 (end).
+"""
+
+from __future__ import annotations
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
+
+from streamweir.asgi.refusals import REFUSALS, envelope
+from streamweir.jsontext import write_json
+from streamweir.request_id import new_request_id
+from streamweir_gateway.observability.observer import Observer
+from streamweir_gateway.observability.record import RequestRecord
+
+__all__ = ["refusal"]
+
+
+def refusal(code: str, observer: Observer) -> bytes:
+    """Return the whole response that refuses a request.
+
+    Args:
+        code: one of `REFUSALS`.
+        observer: is told of it.
+    """
+    row = REFUSALS[code]
+    request_id = new_request_id()
+    body = write_json(envelope(code, row.message, retry=row.retry, request_id=request_id))
+    observer.ended(RequestRecord(request_id, None, None, status=row.status, code=code))
+    headers = (
+        b"content-type: application/json\r\nconnection: close\r\ncache-control: no-store\r\n"
+        b"x-request-id: %s\r\ncontent-length: %d\r\n\r\n" % (request_id.encode("ascii"), len(body))
+    )
+    return STATUS_LINE[row.status] + headers + body

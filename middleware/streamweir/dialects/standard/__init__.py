@@ -1,0 +1,16 @@
+"""The standard agent-event protocol 1.1, and 1.0 when reading.
+
+Source: the standard protocol 1.1, sections 1, 2 and 4.
+Intended differences: foreign streams are repaired, not refused: ids, sequence and timestamps are ours; a
+value of a wrong type is made to fit or kept under `extra`; unknown types become `custom`. A 1.0 error has no
+`terminal`: one that is not recoverable ends the run.
+"""
+
+from streamweir.dialects.standard.decoder import StandardDecoder
+from streamweir.dialects.standard.encoder import StandardEncoder
+from streamweir.dialects.standard.readers import is_standard, read_standard
+
+__all__ = ["DECODER", "ENCODER", "StandardDecoder", "StandardEncoder", "is_standard", "read_standard"]
+
+DECODER = StandardDecoder
+ENCODER = StandardEncoder

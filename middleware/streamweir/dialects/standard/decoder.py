@@ -1,0 +1,63 @@
+"""Reads the standard protocol, one message at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Final
+
+from streamweir.dialects.base import Decoder
+from streamweir.dialects.evidence import best_score
+from streamweir.dialects.reading import custom
+from streamweir.dialects.standard.readers import is_standard, read_standard
+from streamweir.dialects.text_form import TextFields
+from streamweir.dialects.whole_answer import events_in, is_whole_answer, refusal_in
+from streamweir.events import Event
+from streamweir.framing import Frame
+
+__all__ = ["StandardDecoder"]
+
+_ONLY_HERE: Final = (
+    "session_start",
+    "tool_call_start",
+    "tool_call_progress",
+    "tool_call_end",
+    "session_end",
+)
+"""Types that no older vocabulary has with a `data` object."""
+
+
+class StandardDecoder(Decoder):
+    """Reads the standard protocol, SSE, NDJSON or folded into one JSON object."""
+
+    framing = "auto"
+    errors_for_users = True
+    text_fields: ClassVar = TextFields(
+        texts=(("data", "content"),), ignored=(("metadata", "timestamp"), ("metadata", "sequence"))
+    )
+
+    @classmethod
+    def detect(cls, head: bytes) -> float:
+        """Sure of an object with a known `type`, `data` and `metadata`; foreign streams may lack the last."""
+        return best_score(head, lambda message, _: _evidence(message))
+
+    def decode(self, frame: Frame) -> Iterable[Event]:
+        """Return the event that `frame` holds; an end of the session ends the stream."""
+        if not frame.data or frame.data == b"[DONE]":
+            return ()
+        message = frame.json()
+        if not isinstance(message, dict):
+            return (custom("message", message),)
+        if isinstance(message.get("type"), str):
+            return (read_standard(message),)
+        if is_whole_answer(message):
+            return map(read_standard, events_in(message))
+        return (refusal_in(message) or custom("message", message),)
+
+
+def _evidence(message: Mapping[str, Any]) -> float:
+    if is_standard(message):
+        return 1.0 if message["type"] != "thinking" else 0.9  # old streams have it too; ours begin otherwise
+    if is_whole_answer(message):
+        return 0.95
+    is_ours = message.get("type") in _ONLY_HERE and "metadata" not in message
+    return 0.6 if is_ours and isinstance(message.get("data"), dict) else 0.0

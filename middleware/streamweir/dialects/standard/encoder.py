@@ -1,0 +1,78 @@
+"""Writes the standard protocol, the envelope in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from streamweir.dialects.base import Encoder
+from streamweir.events import EVENT_TYPES, Content, Event, Meta, Stamp, Thinking, wire_data
+from streamweir.framing import Frame
+from streamweir.jsontext import write_json
+from streamweir.written_form import Number
+
+__all__ = ["StandardEncoder"]
+
+_TIMED: Final = frozenset({"tool_call_end", "status", "session_end"})
+"""The events of which the protocol says how long they took."""
+
+_STARTS: Final = {cls: b'{"type":"%b","data":' % name.encode() for name, cls in EVENT_TYPES.items()}
+"""By class: how an event begins on the wire."""
+
+
+class StandardEncoder(Encoder):
+    """Writes the standard protocol.
+
+    Options:
+        version: `1.0` for clients that do not know `op: replace`.
+    """
+
+    framings = ("sse", "ndjson")
+    option_values: ClassVar[Mapping[str, tuple[str, ...]]] = {"version": ("1.1", "1.0")}
+
+    @property
+    def can_replace(self) -> bool:
+        """Clients of 1.0 would append a replacement."""
+        return self.option("version") != "1.0"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._timestamp = -1
+        self._metadata = b""
+
+    def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
+        """Return the one frame that is `event`.
+
+        What is the same in all events of one read is encoded once.
+        """
+        if stamp.timestamp != self._timestamp:
+            self._timestamp = stamp.timestamp
+            request_id = write_json(stamp.request_id)
+            self._metadata = b',"metadata":{"request_id":%b,"timestamp":%d,"sequence":' % (
+                request_id,
+                stamp.timestamp,
+            )
+        sequence = str(stamp.sequence)
+        message = (
+            _STARTS[type(event)],
+            write_json(wire_data(event)),
+            self._metadata,
+            sequence.encode(),
+            _metadata_rest(event, event.meta) if event.meta else b"}}",
+        )
+        return (Frame(b"".join(message), None, sequence),)
+
+    def numbers(
+        self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
+    ) -> Mapping[str, Number] | None:
+        """The sequence counts; the timestamp is that of the read."""
+        del event, texts
+        return {"sequence": (stamp.sequence, 1), "timestamp": (stamp.timestamp, 0)}
+
+
+def _metadata_rest(event: Event, meta: Meta) -> bytes:
+    """The metadata behind the stamp, as JSON text; a duration that has no place here goes under `extra`."""
+    rest: dict[str, Any] = {**meta}
+    if "duration_ms" in rest and event.type not in _TIMED:
+        rest["extra"] = {**rest.get("extra", {}), "duration_ms": rest.pop("duration_ms")}
+    return b"," + write_json(rest)[1:] + b"}"

@@ -1,0 +1,111 @@
+"""A stream goes the moment it is dropped: nothing of it waits for a garbage collection."""
+
+import gc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from streamweir import Translator
+from streamweir.context import WarningCollector
+from streamweir.dialects.legacy import LegacyDecoder
+from streamweir.dialects.registry import decoder_names, encoder_names
+from streamweir.host_translator import HostTranslator
+from streamweir.testing import cuts
+
+ROOT = Path(__file__).resolve().parent.parent / "dialects"
+CASES = sorted(path for path in ROOT.glob("*/*") if path.suffix in (".sse", ".ndjson"))
+
+
+@pytest.fixture
+def unreachable() -> Iterator[Callable[[Callable[[], object]], list[Any]]]:
+    """Returns what a function leaves behind that only a garbage collection finds."""
+
+    def left_by(function: Callable[[], object]) -> list[Any]:
+        function()  # what is loaded or cached at the first time is no stream's
+        gc.collect()
+        function()
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        try:
+            gc.collect()
+            return [type(found).__name__ for found in gc.garbage]
+        finally:
+            gc.set_debug(0)
+            gc.garbage.clear()
+
+    gc.disable()
+    yield left_by
+    gc.enable()
+
+
+def streamed(body: bytes, **options: Any) -> None:
+    translator = Translator(**options)
+    for piece in cuts(body, seed=len(body)):
+        translator.feed(piece)
+    translator.close()
+
+
+@pytest.mark.parametrize("answers", encoder_names())
+@pytest.mark.parametrize("speaks", [*decoder_names(), "auto"])
+def test_a_translator_leaves_no_cycles(speaks: str, answers: str, unreachable: Any) -> None:
+    def all_recorded() -> None:
+        for path in CASES:
+            if path.parent.name == speaks or (speaks == "auto" and path.stem.endswith("s")):
+                for framing in ("sse", "json"):
+                    streamed(path.read_bytes(), speaks=speaks, answers=answers, framing=framing)
+
+    assert unreachable(all_recorded) == []
+
+
+OPTIONS: list[dict[str, Any]] = [
+    {"protocol_options": {"ragflow": {"form": form, "answer": "cumulative"}}, "answers": "ragflow"}
+    for form in ("agent", "chat", "openai")
+]
+
+
+@pytest.mark.parametrize("options", [{"raw": True, "debug": True}, *OPTIONS])
+def test_options_leave_no_cycles(options: dict[str, Any], unreachable: Any) -> None:
+    body = b'data: {"type":"token","content":"a"}\n\ndata: {"type":"error","message":"no"}\n\n'
+    assert unreachable(lambda: streamed(body, speaks="legacy", **options)) == []
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        lambda translator: translator.close(),
+        lambda translator: translator.fail("UPSTREAM_TIMEOUT"),
+        lambda translator: translator.fail(ValueError("x")),
+        lambda translator: translator.cancel(),
+        lambda translator: translator.warn("and dropped without an end"),
+    ],
+)
+def test_no_end_leaves_cycles(ending: Callable[[HostTranslator], object], unreachable: Any) -> None:
+    def stream() -> None:
+        collector = WarningCollector("req_1")
+        translator = HostTranslator(speaks="legacy", collector=collector)
+        translator.feed(b'data: {"type":"token","content":"a"}\n\ndata: {\n\ndata: 1')
+        ending(translator)
+
+    assert unreachable(stream) == []
+
+
+def test_what_is_kept_of_a_form_is_bounded() -> None:
+    """Forms are kept for the streams to come: a few of them, and none with an upstream's ids."""
+
+    def texts(**fields: Any) -> bytes:
+        messages = ({"type": "token", **fields, "content": f"word{number}"} for number in range(9))
+        return b"".join(b"data: %b\n\n" % orjson.dumps(message) for message in messages)
+
+    fields = LegacyDecoder.text_fields
+    before, fields.known = fields.known, ()
+    try:
+        for number in range(40):
+            streamed(texts(sequence=number, timestamp="x" * number), speaks="legacy")
+            streamed(texts(session_id=f"s{number}"), speaks="legacy")
+        streamed(texts(timestamp=5, sequence="x" * 2000), speaks="legacy")
+        assert 1 <= len(fields.known) <= 8
+        assert all(form.event.meta is None and form.size < 1000 for form in fields.known)
+    finally:
+        fields.known = before
