@@ -31,6 +31,8 @@ FAILURES: list[tuple[Any, str]] = [
         "MODEL_NOT_FOUND",
     ),
     ({"error": {"message": "No", "type": "invalid_request_error", "code": None}}, "UPSTREAM_REJECTED"),
+    ({"message": "The upstream said so"}, "UPSTREAM_ERROR"),
+    ({"retcode": 102, "retmsg": "You don't own the assistant"}, "UPSTREAM_ERROR"),
     ({"error": {"code": 429, "message": "Exhausted", "status": "RESOURCE_EXHAUSTED"}}, "RATE_LIMITED"),
     (
         [{"error": {"code": 404, "message": "models/x is not found", "status": "NOT_FOUND"}}],
@@ -104,7 +106,7 @@ def test_a_failure_in_place_of_a_stream(body: object, code: str, speaks: str) ->
 @pytest.mark.parametrize(
     "body",
     [
-        {"message": "hello"},
+        {"type": "greeting", "message": "hello"},
         {"message": "the rate limit of this plan is 5", "answer": "x"},
         {"error": None, "result": "x"},
         {"error": "", "x": 1},

@@ -40,11 +40,13 @@ _Fields = Mapping[str, Any]
 _NAMED: Final = ("error", "errors", "fault", "exception")
 """Where the failure stands, as a text or as an object of its own."""
 
-_TEXTS: Final = ("message", "msg", "detail", "errormessage", "errormsg", "errmsg", "errordescription")
+_TEXTS: Final = (
+    *("message", "msg", "detail", "errormessage", "errormsg", "errmsg", "errordescription", "retmsg"),
+)
 _LESSER_TEXTS: Final = ("description", "reason", "faultstring", "title")
 _CODES: Final = ("code", "errorcode", "errcode", "type", "status")
 _STATUSES: Final = ("statuscode", "httpstatus", "httpcode", "status", "code")
-_ERROR_CODES: Final = ("errorcode", "errcode", "errno")
+_ERROR_CODES: Final = ("errorcode", "errcode", "errno", "retcode")
 _FLAGS: Final = ("success", "ok", "succeeded")
 _RETRY: Final = ("retry", "recoverable", "retryable")
 
@@ -197,7 +199,8 @@ def _looks_like_it(fields: _Fields) -> bool:
         return True
     if not fields.keys() <= _BESIDE_A_TEXT:
         return False
-    return bool(fields.get("detail")) or any(map(code_of_words, _texts(fields)))
+    # What names its type is rather an event that no rule knows, unless its text is of a failure.
+    return "type" not in fields or bool(fields.get("detail")) or any(map(code_of_words, _texts(fields)))
 
 
 def _is_something(value: object) -> bool:
