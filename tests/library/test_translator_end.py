@@ -91,7 +91,7 @@ def test_a_mark_of_the_end_proves_nothing_where_nothing_was_understood(speaks: s
 
 
 def test_a_foreign_object_is_no_answer_of_ragflow() -> None:
-    for body in (b"{}", b'{"message": "hello"}', b'{"type": "x", "data": {"columns": []}}'):
+    for body in (b"{}", b'{"greeting": "hello"}', b'{"type": "x", "data": {"columns": []}}'):
         assert ended(Translator(speaks="ragflow", framing="ndjson"), body) == TRUNCATED
 
 
