@@ -46,6 +46,8 @@ def chunk(data: bytes) -> bytes:
 
 
 LAST_CHUNK = b"0\r\n\r\n"
+WHOLE = SSE + b"".join(map(chunk, HELLO)) + LAST_CHUNK
+"""A response that says hello and is done."""
 
 
 def answer(body: bytes, *headers: str, status: str = "200 OK") -> bytes:

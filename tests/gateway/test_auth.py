@@ -5,13 +5,12 @@ from typing import Any
 
 import pytest
 
-from loopback import HELLO, LAST_CHUNK, SSE, Gateway, ask, chunk, client, gateway, settled, upstream
+from loopback import WHOLE, Gateway, ask, client, gateway, settled, upstream
 from streamweir_gateway.config import GatewayConfig
 
 pytestmark = pytest.mark.anyio
 
 WEB, BATCH = "sk-web-4711-secret", "sk-batch-0815-secret"
-WHOLE = SSE + b"".join(map(chunk, HELLO)) + LAST_CHUNK
 NOBODY = "http://127.0.0.1:9"
 
 Headers = list[tuple[str, str]]

@@ -10,6 +10,7 @@ from loopback import (
     HELLO,
     LAST_CHUNK,
     SSE,
+    WHOLE,
     Call,
     Script,
     answer,
@@ -25,7 +26,6 @@ from streamweir_gateway.proxy.breaker import CircuitBreaker
 
 pytestmark = pytest.mark.anyio
 
-GOOD = SSE + b"".join(map(chunk, HELLO)) + LAST_CHUNK
 BROKEN = answer(b"", status="500 Broken")
 TOKEN, _, DONE = HELLO
 
@@ -119,7 +119,7 @@ async def test_one_trial_at_a_time_and_a_first_event_closes_it() -> None:
     scripts: list[Script | bytes] = [BROKEN, silent]
 
     async def script(call: Call) -> None:
-        played = scripts.pop(0) if scripts else GOOD
+        played = scripts.pop(0) if scripts else WHOLE
         await (call.send(played) if isinstance(played, bytes) else played(call))
 
     async with (
@@ -144,7 +144,7 @@ async def test_one_trial_at_a_time_and_a_first_event_closes_it() -> None:
 
 
 async def test_the_next_upstream_of_a_list_is_asked_at_once() -> None:
-    async with upstream(BROKEN) as one, upstream(GOOD) as two:
+    async with upstream(BROKEN) as one, upstream(WHOLE) as two:
         config = settled(
             upstreams={
                 "one": {"url": one.url, "speaks": "legacy", "breaker": {"failures": 1, "open_for": "30s"}},

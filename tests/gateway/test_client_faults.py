@@ -8,21 +8,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from loopback import (
-    HELLO,
-    LAST_CHUNK,
-    SSE,
-    Call,
-    Gateway,
-    chunk,
-    gateway,
-    settled,
-    upstream,
-)
+from loopback import HELLO, LAST_CHUNK, SSE, WHOLE, Call, Gateway, chunk, gateway, settled, upstream
 
 pytestmark = pytest.mark.anyio
 
-WHOLE = SSE + b"".join(map(chunk, HELLO)) + LAST_CHUNK
 POST = b"POST /chat HTTP/1.1\r\nHost: x\r\n"
 TWO = b"Content-Length: 2\r\n\r\n{}"
 

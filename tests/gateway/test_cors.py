@@ -4,13 +4,12 @@ from typing import Any
 
 import pytest
 
-from loopback import HELLO, LAST_CHUNK, SSE, Answer, ask, chunk, gateway, settled, upstream
+from loopback import SSE, WHOLE, Answer, ask, gateway, settled, upstream
 from streamweir_gateway.config import GatewayConfig
 
 pytestmark = pytest.mark.anyio
 
 APP, OTHER = "https://app.example", "https://evil.example"
-WHOLE = SSE + b"".join(map(chunk, HELLO)) + LAST_CHUNK
 NOBODY = "http://127.0.0.1:9"
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from loopback import (
     HELLO,
-    LAST_CHUNK,
     SSE,
+    WHOLE,
     Call,
     answer,
     ask,
@@ -24,7 +24,6 @@ from streamweir_gateway.proxy.admission import Admissions, Overloaded
 pytestmark = pytest.mark.anyio
 
 TOKEN, _, DONE = HELLO
-GOOD = SSE + b"".join(map(chunk, HELLO)) + LAST_CHUNK
 
 
 async def held_open(call: Call) -> None:
@@ -74,7 +73,7 @@ async def test_failures_and_ends_give_their_place_back() -> None:
         for _ in range(4):
             got = await ask(running)
             assert got.status == 200
-    async with upstream(GOOD) as server, gateway(limited(server.url)) as running:
+    async with upstream(WHOLE) as server, gateway(limited(server.url)) as running:
         for _ in range(5):
             assert (await ask(running)).text == "Hello"
 
@@ -82,7 +81,7 @@ async def test_failures_and_ends_give_their_place_back() -> None:
 async def test_the_next_upstream_takes_what_is_too_much() -> None:
     async with (
         upstream(held_open) as small,
-        upstream(GOOD) as large,
+        upstream(WHOLE) as large,
         gateway(limited(small.url, large.url)) as running,
         AsyncExitStack() as stack,
     ):

@@ -16,6 +16,7 @@ from loopback import (
     HELLO,
     LAST_CHUNK,
     SSE,
+    WHOLE,
     Answer,
     Call,
     Gateway,
@@ -35,7 +36,6 @@ from streamweir_gateway.observability.record import GAP_BOUNDS, RequestRecord
 
 pytestmark = pytest.mark.anyio
 
-WHOLE = SSE + b"".join(map(chunk, HELLO)) + LAST_CHUNK
 REFUSED = "http://127.0.0.1:1"
 
 

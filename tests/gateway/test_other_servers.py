@@ -14,6 +14,7 @@ from loopback import (
     HELLO,
     LAST_CHUNK,
     SSE,
+    WHOLE,
     Call,
     Gateway,
     Log,
@@ -32,7 +33,6 @@ from streamweir_gateway.proxy.supervision import Streams
 pytestmark = pytest.mark.anyio
 
 TOKEN, _, DONE = HELLO
-GOOD = SSE + b"".join(map(chunk, HELLO)) + LAST_CHUNK
 HTTP = pytest.mark.parametrize("http", ["h11", "httptools"])
 
 
@@ -158,7 +158,7 @@ class Caller:
 
 async def test_a_whole_stream() -> None:
     caller = Caller()
-    async with upstream(GOOD) as server:
+    async with upstream(WHOLE) as server:
         await build_app(one_endpoint(server.url), log=Log())(scope(), caller.receive, caller.send)
     assert not check_stream(caller.body, framing="sse")
     assert caller.messages[-1]["more_body"] is False

@@ -10,6 +10,7 @@ from loopback import (
     HELLO,
     LAST_CHUNK,
     SSE,
+    WHOLE,
     Call,
     answer,
     ask,
@@ -23,8 +24,6 @@ from loopback import (
 )
 
 pytestmark = pytest.mark.anyio
-
-WHOLE = SSE + b"".join(map(chunk, HELLO)) + LAST_CHUNK
 
 
 async def test_a_stream_comes_back_in_the_standard_protocol() -> None:

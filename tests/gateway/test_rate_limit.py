@@ -4,11 +4,9 @@ from typing import Any
 
 import pytest
 
-from loopback import HELLO, LAST_CHUNK, SSE, Gateway, ask, chunk, gateway, settled, upstream
+from loopback import WHOLE, Gateway, ask, gateway, settled, upstream
 from streamweir_gateway.access.rate_limit import RateLimiter
 from streamweir_gateway.config import GatewayConfig, RateLimit
-
-WHOLE = SSE + b"".join(map(chunk, HELLO)) + LAST_CHUNK
 
 
 class Clock:

@@ -17,11 +17,10 @@ import pytest
 from command_line import COMMAND
 from loopback import (
     HELLO,
-    LAST_CHUNK,
     SSE,
+    WHOLE,
     Call,
     ask,
-    chunk,
     client,
     gateway,
     one_endpoint,
@@ -38,7 +37,6 @@ from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.secrets import secrets_of
 
-WHOLE = SSE + b"".join(map(chunk, HELLO)) + LAST_CHUNK
 REFUSED = "http://127.0.0.1:1"
 SECRET = "Zk9-very-own-secret"
 

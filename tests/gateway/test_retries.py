@@ -12,6 +12,7 @@ from loopback import (
     HELLO,
     LAST_CHUNK,
     SSE,
+    WHOLE,
     Answer,
     Call,
     Script,
@@ -31,7 +32,6 @@ from streamweir_gateway.proxy.retrying import Course, Failure, seconds_before
 
 pytestmark = pytest.mark.anyio
 
-GOOD = SSE + b"".join(map(chunk, HELLO)) + LAST_CHUNK
 BUSY = answer(b"", status="503 Unavailable")
 TOKEN, _, DONE = HELLO
 
@@ -77,12 +77,12 @@ async def asked(
 
 
 async def test_the_duration_counts_from_the_request() -> None:
-    got, *_ = await asked([BUSY, BUSY, GOOD], backoff="150ms")
+    got, *_ = await asked([BUSY, BUSY, WHOLE], backoff="150ms")
     assert got.assert_valid().end["summary"]["duration_ms"] >= 450  # 150 and 300 before the last attempt
 
 
 async def test_a_status_that_passes_is_not_seen_by_the_client() -> None:
-    got, server, line = await asked([BUSY, answer(b"", status="429 Slow down"), GOOD])
+    got, server, line = await asked([BUSY, answer(b"", status="429 Slow down"), WHOLE])
     assert got.assert_valid().text == "Hello"
     assert got.types.count("session_start") == 1
     assert [call.body for call in server.calls] == [b'{"question": 1}'] * 3
@@ -116,9 +116,9 @@ async def test_other_failures_are_told_at_once(response: bytes) -> None:
 
 
 async def test_which_statuses_is_settled_by_the_file() -> None:
-    got, server, _ = await asked([answer(b"", status="500 Broken"), GOOD], on=[500])
+    got, server, _ = await asked([answer(b"", status="500 Broken"), WHOLE], on=[500])
     assert got.assert_valid().text == "Hello"
-    got, server, _ = await asked([BUSY, GOOD], on=["connect", 500])
+    got, server, _ = await asked([BUSY, WHOLE], on=["connect", 500])
     assert got.error is not None
     assert len(server.calls) == 1
 
@@ -133,7 +133,7 @@ async def test_which_statuses_is_settled_by_the_file() -> None:
     ids=["broken off", "an error event", "an event without its blank line"],
 )
 async def test_nothing_is_repeated_after_the_first_event(first: bytes) -> None:
-    got, server, line = await asked([first, GOOD])
+    got, server, line = await asked([first, WHOLE])
     assert got.assert_valid().end["status"] == "error"
     assert server.connections == line["attempts"] == 1
 
@@ -144,7 +144,7 @@ async def test_a_connection_that_is_refused_is_tried_again() -> None:
     async with gateway(retrying(f"http://127.0.0.1:{address[1]}", attempts=10, backoff="40ms")) as running:
         asking = asyncio.create_task(ask(running))
         await asyncio.sleep(0.1)
-        server = Upstream(GOOD)
+        server = Upstream(WHOLE)
         listener = await asyncio.start_server(server.handle, *address)
         try:
             got = await asking
@@ -159,14 +159,14 @@ async def test_a_request_that_may_have_been_processed_is_not_repeated() -> None:
     async def reset(call: Call) -> None:
         call.reset()
 
-    got, server, _ = await asked([reset, GOOD], on=["connect"])
+    got, server, _ = await asked([reset, WHOLE], on=["connect"])
     assert got.error is not None
     assert got.error["code"] == "UPSTREAM_UNREACHABLE"
     assert server.connections == 1
 
 
 async def test_heartbeats_go_on_over_attempts() -> None:
-    got, _, _ = await asked([BUSY, GOOD], backoff="300ms", endpoint={"heartbeat": "50ms"})
+    got, _, _ = await asked([BUSY, WHOLE], backoff="300ms", endpoint={"heartbeat": "50ms"})
     assert got.assert_valid().text == "Hello"
     assert got.pieces[:3] == [b": ping\n\n"] * 3
     assert got.types.count("session_start") == 1
@@ -174,7 +174,7 @@ async def test_heartbeats_go_on_over_attempts() -> None:
 
 async def test_warnings_of_an_attempt_that_came_to_nothing_are_not_sent() -> None:
     junk = SSE + chunk(b"data: {\n\n") * 3 + chunk(b": hello\n\n")
-    async with upstream(junk) as first, upstream(GOOD) as second:
+    async with upstream(junk) as first, upstream(WHOLE) as second:
         config = settled(endpoints={"/chat": {"upstream": [first.url, second.url], "speaks": "legacy"}})
         async with gateway(config) as running:
             got = await ask(running)
@@ -187,13 +187,13 @@ async def test_warnings_of_an_attempt_that_came_to_nothing_are_not_sent() -> Non
 
 async def test_a_short_retry_after_is_waited_for() -> None:
     began = time.monotonic()
-    got, _, _ = await asked([answer(b"", "Retry-After: 1", status="429 Slow down"), GOOD])
+    got, _, _ = await asked([answer(b"", "Retry-After: 1", status="429 Slow down"), WHOLE])
     assert got.assert_valid().text == "Hello"
     assert time.monotonic() - began >= 1
 
 
 async def test_a_long_retry_after_is_not_waited_for() -> None:
-    got, server, _ = await asked([answer(b"", "Retry-After: 11", status="503 Busy"), GOOD])
+    got, server, _ = await asked([answer(b"", "Retry-After: 11", status="503 Busy"), WHOLE])
     assert got.assert_valid().error is not None
     assert got.error["retry_after_ms"] == 11_000
     assert len(server.calls) == 1

@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 from starlette.routing import Match
 from starlette.routing import Route as StarletteRoute
 
-from loopback import HELLO, LAST_CHUNK, SSE, ask, chunk, gateway, settled, upstream
+from loopback import WHOLE, ask, gateway, settled, upstream
 from streamweir_gateway.proxy.supervision import Streams
 from streamweir_gateway.routing import Route, RoutingTable, methods_of, path_of, routes_of
-
-WHOLE = SSE + b"".join(map(chunk, HELLO)) + LAST_CHUNK
 
 METHODS = ("GET", "POST")
 TEMPLATES = ("/a", "/a/", "/a/{x}", "/{y}/b", "/a/b", "/{x}/{y}", "/a.{x}", "/{z}", "/a/b/{x}/d", "/")

@@ -10,8 +10,8 @@ import pytest
 from loopback import (
     CLOSE_DELIMITED,
     HELLO,
-    LAST_CHUNK,
     SSE,
+    WHOLE,
     Call,
     Gateway,
     Script,
@@ -26,7 +26,6 @@ from loopback import (
 pytestmark = pytest.mark.anyio
 
 TOKEN, _, DONE = HELLO
-WHOLE = SSE + b"".join(map(chunk, HELLO)) + LAST_CHUNK
 
 
 async def raw(running: Gateway, *pieces: bytes) -> tuple[bytes, dict[str, Any]]:

@@ -2,12 +2,11 @@
 
 import pytest
 
-from loopback import HELLO, LAST_CHUNK, SSE, Gateway, ask, chunk, gateway, one_endpoint, upstream
+from loopback import WHOLE, Gateway, ask, gateway, one_endpoint, upstream
 from streamweir_gateway.observability.trace_context import TraceContext, trace_context_of
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 VALID = f"00-{TRACE}-{PARENT}-01"
-WHOLE = SSE + b"".join(map(chunk, HELLO)) + LAST_CHUNK
 
 
 def context_of(*headers: tuple[str, str]) -> TraceContext:

@@ -13,15 +13,13 @@ from typing import Any
 
 import pytest
 
-from loopback import HELLO, LAST_CHUNK, SSE, Call, ask, chunk, client, upstream
+from loopback import HELLO, LAST_CHUNK, SSE, WHOLE, Call, ask, chunk, client, upstream
 from running_gateway import Running, running_gateway
 
 pytestmark = [
     pytest.mark.anyio,
     pytest.mark.skipif(sys.platform != "linux", reason="looks at processes through /proc"),
 ]
-
-WHOLE = SSE + b"".join(map(chunk, HELLO)) + LAST_CHUNK
 
 
 def endpoints(url: str, **options: Any) -> dict[str, Any]:

@@ -9,9 +9,10 @@ Intended differences: `created_at` (of a node it is no time at all), `trace` and
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 from streamweir.dialects.openai_chunks import TOKENS, tokens_in
+from streamweir.dialects.ragflow.carrier import carried
 from streamweir.dialects.ragflow.failures import AnswerLine, failure, was_cancelled
 from streamweir.dialects.ragflow.forms import interaction
 from streamweir.dialects.ragflow.media import audio, files
@@ -30,23 +31,19 @@ from streamweir.errors import MalformedEvent
 from streamweir.events import (
     Content,
     Data,
-    DataType,
     Error,
     Event,
     Meta,
-    Scope,
     SessionEnd,
     SessionStart,
-    State,
     Status,
     Thinking,
     ToolCallEnd,
     ToolCallStart,
-    Warning,
 )
 from streamweir.jsontext import parse_json_text
 
-__all__ = ["CARRIER", "EVENTS", "TOOL", "AgentReader"]
+__all__ = ["EVENTS", "TOOL", "AgentReader"]
 
 EVENTS: Final = frozenset(
     {
@@ -63,9 +60,6 @@ EVENTS: Final = frozenset(
 )
 TOOL: Final = "Tool"
 """The component type under which a tool call is written; the server has no such component."""
-
-CARRIER: Final = "Event"
-"""The component type under which an event without a word of its own is written."""
 
 _FRAME: Final = ("event", "message_id", "created_at", "task_id", "session_id", "data", "code", "message")
 _NODE: Final = (
@@ -225,7 +219,7 @@ class AgentReader:
                 yield self._tool_result(data, found, error)
                 return
             case "Event":
-                yield _carried(found, self._run.meta(extra=rest))
+                yield carried(found, self._run.meta(extra=rest))
                 return
         name = text_of(data.get("component_name")) or None
         took = milliseconds(data.get("elapsed_time"), scale=1000)
@@ -363,33 +357,6 @@ def _finish(data: Mapping[str, Any], meta: Meta | None) -> SessionEnd:
     if took is not None:
         fields["duration_ms"] = took
     return SessionEnd(summary=summary or None, meta=fields or None)
-
-
-def _carried(outputs: Mapping[str, Any], meta: Meta | None) -> Event:
-    """The event that a carrier node holds."""
-    match outputs:
-        case {"data_type": str(kind), "data": dict() | list() as data} if (
-            kind == "state_delta"
-        ) == isinstance(data, list):
-            description = outputs.get("metadata")
-            return Data(
-                kind if kind in _DATA_TYPES else "custom",  # type: ignore[arg-type]
-                data if kind in _DATA_TYPES else {"name": kind, "value": data},
-                description if isinstance(description, dict) else None,
-                meta=meta,
-            )
-        case {"scope": str(scope), "state": str(state)} if scope in _SCOPES and state in _STATES:
-            name, detail = outputs.get("name"), outputs.get("detail")
-            return Status(scope, state, name if isinstance(name, str) else None, detail, meta=meta)  # type: ignore[arg-type]
-        case {"warning": str(text)}:
-            code = outputs.get("code")
-            return Warning(text, code if isinstance(code, str) else None, meta=meta)
-    return custom("event", dict(outputs), meta)
-
-
-_DATA_TYPES: Final = get_args(DataType)
-_SCOPES: Final = get_args(Scope)
-_STATES: Final = get_args(State)
 
 
 def _unfolded(data: Any) -> Any:

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from streamweir.dialects.openai_chunks import usage_of
-from streamweir.dialects.ragflow.agent_events import CARRIER, TOOL
+from streamweir.dialects.ragflow.agent_events import TOOL
+from streamweir.dialects.ragflow.carrier import CARRIER
 from streamweir.dialects.ragflow.forms import asked_by
 from streamweir.dialects.ragflow.media import download_of, hexadecimal_audio
 from streamweir.dialects.ragflow.writer import Message, Writer
