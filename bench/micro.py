@@ -22,7 +22,7 @@ from report import markdown_table, write_into
 
 from streamweir import Translator
 from streamweir.asgi import StreamweirMiddleware
-from streamweir.dialects.registry import (
+from streamweir.codec.registry import (
     decoder_names,
     encoder_names,
     make_decoder,
@@ -31,8 +31,8 @@ from streamweir.dialects.registry import (
 from streamweir.events import Content, Event, SessionStart, Stamp
 from streamweir.framing import Frame, SniffingParser, write_sse
 from streamweir.jsontext import parse_json, write_json
-from streamweir.limits import Limits
-from streamweir.stages import Lifecycle, Messages, Progress, Safety, Tools
+from streamweir.options.limits import Limits
+from streamweir.stages import ErrorSanitizer, Lifecycle, Progress, TextDeduplication, Tools
 
 PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
 PASSES: Final = 15
@@ -201,7 +201,7 @@ def _staged(events: list[Event]) -> None:
     lifecycle = Lifecycle(request_id="r", session_id="s", progress=Progress(0))
     for _ in lifecycle.process(SessionStart()) or ():
         pass
-    stages = (Safety(errors_for_users=False, debug=False), Tools(), Messages(), lifecycle)
+    stages = (ErrorSanitizer(errors_for_users=False, debug=False), Tools(), TextDeduplication(), lifecycle)
     path = [stage.process for stage in stages if Content in stage.handles]
     for event in events:
         for process in path:

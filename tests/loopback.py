@@ -14,7 +14,7 @@ from typing import Any
 import h11
 
 from streams import events_of
-from streamweir.dialects.registry import (
+from streamweir.codec.registry import (
     decoder_names,
     encoder_names,
     get_dialect,
@@ -26,8 +26,8 @@ from streamweir_gateway.app import build_app
 from streamweir_gateway.config import DialectCatalogue, GatewayConfig, parse_config
 from streamweir_gateway.observability.metrics import make_metrics
 from streamweir_gateway.observability.observer import Observer
-from streamweir_gateway.proxy.supervision import Streams
-from streamweir_gateway.serving.server import GatewayServer
+from streamweir_gateway.processes.server import GatewayServer
+from streamweir_gateway.runs.supervision import Streams
 
 PATIENCE = 10.0
 """Seconds after which a test has hung."""

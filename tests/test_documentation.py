@@ -21,7 +21,7 @@ import pytest
 from streamweir import convert, list_dialects
 from streamweir.errors import CODES, Reason
 from streamweir.events import EVENT_TYPES
-from streamweir.refusal_codes import REFUSALS
+from streamweir.http.refusal_codes import REFUSALS
 from streamweir_gateway.config.schema import config_schema
 
 ROOT = Path(__file__).parent.parent
@@ -179,7 +179,7 @@ def test_the_files_of_the_architecture_page_exist() -> None:
     files = [
         f"/{file}" for folder in ("middleware", "gateway", "tests") for file in (ROOT / folder).rglob("*.py")
     ]
-    assert "proxy/exchange.py" in names
+    assert "runs/proxy.py" in names
     assert [name for name in sorted(names) if not any(file.endswith(f"/{name}") for file in files)] == []
 
 

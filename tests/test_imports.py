@@ -38,12 +38,11 @@ def test_the_library_needs_no_server_and_no_test_framework() -> None:
 
 
 LAYERS = [
-    ("errors", "marks", "redaction", "redaction_rules", "request_id", "unmasking"),
-    ("classification", "jsontext", "limits", "events"),
-    ("framing", "raw_source", "schema", "written_form"),
-    ("dialects", "stages"),
-    ("detect", "fold", "output"),
-    ("lone_failure", "losses", "stream_chain", "translator"),
+    ("errors", "redaction", "request_errors", "request_id"),
+    ("classification", "events", "jsontext", "options"),
+    ("framing", "schema"),
+    ("codec", "dialects", "stages"),
+    ("translation",),
 ]
 """The core from the bottom up: a module imports from its own layer and those below, never `streamweir`."""
 

@@ -4,7 +4,7 @@ import pytest
 
 from streams import Recorded, events_of, one_byte_each, random_cuts, recorded_streams, translate
 from streamweir import detect_dialect
-from streamweir.dialects.registry import encoder_names, make_encoder
+from streamweir.codec.registry import encoder_names, make_encoder
 from streamweir.testing import check_stream
 
 STREAMS = recorded_streams()

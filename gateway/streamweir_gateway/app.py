@@ -13,20 +13,20 @@ from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from streamweir_gateway.access.cors import CorsPolicy
-from streamweir_gateway.access.entrance import Entrance
-from streamweir_gateway.access.gate import Gate
+from streamweir_gateway.access.edge_middleware import EdgeMiddleware
+from streamweir_gateway.access.request_guard import RequestGuard
 from streamweir_gateway.config import EndpointConfig, GatewayConfig, UpstreamConfig
 from streamweir_gateway.observability.exposition import MetricsPage
 from streamweir_gateway.observability.logs import request_log
 from streamweir_gateway.observability.metrics import Metrics, make_metrics
 from streamweir_gateway.observability.observer import Observer, RequestLog
 from streamweir_gateway.observability.secrets import secrets_of
-from streamweir_gateway.proxy.admission import Admissions
-from streamweir_gateway.proxy.destination import Destination
-from streamweir_gateway.proxy.endpoint import Endpoint
-from streamweir_gateway.proxy.proxy import Proxy
-from streamweir_gateway.proxy.supervision import Streams
 from streamweir_gateway.routing import routes_of
+from streamweir_gateway.runs.admission import Admissions
+from streamweir_gateway.runs.destination import Destination
+from streamweir_gateway.runs.endpoint import Endpoint
+from streamweir_gateway.runs.proxy import Proxy
+from streamweir_gateway.runs.supervision import Streams
 from streamweir_gateway.upstream.client import UpstreamClients
 
 __all__ = ["build_app"]
@@ -67,7 +67,7 @@ def build_app(
         metrics=MetricsPage(gateway.observer.metrics.registry),
     )
     cors = None if config.cors is None else CorsPolicy(config.cors)
-    requests = Entrance(Gate(config, routes, cors, gateway.observer), cors)
+    requests = EdgeMiddleware(RequestGuard(config, routes, cors, gateway.observer), cors)
     return _Application(requests, Router(lifespan=gateway.lifespan))
 
 

@@ -6,15 +6,18 @@ Importing it starts nothing and changes nothing in the process.
 from importlib.metadata import PackageNotFoundError, version
 
 from streamweir.classification import classify_exception
+from streamweir.codec.base import Decoder, Encoder
+from streamweir.codec.detector import detect_dialect
+from streamweir.codec.registry import list_dialects, register_dialect
 from streamweir.context import (
     RequestIDLogFilter,
     bind_context,
     collect_stream_warning,
     current_request_id,
 )
-from streamweir.detect import detect_dialect
-from streamweir.dialects import Decoder, Encoder, list_dialects, register_dialect
-from streamweir.engine import StreamingEngine
+from streamweir.emit.event_stream import EventStream
+from streamweir.emit.in_process_events import stream_error_event, stream_warning_event
+from streamweir.emit.streaming_engine import StreamingEngine
 from streamweir.errors import (
     ConfigurationError,
     ErrorInfo,
@@ -23,18 +26,16 @@ from streamweir.errors import (
     StreamweirError,
     UnknownDialectError,
 )
-from streamweir.event_stream import EventStream
 from streamweir.events import PROTOCOL_VERSION, Event, Stamp
 from streamweir.framing import Frame
-from streamweir.limits import Limits
-from streamweir.message_state import MessageState, MessageStreamHandler
-from streamweir.normalize import normalize_stream_event, parse_stream_line
-from streamweir.preflight import preflight_envelope
-from streamweir.received import ReceivedEvent
+from streamweir.http.error_envelope import preflight_envelope
+from streamweir.options.limits import Limits
 from streamweir.request_id import new_request_id, valid_request_id
 from streamweir.stream_error import StreamError
-from streamweir.stream_events import stream_error_event, stream_warning_event
-from streamweir.translator import Translator, convert
+from streamweir.translation.message_state import MessageState, MessageStreamHandler
+from streamweir.translation.normalize import normalize_stream_event, parse_stream_line
+from streamweir.translation.received_event import ReceivedEvent
+from streamweir.translation.translator import Translator, convert
 
 try:
     __version__ = version("streamweir")

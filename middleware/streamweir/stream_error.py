@@ -10,8 +10,8 @@ import re
 from typing import Any, Final, get_args
 
 from streamweir.errors import CODES, CodeRow, ErrorInfo, ErrorType, StreamweirError
+from streamweir.http.refusal_codes import REFUSALS
 from streamweir.redaction import redact, redact_value
-from streamweir.refusal_codes import REFUSALS
 
 __all__ = ["MACHINE_CODE", "StreamError", "log_failure"]
 

@@ -6,7 +6,7 @@ import zlib
 import brotli
 import pytest
 
-from streamweir.content_coding import PIECE, CodedBodyError, CutOffBodyError, body_decoder
+from streamweir.framing.content_coding import PIECE, CodedBodyError, CutOffBodyError, body_decoder
 
 TEXT = b"data: {}\n\n" * 400_000
 

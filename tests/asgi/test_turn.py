@@ -4,7 +4,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from streamweir.asgi.turn import Turn
+from streamweir.asgi.fair_lock import FairLock
 
 pytestmark = pytest.mark.anyio
 
@@ -15,7 +15,7 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
 
 
 async def test_order() -> None:
-    turn, order = Turn(), list[str]()
+    turn, order = FairLock(), list[str]()
 
     async def take(number: int) -> None:
         async with turn:
@@ -34,7 +34,7 @@ async def test_order() -> None:
 
 
 async def test_cancelled_while_waiting() -> None:
-    turn, done = Turn(), list[str]()
+    turn, done = FairLock(), list[str]()
 
     async def take(name: str, scope: anyio.CancelScope) -> None:
         with scope:
@@ -53,7 +53,7 @@ async def test_cancelled_while_waiting() -> None:
 
 
 async def test_cancelled_at_its_turn() -> None:
-    turn, done = Turn(), list[str]()
+    turn, done = FairLock(), list[str]()
 
     async def take(name: str, scope: anyio.CancelScope) -> None:
         with scope:

@@ -8,9 +8,9 @@ import pytest
 from command_line import run
 from streams import translate
 from streamweir import list_dialects
-from streamweir.dialects.description import describe
-from streamweir.dialects.registry import decoder_names, encoder_names
+from streamweir.codec.registry import decoder_names, encoder_names
 from streamweir.testing import check_stream
+from streamweir.translation.description import describe
 
 
 def test_lists_all() -> None:

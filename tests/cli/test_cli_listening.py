@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from streamweir_gateway.cli.banner import banner
 from streamweir_gateway.cli.command import UsageError
 from streamweir_gateway.cli.configuration import listening_on, load
-from streamweir_gateway.cli.welcome import welcome
 from streamweir_gateway.config import GatewayConfig
 
 ENDPOINT = "endpoints: {/a: {upstream: ['http://127.0.0.1:9', 'demo:legacy']}}\n"
@@ -36,7 +36,7 @@ def test_this_machine_may_come_without_keys(address: str, tmp_path: Path) -> Non
 
 def test_the_welcome_names_keys_and_upstreams_but_shows_no_key(tmp_path: Path) -> None:
     config = configured(tmp_path, "auth: {keys: {web: s3cret, batch: s3cret-2}}\n")
-    lines = list(welcome(config, ("127.0.0.1", 8080)))
+    lines = list(banner(config, ("127.0.0.1", 8080)))
     assert "/a: http://127.0.0.1:9, then demo:legacy -> standard" in lines
     assert any(line.startswith("  curl -N http://127.0.0.1:8080/a -H 'X-Api-Key: KEY' ") for line in lines)
     assert "In place of KEY: one of web, batch from `auth.keys`." in lines

@@ -22,7 +22,7 @@ from loopback import (
     upstream,
 )
 from streamweir_gateway.config import Breaker, GatewayConfig
-from streamweir_gateway.proxy.breaker import CircuitBreaker
+from streamweir_gateway.runs.breaker import CircuitBreaker
 
 pytestmark = pytest.mark.anyio
 

@@ -89,7 +89,7 @@ async def test_a_fault_of_ours_can_be_read_too(monkeypatch: pytest.MonkeyPatch) 
     async def broken(*_: Any) -> None:
         raise RuntimeError("/srv/secret")
 
-    monkeypatch.setattr("streamweir_gateway.proxy.proxy.Proxy.__call__", broken)
+    monkeypatch.setattr("streamweir_gateway.runs.proxy.Proxy.__call__", broken)
     async with gateway(shared()) as running:
         answer = await ask(running, headers=from_page())
     assert answer.status == 500

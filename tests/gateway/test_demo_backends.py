@@ -10,8 +10,8 @@ import pytest
 
 from streams import events_of
 from streamweir import Translator, UnknownDialectError, detect_dialect
-from streamweir.dialects.registry import encoder_class, encoder_names
-from streamweir.output import MEDIA_TYPES
+from streamweir.codec.registry import encoder_class, encoder_names
+from streamweir.translation.writer import MEDIA_TYPES
 from streamweir_gateway.demo import serve_demos
 from streamweir_gateway.fake.script import ANSWER, SECRET, THOUGHT
 

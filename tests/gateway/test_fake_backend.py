@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 
 from loopback import PATIENCE
 from streamweir import Translator
-from streamweir.dialects.registry import encoder_names
+from streamweir.codec.registry import encoder_names
 from streamweir.errors import ConfigurationError
 from streamweir.framing import SniffingParser
 from streamweir_gateway.fake import FAULTS, FakeBackend, Settings, parse_faults, serve_fake
 from streamweir_gateway.fake.body import body_steps
-from streamweir_gateway.fake.damage import DAMAGES, badjson, can_be_damaged, wrong_types
+from streamweir_gateway.fake.corruption import DAMAGES, badjson, can_be_damaged, wrong_types
+from streamweir_gateway.fake.fault_syntax import FaultError, parse_fault, parse_size
 from streamweir_gateway.fake.faults import AT, END
 from streamweir_gateway.fake.response import response_steps
 from streamweir_gateway.fake.run import Framing, Run, WireEvent
-from streamweir_gateway.fake.spelling import FaultError, parse_fault, parse_size
 from streamweir_gateway.fake.steps import Break, Pause, Raw, Send, Step
 
 DIALECTS = encoder_names()

@@ -6,9 +6,9 @@ from typing import Final
 import pytest
 
 from faulty_upstreams import ACCEPT, faulty_gateway, folded_status, outcome
-from streamweir.dialects.registry import decoder_names, encoder_names
+from streamweir.codec.registry import decoder_names, encoder_names
 from streamweir_gateway.fake import FAULTS, parse_faults
-from streamweir_gateway.fake.spelling import FaultError
+from streamweir_gateway.fake.fault_syntax import FaultError
 
 pytestmark = pytest.mark.anyio
 

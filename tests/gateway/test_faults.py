@@ -20,7 +20,7 @@ from faulty_upstreams import (
     outcome,
     warning_codes,
 )
-from streamweir.dialects.registry import decoder_names, encoder_names
+from streamweir.codec.registry import decoder_names, encoder_names
 from streamweir_gateway.fake import FAULTS, parse_faults
 from streamweir_gateway.fake.run import Run
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from streamweir_gateway.proxy.interruption import Interrupted, Interruption
+from streamweir_gateway.runs.interruptible_wait import Interrupted, InterruptibleWait
 
 pytestmark = pytest.mark.anyio
 
@@ -15,12 +15,12 @@ class Waiter:
 
     def __init__(self, wait: Callable[[], Awaitable[object]]) -> None:
         self.outcome = ""
-        self.waiting: Interruption
+        self.waiting: InterruptibleWait
         self._wait = wait
         self.task = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
-        self.waiting = Interruption()
+        self.waiting = InterruptibleWait()
         try:
             with self.waiting:
                 await self._wait()
@@ -81,7 +81,7 @@ async def test_outside_of_the_block_nothing_happens() -> None:
 
 
 async def test_from_within_nothing_happens() -> None:
-    waiting = Interruption()
+    waiting = InterruptibleWait()
     with waiting:
         waiting.interrupt()
         await asyncio.sleep(0)

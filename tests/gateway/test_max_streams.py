@@ -19,7 +19,7 @@ from loopback import (
     upstream,
 )
 from streamweir_gateway.config import GatewayConfig
-from streamweir_gateway.proxy.admission import Admissions, Overloaded
+from streamweir_gateway.runs.admission import Admissions, Overloaded
 
 pytestmark = pytest.mark.anyio
 

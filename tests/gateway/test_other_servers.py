@@ -28,7 +28,7 @@ from loopback import (
 from streamweir.testing import check_stream
 from streamweir_gateway.app import build_app
 from streamweir_gateway.config import GatewayConfig
-from streamweir_gateway.proxy.supervision import Streams
+from streamweir_gateway.runs.supervision import Streams
 
 pytestmark = pytest.mark.anyio
 

@@ -27,8 +27,8 @@ from loopback import (
 )
 from streamweir.errors import error_info
 from streamweir_gateway.config import GatewayConfig, Retries
-from streamweir_gateway.proxy.destination import Destination
-from streamweir_gateway.proxy.retrying import Course, Failure, seconds_before
+from streamweir_gateway.runs.destination import Destination
+from streamweir_gateway.runs.retry_plan import Failure, RetryPlan, seconds_before
 
 pytestmark = pytest.mark.anyio
 
@@ -257,7 +257,7 @@ def destinations(*attempts: int) -> list[Destination]:
 
 
 def test_every_upstream_has_its_attempts_and_then_the_next_one() -> None:
-    course = Course(destinations(2, 1, 2))
+    course = RetryPlan(destinations(2, 1, 2))
     again = Failure(error_info("UPSTREAM_ERROR"), status=503)
     other = Failure(error_info("UPSTREAM_ERROR"), status=500)
     way = []

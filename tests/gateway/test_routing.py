@@ -10,8 +10,8 @@ from starlette.routing import Match
 from starlette.routing import Route as StarletteRoute
 
 from loopback import WHOLE, ask, gateway, settled, upstream
-from streamweir_gateway.proxy.supervision import Streams
 from streamweir_gateway.routing import Route, RoutingTable, methods_of, path_of, routes_of
+from streamweir_gateway.runs.supervision import Streams
 
 METHODS = ("GET", "POST")
 TEMPLATES = ("/a", "/a/", "/a/{x}", "/{y}/b", "/a/b", "/{x}/{y}", "/a.{x}", "/{z}", "/a/b/{x}/d", "/")

@@ -26,7 +26,7 @@ from loopback import (
     relayed,
     upstream,
 )
-from streamweir_gateway.proxy import judging, supervision
+from streamweir_gateway.runs import response_classification, supervision
 from streamweir_gateway.upstream.client import TRANSPORTS
 
 pytestmark = pytest.mark.anyio
@@ -187,7 +187,7 @@ async def test_a_slow_body_of_an_error_does_not_hold_it_up() -> None:
 
 
 async def test_an_error_status_is_no_wait_for_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judging, "ERROR_BODY_SECONDS", 0.6)
+    monkeypatch.setattr(response_classification, "ERROR_BODY_SECONDS", 0.6)
     head = b"HTTP/1.1 404 Not Found\r\nContent-Length: 100\r\n\r\n{"
     assert await failing(then_silent(head)) == ("NOT_FOUND", "upstream_error")
 

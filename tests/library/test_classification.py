@@ -470,7 +470,7 @@ WORDS = {
         "404 days",
         "session 401: algebra",
         "the deadline exceeded expectations",
-        "Safety system installed in 1999",
+        "ErrorSanitizer system installed in 1999",
         "content policy changes of 2020",
         "Connection refused",
         "Connection reset by peer",

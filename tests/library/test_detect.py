@@ -6,10 +6,9 @@ import time
 import pytest
 
 from streams import RECORDED
-from streamweir import detect_dialect
-from streamweir.detect import MAX_LINES, Detector
-from streamweir.dialects import Decoder
-from streamweir.dialects.registry import Dialect, _loaded
+from streamweir import Decoder, detect_dialect
+from streamweir.codec.detector import MAX_LINES, Detector
+from streamweir.codec.registry import Dialect, _loaded
 from streamweir.testing import cuts
 
 SAMPLE = (RECORDED / "legacy" / "happy.sse").read_bytes()

@@ -8,9 +8,9 @@ from typing import ClassVar
 import pytest
 
 from streamweir import ConfigurationError, convert, detect_dialect, list_dialects
-from streamweir.dialects import registry
-from streamweir.dialects.base import Decoder, Encoder
-from streamweir.dialects.description import describe
+from streamweir.codec import registry
+from streamweir.codec.base import Decoder, Encoder
+from streamweir.translation.description import describe
 
 GROUP = "streamweir.dialects"
 TOKEN = b'data: {"type": "token", "content": "Hi"}\n\ndata: {"type": "done"}\n\n'

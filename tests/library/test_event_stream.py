@@ -25,11 +25,11 @@ from streamweir import (
     stream_error_event,
     stream_warning_event,
 )
-from streamweir import event_sending as sending
 from streamweir.context import WarningCollector
+from streamweir.emit import event_sending as sending
 from streamweir.events import Content, SessionEnd, ToolCallStart
-from streamweir.received import ReceivedEvent
 from streamweir.testing import check_stream, cuts
+from streamweir.translation.received_event import ReceivedEvent
 
 pytestmark = pytest.mark.anyio
 

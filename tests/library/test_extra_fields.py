@@ -3,7 +3,7 @@
 import pytest
 
 from streams import Recorded, events_of, recorded_streams, translate
-from streamweir.dialects.registry import encoder_names
+from streamweir.codec.registry import encoder_names
 
 PROMPT = b"(instructions)"
 TARGETS = [name for name in encoder_names() if name != "standard"]

@@ -26,7 +26,7 @@ from streamweir.events import (
 )
 from streamweir.framing import Frame, SSEParser, write_sse
 from streamweir.jsontext import write_json
-from streamweir.stages import Messages, Tools, passed_on, routes
+from streamweir.stages import TextDeduplication, Tools, passed_on, routes
 from streamweir.testing import cuts
 
 TEXTS = st.text(max_size=12) | st.sampled_from(["", "\ud800", "\u2028", "a\nb", '"', "哈"])
@@ -200,7 +200,7 @@ def test_a_block_is_its_lines(data: bytes, event: str | None, frame_id: str | No
 @given(st.lists(CONTENTS, max_size=12))
 def test_passing_an_event_on_is_returning_it(events: list[Content]) -> None:
     """A stage says None for `as it is`: never for an event that it changed, and with the same effect."""
-    stage, expected = Messages(), Messages()
+    stage, expected = TextDeduplication(), TextDeduplication()
     for event in events:
         before = write_json([wire_data(event), event.meta])
         returned = stage.process(event)
@@ -209,9 +209,9 @@ def test_passing_an_event_on_is_returning_it(events: list[Content]) -> None:
 
 
 def test_an_event_takes_the_stages_that_handle_it_and_no_others() -> None:
-    found = routes((Tools, Messages))
+    found = routes((Tools, TextDeduplication))
     for kind in EVENT_TYPES.values():
-        handling = [index for index, stage in enumerate((Tools, Messages)) if kind in stage.handles]
+        handling = [index for index, stage in enumerate((Tools, TextDeduplication)) if kind in stage.handles]
         assert [list(found[kind][start]) for start in range(3)] == [
             [index for index in handling if index >= start] for start in range(3)
         ]

@@ -20,8 +20,8 @@ from streamweir.events import (
     ToolCallStart,
     Warning,
 )
-from streamweir.fold import Fold
-from streamweir.translator import Translator
+from streamweir.translation.fold import Fold
+from streamweir.translation.translator import Translator
 
 
 def folded(*events: Event) -> dict[str, Any]:

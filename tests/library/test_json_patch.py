@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamweir.json_patch import PatchError, apply_patch
+from streamweir.translation.json_patch import PatchError, apply_patch
 
 GOOD: list[tuple[str, Any, list[dict[str, Any]], Any]] = [
     (

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import streamweir
-from streamweir.dialects import registry
+from streamweir.codec import registry
 from streamweir.testing import check_stream
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "library.md").read_text()

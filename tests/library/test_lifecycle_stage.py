@@ -17,14 +17,14 @@ from streamweir.events import (
     ToolCallStart,
     Warning,
 )
-from streamweir.stages import Lifecycle, Progress
+from streamweir.stages import Lifecycle, StreamPosition
 from streamweir.stages.lifecycle import MAX_WARNINGS
 
 TEXT = Content(content="x")
 
 
 def lifecycle(*, written: int = 0, **options: Any) -> Lifecycle:
-    progress = Progress(1000, written)
+    progress = StreamPosition(1000, written)
     return Lifecycle(request_id="req_1", session_id="s", progress=progress, **options)
 
 

@@ -10,7 +10,7 @@ import pytest
 from streams import events_of, one_byte_each, translate
 from streamweir import Translator
 from streamweir.classification import error_in_body, failure_in_body
-from streamweir.dialects.registry import decoder_names
+from streamweir.codec.registry import decoder_names
 from streamweir.testing import check_stream
 
 SPEAKS = [*decoder_names(), "auto"]

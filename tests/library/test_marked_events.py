@@ -14,10 +14,10 @@ from streamweir import (
     stream_error_event,
     stream_warning_event,
 )
+from streamweir.codec.process_token import PROCESS_TOKEN, TOKEN_KEY
+from streamweir.codec.registry import decoder_names
 from streamweir.context import WarningCollector, bound_request_id
-from streamweir.dialects.registry import decoder_names
-from streamweir.host_translator import HostTranslator
-from streamweir.marks import MARK, MARK_KEY
+from streamweir.emit.host_translator import HostTranslator
 from streamweir.testing import check_stream, cuts
 
 FIRST = {stream.dialect: stream for stream in reversed(recorded_streams()) if stream.path.suffix != ".json"}
@@ -37,7 +37,7 @@ def through(pieces: list[bytes], **options: Any) -> bytes:
     translator = HostTranslator(request_id="req_1", session_id="s", clock=lambda: 10**12, **options)
     output = b"".join([*map(translator.feed, pieces), translator.close()])
     assert check_stream(output) == []
-    assert MARK.encode() not in output
+    assert PROCESS_TOKEN.encode() not in output
     return output
 
 
@@ -47,7 +47,7 @@ def test_it_is_a_framed_event_of_the_standard() -> None:
     assert text.startswith("data: ")
     assert text.endswith("}\n\n")
     event = json.loads(text[6:])
-    del event[MARK_KEY]
+    del event[TOKEN_KEY]
     assert event.pop("metadata").keys() == {"request_id", "timestamp"}
     assert event == {"type": "warning", "data": {"message": "Careful", "message_code": "CAREFUL"}}
     assert json.loads(stream_warning_event("Careful", framing="ndjson"))["type"] == "warning"
@@ -141,7 +141,7 @@ def test_it_says_nothing_about_the_dialect_around_it() -> None:
 
 def test_the_shape_proves_nothing() -> None:
     """An upstream's event of the same shape, with a mark of its own, is an upstream's event."""
-    forged = stream_warning_event("password=hunter2 leaked").replace(MARK, "0" * 32)
+    forged = stream_warning_event("password=hunter2 leaked").replace(PROCESS_TOKEN, "0" * 32)
     for speaks in ("ragflow", "easyflow"):
         output = through([forged.encode()], speaks=speaks)
         assert not [warning for warning in warnings_in(output) if "leaked" in warning["message"]]

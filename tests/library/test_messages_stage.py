@@ -15,9 +15,9 @@ from streamweir.events import (
     ToolCallEnd,
     ToolCallStart,
 )
-from streamweir.stages import FullText, Messages
-from streamweir.stages.messages import MAX_MESSAGES
-from streamweir.stages.text_trace import KEPT_CHARACTERS
+from streamweir.stages import FullText, TextDeduplication
+from streamweir.stages.text import MAX_MESSAGES
+from streamweir.stages.text_digest import KEPT_CHARACTERS
 
 TOOL = [ToolCallStart(tool_id="t", tool_name="x"), ToolCallEnd(tool_id="t")]
 
@@ -35,9 +35,9 @@ def snapshot(text: str, message_id: str | None = None) -> Content:
     return piece(text, message_id, whole="snapshot")
 
 
-def said(events: list[Event], stage: Messages | None = None) -> list[str]:
+def said(events: list[Event], stage: TextDeduplication | None = None) -> list[str]:
     """The texts that leave; a replacement is marked with `=`, the last piece of a message with `.`"""
-    out = run(stage or Messages(), [*events, SessionEnd()])
+    out = run(stage or TextDeduplication(), [*events, SessionEnd()])
     return [
         f"{'=' if event.op == 'replace' else ''}{event.content}{'.' if event.is_complete else ''}"
         for event in out
@@ -114,12 +114,12 @@ def test_snapshots_become_pieces_again_and_may_be_rewritten() -> None:
     ],
 )
 def test_what_becomes_of_a_repetition_is_an_option(full_text: FullText, leaves: list[str]) -> None:
-    assert said([piece("Hi"), repeat("Hi")], Messages(full_text=full_text)) == leaves
+    assert said([piece("Hi"), repeat("Hi")], TextDeduplication(full_text=full_text)) == leaves
 
 
 @pytest.mark.parametrize("full_text", ["dedupe", "replace"])
 def test_a_client_that_cannot_replace_gets_what_is_new(full_text: FullText) -> None:
-    stage = Messages(full_text=full_text, can_replace=False)
+    stage = TextDeduplication(full_text=full_text, can_replace=False)
     assert said([piece("Hi"), piece("Hi there", op="replace"), repeat("Hi there!")], stage) == [
         "Hi",
         " there",
@@ -129,14 +129,14 @@ def test_a_client_that_cannot_replace_gets_what_is_new(full_text: FullText) -> N
 
 
 def test_what_a_client_cannot_replace_is_left_out_and_counted() -> None:
-    stage = Messages(can_replace=False)
+    stage = TextDeduplication(can_replace=False)
     assert said([piece("41"), repeat("It is 42")], stage) == ["41", "."]
     assert stage.left_out == 1
 
 
 def test_a_repetition_may_carry_the_id_that_its_pieces_lack_and_the_other_way_round() -> None:
     assert said([piece("Hi"), repeat("Hi", "m1")]) == ["Hi", "."]
-    out = run(Messages(), [piece("Hi", "m1"), repeat("Hi!"), SessionEnd()])
+    out = run(TextDeduplication(), [piece("Hi", "m1"), repeat("Hi!"), SessionEnd()])
     assert shown(out)[1] == ("content", "!", True)
     assert out[1].meta == {"message_id": "m1"}
 
@@ -159,7 +159,7 @@ def test_every_message_and_channel_is_completed_on_its_own() -> None:
         piece("c", "m1", channel="report"),
         piece("", "m2", is_complete=True),
     ]
-    assert shown(run(Messages(), [*events, SessionEnd()]))[4:-1] == [
+    assert shown(run(TextDeduplication(), [*events, SessionEnd()]))[4:-1] == [
         ("content", "", True),
         ("content", "", True, "report"),
     ]
@@ -176,21 +176,25 @@ def test_what_says_nothing_is_dropped() -> None:
         ".",
         "a.",
     ]
-    assert run(Messages(), [Thinking(content="")]) == []
+    assert run(TextDeduplication(), [Thinking(content="")]) == []
 
 
 def test_an_error_that_goes_on_completes_nothing() -> None:
     error = Error(error_type="system", code="X_Y_Z", message="", recoverable=True, terminal=False)
-    assert run(Messages(), [piece("a"), error]) == [piece("a"), error]
+    assert run(TextDeduplication(), [piece("a"), error]) == [piece("a"), error]
 
 
 def test_thinking_snapshots_become_pieces_and_a_new_thought_is_said() -> None:
     thoughts = [Thinking(content=text, whole="snapshot") for text in ("I", "I see", "I see", "But")]
-    assert shown(run(Messages(), thoughts)) == [("thinking", "I"), ("thinking", " see"), ("thinking", "But")]
+    assert shown(run(TextDeduplication(), thoughts)) == [
+        ("thinking", "I"),
+        ("thinking", " see"),
+        ("thinking", "But"),
+    ]
 
 
 def test_many_messages_take_linear_time_and_bounded_memory() -> None:
-    stage = Messages()
+    stage = TextDeduplication()
     began = time.perf_counter()
     out = run(stage, (piece("text", f"m{number}") for number in range(30_000)))
     assert time.perf_counter() - began < 3
@@ -200,7 +204,7 @@ def test_many_messages_take_linear_time_and_bounded_memory() -> None:
 
 
 def test_many_pieces_take_linear_time_and_bounded_memory() -> None:
-    stage = Messages()
+    stage = TextDeduplication()
     began = time.perf_counter()
     run(stage, (piece("some text of a piece", channel="c") for _ in range(200_000)))
     assert time.perf_counter() - began < 3

@@ -9,10 +9,10 @@ import orjson
 import pytest
 
 from streamweir import Translator
+from streamweir.codec.registry import decoder_names, encoder_names
 from streamweir.context import WarningCollector
 from streamweir.dialects.legacy import LegacyDecoder
-from streamweir.dialects.registry import decoder_names, encoder_names
-from streamweir.host_translator import HostTranslator
+from streamweir.emit.host_translator import HostTranslator
 from streamweir.testing import cuts
 
 ROOT = Path(__file__).resolve().parent.parent / "dialects"

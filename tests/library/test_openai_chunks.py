@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from streamweir.dialects.openai_chunks import ChunkReader, is_completion
+from streamweir.codec.openai_chunks import ChunkReader, is_completion
 from streamweir.events import (
     Content,
     Data,

@@ -19,8 +19,8 @@ from streamweir import (
     normalize_stream_event,
     register_dialect,
 )
-from streamweir.dialects import registry
-from streamweir.dialects.evidence import best_score
+from streamweir.codec import registry
+from streamweir.codec.detection import best_score
 from streamweir.events import Content, Error, Event, SessionEnd, Stamp
 from streamweir.testing import DecoderConformance, check_stream
 

@@ -7,7 +7,7 @@ import pytest
 from streamweir import ReceivedEvent
 from streamweir.errors import MalformedEvent, error_info
 from streamweir.events import Content, Data, Error, SessionStart, Status, ToolCallProgress, Unknown
-from streamweir.received import failure_events
+from streamweir.translation.received_event import failure_events
 
 METADATA = {"request_id": "req_1", "timestamp": 5, "sequence": 3, "message_id": "m", "extra": {"x": [1]}}
 

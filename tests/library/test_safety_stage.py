@@ -18,7 +18,7 @@ from streamweir.events import (
     Warning,
     wire_data,
 )
-from streamweir.stages import Safety
+from streamweir.stages import ErrorSanitizer
 from streamweir.testing.shapes import DATA, breaches_of
 
 SECRET = "Traceback /srv/app/x.py password=hunter2 sk-abcdefghijklmnop1234"
@@ -26,7 +26,7 @@ META: Any = {"run_id": "r", "extra": {"raw": SECRET}, "source": {"dialect": "x",
 
 
 def one(event: Event, *, errors_for_users: bool = False, debug: bool = False) -> Any:
-    (out,) = run(Safety(errors_for_users=errors_for_users, debug=debug), [event])
+    (out,) = run(ErrorSanitizer(errors_for_users=errors_for_users, debug=debug), [event])
     return out
 
 

@@ -318,7 +318,7 @@ async def test_any_other_status_is_a_rejection(status: str, body: bytes, code: s
 
 
 async def test_nobody_waits_long_for_the_reason_of_a_rejection(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streamweir.client.exchange.REJECTION_SECONDS", 0.05)
+    monkeypatch.setattr("streamweir.client.http_request.REJECTION_SECONDS", 0.05)
 
     async def script(call: Connection) -> None:
         await call.begin(status="500 Oh")

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamweir import EventValidationError, LifecycleError, StreamingEngine, convert
-from streamweir.dialects.registry import encoder_names
+from streamweir.codec.registry import encoder_names
 from streamweir.testing import check_stream
 
 Call = Callable[[StreamingEngine], Coroutine[Any, Any, str]]

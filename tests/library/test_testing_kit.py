@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from streams import RECORDED, recorded_streams
-from streamweir import convert
-from streamweir.dialects import Decoder
-from streamweir.dialects.registry import Dialect, _loaded
+from streamweir import Decoder, convert
+from streamweir.codec.registry import Dialect, _loaded
 from streamweir.errors import MalformedEvent
 from streamweir.events import Content, Event, SessionEnd
 from streamweir.framing import Frame

@@ -10,18 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamweir import Translator, output
-from streamweir.dialects import text_form
-from streamweir.dialects.base import Decoder, Encoder
+from streamweir import Translator
+from streamweir.codec import message_template
+from streamweir.codec.base import Decoder, Encoder
+from streamweir.codec.frame_template import FrameTemplate
+from streamweir.codec.message_template import MessageTemplate, MessageTemplates, TextFields
+from streamweir.codec.registry import decoder_class, decoder_names, encoder_names
 from streamweir.dialects.legacy import LegacyDecoder, LegacyEncoder
-from streamweir.dialects.registry import decoder_class, decoder_names, encoder_names
-from streamweir.dialects.text_form import TextFields, TextForm, TextForms
 from streamweir.events import Content, Event, Stamp, Thinking
 from streamweir.framing import Frame, SniffingParser
 from streamweir.jsontext import write_json
-from streamweir.output import open_output
 from streamweir.testing import cuts
-from streamweir.written_form import WrittenForm
+from streamweir.translation import writer
+from streamweir.translation.writer import open_writer
 
 ROOT = Path(__file__).resolve().parent.parent / "dialects"
 CASES = sorted(path for path in ROOT.glob("*/*") if path.suffix in (".sse", ".ndjson"))
@@ -67,8 +68,8 @@ RUNS = st.lists(TEXTS, min_size=1, max_size=30)
 @pytest.fixture(autouse=True)
 def learned_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second text of a run shows the form, for recorded streams are short; none is left by a test."""
-    monkeypatch.setattr(text_form, "ENOUGH", 1)
-    monkeypatch.setattr(output, "ENOUGH", 1)
+    monkeypatch.setattr(message_template, "SAMPLE_SIZE", 1)
+    monkeypatch.setattr(writer, "SAMPLE_SIZE", 1)
     for name in decoder_names():
         fields = decoder_class(name).text_fields
         if fields is not None:
@@ -98,7 +99,7 @@ def plainly(pieces: Iterable[bytes], speaks: str, answers: str = "standard", **o
 def without_forms() -> Iterator[None]:
     """Every message is decoded."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TextForms, "note", lambda *_: None)
+        patch.setattr(MessageTemplates, "note", lambda *_: None)
         yield
 
 
@@ -116,7 +117,7 @@ def test_recorded_streams_are_read_by_their_forms_as_without(path: Path) -> None
 
 def said(dialect: str, events: Iterable[Event], **options: Any) -> list[bytes]:
     """The frames of a stream of `dialect` that says `events`, as the dialect's own encoder writes them."""
-    output = open_output(dialect, "sse", request_id="req_1", options=options)
+    output = open_writer(dialect, "sse", request_id="req_1", options=options)
     return [
         output.write(event, Stamp("req_1", number, 1_790_000_000_123)) for number, event in enumerate(events)
     ]
@@ -174,7 +175,7 @@ SHAPES: dict[str, list[Mapping[str, Any]]] = {
         },
     ],
 }
-"""Messages of each dialect; a text takes the place of T, and a number that of each number."""
+"""TextDeduplication of each dialect; a text takes the place of T, and a number that of each number."""
 
 
 def filled(shape: Any, text: str, number: int, other: str = "") -> Any:
@@ -416,7 +417,7 @@ def test_texts_are_written_at_once_as_one_by_one(
         for framing in ("sse", "ndjson"):
             piece = type(like)("x", meta=meta)
             at_once, by_one = (
-                open_output(answers, framing, request_id="req_1", options={}) for _ in range(2)
+                open_writer(answers, framing, request_id="req_1", options={}) for _ in range(2)
             )
             expected = [
                 by_one.write(
@@ -445,13 +446,13 @@ def test_a_written_form_fills_in_what_an_encoder_would_write(texts: list[str], f
         return b"id: %d\ndata: %b\n\n" % (number, write_json(value))
 
     numbers = {"index": (1, 1), "sequence": (4, 1), "at": (7, 0)}
-    form = WrittenForm.of(frame(first, 4), first, numbers)
+    form = FrameTemplate.of(frame(first, 4), first, numbers)
     assert form is not None or first == "%"  # which is the value of another key too
     if form is not None:
         expected = b"".join(frame(text, number) for number, text in enumerate(texts, 4))
         assert form.write(texts, numbers) == expected
         assert form.write(texts[:1], numbers) == frame(texts[0], 4)
-    assert WrittenForm.of(frame(first, 4), first, {"at": (7, 0)}) is None  # the id counts as something
+    assert FrameTemplate.of(frame(first, 4), first, {"at": (7, 0)}) is None  # the id counts as something
 
 
 @pytest.mark.parametrize("name", decoder_names())
@@ -493,7 +494,7 @@ FIELDS = TextFields(texts=(("a",), ("b", "a")), ignored=(("t",), ("b", "t")))
     ],
 )
 def test_a_form_reads_what_json_reads(data: bytes, others: list[bytes]) -> None:
-    form = TextForm.learn(Frame(data), Content("x"), FIELDS)
+    form = MessageTemplate.learn(Frame(data), Content("x"), FIELDS)
     assert form is not None
     assert form.text_of(Frame(data)) == "x"
     for other in others:
@@ -517,7 +518,7 @@ def test_a_form_reads_what_json_reads(data: bytes, others: list[bytes]) -> None:
     ],
 )
 def test_no_form_is_learned_where_the_text_could_be_elsewhere(data: bytes) -> None:
-    assert TextForm.learn(Frame(data), Content("x"), FIELDS) is None
+    assert MessageTemplate.learn(Frame(data), Content("x"), FIELDS) is None
 
 
 def test_a_decoder_of_its_own_reads_each_message() -> None:
@@ -542,9 +543,9 @@ def test_an_encoder_of_its_own_writes_each_event() -> None:
         def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
             return [Frame(frame.data.upper()) for frame in super().encode(event, stamp)]
 
-    assert Shouting().numbers(Content("a"), ["b"], Stamp("r", 0, 0)) is None
-    assert LegacyEncoder().numbers(Content("a"), ["b"], Stamp("r", 0, 0)) == {}
-    assert Encoder().numbers(Content("a"), ["b"], Stamp("r", 0, 0)) is None
+    assert Shouting().template_numbers(Content("a"), ["b"], Stamp("r", 0, 0)) is None
+    assert LegacyEncoder().template_numbers(Content("a"), ["b"], Stamp("r", 0, 0)) == {}
+    assert Encoder().template_numbers(Content("a"), ["b"], Stamp("r", 0, 0)) is None
 
 
 def test_raw_events_are_read_one_by_one() -> None:

@@ -121,8 +121,8 @@ def test_open_calls_are_closed_before_the_end(last: Event) -> None:
 
 
 def test_calls_stay_open_when_the_session_is_suspended_or_goes_on() -> None:
-    goes_on = Error(error_type="system", code="X_Y_Z", message="", recoverable=True, terminal=False)
-    events = [start("a"), goes_on, SessionEnd(status="suspended")]
+    accepts_text = Error(error_type="system", code="X_Y_Z", message="", recoverable=True, terminal=False)
+    events = [start("a"), accepts_text, SessionEnd(status="suspended")]
     assert run(Tools(), events) == events
 
 

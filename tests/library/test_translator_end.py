@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from streams import events_of
-from streamweir import Translator, convert
-from streamweir.dialects import Decoder
-from streamweir.dialects.registry import Dialect, _loaded
+from streamweir import Decoder, Translator, convert
+from streamweir.codec.registry import Dialect, _loaded
 from streamweir.events import Content, Event, Interaction, SessionEnd, ToolCallStart
 from streamweir.framing import Frame
 from streamweir.testing import check_stream

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from streams import recorded_streams
 from streamweir import Translator
-from streamweir.dialects.registry import decoder_names
+from streamweir.codec.registry import decoder_names
 from streamweir.errors import CODES
 from streamweir.events import EVENT_TYPES
 from streamweir.testing import check_stream, cuts

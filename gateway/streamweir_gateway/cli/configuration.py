@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 from typing import cast
 
-from streamweir.dialects.registry import (
+from streamweir.codec.registry import (
     decoder_names,
     encoder_names,
     get_dialect,
@@ -15,8 +15,8 @@ from streamweir.dialects.registry import (
 )
 from streamweir_gateway.cli.command import UsageError
 from streamweir_gateway.config import Address, DialectCatalogue, GatewayConfig, load_config
+from streamweir_gateway.config.diagnostics import InvalidValue
 from streamweir_gateway.config.http import LISTEN, NEEDS_AUTH, is_loopback
-from streamweir_gateway.config.problems import Refusal
 
 __all__ = ["installed_dialects", "listening_on", "load"]
 
@@ -47,7 +47,7 @@ def listening_on(text: str, config: GatewayConfig) -> GatewayConfig:
     """
     try:
         address = cast("Address", LISTEN.parse(text))
-    except Refusal as refusal:
+    except InvalidValue as refusal:
         raise UsageError(f"--listen {text}: {refusal.message}{refusal.detail}") from refusal
     if config.auth is None and not is_loopback(address):
         raise UsageError(f"--listen {text}: {NEEDS_AUTH}")

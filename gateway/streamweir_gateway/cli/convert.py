@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final, get_args
 
 from streamweir import ConfigurationError, Translator, UnknownDialectError, valid_request_id
-from streamweir.dialects.registry import encoder_class
-from streamweir.output import MEDIA_TYPES
+from streamweir.codec.registry import encoder_class
 from streamweir.stages import FullText
+from streamweir.translation.writer import MEDIA_TYPES
 from streamweir_gateway.cli.command import OK, Commands, UsageError, add_command
 from streamweir_gateway.cli.streams import STDIN, Output, ReadFailed, open_input, open_output, pieces, write
 

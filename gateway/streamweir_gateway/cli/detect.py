@@ -6,8 +6,8 @@ import argparse
 import json
 from typing import Final
 
-from streamweir.detect import Detector
-from streamweir.dialects.registry import decoder_class, decoder_names
+from streamweir.codec.detector import Detector
+from streamweir.codec.registry import decoder_class, decoder_names
 from streamweir_gateway.cli.command import OK, CommandFailed, Commands, add_command
 from streamweir_gateway.cli.streams import STDIN, label_of, open_input, pieces
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from streamweir import ConfigurationError, list_dialects
-from streamweir.dialects.description import Description, Reading, Sent, Writing, describe
+from streamweir.translation.description import Description, Reading, Sent, Writing, describe
 from streamweir_gateway.cli.command import OK, Commands, UsageError, add_command
 
 __all__ = ["NAME", "add_to"]

@@ -9,12 +9,12 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 
 from streamweir_gateway.cli.addresses import address_text
+from streamweir_gateway.cli.banner import banner
 from streamweir_gateway.cli.command import BAD_CONFIGURATION, CommandFailed
 from streamweir_gateway.cli.configuration import listening_on, load
-from streamweir_gateway.cli.welcome import welcome
 from streamweir_gateway.config import ConfigErrors, GatewayConfig
-from streamweir_gateway.serving.reloading import reloading
-from streamweir_gateway.serving.service import serve
+from streamweir_gateway.processes.reloading import reloading
+from streamweir_gateway.processes.service import serve
 
 __all__ = ["run"]
 
@@ -45,4 +45,4 @@ def _settled(args: argparse.Namespace) -> GatewayConfig:
 
 def _greet(config: GatewayConfig, address: tuple[str, int]) -> None:
     with suppress(BrokenPipeError):  # nobody reads it: no reason not to serve
-        print("\n".join(welcome(config, address)), flush=True)
+        print("\n".join(banner(config, address)), flush=True)

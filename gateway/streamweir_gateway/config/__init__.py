@@ -5,10 +5,10 @@
 Nothing here keeps state or starts anything; the dialects and the environment are passed in.
 """
 
-from .http import Address
-from .loading import load_config, parse_config
-from .problems import ConfigErrors, Problem
-from .resolved import (
+from streamweir_gateway.config.diagnostics import ConfigErrors, Problem
+from streamweir_gateway.config.http import Address
+from streamweir_gateway.config.loading import load_config, parse_config
+from streamweir_gateway.config.resolved import (
     Auth,
     Breaker,
     Cors,
@@ -23,9 +23,9 @@ from .resolved import (
     Tls,
     UpstreamConfig,
 )
-from .rules import DialectCatalogue
-from .templates import join_path, placeholders
-from .units import format_duration, format_size, parse_duration, parse_size
+from streamweir_gateway.config.rules import DialectCatalogue
+from streamweir_gateway.config.templates import join_path, placeholders
+from streamweir_gateway.config.units import format_duration, format_size, parse_duration, parse_size
 
 __all__ = [
     "Address",

@@ -7,10 +7,10 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from .interpolation import Opaque
-from .models import GatewayFile
-from .problems import KeyPath, Report
-from .upstream_sections import TlsSection
+from streamweir_gateway.config.diagnostics import KeyPath, Report
+from streamweir_gateway.config.interpolation import Unresolved
+from streamweir_gateway.config.models import GatewayFile
+from streamweir_gateway.config.upstream_sections import TlsSection
 
 __all__ = ["check_certificates"]
 
@@ -54,7 +54,7 @@ class _Check:
             self._report("cert", f"holds no {which} (PEM, the key without a password)")
 
     def _readable(self, name: str, text: str) -> Path | None:
-        if isinstance(text, Opaque):
+        if isinstance(text, Unresolved):
             return None
         path = self.folder / text
         try:

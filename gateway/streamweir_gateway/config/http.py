@@ -10,8 +10,8 @@ import re
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from .leaf import Leaf, read_text, text_schema
-from .problems import Refusal, not_this, quoted, suggestion
+from streamweir_gateway.config.diagnostics import InvalidValue, not_this, quoted, suggestion
+from streamweir_gateway.config.scalars import Leaf, read_text, text_schema
 
 __all__ = [
     "CALLER_NAME",
@@ -82,49 +82,49 @@ class Address(NamedTuple):
 def _token(value: Any) -> str:
     name = read_text(value)
     if not _TOKEN.fullmatch(name):
-        raise Refusal("must be an HTTP token: letters, digits and !#$%&'*+-.^_`|~")
+        raise InvalidValue("must be an HTTP token: letters, digits and !#$%&'*+-.^_`|~")
     return name
 
 
 def _request_header(value: Any) -> str:
     name = _token(value)
     if name.lower() in _OWN_REQUEST:
-        raise Refusal("this header belongs to the connection: the gateway writes it itself")
+        raise InvalidValue("this header belongs to the connection: the gateway writes it itself")
     return name
 
 
 def _response_header(value: Any) -> str:
     name = _token(value)
     if name.lower() in _NEVER_TO_CLIENTS:
-        raise Refusal("this header of an upstream is never passed on to clients")
+        raise InvalidValue("this header of an upstream is never passed on to clients")
     if name.lower() in _OWN_RESPONSE:
-        raise Refusal("this header belongs to the connection: the gateway writes it itself")
+        raise InvalidValue("this header belongs to the connection: the gateway writes it itself")
     return name
 
 
 def _header_value(value: Any) -> str:
     """Return the value without the blanks around it, which HTTP does not count as part of it."""
     if not isinstance(value, str):
-        raise Refusal("must be a string; put it in quotes")
+        raise InvalidValue("must be a string; put it in quotes")
     text = value.strip(" \t")
     if any(character in text for character in "\r\n\0"):
-        raise Refusal("must be one line: it holds a line break or a NUL")
+        raise InvalidValue("must be one line: it holds a line break or a NUL")
     if not text.isascii() or not text.replace("\t", " ").isprintable():
-        raise Refusal("must be printable ASCII")
+        raise InvalidValue("must be printable ASCII")
     return text
 
 
 def _method(value: Any) -> str:
     method = _token(value).upper()
     if method not in _METHODS:
-        raise Refusal("unknown HTTP method", f" {quoted(value)}{suggestion(method, _METHODS)}")
+        raise InvalidValue("unknown HTTP method", f" {quoted(value)}{suggestion(method, _METHODS)}")
     return method
 
 
 def _query_name(value: Any) -> str:
     name = read_text(value)
     if not name.isprintable():
-        raise Refusal("has a character that cannot be printed")
+        raise InvalidValue("has a character that cannot be printed")
     return name
 
 
@@ -151,7 +151,7 @@ def _upstream_reference(value: Any) -> str:
     if is_url(text):
         _check_url(text)
     elif demo_dialect(text) is None and not _NAME.fullmatch(text):
-        raise Refusal(
+        raise InvalidValue(
             "must be a URL that begins with http:// or https://, a name of `upstreams` or demo:<dialect>"
         )
     return text
@@ -162,13 +162,13 @@ def _retry_cause(value: Any) -> int | str:
         return _CONNECT
     status = int(value) if isinstance(value, str) and re.fullmatch("[0-9]{3}", value) else value
     if isinstance(status, bool) or not isinstance(status, int) or not 400 <= status <= 599:
-        raise Refusal("must be connect or an HTTP status from 400 to 599", not_this(value))
+        raise InvalidValue("must be connect or an HTTP status from 400 to 599", not_this(value))
     return status
 
 
 def _name(value: Any) -> str:
     if not isinstance(value, str) or not _NAME.fullmatch(value):
-        raise Refusal("must be a name of letters, digits and _ . -")
+        raise InvalidValue("must be a name of letters, digits and _ . -")
     return value
 
 
@@ -177,7 +177,7 @@ def _check_url(text: str) -> None:
         url = urlsplit(text)
         host, port = url.hostname, url.port
     except ValueError:
-        raise Refusal("must be a URL: its host or port cannot be read") from None
+        raise InvalidValue("must be a URL: its host or port cannot be read") from None
     faults = {
         "must be a URL that begins with http:// or https://": url.scheme not in {"http", "https"},
         "must be a URL with a host": not host,
@@ -188,13 +188,13 @@ def _check_url(text: str) -> None:
     }
     for message, found in faults.items():
         if found:
-            raise Refusal(message)
+            raise InvalidValue(message)
 
 
 def _listen(value: Any) -> Address:
     match = _LISTEN.fullmatch(value) if isinstance(value, str) else None
     if match is None or int(match[3]) > 65535 or (match[1] and not _ip(match[1])):
-        raise Refusal("must be HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080")
+        raise InvalidValue("must be HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080")
     return Address(match[1] or match[2], int(match[3]))
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from .problems import KeyPath, Refusal, Report
+from streamweir_gateway.config.diagnostics import InvalidValue, KeyPath, Report
 
-__all__ = ["Interpolation", "Opaque"]
+__all__ = ["Interpolation", "Unresolved"]
 
 _OPENING: Final = re.compile(r"\$\{(?!\{)")
 _REFERENCE: Final = re.compile(r"\$\{(?!\{)([^{}]*)\}")
@@ -24,19 +24,19 @@ MAX_FILE_BYTES: Final = 64 * 1024
 """A secret is short; a device or a log named by mistake is not read to its end."""
 
 
-class Opaque(str):
+class Unresolved(str):
     """A value that is not known here: accepted wherever a value may stand, and never looked into."""
 
     __slots__ = ()
 
 
-class _Missing(Refusal):
+class _Missing(InvalidValue):
     """The environment does not hold it: an error, unless the file is checked without one."""
 
 
 @dataclass(frozen=True)
 class Interpolation:
-    """Fills the references in a tree; with `tolerant` a missing one makes its value `Opaque`."""
+    """Fills the references in a tree; with `tolerant` a missing one makes its value `Unresolved`."""
 
     environ: Mapping[str, str]
     folder: Path
@@ -55,19 +55,19 @@ class Interpolation:
 
     def _fill_text(self, text: str, report: Report, path: KeyPath) -> str:
         report.filled.add(path)
-        failures: list[Refusal] = []
+        failures: list[InvalidValue] = []
         if _OPENING.search(_REFERENCE.sub("", text)):
-            failures.append(Refusal(_MALFORMED))
+            failures.append(InvalidValue(_MALFORMED))
         filled = _REFERENCE.sub(lambda match: self._looked_up(match[1], failures), text)
         for failure in failures:
             if not (self.tolerant and isinstance(failure, _Missing)):
                 report.at_value(path, failure.message)
-        return Opaque(text) if failures else filled
+        return Unresolved(text) if failures else filled
 
-    def _looked_up(self, reference: str, failures: list[Refusal]) -> str:
+    def _looked_up(self, reference: str, failures: list[InvalidValue]) -> str:
         try:
             return self._value_of(reference)
-        except Refusal as refusal:
+        except InvalidValue as refusal:
             failures.append(refusal)
             return ""
 
@@ -76,7 +76,7 @@ class Interpolation:
             return self._file(reference.removeprefix("file:"))
         match = _VARIABLE.fullmatch(reference)
         if match is None:
-            raise Refusal(_MALFORMED)
+            raise InvalidValue(_MALFORMED)
         name, default = match.groups()
         value = self.environ.get(name)
         if default is not None:
@@ -95,8 +95,8 @@ class Interpolation:
             reason = error.strerror if isinstance(error, OSError) else None
             raise _Missing(f"the file {name!r} cannot be read: {reason or 'not a path'}") from None
         if len(content) > MAX_FILE_BYTES:
-            raise Refusal(f"the file {name!r} is longer than {MAX_FILE_BYTES} bytes")
+            raise InvalidValue(f"the file {name!r} is longer than {MAX_FILE_BYTES} bytes")
         try:
             return content.decode("utf-8").rstrip("\r\n")
         except UnicodeDecodeError:
-            raise Refusal(f"the file {name!r} is not UTF-8 text") from None
+            raise InvalidValue(f"the file {name!r} is not UTF-8 text") from None

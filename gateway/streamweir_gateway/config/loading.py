@@ -6,14 +6,14 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from .certificates import check_certificates
-from .interpolation import Interpolation
-from .merging import settle
-from .problems import Position, Report
-from .resolved import GatewayConfig
-from .rules import DialectCatalogue, check_rules
-from .tree import read_tree
-from .validation import validate
+from streamweir_gateway.config.certificates import check_certificates
+from streamweir_gateway.config.diagnostics import Position, Report
+from streamweir_gateway.config.interpolation import Interpolation
+from streamweir_gateway.config.merging import settle
+from streamweir_gateway.config.resolved import GatewayConfig
+from streamweir_gateway.config.rules import DialectCatalogue, check_rules
+from streamweir_gateway.config.tree import read_tree
+from streamweir_gateway.config.validation import validate
 
 __all__ = ["load_config", "parse_config"]
 

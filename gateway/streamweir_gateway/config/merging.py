@@ -8,10 +8,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from .http import demo_dialect
-from .models import GatewayFile, OnDisconnectSection, OptionsSection, WarningSection
-from .problems import KeyPath
-from .resolved import (
+from streamweir_gateway.config.diagnostics import KeyPath
+from streamweir_gateway.config.http import demo_dialect
+from streamweir_gateway.config.models import GatewayFile, OnDisconnectSection, OptionsSection, WarningSection
+from streamweir_gateway.config.resolved import (
     Auth,
     Breaker,
     Cors,
@@ -25,8 +25,8 @@ from .resolved import (
     Tls,
     UpstreamConfig,
 )
-from .sections import Section
-from .upstream_sections import UpstreamSection
+from streamweir_gateway.config.sections import Section
+from streamweir_gateway.config.upstream_sections import UpstreamSection
 
 __all__ = ["Layer", "Origin", "layers_of", "merged_timeouts", "settle", "url_of"]
 

@@ -12,8 +12,9 @@ from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from .callers import RATE_LIMIT
-from .http import (
+from streamweir_gateway.config.auth_values import RATE_LIMIT
+from streamweir_gateway.config.diagnostics import InvalidValue
+from streamweir_gateway.config.http import (
     HEADER_NAME,
     LISTEN,
     METHOD,
@@ -23,12 +24,11 @@ from .http import (
     UPSTREAM_REFERENCE,
     Address,
 )
-from .interpolation import Opaque
-from .leaf import COUNT, Leaf, choice, only, read_text, text_schema
-from .problems import Refusal
-from .resolved import RateLimit
-from .section_or import SectionOr
-from .sections import (
+from streamweir_gateway.config.interpolation import Unresolved
+from streamweir_gateway.config.resolved import RateLimit
+from streamweir_gateway.config.scalars import COUNT, Leaf, choice, only, read_text, text_schema
+from streamweir_gateway.config.section_or_keyword import SectionOr
+from streamweir_gateway.config.sections import (
     NOT_EMPTY,
     ONE_OR_MORE,
     Duration,
@@ -44,9 +44,9 @@ from .sections import (
     one_or_more,
     written,
 )
-from .server_sections import OPEN, AuthSection, CorsSection, ServerSection
-from .templates import read_endpoint_path, read_upstream_path
-from .upstream_sections import UpstreamSection
+from streamweir_gateway.config.server_sections import OPEN, AuthSection, CorsSection, ServerSection
+from streamweir_gateway.config.templates import read_endpoint_path, read_upstream_path
+from streamweir_gateway.config.upstream_sections import UpstreamSection
 
 __all__ = [
     "ELSEWHERE",
@@ -63,13 +63,13 @@ __all__ = [
 
 
 def _nothing_if_opaque(value: Any) -> Any:
-    return {} if isinstance(value, Opaque) else value
+    return {} if isinstance(value, Unresolved) else value
 
 
 def _read_code(value: Any) -> str:
     code = read_text(value)
     if not re.fullmatch(_CODE, code):
-        raise Refusal("must be 3 to 64 capital letters, digits and _, a letter first")
+        raise InvalidValue("must be 3 to 64 capital letters, digits and _, a letter first")
     return code
 
 

@@ -11,7 +11,7 @@ from ipaddress import IPv4Network, IPv6Network
 from typing import Literal
 from urllib.parse import urlsplit
 
-from .http import Address
+from streamweir_gateway.config.http import Address
 
 __all__ = [
     "Auth",

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Final
 
-from .callers import ANY_ORIGIN
-from .http import NEEDS_AUTH, demo_dialect, is_loopback, is_url
-from .interpolation import Opaque
-from .merging import Layer, Origin, layers_of, merged_timeouts, url_of
-from .models import GatewayFile, OptionsSection
-from .problems import KeyPath, Report, path_text, quoted, suggestion
-from .templates import placeholders, shape
-from .units import format_duration
-from .upstream_sections import TlsSection, UpstreamSection
+from streamweir_gateway.config.auth_values import ANY_ORIGIN
+from streamweir_gateway.config.diagnostics import KeyPath, Report, path_text, quoted, suggestion
+from streamweir_gateway.config.http import NEEDS_AUTH, demo_dialect, is_loopback, is_url
+from streamweir_gateway.config.interpolation import Unresolved
+from streamweir_gateway.config.merging import Layer, Origin, layers_of, merged_timeouts, url_of
+from streamweir_gateway.config.models import GatewayFile, OptionsSection
+from streamweir_gateway.config.templates import placeholders, shape
+from streamweir_gateway.config.units import format_duration
+from streamweir_gateway.config.upstream_sections import TlsSection, UpstreamSection
 
 __all__ = ["DialectCatalogue", "check_rules"]
 
@@ -123,19 +123,19 @@ def _check_speaks(rules: _Rules, path: KeyPath, name: str) -> None:
 
 def _check_demo(rules: _Rules, path: KeyPath, url: str) -> None:
     dialect = demo_dialect(url)
-    if dialect is not None and not isinstance(url, Opaque):
+    if dialect is not None and not isinstance(url, Unresolved):
         _check_name(rules, path, dialect, rules.dialects.encoders, "demo")
 
 
 def _check_name(rules: _Rules, path: KeyPath, name: str, known: Collection[str], what: str) -> None:
-    if not isinstance(name, Opaque) and name not in known:
+    if not isinstance(name, Unresolved) and name not in known:
         rules.report.at_value(path, f"unknown {what}", f" {quoted(name)}{suggestion(name, known)}")
 
 
 def _check_repetition(rules: _Rules, path: KeyPath, names: Sequence[Any], fold: Callable[[Any], str]) -> None:
     seen: set[str] = set()
     for index, name in enumerate(names):
-        if fold(name) in seen and not isinstance(name, Opaque):
+        if fold(name) in seen and not isinstance(name, Unresolved):
             # A URL may hold credentials.
             shown = "" if is_url(str(name)) else f": {name}"
             rules.report.at_value((*path, index), "is listed twice", shown)
@@ -159,7 +159,7 @@ def _check_dialect_options(rules: _Rules, path: KeyPath, dialect: str, options: 
     for option, value in options.items():
         if option not in known:
             rules.report.at_key((*path, option), f"unknown option of {dialect}{suggestion(option, known)}")
-        elif known[option] and value not in known[option] and not isinstance(value, Opaque):
+        elif known[option] and value not in known[option] and not isinstance(value, Unresolved):
             message = f"must be {' or '.join(known[option])}"
             rules.report.at_value((*path, option), message, f", not {quoted(value)}")
 
@@ -168,7 +168,7 @@ def _check_path(rules: _Rules, template: str) -> None:
     """Check that an endpoint's upstream path can be filled in and appended."""
     endpoint = rules.file.endpoints[template]
     where: KeyPath = ("endpoints", template, "path")
-    if endpoint.path is None or isinstance(endpoint.path, Opaque):
+    if endpoint.path is None or isinstance(endpoint.path, Unresolved):
         return
     own = placeholders(template)
     for name in placeholders(endpoint.path):

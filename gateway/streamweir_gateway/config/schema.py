@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pydantic.json_schema import GenerateJsonSchema
 
-from .models import GatewayFile
+from streamweir_gateway.config.models import GatewayFile
 
 __all__ = ["SCHEMA_FILE", "config_schema", "schema_text"]
 

@@ -8,10 +8,10 @@ from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from .http import HEADER_NAME, HEADER_VALUE
-from .interpolation import Opaque
-from .leaf import DURATION, DURATION_OR_OFF, FLAG, SIZE, TEXT, text_schema
-from .problems import Refusal
+from streamweir_gateway.config.diagnostics import InvalidValue
+from streamweir_gateway.config.http import HEADER_NAME, HEADER_VALUE
+from streamweir_gateway.config.interpolation import Unresolved
+from streamweir_gateway.config.scalars import DURATION, DURATION_OR_OFF, FLAG, SIZE, TEXT, text_schema
 
 __all__ = [
     "NAMED",
@@ -80,21 +80,21 @@ def one_or_more(rule: str) -> BeforeValidator:
             return [value]
         if value is None or isinstance(value, list):
             return value
-        raise Refusal(rule)
+        raise InvalidValue(rule)
 
     return BeforeValidator(read)
 
 
 def _not_empty(items: tuple[Item, ...]) -> tuple[Item, ...]:
     if not items:
-        raise Refusal("must name at least one")
+        raise InvalidValue("must name at least one")
     return items
 
 
 def _named(value: Any) -> Any:
     if value == {}:
-        raise Refusal("must name at least one")
-    return {} if isinstance(value, Opaque) else value
+        raise InvalidValue("must name at least one")
+    return {} if isinstance(value, Unresolved) else value
 
 
 NOT_EMPTY: Final = AfterValidator(_not_empty)

@@ -9,13 +9,13 @@ from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import AfterValidator, Field
 
-from .callers import CALLER_KEY, NETWORK, ORIGIN
-from .http import CALLER_NAME
-from .leaf import Leaf, size_from, text_schema, whole_number
-from .problems import Refusal
-from .sections import NAMED, NOT_EMPTY, Duration, Section, written
-from .templates import read_endpoint_path
-from .units import OFF
+from streamweir_gateway.config.auth_values import CALLER_KEY, NETWORK, ORIGIN
+from streamweir_gateway.config.diagnostics import InvalidValue
+from streamweir_gateway.config.http import CALLER_NAME
+from streamweir_gateway.config.scalars import Leaf, size_from, text_schema, whole_number
+from streamweir_gateway.config.sections import NAMED, NOT_EMPTY, Duration, Section, written
+from streamweir_gateway.config.templates import read_endpoint_path
+from streamweir_gateway.config.units import OFF
 
 __all__ = ["OPEN", "AuthSection", "CorsSection", "ServerSection"]
 
@@ -25,7 +25,7 @@ def _read_path_or_off(value: Any) -> str | None:
         return None
     path = read_endpoint_path(value)
     if "{" in path:
-        raise Refusal("must be a path without names in braces")
+        raise InvalidValue("must be a path without names in braces")
     return path
 
 

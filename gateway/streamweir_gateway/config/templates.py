@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from .problems import Refusal
+from streamweir_gateway.config.diagnostics import InvalidValue
 
 __all__ = ["join_path", "placeholders", "read_endpoint_path", "read_upstream_path", "shape"]
 
@@ -17,15 +17,15 @@ def placeholders(template: str) -> tuple[str, ...]:
     """Return the names in the braces of `template`, in order.
 
     Raises:
-        Refusal: a brace without its partner, or a name that is no identifier.
+        InvalidValue: a brace without its partner, or a name that is no identifier.
     """
     rest = _PLACEHOLDER.sub("", template)
     if "{" in rest or "}" in rest:
-        raise Refusal("has a brace without its partner")
+        raise InvalidValue("has a brace without its partner")
     names = tuple(_PLACEHOLDER.findall(template))
     for name in names:
         if not _NAME.fullmatch(name):
-            raise Refusal("has a name in braces that is not letters, digits and _")
+            raise InvalidValue("has a name in braces that is not letters, digits and _")
     return names
 
 
@@ -38,20 +38,20 @@ def read_endpoint_path(value: object) -> str:
     """Return the path of an endpoint, the key under `endpoints`.
 
     Raises:
-        Refusal: it is no path that a request could have.
+        InvalidValue: it is no path that a request could have.
     """
     template = _read_path(value)
     if "${" in template:
-        raise Refusal("holds `${`, but nothing is filled in in a key")
+        raise InvalidValue("holds `${`, but nothing is filled in in a key")
     if "?" in template:
-        raise Refusal("must be a path without a query")
+        raise InvalidValue("must be a path without a query")
     if "%" in template:
-        raise Refusal("must be written decoded, without %: it is compared with the decoded path")
+        raise InvalidValue("must be written decoded, without %: it is compared with the decoded path")
     names = placeholders(template)
     if len(set(names)) < len(names):
-        raise Refusal("has the same name in braces twice")
+        raise InvalidValue("has the same name in braces twice")
     if "}{" in template:
-        raise Refusal("has two names in braces with nothing between them")
+        raise InvalidValue("has two names in braces with nothing between them")
     return template
 
 
@@ -59,11 +59,11 @@ def read_upstream_path(value: object) -> str:
     """Return the path at the upstream, which may hold a query.
 
     Raises:
-        Refusal: it cannot be appended to a URL.
+        InvalidValue: it cannot be appended to a URL.
     """
     template = _read_path(value)
     if not template.isascii() or " " in template:
-        raise Refusal("must be percent-encoded: it holds a space or a character that is not ASCII")
+        raise InvalidValue("must be percent-encoded: it holds a space or a character that is not ASCII")
     placeholders(template)
     return template
 
@@ -75,11 +75,11 @@ def join_path(base: str, path: str | None) -> str:
 
 def _read_path(value: object) -> str:
     if not isinstance(value, str) or not value.startswith("/"):
-        raise Refusal("must be a path that begins with /")
+        raise InvalidValue("must be a path that begins with /")
     if "#" in value:
-        raise Refusal("must be a path without a fragment (#)")
+        raise InvalidValue("must be a path without a fragment (#)")
     if not value.isprintable():
-        raise Refusal("has a character that cannot be printed")
+        raise InvalidValue("has a character that cannot be printed")
     if {".", ".."} & set(value.partition("?")[0].split("/")):
-        raise Refusal("has a segment . or .., which HTTP clients take out of a path")
+        raise InvalidValue("has a segment . or .., which HTTP clients take out of a path")
     return value

@@ -17,8 +17,8 @@ from ruamel.yaml.error import MarkedYAMLError, StringMark, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
-from .interpolation import Opaque
-from .problems import KeyPath, Mark, Position, Report
+from streamweir_gateway.config.diagnostics import KeyPath, Mark, Position, Report
+from streamweir_gateway.config.interpolation import Unresolved
 
 __all__ = ["read_tree"]
 
@@ -102,7 +102,7 @@ class _Builder:
             return _scalar(node)
         tag = str(node.tag).replace(_TAG, "!!")
         self.report.at(_start(node), f"the tag {tag} is not supported", path)
-        return Opaque()
+        return Unresolved()
 
     def _bound(self, node: Node, inside: tuple[Node, ...]) -> None:
         self.nodes += 1

@@ -10,7 +10,7 @@ import re
 from decimal import Decimal
 from typing import Final
 
-from .problems import Refusal, not_this
+from streamweir_gateway.config.diagnostics import InvalidValue, not_this
 
 __all__ = ["OFF", "format_duration", "format_size", "parse_duration", "parse_size"]
 
@@ -31,14 +31,14 @@ def parse_duration(value: object) -> float:
     """Return the seconds that `value` stands for: more than 0.
 
     Raises:
-        Refusal: it is no duration.
+        InvalidValue: it is no duration.
     """
     match = None if isinstance(value, bool) else _DURATION.fullmatch(_plain(value))
     if match is None:
-        raise Refusal(_DURATION_RULE, _not(value))
+        raise InvalidValue(_DURATION_RULE, _not(value))
     seconds = float(Decimal(match[1]) * _SECONDS[match[2] or "s"])
     if not 0 < seconds <= _MOST_HOURS * 3600:
-        raise Refusal(f"must be more than 0 and at most {_MOST_HOURS}h", _not(value))
+        raise InvalidValue(f"must be more than 0 and at most {_MOST_HOURS}h", _not(value))
     return seconds
 
 
@@ -46,14 +46,14 @@ def parse_size(value: object) -> int:
     """Return the bytes that `value` stands for: at least 1.
 
     Raises:
-        Refusal: it is no size.
+        InvalidValue: it is no size.
     """
     match = None if isinstance(value, bool) else _SIZE.fullmatch(_plain(value))
     if match is None:
-        raise Refusal(_SIZE_RULE, _not(value))
+        raise InvalidValue(_SIZE_RULE, _not(value))
     size = int(match[1]) * _BYTES[match[2] or "B"]
     if not 0 < size <= _MOST_GIBIBYTES * 1024**3:
-        raise Refusal(f"must be more than 0 and at most {_MOST_GIBIBYTES}GiB", _not(value))
+        raise InvalidValue(f"must be more than 0 and at most {_MOST_GIBIBYTES}GiB", _not(value))
     return size
 
 

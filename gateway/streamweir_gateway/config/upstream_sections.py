@@ -6,10 +6,10 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from .http import RETRY_CAUSE, UPSTREAM_URL
-from .leaf import FLAG_ON, TEXT, choice, or_off, whole_number
-from .section_or import SectionOr
-from .sections import (
+from streamweir_gateway.config.http import RETRY_CAUSE, UPSTREAM_URL
+from streamweir_gateway.config.scalars import FLAG_ON, TEXT, choice, or_off, whole_number
+from streamweir_gateway.config.section_or_keyword import SectionOr
+from streamweir_gateway.config.sections import (
     NOT_EMPTY,
     Duration,
     Headers,

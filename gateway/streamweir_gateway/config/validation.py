@@ -15,11 +15,11 @@ from typing import Any, Final, TypeAlias, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from .interpolation import Opaque
-from .leaf import NOT_SUPPORTED, any_of
-from .models import ELSEWHERE, HOMES, NOT_BUILT, GatewayFile
-from .problems import KeyPath, Refusal, Report, suggestion
-from .sections import Section
+from streamweir_gateway.config.diagnostics import InvalidValue, KeyPath, Report, suggestion
+from streamweir_gateway.config.interpolation import Unresolved
+from streamweir_gateway.config.models import ELSEWHERE, HOMES, NOT_BUILT, GatewayFile
+from streamweir_gateway.config.scalars import NOT_SUPPORTED, any_of
+from streamweir_gateway.config.sections import Section
 
 __all__ = ["validate"]
 
@@ -73,7 +73,7 @@ def _report(error: ErrorDetails, report: Report) -> None:
             report.at_value(path, message)
 
 
-def _report_refusal(refusal: Refusal, path: KeyPath, report: Report) -> None:
+def _report_refusal(refusal: InvalidValue, path: KeyPath, report: Report) -> None:
     if path[-1] == _KEY:
         report.at_key(path[:-1], refusal.message)
     else:
@@ -129,9 +129,9 @@ def _mend(tree: Tree, error: ErrorDetails) -> None:
         holder[last] = [] if _WRONG_SHAPE[kind] == _NO_LIST else {}
     elif kind == "value_error" and holder[last] == []:
         # A list that must not be empty; where a single value should stand, the next round sees to it.
-        holder[last] = [Opaque()]
+        holder[last] = [Unresolved()]
     else:
-        holder[last] = Opaque()
+        holder[last] = Unresolved()
 
 
 def _holder(tree: Tree, path: KeyPath) -> tuple[Any, Any]:

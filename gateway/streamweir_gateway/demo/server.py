@@ -9,11 +9,11 @@ from functools import partial
 from itertools import chain
 from typing import Final
 
-from streamweir.dialects.base import NO_OPTIONS
-from streamweir.dialects.registry import encoder_class
+from streamweir.codec.base import NO_OPTIONS
+from streamweir.codec.registry import encoder_class
 from streamweir.events import Stamp
-from streamweir.output import MEDIA_TYPES, Output, open_output
-from streamweir_gateway.demo.mood import Mood, mood_of
+from streamweir.translation.writer import MEDIA_TYPES, EventSink, open_writer
+from streamweir_gateway.demo.scenario import Scenario, scenario_of
 from streamweir_gateway.fake.request import Request
 from streamweir_gateway.fake.script import Beat, failure, run_until_the_middle, the_rest
 from streamweir_gateway.fake.server import serve_steps
@@ -45,11 +45,11 @@ async def serve_demos(dialects: Iterable[str], *, pace: float = 1.0) -> AsyncIte
 @asynccontextmanager
 async def _served(dialect: str, pace: float) -> AsyncIterator[str]:
     framing = encoder_class(dialect).framings[0]
-    open_run = partial(open_output, dialect, framing, request_id=_REQUEST_ID, options=NO_OPTIONS)
+    open_run = partial(open_writer, dialect, framing, request_id=_REQUEST_ID, options=NO_OPTIONS)
 
     def answer(request: Request) -> Steps:
         yield Raw(_head(MEDIA_TYPES[framing]))
-        yield from chunked(_body(mood_of(request.body), _Writer(open_run()), pace), has_last=True)
+        yield from chunked(_body(scenario_of(request.body), _Writer(open_run()), pace), has_last=True)
 
     async with serve_steps(answer) as backend:
         yield backend.url
@@ -65,11 +65,11 @@ def _head(media_type: str) -> bytes:
     return "\r\n".join((*lines, "", "")).encode("ascii")
 
 
-def _body(mood: Mood, writer: _Writer, pace: float) -> Steps:
-    for pause, data in writer.write(_script(mood)):
+def _body(scenario: Scenario, writer: _Writer, pace: float) -> Steps:
+    for pause, data in writer.write(_script(scenario)):
         yield Pause(pause * pace)
         yield Send(data)
-    match mood:
+    match scenario:
         case "answer" | "fail":
             yield Send(writer.end())
         case "cut":
@@ -80,8 +80,8 @@ def _body(mood: Mood, writer: _Writer, pace: float) -> Steps:
             yield Break("cut")
 
 
-def _script(mood: Mood) -> Iterator[Beat]:
-    match mood:
+def _script(scenario: Scenario) -> Iterator[Beat]:
+    match scenario:
         case "answer":
             return chain(run_until_the_middle(), the_rest())
         case "fail":
@@ -93,7 +93,7 @@ def _script(mood: Mood) -> Iterator[Beat]:
 class _Writer:
     """The beats of a script as bytes in one dialect."""
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: EventSink) -> None:
         self._output = output
         self._sequence = 0
 

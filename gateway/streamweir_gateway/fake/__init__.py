@@ -10,9 +10,9 @@ It is served over raw sockets, because faults are about bytes and connections:
 """
 
 from streamweir_gateway.fake.backend import serve_fake
+from streamweir_gateway.fake.fault_syntax import parse_faults
 from streamweir_gateway.fake.faults import FAULTS, Fault
 from streamweir_gateway.fake.server import FakeBackend
 from streamweir_gateway.fake.settings import Settings
-from streamweir_gateway.fake.spelling import parse_faults
 
 __all__ = ["FAULTS", "FakeBackend", "Fault", "Settings", "parse_faults", "serve_fake"]

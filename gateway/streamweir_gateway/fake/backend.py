@@ -8,11 +8,11 @@ from functools import partial
 
 from streamweir.errors import ConfigurationError
 from streamweir_gateway.fake.answers import refusal_steps
+from streamweir_gateway.fake.fault_syntax import FaultError
 from streamweir_gateway.fake.request import Request
 from streamweir_gateway.fake.response import response_steps
 from streamweir_gateway.fake.server import FakeBackend, serve_steps
 from streamweir_gateway.fake.settings import Settings
-from streamweir_gateway.fake.spelling import FaultError
 from streamweir_gateway.fake.steps import Steps
 
 __all__ = ["serve_fake"]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, repeat
 from typing import Final, TypeAlias
 
-from streamweir_gateway.fake.damage import DAMAGES, badjson, can_be_damaged, halved, wrong_types
+from streamweir_gateway.fake.corruption import DAMAGES, badjson, can_be_damaged, halved, wrong_types
 from streamweir_gateway.fake.faults import CUT_CODINGS, END, Fault, faults_named
 from streamweir_gateway.fake.run import Framing, Run, WireEvent
 from streamweir_gateway.fake.secrets import TEXT

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from streamweir.output import MEDIA_TYPES
+from streamweir.translation.writer import MEDIA_TYPES
 from streamweir_gateway.fake.answers import answer_steps, connection_steps, head_steps
 from streamweir_gateway.fake.body import body_steps
 from streamweir_gateway.fake.coding import coded, content_encoding
 from streamweir_gateway.fake.faults import Fault, Place
 from streamweir_gateway.fake.run import Run
+from streamweir_gateway.fake.segmentation import cut_into_writes
 from streamweir_gateway.fake.settings import Settings
 from streamweir_gateway.fake.steps import Send, Step, Steps
 from streamweir_gateway.fake.transfer import chunked, ends_with_connection, framing_headers, has_length, plain
-from streamweir_gateway.fake.writes import cut_into_writes
 
 __all__ = ["fault_at", "response_steps"]
 

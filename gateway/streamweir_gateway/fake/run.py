@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, cycle, islice
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from streamweir.dialects.base import Encoder, Options
-from streamweir.dialects.registry import make_encoder
+from streamweir.codec.base import Encoder, Options
+from streamweir.codec.registry import make_encoder
 from streamweir.events import (
     Content,
     Error,

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
-from streamweir.dialects.base import Options
-from streamweir.dialects.registry import checked_options, encoder_class
-from streamweir.durations import parse_duration
+from streamweir.codec.base import Options
+from streamweir.codec.registry import checked_options, encoder_class
 from streamweir.errors import ConfigurationError
+from streamweir.options.durations import parse_duration
 from streamweir_gateway.fake.coding import check_codings
+from streamweir_gateway.fake.fault_syntax import parse_faults
 from streamweir_gateway.fake.faults import Fault
 from streamweir_gateway.fake.run import Framing
-from streamweir_gateway.fake.spelling import parse_faults
 
 __all__ = ["Settings"]
 

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 import httpx
 
-from streamweir.content_coding import BodyDecoder, CodedBodyError, CutOffBodyError, body_decoder
+from streamweir.framing.content_coding import BodyDecoder, CodedBodyError, CutOffBodyError, body_decoder
 from streamweir_gateway.config import Tls, UpstreamConfig
 
 from .failures import InvalidResponse, Truncated

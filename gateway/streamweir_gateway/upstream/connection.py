@@ -10,7 +10,7 @@ from typing import Final, cast
 
 from .http1 import ResponseParser
 
-__all__ = ["Connection"]
+__all__ = ["UpstreamConnection"]
 
 READ_BUFFER: Final = 64 << 10
 """So many bytes of a body may wait to be taken; then the upstream is no longer read. One read of the socket
@@ -25,7 +25,7 @@ LINGER_BYTES: Final = 64 << 10
 _ONE_WRITE: Final = 64 << 10
 
 
-class Connection(asyncio.Protocol):
+class UpstreamConnection(asyncio.Protocol):
     """A connection that carries one exchange at a time.
 
     Args:
@@ -50,11 +50,11 @@ class Connection(asyncio.Protocol):
         "is_open",
     )
 
-    def __init__(self, on_end: Callable[[Connection], None]) -> None:
+    def __init__(self, on_end: Callable[[UpstreamConnection], None]) -> None:
         self.is_open = False
         self._loop = asyncio.get_running_loop()
         self._on_end = on_end
-        self._on_whole: Callable[[Connection], None] | None = None  # set while it lingers
+        self._on_whole: Callable[[UpstreamConnection], None] | None = None  # set while it lingers
         self._linger_timer: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport | None = None
         self._parser: ResponseParser | None = None
@@ -143,7 +143,7 @@ class Connection(asyncio.Protocol):
         self._pieces.clear()
         self._buffered = 0
 
-    def linger(self, on_whole: Callable[[Connection], None]) -> None:
+    def linger(self, on_whole: Callable[[UpstreamConnection], None]) -> None:
         """Let the response come to its end, unread; if it does so soon, `on_whole` is called."""
         self._pieces.clear()
         self._buffered = 0

@@ -6,7 +6,7 @@ import asyncio
 import ssl
 from typing import Final
 
-from .connection import Connection
+from .connection import UpstreamConnection
 from .dialing import Address, dial, resolve
 from .failures import ConnectTimedOut, NotConnected
 
@@ -32,12 +32,12 @@ class ConnectionPool:
         self._host = host
         self._port = port
         self._context = context
-        self._idle: dict[Connection, asyncio.TimerHandle] = {}  # the last one is the freshest
-        self._busy: set[Connection] = set()
+        self._idle: dict[UpstreamConnection, asyncio.TimerHandle] = {}  # the last one is the freshest
+        self._busy: set[UpstreamConnection] = set()
         self._addresses: list[Address] = []
         self._resolved_at = 0.0
 
-    async def take(self, connect_timeout: float | None) -> Connection:
+    async def take(self, connect_timeout: float | None) -> UpstreamConnection:
         """Return an idle connection, or a new one.
 
         Raises:
@@ -54,7 +54,7 @@ class ConnectionPool:
         self._busy.add(connection)
         return connection
 
-    def give_back(self, connection: Connection, *, may_linger: bool = False) -> None:
+    def give_back(self, connection: UpstreamConnection, *, may_linger: bool = False) -> None:
         """Keep a connection whose exchange is over, if its response was whole; else close it.
 
         Args:
@@ -71,7 +71,7 @@ class ConnectionPool:
         else:
             self.drop(connection)
 
-    def drop(self, connection: Connection) -> None:
+    def drop(self, connection: UpstreamConnection) -> None:
         """Close a connection at once."""
         self._busy.discard(connection)
         connection.abort()
@@ -82,12 +82,12 @@ class ConnectionPool:
         for connection in (*self._idle, *self._busy):
             connection.abort()
 
-    def _forget(self, connection: Connection) -> None:
+    def _forget(self, connection: UpstreamConnection) -> None:
         self._busy.discard(connection)
         if (timer := self._idle.pop(connection, None)) is not None:
             timer.cancel()
 
-    async def _connect(self, connect_timeout: float | None) -> Connection:
+    async def _connect(self, connect_timeout: float | None) -> UpstreamConnection:
         try:
             async with asyncio.timeout(connect_timeout):
                 addresses = await self._resolve()

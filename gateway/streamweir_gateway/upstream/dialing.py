@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from .connection import Connection
+from .connection import UpstreamConnection
 
 __all__ = ["Address", "dial", "resolve"]
 
@@ -39,15 +39,15 @@ async def dial(
     *,
     context: ssl.SSLContext | None,
     host: str,
-    on_end: Callable[[Connection], None],
-) -> Connection:
+    on_end: Callable[[UpstreamConnection], None],
+) -> UpstreamConnection:
     """Connect to whichever address answers first, and shake hands where there is a `context`.
 
     Raises:
         OSError: no address does, or the handshake fails.
     """
     loop = asyncio.get_running_loop()
-    connection = Connection(on_end)
+    connection = UpstreamConnection(on_end)
     secure: dict[str, Any] = {"ssl": context, "server_hostname": host} if context else {}
     try:
         if len(addresses) == 1 and not _has_scope(addresses[0]):

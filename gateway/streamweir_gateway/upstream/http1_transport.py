@@ -14,7 +14,7 @@ import httpx
 
 from streamweir_gateway.config import Tls
 
-from .connection import Connection
+from .connection import UpstreamConnection
 from .connection_pool import ConnectionPool
 from .http1 import request_head
 from .tls import tls_context
@@ -102,8 +102,8 @@ class Http1Body(httpx.AsyncByteStream):
         may_linger: when it is closed, its end need not have come yet.
     """
 
-    def __init__(self, connection: Connection, pool: ConnectionPool) -> None:
-        self._connection: Connection | None = connection
+    def __init__(self, connection: UpstreamConnection, pool: ConnectionPool) -> None:
+        self._connection: UpstreamConnection | None = connection
         self._pool = pool
         self.may_linger = False
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
 from streamweir.asgi.sending import Scope
+from streamweir.http.response_headers import STREAM_HEADERS, response_headers
 from streamweir.request_id import new_request_id, valid_request_id
-from streamweir.response_headers import STREAM_HEADERS, response_headers
 
 __all__ = [
     "REQUEST_ID",

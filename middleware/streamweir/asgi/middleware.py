@@ -14,8 +14,8 @@ from streamweir.asgi.request_id import RequestIDMiddleware
 from streamweir.asgi.safe_errors import SafeErrorMiddleware
 from streamweir.asgi.sending import ASGIApp, Receive, Scope, Send
 from streamweir.asgi.stream_options import StreamFraming, TimeoutOptions
-from streamweir.durations import Duration
-from streamweir.limits import Limits
+from streamweir.options.durations import Duration
+from streamweir.options.limits import Limits
 from streamweir.request_id import new_request_id, valid_request_id
 from streamweir.stages import FullText
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import parse_qsl
 
-from streamweir.accept import accepts_any, choose_framing
 from streamweir.asgi.headers import HeaderList, header_values
 from streamweir.errors import ConfigurationError
+from streamweir.http.accept import accepts_any, choose_framing
 
 __all__ = [
     "PROTOCOL_HEADER",

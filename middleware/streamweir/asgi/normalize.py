@@ -9,17 +9,17 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, Final
 
-from streamweir.asgi.claim import hand_down
-from streamweir.asgi.exchange import Exchange
 from streamweir.asgi.headers import header_value, replaced, settled_request_id
 from streamweir.asgi.negotiation import UnknownProtocolError, accepts_any, choose_protocol
+from streamweir.asgi.ownership import hand_down
 from streamweir.asgi.paths import PathPatterns, Paths
 from streamweir.asgi.refusals import Refusal, send_refusal
+from streamweir.asgi.response_interceptor import ResponseInterceptor
 from streamweir.asgi.sending import ASGIApp, Receive, Scope, Send
 from streamweir.asgi.stream_options import StreamFraming, StreamOptions, TimeoutOptions
 from streamweir.context import WarningCollector
-from streamweir.durations import Duration
-from streamweir.limits import Limits
+from streamweir.options.durations import Duration
+from streamweir.options.limits import Limits
 from streamweir.stages import FullText
 
 __all__ = ["STREAM_TYPES", "NormalizeMiddleware"]
@@ -128,7 +128,7 @@ class NormalizeMiddleware:
         if collector is None:
             collector = WarningCollector(request_id, debug=self._options.debug)
         claim.collector = collector
-        exchange = Exchange(
+        exchange = ResponseInterceptor(
             self._options,
             answers=answers,
             request_id=request_id,

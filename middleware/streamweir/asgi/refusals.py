@@ -10,9 +10,9 @@ from typing import Any
 
 from streamweir.asgi.sending import Send, send_whole
 from streamweir.errors import ErrorInfo
+from streamweir.http.error_envelope import envelope, preflight_envelope
+from streamweir.http.refusal_codes import REFUSALS, RefusalRow
 from streamweir.jsontext import write_json
-from streamweir.preflight import envelope, preflight_envelope
-from streamweir.refusal_codes import REFUSALS, RefusalRow
 
 __all__ = [
     "REFUSALS",

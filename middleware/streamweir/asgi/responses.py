@@ -12,18 +12,18 @@ import anyio
 from starlette.background import BackgroundTask
 from starlette.responses import JSONResponse, Response
 
-from streamweir.asgi.claim import take_claim
 from streamweir.asgi.headers import header_value, kept_headers, settled_request_id, stream_headers
 from streamweir.asgi.negotiation import UnknownProtocolError, choose_protocol
+from streamweir.asgi.ownership import take_claim
 from streamweir.asgi.refusals import Refusal, failure_parts, refusal_parts, send_refusal
 from streamweir.asgi.sending import Receive, Scope, Send
 from streamweir.asgi.stream import stream_start
 from streamweir.classification import classify_exception
-from streamweir.durations import Duration, optional_duration
+from streamweir.emit.event_stream import EventContent, EventStream, SendPiece
+from streamweir.emit.host_translator import HostTranslator
 from streamweir.errors import ConfigurationError, ErrorInfo
-from streamweir.event_stream import EventContent, EventStream, SendPiece
-from streamweir.host_translator import HostTranslator
 from streamweir.jsontext import write_json
+from streamweir.options.durations import Duration, optional_duration
 from streamweir.stages import FullText
 from streamweir.stream_error import StreamError
 

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 
-from streamweir.asgi.claim import Claim, hand_down
 from streamweir.asgi.headers import HeaderList, header_value, header_values, media_type_of, settled_request_id
+from streamweir.asgi.ownership import StreamOwnership, hand_down
 from streamweir.asgi.paths import PathPatterns, Paths
 from streamweir.asgi.refusals import send_failure
 from streamweir.asgi.sending import ASGIApp, Message, Receive, Scope, Send, with_header_list
 from streamweir.classification import classify_exception
+from streamweir.codec.registry import encoder_class, get_dialect
 from streamweir.context import bound_request_id
-from streamweir.dialects.registry import encoder_class, get_dialect
-from streamweir.host_translator import HostTranslator
-from streamweir.limits import Limits
+from streamweir.emit.host_translator import HostTranslator
+from streamweir.options.limits import Limits
 from streamweir.stream_error import log_failure
 
 __all__ = ["SafeErrorMiddleware"]
@@ -89,7 +89,9 @@ class SafeErrorMiddleware:
 class _Response:
     """A response that goes by; if it is a stream, what would have to be said to end it is known."""
 
-    def __init__(self, send: Send, claim: Claim, *, speaks: str, request_id: str, follows: bool) -> None:
+    def __init__(
+        self, send: Send, claim: StreamOwnership, *, speaks: str, request_id: str, follows: bool
+    ) -> None:
         self._send = send
         self._claim = claim
         self._speaks = speaks

@@ -12,12 +12,12 @@ from typing import Final
 
 import anyio
 
+from streamweir.asgi.fair_lock import FairLock
 from streamweir.asgi.headers import kept_headers, stream_headers
 from streamweir.asgi.sending import Message, Send
-from streamweir.asgi.turn import Turn
-from streamweir.content_coding import BodyDecoder, CodedBodyError
+from streamweir.emit.host_translator import HostTranslator
 from streamweir.errors import ErrorInfo
-from streamweir.host_translator import HostTranslator
+from streamweir.framing.content_coding import BodyDecoder, CodedBodyError
 
 __all__ = ["FILES", "ClientGoneError", "NormalizedStream", "stream_start"]
 
@@ -75,7 +75,7 @@ class NormalizedStream:
         self._kept = kept_headers(headers)
         self._decoder = decoder
         self._on_over = on_over
-        self._turn = Turn()
+        self._turn = FairLock()
         self._unreadable = unreadable
         self._failure: ErrorInfo | None = None
 

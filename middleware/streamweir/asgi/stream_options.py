@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from streamweir.asgi.headers import HeaderList, media_type_of
+from streamweir.codec.registry import decoder_class, get_dialect
 from streamweir.context import WarningCollector
-from streamweir.dialects.registry import decoder_class, get_dialect
-from streamweir.durations import Duration, optional_duration
+from streamweir.emit.host_translator import HostTranslator
 from streamweir.errors import ConfigurationError, did_you_mean
-from streamweir.host_translator import HostTranslator
-from streamweir.limits import Limits
-from streamweir.timeouts import Timeouts
+from streamweir.options.durations import Duration, optional_duration
+from streamweir.options.limits import Limits
+from streamweir.options.timeouts import Timeouts
 
 __all__ = ["AUTO", "StreamFraming", "StreamOptions", "TimeoutOptions"]
 

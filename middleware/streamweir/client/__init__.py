@@ -9,7 +9,7 @@ variables nor `.netrc` are looked at.
 """
 
 from streamweir.client.request import StreamRequest, stream_request
-from streamweir.received import EventMetadata, ReceivedEvent
+from streamweir.options.timeouts import Timeouts
 from streamweir.request_errors import (
     ConnectionFailed,
     RequestRejected,
@@ -18,7 +18,7 @@ from streamweir.request_errors import (
     StreamRequestError,
     StreamTruncated,
 )
-from streamweir.timeouts import Timeouts
+from streamweir.translation.received_event import EventMetadata, ReceivedEvent
 
 __all__ = [
     "ConnectionFailed",

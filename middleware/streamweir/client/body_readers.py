@@ -10,18 +10,18 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final, Protocol
 
 from streamweir.client.rejections import info_of_envelope, is_envelope
-from streamweir.dialects.registry import decoder_class
-from streamweir.dialects.whole_answer import events_in, is_whole_answer
+from streamweir.codec.folded_result import events_in, is_whole_answer
+from streamweir.codec.registry import decoder_class
 from streamweir.errors import ErrorInfo, LimitExceeded, MalformedEvent, NotTheDialect, error_info
 from streamweir.events import Error, SessionEnd, Warning
 from streamweir.framing import Frame, SniffingParser
-from streamweir.limits import Limits
-from streamweir.received import ReceivedEvent, failure_events, made_event
-from streamweir.translator import Translator
+from streamweir.options.limits import Limits
+from streamweir.translation.received_event import ReceivedEvent, failure_events, made_event
+from streamweir.translation.translator import Translator
 
 __all__ = ["BodyReader", "StandardReader", "TranslatingReader", "open_reader"]
 
-TOLD_MALFORMED: Final = 10
+MAX_REPORTED_MALFORMED: Final = 10
 """So many malformed events are told one by one; the others are only counted."""
 
 
@@ -218,15 +218,15 @@ class StandardReader:
         self._malformed += 1
         if self._malformed > self._limits.malformed_events:
             yield from self.fail(error_info("STREAM_LIMIT_EXCEEDED", reason="malformed"))
-        elif self.started and self._malformed <= TOLD_MALFORMED:
+        elif self.started and self._malformed <= MAX_REPORTED_MALFORMED:
             yield from self._told(1)
 
     def _told(self, number: int) -> Iterator[ReceivedEvent]:
-        for _ in range(min(number, TOLD_MALFORMED)):
+        for _ in range(min(number, MAX_REPORTED_MALFORMED)):
             yield self._warning("A part of the answer could not be read and was left out.")
 
     def _told_left(self) -> Iterator[ReceivedEvent]:
-        left = self._malformed - TOLD_MALFORMED
+        left = self._malformed - MAX_REPORTED_MALFORMED
         if left > 0:
             yield self._warning(f"{left} more parts of the answer could not be read and were left out.")
 

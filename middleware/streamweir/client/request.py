@@ -14,14 +14,14 @@ from typing import Any, Final, Self, TypeVar
 import anyio
 
 from streamweir.client.body_readers import BodyReader, open_reader
-from streamweir.client.exchange import AsyncClient, Body, Exchange, failed_body, failed_connection
+from streamweir.client.http_request import AsyncClient, Body, HttpRequest, failed_body, failed_connection
 from streamweir.client.rejections import info_of_rejection
-from streamweir.dialects.registry import decoder_class
-from streamweir.durations import Duration
+from streamweir.codec.registry import decoder_class
 from streamweir.errors import ConfigurationError, ErrorInfo, Reason, error_info
 from streamweir.events import Error, SessionEnd
 from streamweir.jsontext import write_json
-from streamweir.received import ReceivedEvent, failure_events
+from streamweir.options.durations import Duration
+from streamweir.options.timeouts import Timeouts
 from streamweir.request_errors import (
     RequestRejected,
     RequestTimeout,
@@ -31,7 +31,7 @@ from streamweir.request_errors import (
 )
 from streamweir.request_id import new_request_id, valid_request_id
 from streamweir.stages import info_of_error
-from streamweir.timeouts import Timeouts
+from streamweir.translation.received_event import ReceivedEvent, failure_events
 
 __all__ = ["StreamRequest", "stream_request"]
 
@@ -95,7 +95,9 @@ def stream_request(  # noqa: PLR0913 (the options are the documentation)
     if not valid_request_id(request_id):
         raise ConfigurationError(f"not a request id: {request_id!r} (letters, digits, . _ : -, at most 128)")
     body = content if json is None else write_json(json)
-    exchange = Exchange(client, method, url, body=body, headers=sent, params=params, connect=clocks.connect)
+    exchange = HttpRequest(
+        client, method, url, body=body, headers=sent, params=params, connect=clocks.connect
+    )
     return StreamRequest(
         exchange, speaks=speaks, clocks=clocks, request_id=request_id, raise_errors=raise_errors
     )
@@ -110,7 +112,7 @@ class StreamRequest:
     """
 
     def __init__(
-        self, exchange: Exchange, *, speaks: str, clocks: Timeouts, request_id: str, raise_errors: bool
+        self, exchange: HttpRequest, *, speaks: str, clocks: Timeouts, request_id: str, raise_errors: bool
     ) -> None:
         self.request_id = request_id
         self.status: int | None = None

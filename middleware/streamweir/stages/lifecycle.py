@@ -26,7 +26,7 @@ from streamweir.events import (
     Warning,
     ids_of,
 )
-from streamweir.stages.progress import Progress
+from streamweir.stages.position import StreamPosition
 
 __all__ = ["Lifecycle", "error_event", "info_of_error"]
 
@@ -94,7 +94,7 @@ class Lifecycle:
         *,
         request_id: str,
         session_id: str,
-        progress: Progress,
+        progress: StreamPosition,
         warnings: Sequence[Warning] = (),
     ) -> None:
         self._request_id = request_id

@@ -26,7 +26,7 @@ from streamweir.events import (
     Warning,
     failure_meta,
 )
-from streamweir.stages.safety import TOOL_INCOMPLETE
+from streamweir.stages.sanitizer import TOOL_INCOMPLETE
 
 __all__ = ["Tools"]
 

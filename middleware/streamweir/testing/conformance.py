@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from streamweir.testing.stream import assert_valid_stream
-from streamweir.translator import Translator
+from streamweir.translation.translator import Translator
 
 __all__ = ["DecoderConformance", "cuts"]
 

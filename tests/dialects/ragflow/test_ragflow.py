@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from streams import events_of, translate
+from streamweir.codec.think_tags import TaggedText
 from streamweir.dialects.ragflow import RagflowDecoder
 from streamweir.dialects.ragflow.answer_form import AnswerForm
-from streamweir.dialects.think_tags import TaggedText
 from streamweir.testing import check_stream
 
 HERE = Path(__file__).parent

@@ -22,8 +22,8 @@ from streamweir_gateway.config import (
     load_config,
     parse_config,
 )
+from streamweir_gateway.config.diagnostics import Report
 from streamweir_gateway.config.models import ELSEWHERE, NOT_BUILT, GatewayFile, OptionsSection
-from streamweir_gateway.config.problems import Report
 from streamweir_gateway.config.server_sections import ServerSection
 from streamweir_gateway.config.upstream_sections import (
     BreakerSection,

@@ -9,8 +9,8 @@ from typing import Any
 import jsonschema
 import pytest
 
+from streamweir_gateway.config.diagnostics import Report
 from streamweir_gateway.config.models import NOT_BUILT, GatewayFile
-from streamweir_gateway.config.problems import Report
 from streamweir_gateway.config.schema import SCHEMA_FILE, config_schema, schema_text
 from streamweir_gateway.config.tree import read_tree
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamweir_gateway.config import format_duration, format_size, parse_duration, parse_size
-from streamweir_gateway.config.problems import Refusal
+from streamweir_gateway.config.diagnostics import InvalidValue
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_size_is_read_as_bytes(text: object, size: int) -> None:
     ],
 )
 def test_what_is_no_duration_is_refused(value: object) -> None:
-    with pytest.raises(Refusal):
+    with pytest.raises(InvalidValue):
         parse_duration(value)
 
 
@@ -89,7 +89,7 @@ def test_what_is_no_duration_is_refused(value: object) -> None:
     ],
 )
 def test_what_is_no_size_is_refused(value: object) -> None:
-    with pytest.raises(Refusal):
+    with pytest.raises(InvalidValue):
         parse_size(value)
 
 
@@ -112,7 +112,7 @@ def test_any_size_survives_being_written(size: int) -> None:
 @given(st.text() | st.integers() | st.floats())
 def test_any_value_is_read_or_refused(value: object) -> None:
     for parse in (parse_duration, parse_size):
-        with contextlib.suppress(Refusal):
+        with contextlib.suppress(InvalidValue):
             assert parse(value) > 0
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from streamweir.codec.coerce import custom, dataframe, leftover, meta_of, text_of
 from streamweir.dialects.data_formulator.failures import agent_error
 from streamweir.dialects.data_formulator.plain_events import extra_of
-from streamweir.dialects.reading import custom, dataframe, leftover, meta_of, text_of
 from streamweir.events import (
     Content,
     Data,

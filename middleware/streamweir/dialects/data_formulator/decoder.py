@@ -7,16 +7,16 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from streamweir.dialects.base import NO_OPTIONS, Decoder, Options
+from streamweir.codec.base import NO_OPTIONS, Decoder, Options
+from streamweir.codec.coerce import custom, leftover, text_of, tool_error
+from streamweir.codec.detection import best_score
+from streamweir.codec.message_template import TextFields
 from streamweir.dialects.data_formulator import agent_runs, evidence, questions_in
 from streamweir.dialects.data_formulator.failures import error_event, operation_failure, text_failure
 from streamweir.dialects.data_formulator.first_releases import ERROR_LINE, modern_form
 from streamweir.dialects.data_formulator.plain_events import PLAIN_EVENTS, extra_of
 from streamweir.dialects.data_formulator.tool_calls import Actions, OpenCalls, tool_result, tool_start
 from streamweir.dialects.data_formulator.vocabulary import ENDINGS, ENDPOINT_OF_PATH, ENDPOINT_OF_TYPE
-from streamweir.dialects.evidence import best_score
-from streamweir.dialects.reading import custom, leftover, text_of, tool_error
-from streamweir.dialects.text_form import TextFields
 from streamweir.errors import MalformedEvent
 from streamweir.events import Content, Error, Event, Interaction, SessionEnd, ToolCallEnd, Warning
 from streamweir.framing import Frame
@@ -82,7 +82,7 @@ class DataFormulatorDecoder(Decoder):
                 yield custom("message", value)
         self._half = False
 
-    def goes_on(self, text: str) -> bool:
+    def accepts_text(self, text: str) -> bool:
         """The answer goes on, unless the text reports a failure; thinking does in any case."""
         if self._is_text:
             if text_failure(text):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from streamweir.dialects.base import Encoder
+from streamweir.codec.base import Encoder
+from streamweir.codec.coerce import text_of
+from streamweir.codec.frame_template import Number
 from streamweir.dialects.data_formulator.answer import Answer
 from streamweir.dialects.data_formulator.failures import text_failure
 from streamweir.dialects.data_formulator.questions_out import clarification, delegation, own_form
@@ -18,7 +20,6 @@ from streamweir.dialects.data_formulator.vocabulary import (
     OWN_CUSTOM,
     PAUSES,
 )
-from streamweir.dialects.reading import text_of
 from streamweir.errors import CODES
 from streamweir.events import (
     Content,
@@ -40,7 +41,6 @@ from streamweir.events import (
 )
 from streamweir.framing import Frame
 from streamweir.jsontext import write_json, write_json_text
-from streamweir.written_form import Number
 
 __all__ = ["DataFormulatorEncoder"]
 
@@ -79,14 +79,14 @@ class DataFormulatorEncoder(Encoder):
         message = self._message(event)
         return () if message is None else [Frame(write_json(piece)) for piece in _in_pieces(message)]
 
-    def numbers(
+    def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
         """Nothing counts; a text that looks like a failure is written in two."""
         del event, stamp
         return None if any(map(text_failure, texts)) else {}
 
-    def note_texts(self, event: Content | Thinking, texts: Sequence[str]) -> None:
+    def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
         """The answer goes on."""
         if isinstance(event, Content):
             for text in texts:

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import msgspec
 
+from streamweir.codec.coerce import leftover, text_of, upstream_error
 from streamweir.dialects.data_formulator.plain_events import text_in
 from streamweir.dialects.data_formulator.vocabulary import ERROR_TYPES
-from streamweir.dialects.reading import leftover, text_of, upstream_error
 from streamweir.events import Error, SessionEnd
 
 __all__ = ["agent_error", "error_event", "operation_failure", "text_failure"]

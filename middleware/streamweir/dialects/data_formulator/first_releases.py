@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from streamweir.codec.coerce import leftover
 from streamweir.dialects.data_formulator.plain_events import text_in
-from streamweir.dialects.reading import leftover
 
 __all__ = ["ERROR_LINE", "modern_form"]
 

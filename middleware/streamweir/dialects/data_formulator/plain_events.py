@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from streamweir.dialects.reading import custom, leftover, meta_of, text_of
+from streamweir.codec.coerce import custom, leftover, meta_of, text_of
 from streamweir.events import Event, Meta, Status, Thinking, Warning
 
 __all__ = ["PLAIN_EVENTS", "extra_of", "text_in"]

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from streamweir.codec.coerce import text_of
 from streamweir.dialects.data_formulator.agent_runs import thought
 from streamweir.dialects.data_formulator.plain_events import extra_of, text_in
-from streamweir.dialects.reading import text_of
 from streamweir.events import Event, Interaction, SessionEnd
 
 __all__ = ["handing_over", "pause"]

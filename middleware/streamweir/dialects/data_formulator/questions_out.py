@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from streamweir.codec.coerce import text_of
 from streamweir.dialects.data_formulator.plain_events import text_in
 from streamweir.dialects.data_formulator.vocabulary import PAUSES
-from streamweir.dialects.reading import text_of
 from streamweir.events import Interaction
 
 __all__ = ["clarification", "delegation", "own_form"]

@@ -10,9 +10,9 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from streamweir.codec.coerce import arguments, custom, text_of, tool_error
 from streamweir.dialects.data_formulator.plain_events import extra_of
 from streamweir.dialects.data_formulator.vocabulary import DETACHED_ARGUMENTS
-from streamweir.dialects.reading import arguments, custom, text_of, tool_error
 from streamweir.errors import MalformedEvent
 from streamweir.events import Event, ToolCallEnd, ToolCallStart
 from streamweir.jsontext import parse_json_text, write_json

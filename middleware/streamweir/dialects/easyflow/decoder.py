@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
-from streamweir.dialects.base import Decoder
+from streamweir.codec.base import Decoder
+from streamweir.codec.coerce import custom, is_custom, leftover, text_of, upstream_error
+from streamweir.codec.detection import best_score
+from streamweir.codec.message_template import TextFields
 from streamweir.dialects.easyflow.envelope import DOMAINS, Envelope, Run, is_envelope
 from streamweir.dialects.easyflow.history import read_history
 from streamweir.dialects.easyflow.readers import READERS, read_error, read_interaction, read_other
-from streamweir.dialects.evidence import best_score
-from streamweir.dialects.reading import custom, is_custom, leftover, text_of, upstream_error
-from streamweir.dialects.text_form import TextFields
 from streamweir.errors import MalformedEvent
 from streamweir.events import Event, SessionEnd
 from streamweir.framing import Frame

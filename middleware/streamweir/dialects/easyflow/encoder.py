@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
-from streamweir.dialects.base import Encoder
+from streamweir.codec.base import Encoder
+from streamweir.codec.frame_template import Number
 from streamweir.dialects.easyflow.envelope import DOMAINS, META_IDS
 from streamweir.dialects.easyflow.readers import SCOPES, SESSION_STATES, STEP_STATES
 from streamweir.events import (
@@ -31,7 +32,6 @@ from streamweir.events import (
 )
 from streamweir.framing import Frame
 from streamweir.jsontext import write_json
-from streamweir.written_form import Number
 
 __all__ = ["EasyflowEncoder"]
 
@@ -93,7 +93,7 @@ class EasyflowEncoder(Encoder):
         write = self._aiflowy if is_aiflowy else self._easyflow
         return (Frame(write_json(write(said, meta, self.extra_of(event))), said.event),)
 
-    def numbers(
+    def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
         """In the specification's spelling the pieces of a message are numbered."""
@@ -104,7 +104,7 @@ class EasyflowEncoder(Encoder):
             return {}
         return {"index": (self._indexes.get((event.meta or {}).get("message_id") or "", 0), 1)}
 
-    def note_texts(self, event: Content | Thinking, texts: Sequence[str]) -> None:
+    def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
         """The number of the next piece."""
         if self.option("variant") != "aiflowy":
             self._indexes[(event.meta or {}).get("message_id") or ""] += len(texts)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from streamweir.dialects.reading import leftover, meta_of, milliseconds, text_of
+from streamweir.codec.coerce import leftover, meta_of, milliseconds, text_of
 from streamweir.events import Meta, SessionEnd
 
 __all__ = ["DOMAINS", "META_IDS", "Envelope", "Run", "is_envelope", "snake_keys"]

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from streamweir.codec.coerce import arguments, text_of
 from streamweir.dialects.easyflow.envelope import Envelope, Run, snake_keys
-from streamweir.dialects.reading import arguments, text_of
 from streamweir.errors import MalformedEvent
 from streamweir.events import Event, ToolCallEnd, ToolCallStart
 from streamweir.jsontext import parse_json_text

@@ -7,8 +7,7 @@ from typing import Any, Final, get_args
 
 import msgspec
 
-from streamweir.dialects.easyflow.envelope import Envelope, Run, snake_keys
-from streamweir.dialects.reading import (
+from streamweir.codec.coerce import (
     arguments,
     custom,
     leftover,
@@ -18,6 +17,7 @@ from streamweir.dialects.reading import (
     tool_error,
     upstream_error,
 )
+from streamweir.dialects.easyflow.envelope import Envelope, Run, snake_keys
 from streamweir.dialects.standard import read_standard
 from streamweir.errors import CODES
 from streamweir.events import (

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Final
 
-from streamweir.dialects.base import Decoder
-from streamweir.dialects.evidence import best_score
+from streamweir.codec.base import Decoder
+from streamweir.codec.coerce import custom, is_custom, text_of
+from streamweir.codec.detection import best_score
+from streamweir.codec.message_template import TextFields
 from streamweir.dialects.legacy.readers import READERS, fields_of, read_other
-from streamweir.dialects.reading import custom, is_custom, text_of
 from streamweir.dialects.standard import is_standard, read_standard
-from streamweir.dialects.text_form import TextFields
 from streamweir.errors import MalformedEvent
 from streamweir.events import Event
 from streamweir.framing import Frame

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from streamweir.dialects.base import Encoder
+from streamweir.codec.base import Encoder
+from streamweir.codec.frame_template import Number
 from streamweir.dialects.legacy.readers import KNOWN
 from streamweir.events import (
     Content,
@@ -23,7 +24,6 @@ from streamweir.events import (
 )
 from streamweir.framing import Frame
 from streamweir.jsontext import write_json, write_json_text
-from streamweir.written_form import Number
 
 __all__ = ["LegacyEncoder"]
 
@@ -49,7 +49,7 @@ class LegacyEncoder(Encoder):
             message |= _beside(event.meta, self.extra_of(event))
         return (Frame(write_json(message)),)
 
-    def numbers(
+    def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
         """Nothing counts; text of another channel is lost."""

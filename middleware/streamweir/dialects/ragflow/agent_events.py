@@ -11,13 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.dialects.openai_chunks import TOKENS, tokens_in
-from streamweir.dialects.ragflow.carrier import carried
-from streamweir.dialects.ragflow.failures import AnswerLine, failure, was_cancelled
-from streamweir.dialects.ragflow.forms import interaction
-from streamweir.dialects.ragflow.media import audio, files
-from streamweir.dialects.ragflow.run import Run
-from streamweir.dialects.reading import (
+from streamweir.codec.coerce import (
     arguments,
     custom,
     leftover,
@@ -26,7 +20,13 @@ from streamweir.dialects.reading import (
     tool_error,
     upstream_error,
 )
-from streamweir.dialects.think_tags import Passage, TaggedText
+from streamweir.codec.openai_chunks import TOKENS, tokens_in
+from streamweir.codec.think_tags import Passage, TaggedText
+from streamweir.dialects.ragflow.carrier import carried
+from streamweir.dialects.ragflow.failures import AnswerLine, failure, was_cancelled
+from streamweir.dialects.ragflow.forms import interaction
+from streamweir.dialects.ragflow.media import audio, files
+from streamweir.dialects.ragflow.run import Run
 from streamweir.errors import MalformedEvent
 from streamweir.events import (
     Content,
@@ -176,9 +176,9 @@ class AgentReader:
             yield self._failure
         yield _finish(rest or {}, self._run.meta())
 
-    def goes_on(self, text: str) -> bool:
+    def accepts_text(self, text: str) -> bool:
         """Take note of one more text that says nothing but its words; False if it may say more."""
-        return self._text.goes_on(text) and self._line.goes_on(text)
+        return self._text.accepts_text(text) and self._line.accepts_text(text)
 
     def flush(self) -> Iterator[Event]:
         """Yield the text that was held back for half a tag."""
@@ -270,7 +270,7 @@ class AgentReader:
             meta=self._run.meta(duration_ms=milliseconds(data.get("elapsed_time"), scale=1000)),
         )
 
-    # Messages
+    # TextDeduplication
 
     def _message(self, data: Mapping[str, Any], rest: Mapping[str, Any] | None) -> Iterator[Event]:
         meta = self._run.meta(extra={**(leftover(data, _MESSAGE) or {}), **(rest or {})})

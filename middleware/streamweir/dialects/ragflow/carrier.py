@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, get_args
 
-from streamweir.dialects.reading import custom
+from streamweir.codec.coerce import custom
 from streamweir.events import Data, DataType, Event, Meta, Scope, State, Status, Warning
 
 __all__ = ["CARRIER", "carried"]

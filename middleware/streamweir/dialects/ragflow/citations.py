@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.dialects.reading import text_of
+from streamweir.codec.coerce import text_of
 
 __all__ = ["read_reference", "write_reference"]
 

@@ -6,16 +6,16 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
-from streamweir.dialects.base import NO_OPTIONS, Decoder, Options
-from streamweir.dialects.evidence import best_score
-from streamweir.dialects.openai_chunks import is_chunk, is_completion
+from streamweir.codec.base import NO_OPTIONS, Decoder, Options
+from streamweir.codec.coerce import custom, is_custom, leftover
+from streamweir.codec.detection import best_score
+from streamweir.codec.message_template import TextFields
+from streamweir.codec.openai_chunks import is_chunk, is_completion
 from streamweir.dialects.ragflow.agent_events import EVENTS, AgentReader
 from streamweir.dialects.ragflow.envelope import EnvelopeReader
 from streamweir.dialects.ragflow.failures import error_in_text, failed, failure
 from streamweir.dialects.ragflow.openai_answers import OpenAIReader
 from streamweir.dialects.ragflow.run import Run
-from streamweir.dialects.reading import custom, is_custom, leftover
-from streamweir.dialects.text_form import TextFields
 from streamweir.events import Error, Event, SessionEnd, SessionStart
 from streamweir.framing import Frame
 
@@ -76,9 +76,9 @@ class RagflowDecoder(Decoder):
             return self._done()
         return self._read(frame.json(), bare=frame.bare)
 
-    def goes_on(self, text: str) -> bool:
+    def accepts_text(self, text: str) -> bool:
         """As the family says that the last message was of."""
-        return self._last.goes_on(text)
+        return self._last.accepts_text(text)
 
     def close(self) -> Iterator[Event]:
         """The end: as marked, as the only frame was a whole answer, or as the route is known to end."""

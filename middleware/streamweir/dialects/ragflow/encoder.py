@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import ClassVar
 
-from streamweir.dialects.base import Encoder
+from streamweir.codec.base import Encoder
+from streamweir.codec.frame_template import Number
 from streamweir.dialects.ragflow.decoder import ANSWERS, FORMS
 from streamweir.dialects.ragflow.write_agent import AgentWriter
 from streamweir.dialects.ragflow.write_chat import ChatWriter, CumulativeChatWriter
@@ -15,7 +16,6 @@ from streamweir.dialects.ragflow.writer import Message, Writer
 from streamweir.events import Content, Event, Stamp, Thinking
 from streamweir.framing import Frame
 from streamweir.jsontext import write_json
-from streamweir.written_form import Number
 
 __all__ = ["RagflowEncoder"]
 
@@ -42,7 +42,7 @@ class RagflowEncoder(Encoder):
         self._writer.writes_extra = self.writes_extra
         return [_frame(message) for message in self._writer.write(event, stamp)]
 
-    def numbers(
+    def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
         """The time is that of the read, where an answer comes in pieces; text of another channel is lost."""

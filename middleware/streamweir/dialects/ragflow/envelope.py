@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from streamweir.codec.coerce import custom, leftover, text_of
+from streamweir.codec.think_tags import Passage, TaggedText
 from streamweir.dialects.ragflow.answer_form import AnswerForm, Part
 from streamweir.dialects.ragflow.failures import AnswerLine
 from streamweir.dialects.ragflow.media import audio
 from streamweir.dialects.ragflow.run import Run
-from streamweir.dialects.reading import custom, leftover, text_of
-from streamweir.dialects.think_tags import Passage, TaggedText
 from streamweir.events import Content, Event, Meta, SessionStart, Status, Thinking
 
 __all__ = ["EnvelopeReader"]
@@ -74,9 +74,9 @@ class EnvelopeReader:
         yield from self._answer(data, meta)
         yield from audio(data.get("audio_binary"), self._run.meta())
 
-    def goes_on(self, text: str) -> bool:
+    def accepts_text(self, text: str) -> bool:
         """Take note of one more text that says nothing but its words; False if it may say more."""
-        return self._form.is_in_pieces and self._text.goes_on(text) and self._line.goes_on(text)
+        return self._form.is_in_pieces and self._text.accepts_text(text) and self._line.accepts_text(text)
 
     def flush(self) -> Iterator[Event]:
         """Yield the text that was held back for half a tag."""

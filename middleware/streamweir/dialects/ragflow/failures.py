@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final, NamedTuple
 
-from streamweir.dialects.reading import text_of, upstream_error
+from streamweir.codec.coerce import text_of, upstream_error
 from streamweir.events import Error, Meta, SessionEnd
 
 __all__ = ["AnswerLine", "ErrorInText", "error_in_text", "failed", "failure", "was_cancelled"]
@@ -66,7 +66,7 @@ class AnswerLine:
     def __init__(self) -> None:
         self._line = ""
 
-    def goes_on(self, piece: str) -> bool:
+    def accepts_text(self, piece: str) -> bool:
         """Take note of a piece in which no failure can begin or go on; False if one may."""
         if "*" in piece or "*" in self._line:
             return False

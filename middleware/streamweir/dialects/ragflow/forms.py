@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from streamweir.dialects.reading import leftover, text_of
+from streamweir.codec.coerce import leftover, text_of
 from streamweir.events import Interaction, Meta
 
 __all__ = ["asked_by", "interaction"]

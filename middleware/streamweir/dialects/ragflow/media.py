@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
+from streamweir.codec.coerce import custom, leftover, text_of
 from streamweir.dialects.ragflow.run import Run
-from streamweir.dialects.reading import custom, leftover, text_of
 from streamweir.events import Data, Meta
 
 __all__ = ["audio", "download_of", "files", "hexadecimal_audio"]

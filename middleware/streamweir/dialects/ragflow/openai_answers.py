@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.dialects.openai_chunks import ChunkReader
+from streamweir.codec.openai_chunks import ChunkReader
+from streamweir.codec.think_tags import Passage, TaggedText
 from streamweir.dialects.ragflow.failures import AnswerLine, error_in_text
 from streamweir.dialects.ragflow.forms import interaction
 from streamweir.dialects.ragflow.run import Run
-from streamweir.dialects.think_tags import Passage, TaggedText
 from streamweir.events import Content, Event, Meta, SessionEnd, Status, Thinking, Whole
 
 __all__ = ["OpenAIReader"]
@@ -72,9 +72,9 @@ class OpenAIReader(ChunkReader):
                 yield from self.flush()
                 yield found.error
 
-    def goes_on(self, text: str) -> bool:
+    def accepts_text(self, text: str) -> bool:
         """Take note of one more text that says nothing but its words; False if it may say more."""
-        return self._text.goes_on(text) and self._line.goes_on(text)
+        return self._text.accepts_text(text) and self._line.accepts_text(text)
 
     def flush(self) -> Iterator[Event]:
         """Yield the text that was held back for half a tag."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from streamweir.codec.coerce import meta_of, text_of
 from streamweir.dialects.ragflow.citations import read_reference
-from streamweir.dialects.reading import meta_of, text_of
 from streamweir.events import Meta, Reference
 
 __all__ = ["Run"]

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from streamweir.dialects.openai_chunks import usage_of
+from streamweir.codec.openai_chunks import usage_of
 from streamweir.dialects.ragflow.agent_events import TOOL
 from streamweir.dialects.ragflow.carrier import CARRIER
 from streamweir.dialects.ragflow.forms import asked_by
@@ -128,7 +128,7 @@ class AgentWriter(Writer):
         self.lose(event)
         return ()
 
-    # Messages
+    # TextDeduplication
 
     def _content(self, event: Content) -> Iterator[tuple[str, Message]]:
         if event.channel is not None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from streamweir.dialects.openai_chunks import chunk, usage_of
+from streamweir.codec.openai_chunks import chunk, usage_of
 from streamweir.dialects.ragflow.forms import asked_by
 from streamweir.dialects.ragflow.writer import Message, Writer
 from streamweir.events import (

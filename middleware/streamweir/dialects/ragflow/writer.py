@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from streamweir.dialects.base import NO_EXTRA, extra_in
+from streamweir.codec.base import NO_EXTRA, extra_in
 from streamweir.dialects.ragflow.citations import write_reference
 from streamweir.events import Event, Reference, SessionStart, Stamp
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Final
 
-from streamweir.dialects.base import Decoder
-from streamweir.dialects.evidence import best_score
-from streamweir.dialects.reading import custom
+from streamweir.codec.base import Decoder
+from streamweir.codec.coerce import custom
+from streamweir.codec.detection import best_score
+from streamweir.codec.folded_result import events_in, is_whole_answer, refusal_in
+from streamweir.codec.message_template import TextFields
 from streamweir.dialects.standard.readers import is_standard, read_standard
-from streamweir.dialects.text_form import TextFields
-from streamweir.dialects.whole_answer import events_in, is_whole_answer, refusal_in
 from streamweir.events import Event
 from streamweir.framing import Frame
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from streamweir.dialects.base import Encoder
+from streamweir.codec.base import Encoder
+from streamweir.codec.frame_template import Number
 from streamweir.events import EVENT_TYPES, Content, Event, Meta, Stamp, Thinking, wire_data
 from streamweir.framing import Frame
 from streamweir.jsontext import write_json
-from streamweir.written_form import Number
 
 __all__ = ["StandardEncoder"]
 
@@ -62,7 +62,7 @@ class StandardEncoder(Encoder):
         )
         return (Frame(b"".join(message), None, sequence),)
 
-    def numbers(
+    def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
         """The sequence counts; the timestamp is that of the read."""

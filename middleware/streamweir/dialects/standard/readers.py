@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, get_args
 
-from streamweir.dialects.reading import arguments, custom, leftover, meta_of, milliseconds, text_of
-from streamweir.dialects.structured_data import citations, questions, structured
+from streamweir.codec.coerce import arguments, custom, leftover, meta_of, milliseconds, text_of
+from streamweir.codec.standard_shapes import citations, questions, structured
 from streamweir.errors import CODES, Reason
 from streamweir.events import (
     EVENT_TYPES,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from streamweir.dialects.reading import text_of, tool_error, upstream_error
+from streamweir.codec.coerce import text_of, tool_error, upstream_error
 from streamweir.dialects.stream_envelope.graph import Reader
 from streamweir.dialects.stream_envelope.message import Message, Run
 from streamweir.events import Content, Event, Thinking, ToolCallEnd, ToolCallStart

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
-from streamweir.dialects.base import Decoder
-from streamweir.dialects.evidence import best_score
-from streamweir.dialects.reading import custom
+from streamweir.codec.base import Decoder
+from streamweir.codec.coerce import custom
+from streamweir.codec.detection import best_score
+from streamweir.codec.message_template import TextFields
 from streamweir.dialects.standard import is_standard
 from streamweir.dialects.stream_envelope.code_agent import CODE_AGENT
 from streamweir.dialects.stream_envelope.flat import FLAT
 from streamweir.dialects.stream_envelope.graph import GRAPH, Reader
 from streamweir.dialects.stream_envelope.message import TRACE, Message, Run
-from streamweir.dialects.text_form import TextFields
 from streamweir.events import Event, Warning
 from streamweir.framing import Frame
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from streamweir.dialects.base import Encoder
-from streamweir.dialects.reading import leftover
+from streamweir.codec.base import Encoder
+from streamweir.codec.coerce import leftover
+from streamweir.codec.frame_template import Number
 from streamweir.dialects.stream_envelope.carrier import CARRIER, carry
 from streamweir.dialects.stream_envelope.message import TRACE
 from streamweir.events import (
@@ -29,7 +30,6 @@ from streamweir.events import (
 )
 from streamweir.framing import Frame
 from streamweir.jsontext import write_json
-from streamweir.written_form import Number
 
 __all__ = ["EnvelopeEncoder"]
 
@@ -87,7 +87,7 @@ class EnvelopeEncoder(Encoder):
         self._is_thinking = isinstance(event, Thinking)
         return [frame for frame in frames if frame is not None]
 
-    def numbers(
+    def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
         """The timestamp is that of the read; text of another channel is lost."""

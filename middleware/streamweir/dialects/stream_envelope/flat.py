@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from streamweir.dialects.reading import arguments, custom, text_of
+from streamweir.codec.coerce import arguments, custom, text_of
 from streamweir.dialects.stream_envelope.graph import Reader, pieces, read_content
 from streamweir.dialects.stream_envelope.message import Message, Run
 from streamweir.events import Content, Event, SessionStart, Status, Thinking, ToolCallEnd, ToolCallStart

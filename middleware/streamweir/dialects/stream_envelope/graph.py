@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from streamweir.dialects.reading import (
+from streamweir.codec.coerce import (
     arguments,
     custom,
     leftover,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from streamweir.dialects.reading import leftover, meta_of, text_of
+from streamweir.codec.coerce import leftover, meta_of, text_of
 from streamweir.events import Meta, SessionEnd
 
 __all__ = ["TRACE", "Message", "Run"]

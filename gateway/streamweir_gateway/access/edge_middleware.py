@@ -1,0 +1,85 @@
+"""The outermost layer: an id for each request, CORS headers and a safe answer for whatever goes wrong below.
+
+One look at the first message of a response and none at the others: an event costs nothing here.
+Source: the standard protocol 1.1, sections 4 (`X-Request-Id`) and 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from contextlib import suppress
+from typing import Final
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from streamweir.asgi.headers import REQUEST_ID, replaced, request_id_of
+from streamweir.asgi.refusals import send_failure
+from streamweir.classification import classify_exception
+from streamweir.context import bound_request_id
+from streamweir.stream_error import log_failure
+from streamweir_gateway.access.cors import CorsPolicy, Headers
+
+__all__ = ["EdgeMiddleware"]
+
+_OURS: Final = frozenset(
+    {b"access-control-allow-origin", b"access-control-allow-credentials", b"access-control-expose-headers"}
+)
+"""An upstream's own, if they are let through, would contradict ours."""
+
+
+class EdgeMiddleware:
+    """What every HTTP request passes first.
+
+    An exception before the response becomes a status and an envelope. One within it passes on, so that the
+    server breaks the connection: those who write streams end them themselves.
+
+    Args:
+        app: the rest of the gateway.
+        cors: which pages may read responses; None: no CORS headers.
+    """
+
+    def __init__(self, app: ASGIApp, cors: CorsPolicy | None) -> None:
+        self._app = app
+        self._cors = cors
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request; its id is in `scope["state"]["request_id"]`."""
+        request_id = request_id_of(scope["headers"])
+        scope["state"] = {**scope.get("state", {}), "request_id": request_id}
+        cors = None if self._cors is None else self._cors.headers(scope["headers"])
+        response = _Response(send, request_id, cors)
+        with bound_request_id(request_id):
+            try:
+                await self._app(scope, receive, response.send)
+            except Exception as error:
+                if response.is_started:
+                    raise
+                log_failure(error, request_id=request_id)
+                with suppress(OSError):  # nobody is there to be told
+                    info = classify_exception(error)
+                    await send_failure(response.send, info, request_id=request_id, debug=False)
+
+
+class _Response:
+    """A response that goes by."""
+
+    __slots__ = ("_cors", "_request_id", "_send", "is_started")
+
+    def __init__(self, send: Send, request_id: str, cors: Headers | None) -> None:
+        self.is_started = False
+        self._send = send
+        self._request_id = request_id
+        self._cors = cors
+
+    def send(self, message: Message) -> Awaitable[None]:
+        """Pass on a message; a plain function, for a coroutine of its own would cost every event."""
+        if not self.is_started:
+            self.is_started = True
+            message = {**message, "headers": self._headers(message)}
+        return self._send(message)
+
+    def _headers(self, start: Message) -> Headers:
+        headers = replaced(start.get("headers", ()), REQUEST_ID, self._request_id)
+        if self._cors is None:
+            return headers
+        return [*(pair for pair in headers if pair[0].lower() not in _OURS), *self._cors]

@@ -1,0 +1,164 @@
+"""What is wrong with a file, and where: collected, sorted and printed one per line.
+
+A message has two parts. What is said of every value is `message`; what quotes the value itself is `detail`,
+and is left out where the value was filled in from outside the file: it may be a secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, TypeAlias
+
+from streamweir.errors import ConfigurationError, did_you_mean
+
+__all__ = [
+    "ConfigErrors",
+    "InvalidValue",
+    "KeyPath",
+    "Mark",
+    "Position",
+    "Problem",
+    "Report",
+    "not_this",
+    "path_text",
+    "quoted",
+    "suggestion",
+]
+
+MAX_QUOTED: Final = 80
+"""Characters of a value in a message, quotes included."""
+
+KeyPath: TypeAlias = tuple[str | int, ...]
+"""The keys and list indices that lead from the top of the file to a value."""
+
+
+class Position(NamedTuple):
+    """A place in the file, both numbers from 1."""
+
+    line: int
+    column: int
+
+
+class Mark(NamedTuple):
+    """Where a key and its value stand; of a list item the key is the item."""
+
+    key: Position
+    value: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong; `str()` is the line to print."""
+
+    file: str
+    line: int | None
+    """None where the file could not even be read."""
+    column: int | None
+    path: str
+    """Such as `endpoints./chat.timeouts.idle`; empty for the file as a whole."""
+    message: str
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}:{self.line}:{self.column}"
+        subject = f"{self.path}: " if self.path else ""
+        separator = ": " if self.line is None else " "
+        return _one_line(f"{place}{separator}{subject}{self.message}")
+
+
+class ConfigErrors(ConfigurationError):  # noqa: N818 - it holds several
+    """A configuration that cannot be used; `str()` lists every problem, one per line."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems: tuple[Problem, ...] = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+class InvalidValue(ValueError):  # noqa: N818 - never leaves the package
+    """A value that cannot be used, raised by what reads it and placed by what knows the file."""
+
+    def __init__(self, message: str, detail: str = "") -> None:
+        self.message = message
+        self.detail = detail
+        super().__init__(message)
+
+
+@dataclass
+class Report:
+    """Collects the problems of one file and knows where its keys and values stand."""
+
+    file: str
+    marks: Mapping[KeyPath, Mark] = field(default_factory=dict)
+    filled: set[KeyPath] = field(default_factory=set)
+    """Values that `${...}` filled in: they are never quoted."""
+    problems: set[Problem] = field(default_factory=set)
+    """A set: what is wrong in `defaults` is found once for every endpoint, and said once."""
+
+    def at(self, position: Position | None, message: str, path: KeyPath = ()) -> None:
+        """Add a problem at a place that is known already; None: the file as a whole."""
+        line, column = position or (None, None)
+        self.problems.add(Problem(self.file, line, column, path_text(path), message))
+
+    def at_key(self, path: KeyPath, message: str) -> None:
+        """Add a problem with a key: an unknown, misplaced or missing one."""
+        self.at(self._mark(path).key, message, path)
+
+    def at_value(self, path: KeyPath, message: str, detail: str = "") -> None:
+        """Add a problem with a value; `detail` may quote it."""
+        known = self._written(path)
+        shown = "" if self.is_filled(known) else detail
+        self.at(self._mark(known).value, message + shown, known)
+
+    def is_filled(self, path: KeyPath) -> bool:
+        """Tell whether the value, or one that it is part of, came from outside the file."""
+        return any(path[:length] in self.filled for length in range(1, len(path) + 1))
+
+    def stop_if_any(self) -> None:
+        """Raise `ConfigErrors` with what has been collected, in the file's order, if it is anything."""
+        if self.problems:
+            raise ConfigErrors(sorted(self.problems, key=_reading_order))
+
+    def _mark(self, path: KeyPath) -> Mark:
+        """Return where `path` stands, or else what it would stand in."""
+        while path and path not in self.marks:
+            path = path[:-1]
+        return self.marks.get(path, Mark(Position(1, 1), Position(1, 1)))
+
+    def _written(self, path: KeyPath) -> KeyPath:
+        """Return `path` without the index of a list that is written as its one item."""
+        while path and path not in self.marks and isinstance(path[-1], int):
+            path = path[:-1]
+        return path
+
+
+def path_text(path: KeyPath) -> str:
+    """Return a path as it is printed: `endpoints./chat.warnings[0]`."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return text.removeprefix(".")
+
+
+def quoted(value: object) -> str:
+    """Return a value as a message shows it: in quotes, and cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= MAX_QUOTED else f"{text[: MAX_QUOTED - 4]}...'"
+
+
+def not_this(value: object) -> str:
+    """Return the detail that quotes a wrong value, if it is a single one."""
+    quotable = isinstance(value, str | int | float) and not isinstance(value, bool)
+    return f", not {quoted(value)}" if quotable else ""
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return what to say after an unknown name: the known one nearest to it, or else all of them."""
+    names = sorted(known)
+    return did_you_mean(name, names) or f" (known: {', '.join(names) or 'none'})"
+
+
+def _reading_order(problem: Problem) -> tuple[int, int, str, str]:
+    return problem.line or 0, problem.column or 0, problem.path, problem.message
+
+
+def _one_line(text: str) -> str:
+    """Escape what would break the line or hide part of it: a key may hold any character."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

@@ -1,0 +1,199 @@
+"""A single value in the file, as pydantic sees it: a function that reads it, and its JSON Schema.
+
+pydantic's own types would quote values in their messages and convert more than the contract says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+from streamweir_gateway.config.diagnostics import InvalidValue, not_this, quoted
+from streamweir_gateway.config.interpolation import Unresolved
+from streamweir_gateway.config.units import OFF, parse_duration, parse_size
+
+__all__ = [
+    "COUNT",
+    "DURATION",
+    "DURATION_OR_OFF",
+    "FLAG",
+    "FLAG_ON",
+    "NOT_SUPPORTED",
+    "REFERENCE_SCHEMA",
+    "SIZE",
+    "TEXT",
+    "Leaf",
+    "any_of",
+    "choice",
+    "only",
+    "or_off",
+    "read_text",
+    "size_from",
+    "text_schema",
+    "whole_number",
+]
+
+NOT_SUPPORTED: Final = "not supported by this version"
+
+_KEEP: Final = object()
+REFERENCE_SCHEMA: Final = {"type": "string", "pattern": r"\$\{"}
+MAX_COUNT: Final = 1_000_000_000
+"""More than any of these numbers can mean, and safe wherever it goes."""
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """Annotates a field of a model: `Annotated[float, Leaf(parse_duration, {...}, stand_in=nan)]`."""
+
+    parse: Callable[[Any], object]
+    """Returns the value of what the file holds, or raises `InvalidValue`."""
+    schema: Mapping[str, Any]
+    stand_in: Any = _KEEP
+    """What an opaque value becomes where its text cannot stand for it."""
+    is_key: bool = False
+    """Nothing is filled in in keys."""
+
+    def read(self, value: Any) -> object:
+        """Return the parsed value; an opaque one is not looked into."""
+        if value is None:
+            raise InvalidValue("has no value")
+        if isinstance(value, Unresolved):
+            return value if self.stand_in is _KEEP else self.stand_in
+        return self.parse(value)
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.read)
+
+    def __get_pydantic_json_schema__(
+        self, _core: CoreSchema, _handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        if self.is_key:
+            return dict(self.schema)
+        return {"anyOf": [dict(self.schema), REFERENCE_SCHEMA]}
+
+
+def text_schema(pattern: str = "") -> dict[str, Any]:
+    """Return the JSON Schema of a non-empty string, of a `pattern` if one is given."""
+    return {"type": "string", "pattern": pattern} if pattern else {"type": "string", "minLength": 1}
+
+
+def read_text(value: Any) -> str:
+    """Return `value` if it is a non-empty string.
+
+    Raises:
+        InvalidValue: it is not.
+    """
+    if not isinstance(value, str):
+        raise InvalidValue(
+            "must be a string" if isinstance(value, list | dict) else "must be a string; put it in quotes"
+        )
+    if not value:
+        raise InvalidValue("is empty")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise InvalidValue("is not valid Unicode: it holds half a character")
+    return value
+
+
+def any_of(*names: str) -> str:
+    """Return `a, b or c`."""
+    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def choice(*names: str, later: Sequence[str] = ()) -> Leaf:
+    """Return the leaf of one word out of `names`; those in `later` are known, but not built yet."""
+
+    def read(value: Any) -> str:
+        if value in names:
+            return cast(str, value)
+        if value in later:
+            raise InvalidValue(NOT_SUPPORTED, f": {quoted(value)}")
+        raise InvalidValue(f"must be {any_of(*names)}", not_this(value))
+
+    return Leaf(read, {"enum": list(names)})
+
+
+def only(name: str, *later: str) -> Leaf:
+    """Return the leaf of a key of which one value is built; a tree in its place is not supported yet."""
+    words = choice(name, later=later)
+
+    def read(value: Any) -> object:
+        if isinstance(value, dict):
+            raise InvalidValue(NOT_SUPPORTED)
+        return words.parse(value)
+
+    return Leaf(read, words.schema)
+
+
+def _read_flag(value: Any) -> bool:
+    """Read true or false; as text too, for that is all that `${...}` can fill in."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value in {"true", "false"}:
+        return value == "true"
+    raise InvalidValue("must be true or false")
+
+
+def whole_number(minimum: int, maximum: int = MAX_COUNT) -> Leaf:
+    """Return the leaf of a whole number; as text too, for that is all that `${...}` can fill in."""
+
+    def read(value: Any) -> int:
+        if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+            raise InvalidValue(f"must be a whole number, {minimum} or more")
+        if value > maximum:
+            raise InvalidValue(f"must be at most {maximum}")
+        return value
+
+    number = {"type": "integer", "minimum": minimum, "maximum": maximum}
+    return Leaf(read, {"anyOf": [number, {"type": "string", "pattern": "^[0-9]{1,18}$"}]}, stand_in=minimum)
+
+
+def size_from(minimum: str) -> Leaf:
+    """Return the leaf of a size that is not below `minimum`, such as `1KiB`."""
+    least = parse_size(minimum)
+
+    def read(value: Any) -> int:
+        size = parse_size(value)
+        if size < least:
+            raise InvalidValue(f"must be at least {minimum}")
+        return size
+
+    return Leaf(read, _SIZE_SCHEMA, stand_in=least)
+
+
+def or_off(leaf: Leaf) -> Leaf:
+    """Return `leaf` with the word `off`, which means None, beside its values."""
+
+    def read(value: Any) -> object:
+        if value == OFF:
+            return None
+        try:
+            return leaf.parse(value)
+        except InvalidValue as refusal:
+            raise InvalidValue(f"{refusal.message}, or off", refusal.detail) from None
+
+    return Leaf(read, {"anyOf": [dict(leaf.schema), {"enum": [OFF]}]}, leaf.stand_in)
+
+
+_NUMBER_OR = {"type": "number", "exclusiveMinimum": 0}
+_DURATION_SCHEMA = {"anyOf": [_NUMBER_OR, {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?(ms|s|m|h)?$"}]}
+_SIZE_SCHEMA = {
+    "anyOf": [
+        {"type": "integer", "minimum": 1},
+        {"type": "string", "pattern": "^[0-9]{1,18}(B|KiB|MiB|GiB)?$"},
+    ]
+}
+
+TEXT: Final = Leaf(read_text, text_schema())
+FLAG: Final = Leaf(_read_flag, {"enum": [True, False, "true", "false"]}, stand_in=False)
+FLAG_ON: Final = replace(FLAG, stand_in=True)
+COUNT: Final = whole_number(0)
+SIZE: Final = Leaf(parse_size, _SIZE_SCHEMA, stand_in=1)
+# Not a number: no comparison with another duration says that it is too long.
+DURATION: Final = Leaf(parse_duration, _DURATION_SCHEMA, stand_in=float("nan"))
+DURATION_OR_OFF: Final = or_off(DURATION)

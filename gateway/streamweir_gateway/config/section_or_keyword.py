@@ -1,0 +1,53 @@
+"""A mapping in the file that one of a few words may stand in for: `breaker: off`, `auth: open`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+from streamweir_gateway.config.diagnostics import InvalidValue, not_this
+from streamweir_gateway.config.interpolation import Unresolved
+from streamweir_gateway.config.scalars import REFERENCE_SCHEMA, any_of
+
+__all__ = ["SectionOr"]
+
+
+@dataclass(frozen=True)
+class SectionOr:
+    """Annotates a field: `Annotated[BreakerSection | None, SectionOr(BreakerSection, {"off": None})]`.
+
+    That the field may be None, where the key is absent or by a word, does not let the file say null.
+    """
+
+    section: type[BaseModel]
+    words: Mapping[str, object] = field(default_factory=dict)
+    """What each word means."""
+    example: str = "a mapping"
+    """How a message calls the mapping."""
+
+    quotes: bool = True
+    """Whether a wrong word may be shown: one in place of keys may be a key."""
+
+    def read(self, value: Any, read_section: core_schema.ValidatorFunctionWrapHandler) -> object:
+        """Return what the word means, or else the section; an opaque value is taken for the first word."""
+        if self.words and not isinstance(value, dict | self.section | None):
+            if isinstance(value, Unresolved):
+                return next(iter(self.words.values()))
+            if not isinstance(value, str) or value not in self.words:
+                shown = not_this(value) if self.quotes else ""
+                raise InvalidValue(f"must be {any_of(*self.words, self.example)}", shown)
+            return self.words[value]
+        return read_section(value)
+
+    def __get_pydantic_core_schema__(self, _source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_wrap_validator_function(self.read, handler.generate_schema(self.section))
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        section = handler(core)
+        if not self.words:
+            return section
+        return {"anyOf": [section, {"enum": list(self.words)}, dict(REFERENCE_SCHEMA)]}

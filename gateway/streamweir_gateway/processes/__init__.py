@@ -1,0 +1,1 @@
+"""Processes that serve: workers, sockets, signals, a changed configuration."""

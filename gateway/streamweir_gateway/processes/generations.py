@@ -1,0 +1,99 @@
+"""One application taking over from another while it serves: new requests go to the new one.
+
+What the old one has begun it finishes; then it is stopped.
+
+Source: the configuration contract, rules (`serve`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable
+from typing import Any
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from streamweir_gateway.processes.lifespan import Lifespan, StartFailed
+
+__all__ = ["Generations"]
+
+logger = logging.getLogger("streamweir.server")
+
+
+class Generations:
+    """The ASGI application that a server runs; `take_over` exchanges what is behind it."""
+
+    def __init__(self, first: ASGIApp) -> None:
+        self._first = first
+        self._current: _Generation | None = None
+        self._old: set[asyncio.Task[None]] = set()
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Serve a request; no coroutine of its own, which every stream would have to keep."""
+        if self._current is None or scope["type"] == "lifespan":
+            return self._live(receive, send)
+        return self._current.serve(scope, receive, send)
+
+    async def take_over(self, app: ASGIApp) -> None:
+        """Start `app` and send it every request from here on.
+
+        Raises:
+            StartFailed: it could not start; nothing has changed.
+        """
+        new = _Generation(app)
+        await new.lifespan.start()
+        old, self._current = self._current, new
+        if old is not None:
+            task = asyncio.create_task(old.finish())
+            self._old.add(task)
+            task.add_done_callback(self._old.discard)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        """Begin with the first application, and stop all at the end."""
+        await receive()
+        try:
+            await self.take_over(self._first)
+        except StartFailed as failed:
+            await send({"type": "lifespan.startup.failed", "message": str(failed)})
+            return
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        for task in tuple(self._old):
+            task.cancel()
+        await asyncio.gather(*self._old, return_exceptions=True)
+        if self._current is not None:
+            await self._current.lifespan.stop()
+        await send({"type": "lifespan.shutdown.complete"})
+
+
+class _Generation:
+    """An application, and what it is doing."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.lifespan = Lifespan(app)
+        self._app = app
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._idle = asyncio.Event()
+        self._is_old = False
+
+    def serve(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        task = asyncio.current_task()
+        assert task is not None, "a request is served in a task"
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        return self._app(scope, receive, send)
+
+    async def finish(self) -> None:
+        """Stop once nothing is under way any longer, or at once where that is cancelled."""
+        self._is_old = True
+        try:
+            if self._tasks:
+                await self._idle.wait()
+        finally:
+            await self.lifespan.stop()
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if self._is_old and not self._tasks:
+            self._idle.set()

@@ -1,0 +1,134 @@
+"""One process that serves: the application, its server, and a changed configuration taking over."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import signal
+import socket
+import sys
+from typing import Final
+
+from starlette.types import ASGIApp
+
+from streamweir_gateway.app import build_app
+from streamweir_gateway.config import GatewayConfig
+from streamweir_gateway.observability.logs import configure_logging, request_log
+from streamweir_gateway.observability.metrics import make_metrics
+from streamweir_gateway.observability.observer import Observer
+from streamweir_gateway.observability.secrets import secrets_of
+from streamweir_gateway.processes.generations import Generations
+from streamweir_gateway.processes.lifespan import StartFailed
+from streamweir_gateway.processes.reloading import Load, OnReady, differences_kept, loaded
+from streamweir_gateway.processes.server import GatewayServer
+from streamweir_gateway.runs.supervision import Streams
+
+__all__ = ["ServingProcess", "serve_alone"]
+
+logger = logging.getLogger("streamweir.server")
+
+START_FAILED: Final = 1
+
+
+class ServingProcess:
+    """Everything that one process needs to serve a configuration.
+
+    Attributes:
+        server: what runs it.
+    """
+
+    def __init__(
+        self, config: GatewayConfig, *, is_worker: bool = False, on_ready: OnReady | None = None
+    ) -> None:
+        configure_logging(secrets_of(config))
+        logger.setLevel(logging.INFO)
+        self._config = config
+        self._streams = Streams()
+        self._metrics = make_metrics()
+        self._generations = Generations(self._app(config))
+        self._turn = asyncio.Lock()
+        self.server = GatewayServer(
+            self._generations,
+            self._streams,
+            observer=Observer(request_log(), self._metrics),
+            settings=config.server,
+            is_worker=is_worker,
+            on_ready=on_ready,
+        )
+
+    def run(self, listener: socket.socket) -> int:
+        """Serve until a stop is asked for; return an exit code."""
+        _collect_less_garbage()
+        with listener:
+            try:
+                self.server.run(sockets=[listener])
+            except SystemExit:  # uvicorn's way to say that the application did not start; it is in the log
+                return START_FAILED
+        return 0 if self.server.started or self.server.should_exit else START_FAILED
+
+    async def take_over(self, config: GatewayConfig) -> None:
+        """Serve new requests by another configuration; where that is impossible, say so and go on."""
+        async with self._turn:
+            configure_logging((*secrets_of(self._config), *secrets_of(config)))
+            try:
+                await self._generations.take_over(self._app(config))
+            except (StartFailed, OSError, ValueError) as failed:
+                logger.error("configuration not taken over: %s", failed)  # noqa: TRY400 - its text says it all
+                return
+            for name in differences_kept(self._config, config):
+                logger.warning("a change of %s needs a restart", name)
+            self._config = config
+            self.server.apply(config.server)
+            logger.info("configuration taken over")
+
+    def _app(self, config: GatewayConfig) -> ASGIApp:
+        return build_app(config, streams=self._streams, metrics=self._metrics)
+
+
+def serve_alone(
+    config: GatewayConfig, listener: socket.socket, *, on_ready: OnReady | None, load: Load | None
+) -> int:
+    """Serve `config` in this process until a signal ends it; return an exit code."""
+
+    def ready(address: tuple[str, int]) -> None:
+        _on_hangup(process, load)
+        if on_ready is not None:
+            on_ready(address)
+
+    if sys.platform != "win32":
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # it would end a process that is not ready yet
+    process = ServingProcess(config, on_ready=ready)
+    return process.run(listener)
+
+
+def _on_hangup(process: ServingProcess, load: Load | None) -> None:
+    """Take a changed file over on SIGHUP."""
+    if sys.platform == "win32":
+        return
+    loop = asyncio.get_running_loop()
+    running: set[asyncio.Task[None]] = set()
+
+    def hang_up() -> None:
+        task = loop.create_task(_reload(process, load))
+        running.add(task)
+        task.add_done_callback(running.discard)
+
+    loop.add_signal_handler(signal.SIGHUP, hang_up)
+
+
+async def _reload(process: ServingProcess, load: Load | None) -> None:
+    config = await asyncio.to_thread(loaded, load)
+    if config is not None:
+        await process.take_over(config)
+
+
+def _collect_less_garbage() -> None:
+    """Let the collector skip what stays for good, and look for cycles once per many requests.
+
+    Streams make hardly any cycles: with Python's own settings a tenth of a short request's time goes into
+    looking for them.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)

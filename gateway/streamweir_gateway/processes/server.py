@@ -1,0 +1,172 @@
+"""uvicorn as the gateway runs it: its protocol and loop, the limits of a request, and how it stops.
+
+Source of what a stop does: the configuration contract (`server.drain`); the standard protocol 1.1, section 5
+(`GATEWAY_DRAINING`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from types import FrameType
+from typing import Any, Final
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.server import HANDLED_SIGNALS
+
+from streamweir_gateway.config import ServerConfig
+from streamweir_gateway.connection.protocol import LimitedProtocol, RequestLimits
+from streamweir_gateway.observability.observer import Observer
+from streamweir_gateway.runs.supervision import Streams
+
+__all__ = ["GOODBYE_SECONDS", "GatewayServer"]
+
+logger = logging.getLogger("streamweir.server")
+
+KEEP_ALIVE_SECONDS: Final = 75
+"""Longer than the proxies in front keep an idle connection, so that they are the ones to close it."""
+
+GOODBYE_SECONDS: Final = 2
+"""How long the ends of streams may take to be written before their tasks are cancelled."""
+
+HURRIED_GOODBYE_SECONDS: Final = 1.0
+"""The same after a second signal."""
+
+_LOOK_SECONDS: Final = 0.02
+"""How often a stop looks whether it still has to wait."""
+
+BACKLOG: Final = 4096
+"""Connections that may wait to be accepted; the system may allow fewer."""
+
+
+class GatewayServer(uvicorn.Server):
+    """uvicorn's server, with the limits and the stop of the gateway.
+
+    Args:
+        app: what serves the requests.
+        streams: those under way, which a stop lets run for a while and then ends.
+        observer: is told of what is refused before the application sees it.
+        settings: limits and times.
+        is_worker: a parent process says when to stop; Ctrl-C, which reaches all of a terminal's processes, is
+            its business.
+        on_ready: called in the loop, with the address, as soon as requests are taken.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        streams: Streams,
+        *,
+        observer: Observer,
+        settings: ServerConfig | None = None,
+        is_worker: bool = False,
+        on_ready: Callable[[tuple[str, int]], object] | None = None,
+    ) -> None:
+        settings = settings or ServerConfig()
+        self._limits = RequestLimits(settings.header_bytes, settings.header_time)
+        protocol: Any = partial(LimitedProtocol, limits=self._limits, observer=observer)
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=protocol,
+                ws="none",
+                loop="auto",
+                interface="asgi3",
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                backlog=BACKLOG,
+                timeout_keep_alive=KEEP_ALIVE_SECONDS,
+                timeout_graceful_shutdown=GOODBYE_SECONDS,
+            )
+        )
+        self._streams = streams
+        self._drain = settings.drain
+        self._is_worker = is_worker
+        self._is_hurried = False
+        self._on_ready = on_ready
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def apply(self, settings: ServerConfig) -> None:
+        """Take over other limits and times, as far as a running server can."""
+        self._limits.header_bytes = settings.header_bytes
+        self._limits.header_time = settings.header_time
+        self._drain = settings.drain
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Take the signals that stop; afterwards ignore them: the process is about to end, and not by one."""
+        with super().capture_signals():
+            yield
+        if self.should_exit and threading.current_thread() is threading.main_thread():
+            for number in HANDLED_SIGNALS:
+                signal.signal(number, signal.SIG_IGN)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen, and say so."""
+        self._loop = asyncio.get_running_loop()
+        if self.should_exit:  # asked before there was anything to stop
+            return
+        await super().startup(sockets)
+        if self.started and self._on_ready is not None:
+            host, port = self.servers[0].sockets[0].getsockname()[:2]
+            self._on_ready((host, port))
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take no new streams, let those under way run for a while, end them, stop."""
+        self._streams.refuse()
+        await self._until_no_stream(self._drain, hurried=0.0)
+        if count := len(self._streams):
+            logger.info("ending streams", extra={"count": count})
+        self._streams.drain()
+        await self._until_no_stream(GOODBYE_SECONDS, hurried=HURRIED_GOODBYE_SECONDS)
+        late = asyncio.get_running_loop().call_later(0.75 * GOODBYE_SECONDS, self._abort_connections)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            late.cancel()
+
+    def stop_listening(self) -> None:
+        """Take no new connections."""
+        for listening in self.servers:
+            listening.close()
+
+    def _abort_connections(self) -> None:
+        """Leave clients that do not take what they are sent."""
+        for connection in tuple(self.server_state.connections):
+            connection.transport.abort()
+
+    async def _until_no_stream(self, seconds: float, *, hurried: float) -> None:
+        """Wait until no stream is under way, for `seconds` at most; in a hurry, for `hurried` at most."""
+        began = asyncio.get_running_loop().time()
+        while len(self._streams) and not self.force_exit:
+            waited = asyncio.get_running_loop().time() - began
+            if waited >= (min(seconds, hurried) if self._is_hurried else seconds):
+                return
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    def stop(self) -> None:
+        """Stop; asked a second time, in a hurry; a third time, at once. To be called in the main thread."""
+        if self._is_hurried:
+            self.force_exit = True
+        elif self.should_exit:
+            self._is_hurried = True
+        self.should_exit = True
+        if self._loop is not None:
+            # Readiness goes at once, not when uvicorn's main loop looks up next.
+            self._loop.call_soon_threadsafe(self._streams.refuse)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop; a stop that was asked for is a success, so the signal is not raised again afterwards."""
+        del frame
+        if not self._is_worker or (sig != signal.SIGINT and not self.should_exit):
+            self.stop()

@@ -1,0 +1,39 @@
+"""Serving a configuration: listens, and runs as many processes as it asks for."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from streamweir_gateway.config import GatewayConfig
+from streamweir_gateway.processes.listening import listen_on, raise_file_limit
+from streamweir_gateway.processes.reloading import Load, OnReady
+
+__all__ = ["serve"]
+
+
+def serve(config: GatewayConfig, *, on_ready: OnReady | None = None, load: Load | None = None) -> int:
+    """Serve `config` until SIGINT or SIGTERM; return an exit code.
+
+    A first signal takes readiness away and lets streams run for `server.drain` seconds, after which they end
+    with `GATEWAY_DRAINING`; a second one ends them at once. SIGHUP takes a changed configuration over.
+
+    Args:
+        config: the settled configuration.
+        on_ready: called with the address listened on, as soon as requests are taken, by all workers.
+        load: reads the configuration once more; absent: SIGHUP changes nothing.
+
+    Raises:
+        OSError: the address cannot be listened on.
+    """
+    raise_file_limit()
+    listeners = listen_on(config.listen.host, config.listen.port, config.server.workers)
+    if len(listeners) == 1:
+        from streamweir_gateway.processes.process import serve_alone  # noqa: PLC0415 - a parent of workers serves nothing
+
+        return serve_alone(config, listeners[0], on_ready=on_ready, load=load)
+    from streamweir_gateway.processes.workers import serve_with_workers  # noqa: PLC0415 - few gateways have any
+
+    with ExitStack() as stack:
+        for listener in listeners:
+            stack.enter_context(listener)
+        return serve_with_workers(config, listeners, on_ready=on_ready, load=load)

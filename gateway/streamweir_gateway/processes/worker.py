@@ -1,0 +1,84 @@
+"""One of several processes that serve: what runs in it, and what its parent tells it.
+
+The parent speaks through a pipe and not by signals, which reach a whole terminal or service at once and would
+be taken for a second one. Once the pipe ends, there is no parent any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copyreg
+import logging
+import signal
+import socket
+import sys
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from streamweir_gateway.config import GatewayConfig
+
+if TYPE_CHECKING:
+    from streamweir_gateway.processes.process import ServingProcess
+
+__all__ = ["READY", "STOP", "Command", "run_worker"]
+
+logger = logging.getLogger("streamweir.server")
+
+READY: Final = "ready"
+"""What a worker tells its parent once it takes requests."""
+
+STOP: Final = "stop"
+"""What its parent tells it; a second one is for a hurry."""
+
+Command: TypeAlias = GatewayConfig | Literal["stop"]
+"""What a parent sends: a configuration to take over, or that it is time to stop."""
+
+
+def read_only(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+    """Return what a read-only mapping of the configuration becomes on its way to a worker."""
+    return MappingProxyType(mapping)
+
+
+copyreg.pickle(MappingProxyType, lambda mapping: (read_only, (dict(mapping),)))
+
+
+def run_worker(config: GatewayConfig, listener: socket.socket, parent: Connection) -> None:
+    """Serve `config` on `listener` until `parent` says stop, or is gone; end the process."""
+    from streamweir_gateway.processes.process import ServingProcess  # noqa: PLC0415 - the parent needs none of it
+
+    for name in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(name, signal.SIG_IGN)
+    process: ServingProcess
+
+    def ready(_address: tuple[str, int]) -> None:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+        _obey(process, parent)
+        with suppress(OSError):
+            parent.send(READY)
+
+    process = ServingProcess(config, is_worker=True, on_ready=ready)
+    sys.exit(process.run(listener))
+
+
+def _obey(process: ServingProcess, parent: Connection) -> None:
+    loop = asyncio.get_running_loop()
+    running: set[asyncio.Task[None]] = set()
+
+    def listen() -> None:
+        try:
+            command: Command = parent.recv()
+        except (EOFError, OSError):
+            loop.remove_reader(parent.fileno())
+            process.server.stop_listening()  # whoever is started in the parent's place wants the address
+            process.server.stop()
+            return
+        if command == STOP:
+            process.server.stop()
+        elif isinstance(command, GatewayConfig):
+            task = loop.create_task(process.take_over(command))
+            running.add(task)
+            task.add_done_callback(running.discard)
+
+    loop.add_reader(parent.fileno(), listen)

@@ -1,0 +1,1 @@
+"""One request: a run at an upstream, and its delivery to a client."""

@@ -1,0 +1,139 @@
+"""One upstream of one endpoint, ready to be asked: its requests, its translators, its door."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from streamweir import Limits, Translator
+from streamweir.asgi.headers import HeaderList
+from streamweir_gateway.config import EndpointConfig, UpstreamConfig
+from streamweir_gateway.observability.trace_context import TraceContext
+from streamweir_gateway.runs.admission import Admission
+from streamweir_gateway.runs.upstream_request_builder import UpstreamRequestBuilder
+from streamweir_gateway.upstream.client import UpstreamClient, UpstreamRequest
+
+__all__ = ["Destination", "Incoming"]
+
+
+class Incoming(NamedTuple):
+    """The client's request, as far as upstreams and translators depend on it."""
+
+    request_id: str
+    method: str
+    path_params: Mapping[str, str]
+    headers: HeaderList
+    query: bytes
+    answers: str
+    """The protocol that the client asks for."""
+    framing: str
+    trace: TraceContext
+    began: int
+    """Unix milliseconds at which it came: a stream takes as long as all its attempts together."""
+
+
+class Destination:
+    """One upstream of one endpoint.
+
+    Attributes:
+        config: of the upstream.
+        label: what logs and metrics call it.
+        client: what requests go out through.
+        admission: who may start a stream there.
+
+    Args:
+        endpoint: its configuration.
+        upstream: likewise.
+        base_url: of the upstream.
+        client: what requests go out through.
+        admission: shared with the other endpoints of this upstream.
+        debug: let redacted details out.
+    """
+
+    def __init__(
+        self,
+        endpoint: EndpointConfig,
+        upstream: UpstreamConfig,
+        base_url: str,
+        *,
+        client: UpstreamClient,
+        admission: Admission,
+        debug: bool,
+    ) -> None:
+        self.config = upstream
+        self.label = upstream.label
+        self.client = client
+        self.admission = admission
+        self._outgoing = UpstreamRequestBuilder(endpoint, upstream, base_url)
+        self._configured = endpoint.protocol_options
+        settled = self._outgoing.constant_options
+        self._constant = None if settled is None else _merged(settled, self._configured)
+        self._options = _translation(endpoint, upstream, debug=debug)
+
+    def request(self, incoming: Incoming) -> UpstreamRequest:
+        """Return the upstream's request, without its body.
+
+        Raises:
+            NoSuchPath: what the client put into the path would lead somewhere else.
+        """
+        return self._outgoing.request(
+            incoming.method,
+            request_id=incoming.request_id,
+            trace=incoming.trace,
+            path_params=incoming.path_params,
+            headers=incoming.headers,
+            query=incoming.query,
+        )
+
+    def translator(self, incoming: Incoming, target: str) -> Translator:
+        """Return a translator of what this upstream answers.
+
+        `target` is the upstream's path: which of its endpoints is asked may settle options of the dialect.
+        """
+        translator = Translator(
+            answers=incoming.answers,
+            framing=incoming.framing,
+            request_id=incoming.request_id,
+            protocol_options=self._protocol_options(target),
+            **self._options,
+        )
+        translator.count_from(incoming.began)
+        return translator
+
+    def _protocol_options(self, target: str) -> Mapping[str, Mapping[str, Any]]:
+        if self._constant is not None:
+            return self._constant
+        return _merged(self._outgoing.options(target), self._configured)
+
+    def passes_credentials(self, incoming: Incoming) -> bool:
+        """Does the upstream see this client's own credentials, so that a 401 is the client's affair?"""
+        return self._outgoing.passes_credentials(incoming.headers)
+
+
+def _translation(endpoint: EndpointConfig, upstream: UpstreamConfig, *, debug: bool) -> dict[str, Any]:
+    """Return the options that are the same for every stream of a destination."""
+    return {
+        "speaks": upstream.speaks,
+        "full_text": endpoint.full_text,
+        "stream_tool_arguments": endpoint.stream_tool_arguments,
+        "raw": endpoint.raw,
+        "limits": Limits(
+            event_bytes=endpoint.limits.event_bytes,
+            stream_bytes=endpoint.limits.stream_bytes,
+            malformed_events=endpoint.limits.malformed_events,
+        ),
+        "warnings": [
+            {"message": warning.message, "message_code": warning.message_code}
+            for warning in endpoint.warnings
+        ],
+        "debug": debug,
+    }
+
+
+def _merged(
+    settled: Mapping[str, Mapping[str, Any]], configured: Mapping[str, Mapping[str, Any]]
+) -> Mapping[str, Mapping[str, Any]]:
+    """Put what the file says over what the upstream's path settles."""
+    if not settled or not configured:
+        return settled or configured
+    return {name: {**settled.get(name, {}), **configured.get(name, {})} for name in {*settled, *configured}}

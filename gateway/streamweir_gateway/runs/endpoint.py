@@ -1,0 +1,86 @@
+"""An endpoint, ready to serve: its configuration and what follows from it for every request."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from typing import Any, Final
+
+from starlette.types import Scope
+
+from streamweir.asgi.headers import REQUEST_ID, header_value, stream_headers
+from streamweir.asgi.negotiation import UnknownProtocolError, choose_framing, choose_protocol
+from streamweir.asgi.refusals import Refusal
+from streamweir_gateway.config import EndpointConfig
+from streamweir_gateway.observability.trace_context import settled_trace_context
+from streamweir_gateway.runs.destination import Destination, Incoming
+from streamweir_gateway.upstream.client import UpstreamResponse
+
+__all__ = ["Endpoint"]
+
+ACCEPT_CHARACTERS: Final = 1024
+"""So much of an Accept header is looked at."""
+
+
+class Endpoint:
+    """One path of the gateway.
+
+    Args:
+        config: of this endpoint.
+        destinations: to its upstreams, in the order in which they are asked.
+        debug: let redacted details out.
+    """
+
+    def __init__(self, config: EndpointConfig, destinations: Sequence[Destination], *, debug: bool) -> None:
+        assert destinations, "an endpoint has an upstream"
+        self.config = config
+        self.destinations = tuple(destinations)
+        self.debug = debug
+
+    def incoming(self, scope: Scope, request_id: str) -> Incoming:
+        """Return the client's request, but for its body, with the protocol and framing that it asks for.
+
+        Raises:
+            Refusal: it asks for a protocol that is not offered.
+        """
+        headers, query = scope["headers"], scope["query_string"]
+        try:
+            answers = choose_protocol(headers, query, self.config.answers)
+        except UnknownProtocolError as error:
+            raise Refusal("BAD_REQUEST", f"X-Streamweir-Protocol: {error}.") from error
+        framing = _framing(header_value(headers, b"accept")[:ACCEPT_CHARACTERS], self.config.framing)
+        path_params = scope.get("path_params", {})
+        return Incoming(
+            request_id,
+            scope["method"],
+            path_params,
+            headers,
+            query,
+            answers,
+            framing,
+            settled_trace_context(scope),
+            time.time_ns() // 1_000_000,
+        )
+
+    def response_headers(self, media_type: str, incoming: Incoming) -> list[tuple[bytes, bytes]]:
+        """Return the headers of a stream, or of a folded answer, which the caller may add to."""
+        return [*_constant_headers(media_type), (REQUEST_ID, incoming.request_id.encode("ascii"))]
+
+    def forwarded(self, response: UpstreamResponse) -> list[tuple[bytes, bytes]]:
+        """Return the headers of an upstream's response that the client gets."""
+        return [
+            (name.lower().encode("ascii"), value)
+            for name in self.config.forward_response_headers
+            for value in response.values_of(name)
+        ]
+
+
+@lru_cache(maxsize=256)  # clients send the same few
+def _framing(accept: str, default: Any) -> str:
+    return choose_framing(accept, default)
+
+
+@cache
+def _constant_headers(media_type: str) -> tuple[tuple[bytes, bytes], ...]:
+    return tuple(header for header in stream_headers(media_type, "") if header[0] != REQUEST_ID)

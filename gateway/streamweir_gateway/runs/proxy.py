@@ -1,0 +1,143 @@
+"""One request: the client's body to the upstream, its stream through a translator to the client.
+
+A plain ASGI endpoint. Every way out leaves a valid stream or an HTTP status with an envelope; where the
+client has left, nothing.
+"""
+
+from __future__ import annotations
+
+from starlette.types import Receive, Scope, Send
+
+from streamweir.asgi.headers import header_values, settled_request_id
+from streamweir.asgi.ownership import take_claim
+from streamweir.asgi.refusals import REFUSALS, Refusal, send_refusal
+from streamweir_gateway.observability.observer import Observer
+from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.observability.trace_context import settled_trace_context
+from streamweir_gateway.runs.destination import Destination, Incoming
+from streamweir_gateway.runs.endpoint import Endpoint
+from streamweir_gateway.runs.proxy_exchange import ProxyExchange
+from streamweir_gateway.runs.response_writer import ClientConnection, ClientGone
+from streamweir_gateway.runs.supervision import Streams
+from streamweir_gateway.runs.upstream_request_builder import NoSuchPath
+from streamweir_gateway.upstream.client import UpstreamRequest
+
+__all__ = ["Proxy"]
+
+
+class Proxy:
+    """The ASGI endpoint of one path."""
+
+    def __init__(self, endpoint: Endpoint, *, streams: Streams, observer: Observer) -> None:
+        self._endpoint = endpoint
+        self._streams = streams
+        self._observer = observer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        request_id = settled_request_id(scope)
+        config = self._endpoint.config
+        record = RequestRecord(
+            request_id,
+            scope["method"],
+            config.template,
+            self._endpoint.destinations[0].label,
+            config.upstreams[0].speaks,
+            key=scope["state"].get("key"),
+            trace_id=settled_trace_context(scope).trace_id,
+        )
+        try:
+            await self._serve(scope, receive, send, record)
+        except Refusal as refusal:
+            record.status, record.code = REFUSALS[refusal.code].status, refusal.code
+            await send_refusal(send, refusal, request_id=request_id)
+        except ClientGone:
+            record.reason = "client_gone"
+        except Exception as error:
+            record.blame(error)
+            record.code = "INTERNAL"  # answered and logged further out
+            record.status = record.status or REFUSALS["INTERNAL"].status
+            raise
+        finally:
+            self._observer.ended(record)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, record: RequestRecord) -> None:
+        if scope["method"] == "GET" and header_values(scope["headers"], b"last-event-id"):
+            # An EventSource that reconnects after the end: only this status stops it.
+            record.status = 204
+            await _send_no_content(send, record.request_id)
+            return
+        self._check_method(scope)
+        self._check_draining()
+        endpoint = self._endpoint
+        incoming = endpoint.incoming(scope, record.request_id)
+        record.span_id = incoming.trace.span_id
+        request = _upstream_request(endpoint.destinations[0], incoming)
+        body = await _read_body(scope, receive, endpoint.config.limits.request_bytes)
+        self._check_draining()  # a body may take its time, and nobody would end what begins now
+        exchange = ProxyExchange(
+            endpoint,
+            incoming,
+            request,
+            body,
+            scope=scope,
+            send=send,
+            record=record,
+            observer=self._observer,
+        )
+        take_claim(scope)  # what follows ends properly by itself
+        self._streams.add(exchange.supervisor)
+        try:
+            await exchange.run(receive)
+        finally:
+            self._streams.discard(exchange.supervisor)
+
+    def _check_method(self, scope: Scope) -> None:
+        methods = self._endpoint.config.methods
+        if scope["method"] not in methods:  # HEAD, which a router takes for a kind of GET
+            raise Refusal("METHOD_NOT_ALLOWED", headers={"Allow": ", ".join(methods)})
+
+    def _check_draining(self) -> None:
+        if self._streams.draining:
+            raise Refusal("GATEWAY_DRAINING", headers={"Connection": "close"})
+
+
+def _upstream_request(destination: Destination, incoming: Incoming) -> UpstreamRequest:
+    """Return the first upstream's request but for its body, which is read when nothing else is wrong."""
+    try:
+        return destination.request(incoming)
+    except NoSuchPath as error:
+        raise Refusal("ENDPOINT_NOT_FOUND") from error
+
+
+async def _read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
+    """Return the client's whole body.
+
+    Raises:
+        Refusal: it is larger than `limit`, or the server takes no more of it.
+        ClientGone: it did not come whole.
+    """
+    if any(
+        length.isdigit() and int(length[:20]) > limit
+        for length in header_values(scope["headers"], b"content-length")
+    ):
+        raise Refusal("REQUEST_TOO_LARGE")
+    connection = ClientConnection.of(scope)
+    body = bytearray()
+    while True:
+        message = await receive()
+        if connection.refused is not None:
+            raise Refusal(connection.refused)
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        body += message.get("body", b"")
+        if len(body) > limit:
+            raise Refusal("REQUEST_TOO_LARGE")
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+async def _send_no_content(send: Send, request_id: str) -> None:
+    headers = [(b"x-request-id", request_id.encode("ascii"))]
+    await send({"type": "http.response.start", "status": 204, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})

@@ -1,0 +1,137 @@
+"""What an upstream's response is before a byte of it is decoded: a stream, or a failure.
+
+Source: the standard protocol 1.1, section 5.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Final
+
+import msgspec
+
+from streamweir.classification import classify_failure, error_in_body, info_for_status, parse_retry_after
+from streamweir.codec.base import NO_OPTIONS
+from streamweir.codec.detector import detect_dialect
+from streamweir.codec.registry import make_decoder
+from streamweir.errors import CODES, ErrorInfo, MalformedEvent, StreamweirError, error_info
+from streamweir.events import Error, Event, SessionEnd, SessionStart
+from streamweir.framing import SniffingParser
+from streamweir.jsontext import parse_json
+from streamweir.redaction import redact, redact_value
+from streamweir_gateway.upstream.client import UpstreamResponse
+from streamweir_gateway.upstream.failures import UpstreamFailure
+
+__all__ = ["classify_response"]
+
+ERROR_BODY_BYTES: Final = 64 << 10
+ERROR_BODY_SECONDS: Final = 2.0
+"""An error's body is read for its cause, but nobody waits long for it: the status says enough."""
+
+_NO_STREAM: Final = frozenset({b"audio", b"font", b"image", b"multipart", b"video"})
+
+
+async def classify_response(
+    response: UpstreamResponse, *, speaks: str, client_credentials: bool, debug: bool
+) -> ErrorInfo | None:
+    """Return why `response` cannot become a stream; None if it can, its body unread.
+
+    Args:
+        response: of the upstream.
+        speaks: the upstream's dialect, or `auto`.
+        client_credentials: the upstream was asked with the client's own: a 401 or 403 is handed on.
+        debug: add the upstream's own words, redacted.
+    """
+    if response.status == 200:
+        return None if _may_be_stream(response) else error_info("UPSTREAM_INVALID_RESPONSE")
+    if not 400 <= response.status <= 599:
+        return error_info("UPSTREAM_INVALID_RESPONSE")
+    retry_after_ms = parse_retry_after(response.headers.get("retry-after"), now=time.time())
+    info = info_for_status(response.status, retry_after_ms=retry_after_ms)
+    body = await _error_body(response)
+    info = _made_exact(info, response.status, body, speaks)
+    if debug:
+        info = msgspec.structs.replace(info, details=_details(response.status, body))
+    if client_credentials and info.code == "AUTH_FAILED":
+        info = msgspec.structs.replace(info, status=response.status)
+    return info
+
+
+def _may_be_stream(response: UpstreamResponse) -> bool:
+    """Is this type no reason to look away? HTML is left to the framing: some servers say so of everything."""
+    types = response.values_of("content-type")
+    return not types or types[0].partition(b"/")[0].strip().lower() not in _NO_STREAM
+
+
+async def _error_body(response: UpstreamResponse) -> bytes:
+    body = bytearray()
+    try:
+        async with asyncio.timeout(ERROR_BODY_SECONDS):
+            while len(body) < ERROR_BODY_BYTES and (data := await response.read()):
+                body += data
+    except (UpstreamFailure, TimeoutError):
+        pass
+    return bytes(body[:ERROR_BODY_BYTES])
+
+
+def _made_exact(info: ErrorInfo, status: int, body: bytes, speaks: str) -> ErrorInfo:
+    """Let the body say more than the status, as far as the status leaves it open."""
+    if (error := _error_of_dialect(body, speaks)) is not None:
+        return _with_error(info, error, status)
+    message, code = error_in_body(_json_of(body))
+    found = classify_failure(message, code=code, status=status)
+    if found.code not in CODES or found.code == info.code:
+        return info
+    return error_info(found.code, retry_after_ms=info.retry_after_ms)
+
+
+def _with_error(info: ErrorInfo, error: Error, status: int) -> ErrorInfo:
+    found = classify_failure(code=error.code, status=status)
+    row = CODES.get(found.code, CODES["UPSTREAM_ERROR"])
+    own_word = found.code not in CODES
+    return ErrorInfo(
+        code=found.code,
+        error_type=error.error_type if own_word else found.error_type,
+        message=error.message if error.for_users and redact(error.message) else row.message,
+        recoverable=error.recoverable if found.code == error.code else found.recoverable,
+        status=row.status,
+        reason=found.reason,
+        retry_after_ms=error.retry_after_ms or info.retry_after_ms,
+    )
+
+
+def _error_of_dialect(body: bytes, speaks: str) -> Error | None:
+    """Return the error that `body` is in the upstream's own dialect, if it is that and nothing else."""
+    name = detect_dialect(body) if speaks == "auto" else speaks
+    if name is None or not body.strip():
+        return None
+    decoder = make_decoder(name, NO_OPTIONS)
+    parser = SniffingParser(ERROR_BODY_BYTES, expected=decoder.framing)
+    events: list[Event] = []
+    try:
+        for frame in (*parser.feed(body), *parser.finish()):
+            events.extend(decoder.decode(frame))
+    except StreamweirError:
+        return None
+    errors = [event for event in events if isinstance(event, Error)]
+    if len(errors) != 1 or not all(isinstance(event, Error | SessionStart | SessionEnd) for event in events):
+        return None
+    for_users = decoder.errors_for_users if errors[0].for_users is None else errors[0].for_users
+    return msgspec.structs.replace(errors[0], for_users=for_users)
+
+
+def _json_of(body: bytes) -> object:
+    try:
+        return parse_json(body)[0]
+    except MalformedEvent:
+        return None
+
+
+def _details(status: int, body: bytes) -> dict[str, object]:
+    """Return the upstream's own words, redacted; JSON value by value, for escapes hide what a text holds."""
+    value = _json_of(body)
+    if isinstance(value, dict | list):
+        return {"upstream_status": status, "upstream_details": redact_value(value)}
+    text = redact(body.decode("utf-8", "replace"))
+    return {"upstream_status": status, **({"upstream_message": text} if text else {})}

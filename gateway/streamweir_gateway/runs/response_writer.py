@@ -1,0 +1,216 @@
+"""The response to the client: one writer for events and heartbeats.
+
+Source: the standard protocol 1.1, sections 2 (when headers leave) and 4.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from starlette.types import Scope, Send
+
+__all__ = ["CONNECTION_EXTENSION", "ClientConnection", "ClientGone", "Headers", "ResponseWriter"]
+
+Headers: TypeAlias = list[tuple[bytes, bytes]]
+
+PIECE_BYTES: Final = 1 << 18
+"""More than this is not handed over at once: a server takes any piece, and waits only before the next one."""
+
+CONNECTION_EXTENSION: Final = "streamweir.connection"
+"""Where a server that can do it puts a `ClientConnection` into `scope["extensions"]`."""
+
+
+class ClientGone(Exception):  # noqa: N818 - it is no fault
+    """Writing failed: nobody is there to read."""
+
+
+class ClientConnection:
+    """What a server lets one do with the client's connection beyond ASGI. By itself: nothing.
+
+    Attributes:
+        refused: the code of what is wrong with the request's body, which will not come any further.
+
+    Args:
+        unsent: how many bytes are still waiting to be taken by the client's side.
+        abort: close at once, without waiting for what is unsent.
+        listen: have the end of the connection noticed, as reading does; a server that gives it
+            calls `lost` at that end.
+        write: send a piece of the response's body at once, past the layers between; False where it has to
+            go through them, which only look at how a response begins and ends.
+        cork: keep what is sent back while it is True, and let it go as one piece.
+    """
+
+    __slots__ = ("_is_lost", "_listen", "_listener", "abort", "cork", "refused", "unsent", "write")
+
+    def __init__(
+        self,
+        unsent: Callable[[], int | None] = lambda: None,
+        abort: Callable[[], None] = lambda: None,
+        listen: Callable[[], None] | None = None,
+        write: Callable[[bytes], bool] = lambda _: False,
+        cork: Callable[[bool], None] = lambda _: None,
+    ) -> None:
+        self.refused: str | None = None
+        self.unsent = unsent
+        self.abort = abort
+        self.write = write
+        self.cork = cork
+        self._listen = listen
+        self._is_lost = False
+        self._listener: Callable[[], None] | None = None
+
+    @classmethod
+    def of(cls, scope: Scope) -> ClientConnection:
+        """Return the connection that a request came on."""
+        given = scope.get("extensions", {}).get(CONNECTION_EXTENSION)
+        return given if isinstance(given, cls) else cls()
+
+    def watch(self, listener: Callable[[], None] | None) -> bool:
+        """Call `listener` once the client has left, at once if it has; None: no longer.
+
+        False where the server does not tell, so that one has to wait in `receive`.
+        """
+        self._listener = listener
+        if listener is not None and self._listen is not None:
+            if self._is_lost:
+                listener()
+            else:
+                self._listen()
+        return self._listen is not None
+
+    def lost(self) -> None:
+        """The client has left: the server says so."""
+        self._is_lost = True
+        if self._listener is not None:
+            self._listener()
+
+
+class ResponseWriter:
+    """Sends one response piece by piece; the headers leave with the first piece.
+
+    Attributes:
+        status: the status, to be settled before the first piece.
+        headers: likewise.
+        writing_since: when the send under way began; None while there is none.
+        last_write: when the last piece had been taken, or the beginning.
+        bytes: of the body, sent so far.
+        finished: the body has ended.
+        discards: there is nobody to write to; nothing is sent any longer.
+    """
+
+    __slots__ = (
+        "_beat",
+        "_connection",
+        "_send",
+        "bytes",
+        "discards",
+        "finished",
+        "headers",
+        "is_started",
+        "last_write",
+        "status",
+        "writing_since",
+    )
+
+    def __init__(
+        self, send: Send, headers: Headers | None = None, connection: ClientConnection | None = None
+    ) -> None:
+        self.status = 200
+        self.headers: Headers = [] if headers is None else headers
+        self.bytes = 0
+        self.is_started = False
+        self.finished = False
+        self.discards = False
+        self.writing_since: float | None = None
+        self._send = send
+        self._connection = ClientConnection() if connection is None else connection
+        self._beat: asyncio.Event | None = None  # a heartbeat is being sent; a lock would cost every write
+        self.last_write = time.monotonic()
+
+    @property
+    def is_complete(self) -> bool:
+        """The body has ended and the server has taken all of it."""
+        return self.finished and self.writing_since is None
+
+    def write_at_once(self, data: bytes, now: float) -> bool:
+        """Send `data` without waiting; False where that is impossible, and nothing has been sent.
+
+        Args:
+            data: not empty, not the first piece.
+            now: `time.monotonic()`.
+        """
+        if self.discards:
+            return True
+        if self._beat is not None or not self._connection.write(data):
+            return False
+        self.last_write = now
+        self.bytes += len(data)
+        return True
+
+    async def write(self, data: bytes) -> None:
+        """Send `data`; nothing happens where it is empty.
+
+        Raises:
+            ClientGone: the server says so.
+        """
+        if data and not self.discards:
+            while self._beat is not None:
+                await self._beat.wait()
+            await self._write(data, more=True)
+
+    async def finish(self, data: bytes) -> None:
+        """Send the last piece and end the body.
+
+        Raises:
+            ClientGone: the server says so.
+        """
+        while self._beat is not None:
+            await self._beat.wait()
+        self.finished = True
+        last = max(0, (len(data) - 1) // PIECE_BYTES * PIECE_BYTES)
+        for start in range(0, last, PIECE_BYTES):
+            await self._write(data[start : start + PIECE_BYTES], more=True)
+        if not self.discards:
+            await self._write(data[last:], more=False)
+
+    async def heartbeat(self, data: bytes) -> None:
+        """Send `data` if nothing else is being sent and the body has not ended.
+
+        Raises:
+            ClientGone: the server says so.
+        """
+        if not data or self.finished or self.discards or self.writing_since is not None:
+            return
+        self._beat = asyncio.Event()
+        try:
+            await self._write(data, more=True)
+        finally:
+            self._beat.set()
+            self._beat = None
+
+    async def _write(self, data: bytes, *, more: bool) -> None:
+        self.writing_since = time.monotonic()
+        try:
+            if self.is_started:
+                await self._send({"type": "http.response.body", "body": data, "more_body": more})
+            else:
+                await self._begin(data, more=more)
+        except OSError as error:
+            raise ClientGone from error
+        finally:
+            self.last_write = time.monotonic()
+            self.writing_since = None
+        self.bytes += len(data)
+
+    async def _begin(self, data: bytes, *, more: bool) -> None:
+        """Let the headers and the first piece leave together: a packet for each would cost twice as much."""
+        self.is_started = True
+        self._connection.cork(True)
+        try:
+            await self._send({"type": "http.response.start", "status": self.status, "headers": self.headers})
+            await self._send({"type": "http.response.body", "body": data, "more_body": more})
+        finally:
+            self._connection.cork(False)

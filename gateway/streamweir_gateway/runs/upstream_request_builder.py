@@ -1,0 +1,169 @@
+"""The request to the upstream, made from the client's and the endpoint's configuration.
+
+Source: the configuration contract (`path`, `forward_headers`, `forward_query`, `headers`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Final, TypeAlias
+from urllib.parse import quote, unquote_plus, urlsplit
+
+from streamweir import __version__
+from streamweir.asgi.headers import HeaderList, header_values
+from streamweir.codec.base import Decoder
+from streamweir.codec.registry import decoder_class, decoder_names
+from streamweir_gateway.config import EndpointConfig, UpstreamConfig, join_path
+from streamweir_gateway.observability.trace_context import TraceContext
+from streamweir_gateway.upstream.client import Origin, UpstreamRequest
+
+__all__ = ["NoSuchPath", "UpstreamRequestBuilder"]
+
+ALWAYS: Final = ("content-type",)
+"""Client headers that go on without being named; the gateway settles the request id and the trace context."""
+
+CREDENTIALS: Final = frozenset({"authorization", "cookie", "x-api-key", "api-key"})
+
+_SETTLED: Final = frozenset({"traceparent", "tracestate"})
+
+_ACCEPT: Final = {
+    "sse": "text/event-stream",
+    "ndjson": "application/x-ndjson, application/json;q=0.9",
+    "auto": "text/event-stream, application/x-ndjson;q=0.9, application/json;q=0.8",
+}
+_Headers: TypeAlias = dict[str, list[tuple[str, str]]]
+"""By name in lower case: what goes on the wire."""
+
+_IDENTITY: Final[_Headers] = {"accept-encoding": [("Accept-Encoding", "identity")]}
+_PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
+_DOTS: Final = frozenset({".", ".."})
+_URL_CHARACTERS: Final = "!$%&'()*+,/:;=?@[]~"
+
+
+class NoSuchPath(Exception):  # noqa: N818 - the client's fault, answered with a 404
+    """What the client put into the path would lead somewhere else at the upstream."""
+
+
+class UpstreamRequestBuilder:
+    """Writes the requests of one endpoint to one of its upstreams.
+
+    Args:
+        endpoint: its configuration.
+        upstream: likewise.
+        base_url: of the upstream.
+    """
+
+    def __init__(self, endpoint: EndpointConfig, upstream: UpstreamConfig, base_url: str) -> None:
+        url = join_path(base_url, endpoint.path)
+        self._origin = Origin(base_url)
+        parts = urlsplit(base_url)
+        self._template = url[url.index(parts.netloc) + len(parts.netloc) :] or "/"
+        if self._template.startswith("?"):
+            self._template = "/" + self._template
+        self._speaks = upstream.speaks
+        self._forwarded = {
+            name.encode(): name
+            for name in dict.fromkeys((*ALWAYS, *map(str.lower, endpoint.forward_headers)))
+            if name not in _SETTLED
+        }
+        self._query = frozenset(endpoint.forward_query)
+        self._ours = self._own_headers()
+        self._configured = {name.lower(): [(name, value)] for name, value in upstream.headers}
+
+    def request(
+        self,
+        method: str,
+        *,
+        request_id: str,
+        trace: TraceContext,
+        path_params: Mapping[str, str],
+        headers: HeaderList,
+        query: bytes,
+    ) -> UpstreamRequest:
+        """Return the upstream's request, without its body.
+
+        Raises:
+            NoSuchPath: a `{name}` is empty or would make a `.` or `..`.
+        """
+        target = _with_query(self._filled(path_params), self._forwarded_query(query))
+        return UpstreamRequest(method, self._origin, target, self._headers(headers, request_id, trace), b"")
+
+    def passes_credentials(self, headers: HeaderList) -> bool:
+        """Does the upstream see this client's own credentials, so that a 401 is the client's affair?"""
+        passed = (CREDENTIALS & set(self._forwarded.values())) - set(self._configured)
+        return any(header_values(headers, name.encode()) for name in passed)
+
+    @cached_property
+    def constant_options(self) -> dict[str, dict[str, str]] | None:
+        """What `options` gives for every request; None where that depends on the client's path."""
+        return None if "{" in self._template else self.options(self._template)
+
+    def options(self, target: str) -> dict[str, dict[str, str]]:
+        """By dialect: what the upstream's path in `target` settles."""
+        path = target.partition("?")[0]
+        found = {name: dict(decoder.options_for(path)) for name, decoder in self._decoders.items()}
+        return {name: options for name, options in found.items() if options}
+
+    @cached_property
+    def _decoders(self) -> dict[str, type[Decoder]]:
+        names = decoder_names() if self._speaks == "auto" else [self._speaks]
+        return {name: decoder_class(name) for name in names}
+
+    def _filled(self, path_params: Mapping[str, str]) -> str:
+        if "{" not in self._template:
+            return self._template
+
+        def fill(match: re.Match[str]) -> str:
+            value = str(path_params[match[1]])
+            if value in ("", *_DOTS):
+                raise NoSuchPath(match[1])
+            return quote(value, safe="")
+
+        target = _PLACEHOLDER.sub(fill, self._template)
+        if not _DOTS.isdisjoint(target.partition("?")[0].split("/")):
+            raise NoSuchPath(target)
+        return target
+
+    def _forwarded_query(self, query: bytes) -> str:
+        if not self._query or not query:
+            return ""
+        pieces = (piece for piece in query.split(b"&") if self._goes_on(piece))
+        return "&".join(quote(piece, safe=_URL_CHARACTERS) for piece in pieces)
+
+    def _goes_on(self, piece: bytes) -> bool:
+        name = piece.partition(b"=")[0].decode("latin-1")
+        return unquote_plus(name) in self._query
+
+    def _headers(self, headers: HeaderList, request_id: str, trace: TraceContext) -> list[tuple[str, str]]:
+        """Ours first, then the client's, then the configured ones; the later replace the earlier."""
+        client: _Headers = {}
+        for key, value in headers:
+            if (name := self._forwarded.get(key.lower())) is not None:
+                client.setdefault(name, []).append((name, value.decode("latin-1")))
+        chosen = {**self._ours, **client, **self._configured, **_IDENTITY}
+        chosen["x-request-id"] = [("X-Request-Id", request_id)]
+        for name, text in trace.headers():
+            chosen[name] = [(name, text)]
+        return [pair for pairs in chosen.values() for pair in pairs]
+
+    def _own_headers(self) -> _Headers:
+        ours = {
+            "user-agent": [("User-Agent", f"streamweir/{__version__}")],
+            "accept": [("Accept", _ACCEPT[self._framing])],
+        }
+        if self._origin.authorization:
+            ours["authorization"] = [("Authorization", self._origin.authorization)]
+        return ours
+
+    @cached_property
+    def _framing(self) -> str:
+        decoder: type[Decoder] | None = None if self._speaks == "auto" else decoder_class(self._speaks)
+        return decoder.framing if decoder else "auto"
+
+
+def _with_query(target: str, query: str) -> str:
+    if not query:
+        return target
+    return f"{target}{'&' if '?' in target else '?'}{query}"

@@ -1,1 +1,0 @@
-"""The server around the application: uvicorn made fit for strangers, processes, stopping, reloading."""

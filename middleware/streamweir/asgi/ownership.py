@@ -1,0 +1,66 @@
+"""How a layer below tells the layers above that a response is a finished stream, not to be read again.
+
+Each middleware hands an object of its own down in the scope; who writes a stream finds it there and takes it.
+Nothing of it is on the wire, so that nothing that an upstream sends can look like it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamweir.asgi.sending import Scope
+from streamweir.context import WarningCollector
+
+__all__ = ["StreamOwnership", "hand_down", "take_claim"]
+
+_EXTENSION: Final = "streamweir.claim"
+
+
+class StreamOwnership:
+    """Of one request and one layer: has a layer below begun a stream that needs no reading?
+
+    Attributes:
+        taken: it has.
+        collector: where this layer collects the request's warnings, if it does.
+    """
+
+    def __init__(self, outer: StreamOwnership | None = None) -> None:
+        self.taken = False
+        self.collector: WarningCollector | None = None
+        self._outer = outer
+
+    @property
+    def outer_collector(self) -> WarningCollector | None:
+        """Where the nearest layer above collects the request's warnings."""
+        if self._outer is None:
+            return None
+        return self._outer.collector or self._outer.outer_collector
+
+    def take(self) -> None:
+        """From here on the response is a stream of ours: that of a layer below."""
+        self.taken = True
+        self.take_above()
+
+    def take_above(self) -> None:
+        """From here on the response is a stream of ours: that of this layer."""
+        if self._outer is not None:
+            self._outer.take()
+
+
+def hand_down(scope: Scope) -> tuple[Scope, StreamOwnership]:
+    """Return a copy of `scope` for the application below, and the claim that is in it."""
+    claim = StreamOwnership(_claim_in(scope))
+    extensions = {**(scope.get("extensions") or {}), _EXTENSION: claim}
+    return {**scope, "extensions": extensions}, claim
+
+
+def take_claim(scope: Scope) -> None:
+    """Say that the response to be started needs no reading."""
+    claim = _claim_in(scope)
+    if claim is not None:
+        claim.take()
+
+
+def _claim_in(scope: Scope) -> StreamOwnership | None:
+    found = (scope.get("extensions") or {}).get(_EXTENSION)
+    return found if isinstance(found, StreamOwnership) else None

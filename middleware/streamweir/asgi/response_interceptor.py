@@ -1,0 +1,295 @@
+"""One covered request: what the application says is passed on, or becomes a stream.
+
+    the application's response          what becomes of it
+    ─────────────────────────────────   ─────────────────────────────────────────────────────────
+    not begun                           nothing yet; where it fails or takes too long: a stream
+    begun, of a type that is a stream   `NormalizedStream`, or `SniffedResponse` where `speaks` is `auto`
+    anything else                       passed on, message by message
+
+Source: the library contract, section 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any, Final
+
+import anyio
+
+from streamweir.asgi.headers import REQUEST_ID, HeaderList, header_value
+from streamweir.asgi.negotiation import choose_framing
+from streamweir.asgi.ownership import StreamOwnership
+from streamweir.asgi.receive_proxy import GRACE_SECONDS, ReceiveProxy
+from streamweir.asgi.sending import ASGIApp, Message, Receive, Scope, Send, with_header_list
+from streamweir.asgi.sniffed_response import SniffedResponse
+from streamweir.asgi.stream import FILES, ClientGoneError, NormalizedStream
+from streamweir.asgi.stream_options import AUTO, StreamOptions
+from streamweir.asgi.watchdog import Watchdog
+from streamweir.classification import classify_exception
+from streamweir.context import WarningCollector
+from streamweir.errors import ErrorInfo, error_info
+from streamweir.framing.content_coding import BodyDecoder, CodedBodyError, body_decoder
+from streamweir.stream_error import log_failure
+
+__all__ = ["ResponseInterceptor"]
+
+_START: Final = "http.response.start"
+_RAISES_WHEN_GONE: Final = (2, 4)
+"""The ASGI version since which `send` says that the client has left."""
+
+
+class ResponseInterceptor:
+    """One request and its response.
+
+    Args:
+        options: of the middleware.
+        answers: the protocol that the client gets.
+        request_id: of the request.
+        scope: as it is handed down.
+        receive: of the server.
+        send: of the server.
+        claim: taken where a layer below makes the stream.
+        collector: of the request's warnings.
+        owns_collector: no layer above may still use it.
+        is_covered: a failure before the response has begun becomes a stream.
+    """
+
+    def __init__(  # noqa: PLR0913 (what there is of a request)
+        self,
+        options: StreamOptions,
+        *,
+        answers: str,
+        request_id: str,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        claim: StreamOwnership,
+        collector: WarningCollector,
+        owns_collector: bool,
+        is_covered: bool,
+    ) -> None:
+        self._options = options
+        self._answers = answers
+        self._request_id = request_id
+        self._scope = scope
+        self._send = send
+        self._claim = claim
+        self._collector = collector
+        self._owns_collector = owns_collector
+        self._is_covered = is_covered
+        self._listening = ReceiveProxy(receive)
+        self._start: Message | None = None
+        self._stream: NormalizedStream | None = None
+        self._undecided: SniffedResponse | None = None
+        self._passes = False
+        self._watch = Watchdog(
+            heartbeat=options.heartbeat, timeouts=options.timeouts, on_timeout=self._on_timeout
+        )
+        self._is_watched = False
+        self._tasks: Any = None
+
+    async def run(self, app: ASGIApp, *, reraise: bool) -> None:
+        """Let `app` answer the request.
+
+        Raises:
+            BaseException: what the application raised, where it is not ours to answer; after the response is
+                complete also where `reraise` asks for it.
+        """
+        failure: BaseException | None = None
+        async with anyio.create_task_group() as self._tasks:
+            if self._is_covered and self._options.has_early_clock:
+                self._start_watch()
+            try:
+                await app(self._scope, self._listening.receive, self.send)
+            except (anyio.get_cancelled_exc_class(), GeneratorExit):
+                raise
+            except BaseException as error:  # not through the task group, which would wrap it
+                failure = error
+            if failure is None or isinstance(failure, Exception):
+                failure = await self._conclude(failure, reraise=reraise)
+            self._tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+
+    # What the application sends
+
+    def send(self, message: Message) -> Awaitable[None]:
+        """Take a message of the application; a function, for a coroutine more costs as much as its work."""
+        stream = self._stream
+        if stream is not None and stream.is_started and not stream.is_over:
+            return stream.take(message)
+        return self._send_rarely(message)
+
+    async def _send_rarely(self, message: Message) -> None:
+        """Take a message that does not come in the middle of a stream."""
+        stream = self._stream
+        if stream is not None:
+            if stream.is_over:
+                self._refuse()
+            elif stream.is_started or message["type"] not in FILES or stream.last_input is not None:
+                await stream.take(message)
+            else:
+                await self._pass_on_file(message)
+        elif self._undecided is not None:
+            self._undecided.take(message)
+            await self._decide(self._undecided)
+        elif self._start is None and not self._passes and message["type"] == _START:
+            await self._begin(message)
+        else:
+            await self._send(message)
+
+    async def _begin(self, start: Message) -> None:
+        start = with_header_list(start)
+        headers = start.get("headers", ())
+        if start["status"] != 200 or self._is_ours(headers) or not self._options.reads(headers):
+            await self._pass_on([start])
+            return
+        self._start = start
+        if self._options.speaks != AUTO:
+            self._open(start)
+            return
+        self._undecided = SniffedResponse(start, limit=self._options.event_bytes)
+        await self._decide(self._undecided)
+
+    def _is_ours(self, headers: HeaderList) -> bool:
+        """Is this the stream of a layer below, or an `EventStream` with its headers? It needs no reading."""
+        return self._claim.taken or (self._collector.attached and bool(header_value(headers, REQUEST_ID)))
+
+    async def _decide(self, undecided: SniffedResponse) -> None:
+        if undecided.is_foreign:
+            self._undecided = None
+            await self._pass_on(undecided.messages)
+        elif undecided.dialect is not None:
+            self._undecided = None
+            headers = undecided.messages[0].get("headers", ())
+            stream = self._open_as(undecided.dialect, headers, undecided.decoder)
+            await stream.resume(bytes(undecided.head), more=not undecided.has_ended)
+
+    async def _pass_on(self, messages: list[Message]) -> None:
+        """This is not, or not any more, a stream of ours."""
+        self._passes = True
+        self._watch.stop()
+        if self._owns_collector and not self._collector.attached:
+            self._collector.close()
+        for message in messages:
+            await self._send(message)
+
+    async def _pass_on_file(self, message: Message) -> None:
+        """Instead of events a file is sent, which never comes by here."""
+        assert self._start is not None
+        self._stream = None
+        await self._pass_on([self._start, message])
+
+    def _refuse(self) -> None:
+        """The application goes on sending although its stream is over."""
+        self._listening.release()  # it does not end by itself
+        if self._server_raises:
+            raise ClientGoneError("the stream is over")
+
+    @property
+    def _server_raises(self) -> bool:
+        version = str(self._scope.get("asgi", {}).get("spec_version", "2.0"))
+        return tuple(int(part) for part in version.split(".") if part.isdigit()) >= _RAISES_WHEN_GONE
+
+    # Making the stream
+
+    def _open(self, start: Message | None) -> NormalizedStream:
+        """Begin the stream; without a response of the application where that is not to be waited for."""
+        headers = start.get("headers", ()) if start is not None else ()
+        failure: ErrorInfo | None = None
+        decoder = None
+        try:
+            decoder = body_decoder(header_value(headers, b"content-encoding"))
+        except CodedBodyError as error:
+            failure = error.info
+        speaks = "standard" if self._options.speaks == AUTO else self._options.speaks
+        return self._open_as(speaks, headers, decoder, failure)
+
+    def _open_as(
+        self,
+        speaks: str,
+        headers: HeaderList,
+        decoder: BodyDecoder | None,
+        failure: ErrorInfo | None = None,
+    ) -> NormalizedStream:
+        accept = header_value(self._scope["headers"], b"accept")
+        translator = self._options.translator(
+            answers=self._answers,
+            framing=choose_framing(accept, self._options.framing_of(headers)),
+            request_id=self._request_id,
+            speaks=speaks,
+            collector=self._collector,
+        )
+        self._claim.take_above()
+        self._collector.attach()
+        self._collector.open()
+        stream = NormalizedStream(
+            translator,
+            self._send,
+            headers=tuple(headers),
+            on_over=self._listening.end,
+            decoder=decoder,
+            unreadable=failure,
+        )
+        self._stream = stream
+        self._watch.begin(stream)
+        self._start_watch()
+        return stream
+
+    # Clocks
+
+    def _start_watch(self) -> None:
+        if not self._is_watched:
+            self._is_watched = True
+            self._tasks.start_soon(self._watch_stream)
+
+    async def _watch_stream(self) -> None:
+        await self._watch.run()
+        if self._stream is None:
+            return
+        self._listening.end()
+        await anyio.sleep(GRACE_SECONDS)
+        self._listening.release()
+
+    async def _on_timeout(self, info: ErrorInfo) -> None:
+        if not self._passes:
+            self._undecided = None
+            await (self._stream or self._open(self._start)).fail(info)
+
+    # The end
+
+    async def _conclude(self, failure: Exception | None, *, reraise: bool) -> Exception | None:
+        """The application has returned or raised: end the stream; return what is to be raised."""
+        if self._undecided is not None:
+            self._undecided.give_up()
+            if self._undecided.is_blank and self._is_covered and failure is not None:
+                self._undecided = None
+            else:
+                await self._decide(self._undecided)
+        stream = self._stream
+        if stream is not None:
+            return await self._conclude_stream(stream, failure, reraise=reraise)
+        if failure is None or self._passes or not self._is_covered:
+            return failure
+        return await self._conclude_stream(self._open(self._start), failure, reraise=reraise)
+
+    async def _conclude_stream(
+        self, stream: NormalizedStream, failure: Exception | None, *, reraise: bool
+    ) -> Exception | None:
+        try:
+            if failure is None:
+                await stream.fail(error_info("UPSTREAM_TRUNCATED"))
+                return None
+            if stream.source_ended or stream.gone is not None:
+                return failure  # it is not about the response
+            if not _is_told(failure):
+                log_failure(failure, request_id=self._request_id)
+                await stream.fail(classify_exception(failure, debug=self._options.debug))
+        except OSError:
+            pass  # nobody is there to be told
+        return failure if reraise else None
+
+
+def _is_told(failure: Exception) -> bool:
+    """Is this only what became of our telling the application that the stream is over?"""
+    return isinstance(failure, ClientGoneError) or isinstance(failure.__context__, ClientGoneError)

@@ -1,0 +1,88 @@
+"""A response that may be a stream of some dialect: kept until one claims it, else let through as it came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from streamweir.asgi.headers import header_value
+from streamweir.asgi.sending import Message
+from streamweir.codec.detector import Detector
+from streamweir.emit.in_process_events import whole_event
+from streamweir.framing.content_coding import BodyDecoder, CodedBodyError, body_decoder
+
+__all__ = ["SniffedResponse"]
+
+_BODY: Final = "http.response.body"
+
+
+class SniffedResponse:
+    """The messages of one response, until it is known what it is.
+
+    Args:
+        start: the response's first message.
+        limit: the most decoded bytes to look at.
+
+    Attributes:
+        messages: all that came, in order.
+        head: the body so far, its content coding undone.
+        dialect: its name, once one claims the body.
+        is_foreign: no dialect does, and waiting for more will not help.
+        has_ended: the body is whole.
+        decoder: undoes the content coding of what is still to come.
+    """
+
+    def __init__(self, start: Message, *, limit: int) -> None:
+        self.messages: list[Message] = [start]
+        self.head = bytearray()
+        self.dialect: str | None = None
+        self.is_foreign = False
+        self.has_ended = False
+        self.decoder: BodyDecoder | None = None
+        self._limit = limit
+        self._detector = Detector(limit)
+        self._has_own_events = False
+        try:
+            self.decoder = body_decoder(header_value(start.get("headers", ()), b"content-encoding"))
+        except CodedBodyError:
+            self.is_foreign = True
+
+    @property
+    def is_blank(self) -> bool:
+        """Nothing that says anything has come."""
+        return self._detector.blank and not self._has_own_events
+
+    def take(self, message: Message) -> None:
+        """Look at the next message."""
+        self.messages.append(message)
+        if message["type"] != _BODY:
+            self.is_foreign = True  # a file, whose bytes never come by here
+            return
+        self.has_ended = not message.get("more_body")
+        try:
+            for piece in self._decoded(bytes(message.get("body", b""))):
+                self._look_at(piece)
+        except CodedBodyError:
+            self.is_foreign = True
+        if self.dialect is None and (self.has_ended or self._detector.exhausted):
+            self.give_up()
+
+    def give_up(self) -> None:
+        """No more is to be waited for: the best guess has to do.
+
+        A body that holds events of this process is a stream in any case.
+        """
+        self.dialect = self._detector.finish() or ("standard" if self._has_own_events else None)
+        self.is_foreign = self.dialect is None
+
+    def _look_at(self, piece: bytes) -> None:
+        self.head += piece
+        if whole_event(piece) is not None:
+            self._has_own_events = True
+        elif self.dialect is None:
+            self.dialect = self._detector.feed(piece)
+        if len(self.head) > 2 * self._limit:
+            raise CodedBodyError("the head of the body unpacks to more than is looked at")
+
+    def _decoded(self, data: bytes) -> Iterable[bytes]:
+        return (data,) if self.decoder is None else self.decoder.feed(data)

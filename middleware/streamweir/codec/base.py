@@ -1,0 +1,193 @@
+"""What a dialect is made of: a Decoder (frames -> events), an Encoder (events -> frames), or both."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal
+
+from streamweir.codec.frame_template import Number
+from streamweir.codec.message_template import TextFields
+from streamweir.events import Content, Event, SessionEnd, Stamp, Thinking
+from streamweir.framing import Frame
+
+__all__ = ["NO_EXTRA", "NO_OPTIONS", "Decoder", "Encoder", "FramingName", "Options", "extra_in"]
+
+FramingName = Literal["sse", "ndjson", "auto"]
+Options = Mapping[str, Any]
+
+NO_OPTIONS: Options = MappingProxyType({})
+NO_EXTRA: Mapping[str, Any] = MappingProxyType({})
+
+
+class Decoder:
+    """Turns the frames of one stream into events. One instance per stream; state lives in it.
+
+    Class attributes:
+        framing: what the dialect is usually framed as. SSE and NDJSON are told apart on the wire.
+        errors_for_users: the texts of its errors and warnings are written for users and may go out
+            (redacted); a single event's `for_users` wins.
+        option_values: the options that the dialect takes when it is read, and their allowed values; the
+            first is the default.
+        text_fields: where its messages have their text, so that one that differs from the last in its text
+            only need not be read anew; see `TextFields` for what this vouches for. Not inherited by classes
+            that do anything of their own.
+
+    Attributes:
+        complete: *soft* evidence of a proper end has been seen (`[DONE]`, a finish reason): more may follow,
+            but the stream counts as completed whenever it ends. *Final* evidence is a `SessionEnd` event.
+        options: the chosen options.
+    """
+
+    framing: ClassVar[FramingName] = "sse"
+    errors_for_users: ClassVar[bool] = False
+    option_values: ClassVar[Mapping[str, tuple[str, ...]]] = NO_OPTIONS
+    text_fields: ClassVar[TextFields | None] = None
+
+    complete: bool = False
+    options: Options = NO_OPTIONS
+
+    def __init_subclass__(cls) -> None:
+        """What a class vouches for does not hold of one that reads in another way."""
+        super().__init_subclass__()
+        if "text_fields" not in vars(cls) and _does_anything(cls):
+            cls.text_fields = None
+
+    @classmethod
+    def detect(cls, head: bytes) -> float:
+        """How sure is it that a body that begins with `head` is this dialect? 0 (no) to 1 (nothing else)."""
+        del head
+        return 0.0
+
+    @classmethod
+    def options_for(cls, path: str) -> Options:
+        """Options that the upstream's URL path settles (which of its endpoints is asked)."""
+        del path
+        return NO_OPTIONS
+
+    def decode(self, frame: Frame) -> Iterable[Event]:
+        """Return the events that `frame` means: none for a ping.
+
+        An unknown message is `data{custom}`, never an exception.
+
+        Raises:
+            MalformedEvent: this frame cannot be read; the stream goes on.
+            NotTheDialect: the body is not this dialect at all; the stream ends.
+        """
+        raise NotImplementedError
+
+    def accepts_text(self, text: str) -> bool:
+        """Take note of the text of a message that is otherwise like the last one; False: decode it.
+
+        Asked only where `text_fields` are declared. A decoder that looks into the text says True only to one
+        that it would pass on as it is.
+        """
+        del text
+        return True
+
+    def close(self) -> Iterable[Event]:
+        """The input has ended: return what is left, with a `SessionEnd` if the dialect may end here."""
+        return (SessionEnd(),) if self.complete else ()
+
+    def option(self, name: str) -> str:
+        """The chosen value of an option that `option_values` declares."""
+        return _chosen(self.options, name, self.option_values[name])
+
+
+class Encoder:
+    """Turns the events of one valid stream into frames. One instance per stream; state lives in it.
+
+    What arrives keeps section 3 of the protocol: one `SessionStart`, paired tool calls, one `SessionEnd`.
+
+    Class attributes:
+        framings: the framings its clients can read; the first is the default.
+        replaces: its clients understand `op: replace`.
+        sse_prefix: `data: `, or `data:` where the original server sends no space.
+        option_values: as for `Decoder`, when the dialect is written.
+
+    Attributes:
+        lost: how many events, by a word for each kind, the target could not say.
+        writes_extra: the stream is read in the dialect that is written, so that what its decoder kept as
+            `extra` may come back. Whoever knows what is read sets it.
+    """
+
+    framings: ClassVar[tuple[Literal["sse", "ndjson"], ...]] = ("sse",)
+    replaces: ClassVar[bool] = False
+    sse_prefix: ClassVar[bytes] = b"data: "
+    option_values: ClassVar[Mapping[str, tuple[str, ...]]] = NO_OPTIONS
+
+    options: Options = NO_OPTIONS
+    writes_extra: bool = False
+
+    def __init_subclass__(cls) -> None:
+        """What a class says of its frames does not hold of one that writes in another way."""
+        super().__init_subclass__()
+        if "template_numbers" not in vars(cls) and _does_anything(cls):
+            cls.template_numbers = Encoder.template_numbers  # type: ignore[method-assign]
+
+    def __init__(self) -> None:
+        self.lost: Counter[str] = Counter()
+
+    def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
+        """Return the frames that say `event`; count in `lost` what cannot be said."""
+        raise NotImplementedError
+
+    def template_numbers(
+        self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
+    ) -> Mapping[str, Number] | None:
+        """What changes, aside from the text, in the frames of `texts`, pieces like `event`.
+
+        Asked of a piece before it is encoded, which may still become more than one frame, and of those that
+        follow it.
+
+        Args:
+            event: a piece like all of them.
+            texts: what they say; not empty.
+            stamp: of the first of them.
+
+        Returns:
+            By key, the numbers in the first frame and their steps to the next; None where `texts` have to be
+            encoded one by one.
+        """
+        del event, texts, stamp
+        return None
+
+    def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
+        """Take note of pieces like `event` that were written without being encoded."""
+
+    def close(self) -> Iterable[Frame]:
+        """Return what follows the last event (`[DONE]`)."""
+        return ()
+
+    def extra_of(self, event: Event) -> Mapping[str, Any]:
+        """The fields of this dialect's own that came with `event`, none if it was read in another one.
+
+        Such fields may hold an application's prompt: an encoder reads them here and nowhere else.
+        """
+        return extra_in(event) if self.writes_extra else NO_EXTRA
+
+    @property
+    def can_replace(self) -> bool:
+        """This client, with these options, understands `op: replace`."""
+        return self.replaces
+
+    def option(self, name: str) -> str:
+        """The chosen value of an option that `option_values` declares."""
+        return _chosen(self.options, name, self.option_values[name])
+
+
+def extra_in(event: Event) -> Mapping[str, Any]:
+    """The fields of the upstream's own that came with `event`; to be written in its own dialect only."""
+    return (event.meta or {}).get("extra", NO_EXTRA)
+
+
+def _does_anything(cls: type) -> bool:
+    """Has the class functions of its own?"""
+    return any(callable(value) or isinstance(value, classmethod | property) for value in vars(cls).values())
+
+
+def _chosen(options: Options, name: str, allowed: tuple[str, ...]) -> str:
+    """The value of an option; the default for one that only the dialect's other side takes."""
+    value = options.get(name)
+    return str(value) if value is not None and str(value) in allowed else allowed[0]

@@ -1,0 +1,97 @@
+"""A body that is one message, which tells of a failure and is no event of the dialect.
+
+A server that does not get as far as its stream often answers 200 and an error body, as its framework writes
+it. That is known only at the end: the same message in front of others is an event that no rule knows. So the
+first one of a body is kept until the next one comes, and if none does, it is how the run failed.
+
+Source: the standard protocol 1.1, section 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from streamweir.classification import FailureInBody, failure_in_body
+from streamweir.codec.coerce import is_custom, upstream_error
+from streamweir.codec.detection import head_messages
+from streamweir.errors import MalformedEvent
+from streamweir.events import Error, Event
+from streamweir.framing import Frame
+
+__all__ = [
+    "ErrorOnlyBody",
+    "error_event_of",
+    "error_only_body",
+    "failure_in_frame",
+    "is_unknown",
+    "refined",
+]
+
+
+class ErrorOnlyBody(NamedTuple):
+    """The first message of a body, as long as nothing has followed it."""
+
+    failure: FailureInBody
+    frame: Frame
+    events: Sequence[Event]
+    """What the dialect makes of it: events that no rule knows."""
+
+
+def failure_in_frame(frame: Frame) -> FailureInBody | None:
+    """Return the failure that the message in `frame` tells of; None where there is none, or no message."""
+    try:
+        return failure_in_body(frame.json())
+    except MalformedEvent:
+        return None
+
+
+def error_only_body(body: bytes) -> FailureInBody | None:
+    """Return the failure that a whole body of no known dialect tells of, if its one message does."""
+    values = [message.value for message in head_messages(body) if message.value is not None]
+    return failure_in_body(values[0]) if len(values) == 1 else None
+
+
+def is_unknown(events: Sequence[Event]) -> bool:
+    """Are these the events of a message that no rule of its dialect knows?"""
+    return all(map(is_custom, events))
+
+
+def refined(events: Sequence[Event], failure: FailureInBody) -> Sequence[Event]:
+    """Return `events`; an error that is all of them says what the dialect has left open of `failure`."""
+    match events:
+        case [Error() as error]:
+            told = error_event_of(failure)
+            own_word = failure.recoverable
+            exact = msgspec.structs.replace(
+                error,
+                message=error.message or told.message,
+                recoverable=error.recoverable if own_word is None else own_word,
+                retry_after_ms=told.retry_after_ms if error.retry_after_ms is None else error.retry_after_ms,
+            )
+            return [_classed_as(told, exact) if error.code == "UPSTREAM_ERROR" != told.code else exact]
+    return events
+
+
+def _classed_as(told: Error, error: Error) -> Error:
+    return msgspec.structs.replace(
+        error,
+        error_type=told.error_type,
+        code=told.code,
+        recoverable=told.recoverable,
+        reason=told.reason,
+    )
+
+
+def error_event_of(failure: FailureInBody) -> Error:
+    """Return the terminal error that a failure is; its text was written for nobody who is known."""
+    error = upstream_error(
+        failure.message,
+        code=failure.code,
+        status=failure.status,
+        recoverable=failure.recoverable,
+        for_users=False,
+    )
+    return msgspec.structs.replace(error, retry_after_ms=failure.retry_after_ms)

@@ -1,0 +1,98 @@
+"""Text after text: a frame that differs from the last one in its text and in known numbers is filled in.
+
+    id: 7                                                       written by the encoder for "Hel"
+    data: {"type":"content","data":{"content":"Hel"},"metadata":{"request_id":"r","sequence":7}}
+
+    id: %d                                                      the form
+    data: {"type":"content","data":{"content":%b},"metadata":{"request_id":"r","sequence":%d}}
+
+The counterpart of `message_template`. An encoder says by `Encoder.template_numbers` which numbers change, and
+so that the frames of the texts that follow differ in nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import repeat
+from typing import Final
+
+import msgspec
+
+from streamweir.jsontext import write_json
+
+__all__ = ["SAMPLE_SIZE", "FrameTemplate", "Number"]
+
+SAMPLE_SIZE: Final = 3
+"""For so many texts finding out the form takes longer than it saves."""
+
+Number = tuple[int, int]
+"""A number in the frame of a text, and how much more it is in the frame of the next."""
+
+_string: Final = msgspec.json.Encoder().encode
+_lines: Final = msgspec.json.Encoder().encode_lines
+"""They write strings as `write_json` does, in one call; what was read by its form is valid text."""
+
+_SSE_ID: Final = "sequence"
+"""The number that is the id of an SSE block too."""
+
+
+class FrameTemplate:
+    """The frame of a text, framing included, with places for the text and for numbers.
+
+    Args:
+        template: as for the operator `%`.
+        keys: of the numbers, in the order of their places; None is the text's.
+    """
+
+    __slots__ = ("_keys", "_template")
+
+    def __init__(self, template: bytes, keys: Sequence[str | None]) -> None:
+        self._template = template
+        self._keys = keys
+
+    @classmethod
+    def of(cls, written: bytes, text: str, numbers: Mapping[str, Number]) -> FrameTemplate | None:
+        """Return the form of the frame `written`, which says `text`; None if it is not plain to see.
+
+        A value stands behind the colon of its key, and what comes twice could be anywhere.
+        """
+        wanted: list[tuple[bytes, int, str | None]] = [(b":" + write_json(text), 1, None)]
+        for name, (number, _) in numbers.items():
+            wanted.append((b'"%b":%d' % (name.encode(), number), len(name) + 3, name))
+        places: list[tuple[int, int, str | None]] = []
+        for literal, start, key in wanted:
+            if written.count(literal) != 1:
+                return None
+            begin = written.index(literal)
+            places.append((begin + start, begin + len(literal), key))
+        if written.startswith(b"id: "):
+            if _SSE_ID not in numbers:
+                return None
+            places.append((4, written.index(b"\n"), _SSE_ID))
+        places.sort()
+        return cls(_template(written, places), [key for _, _, key in places])
+
+    def write(self, texts: Sequence[str], numbers: Mapping[str, Number]) -> bytes:
+        """Return the frames of `texts`; `numbers` are those of the first."""
+        if len(texts) == 1:
+            text = _string(texts[0])
+            return self._template % tuple([numbers[key][0] if key else text for key in self._keys])
+        count, width = len(texts), len(self._keys)
+        values: list[bytes | int] = [0] * (count * width)
+        for place, key in enumerate(self._keys):
+            if key is None:
+                values[place::width] = _lines(texts).split(b"\n")[:count]
+            else:
+                first, step = numbers[key]
+                values[place::width] = (
+                    range(first, first + step * count, step) if step else repeat(first, count)
+                )
+        return (self._template * count) % tuple(values)
+
+
+def _template(written: bytes, places: Sequence[tuple[int, int, str | None]]) -> bytes:
+    parts, position = [], 0
+    for begin, end, key in places:
+        parts += [written[position:begin].replace(b"%", b"%%"), b"%b" if key is None else b"%d"]
+        position = end
+    return b"".join([*parts, written[position:].replace(b"%", b"%%")])

@@ -1,0 +1,248 @@
+"""Text after text: a message that differs from others in its text only is read by its form.
+
+    {"type":"token","content":"Hel","timestamp":1}    decoded
+    {"type":"token","content":"lo ","timestamp":2}    decoded: means the same, with another text
+    {"type":"token","content":"wor","timestamp":3}    has the form; only the string "wor" is parsed
+    ──────────────────────────     ─────────────── ─  the form: what is constant
+
+A stream consists of pieces of text, and the messages around them are alike to the byte, aside from a time or
+a number that counts. Constant bytes with a JSON string in the place of a string, and numbers in the places of
+numbers, are the same JSON with another text and other numbers; so they mean the same event with another text.
+Anything else is decoded.
+
+A form is learned from the stream itself and knows no dialect. Nothing is assumed but what a decoder declares
+(`TextFields`), and a form is used only after it was shown to say of two messages what the decoder said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from streamweir.errors import MalformedEvent
+from streamweir.events import Content, Event, Thinking
+from streamweir.framing import Frame
+from streamweir.jsontext import parse_json
+
+__all__ = ["MessageTemplate", "MessageTemplates", "Path", "TextFields"]
+
+Piece = Content | Thinking
+"""An event that says nothing but one more piece of text."""
+
+Path = tuple[str | int, ...]
+"""Where a value stands in a message: the keys of objects, the places in lists."""
+
+_STRING: Final = rb'"(?:[^"\\]++|\\.)*+"'
+_NUMBER: Final = rb"-?[0-9][0-9.eE+-]*+"
+_PROBE: Final = "another text"
+_OTHER: Final = 7041776
+
+SAMPLE_SIZE: Final = 2
+"""After so many texts like one before them the form is learned: that takes as long as decoding a few."""
+
+_KEPT: Final = 8
+"""So many forms of a dialect are kept for the streams to come."""
+
+_LONGEST_KEPT: Final = 1000
+
+_text: Final = msgspec.json.Decoder(str).decode
+_ignored: Final = msgspec.json.Decoder(int | float | str).decode
+_REFUSALS: Final = (msgspec.MsgspecError, ValueError)
+
+
+class TextFields:
+    """Where the messages of a dialect have their text, and what changes beside it and means nothing.
+
+    The dialect vouches for this: of a message that was read as nothing but the text at one of `texts`, any
+    other text that is not empty is read likewise, unless `Decoder.accepts_text` says no; and the reader takes
+    no notice of the numbers and strings at `ignored`, times and counters.
+
+    Attributes:
+        known: forms that earlier streams have learned, the latest first.
+    """
+
+    def __init__(self, texts: tuple[Path, ...], ignored: tuple[Path, ...] = ()) -> None:
+        self.texts = texts
+        self.ignored = ignored
+        self.known: tuple[MessageTemplate, ...] = ()
+
+    def keep(self, form: MessageTemplate) -> None:
+        """Keep `form` for the streams to come, unless there are ids in it, which they will not have."""
+        if form.event.meta is None and form.size <= _LONGEST_KEPT:
+            self.known = (form, *self.known[: _KEPT - 1])
+
+
+class _Hole(NamedTuple):
+    """A value that changes from message to message: where it stands in the bytes, and in the message."""
+
+    begin: int
+    end: int
+    path: Path
+    is_text: bool
+
+
+class MessageTemplate:
+    """The bytes of a message around its text.
+
+    Attributes:
+        event: what the message means, whatever its text.
+        size: of the bytes.
+    """
+
+    __slots__ = ("_after", "_before", "_ignored_after", "_ignored_before", "_name", "event", "size")
+
+    def __init__(self, event: Piece, name: str | None, data: bytes, holes: Sequence[_Hole]) -> None:
+        self.event = event
+        self._name = name
+        place = next(index for index, hole in enumerate(holes) if hole.is_text)
+        ends = [0, *(hole.end for hole in holes)]
+        begins = [*(hole.begin for hole in holes), len(data)]
+        constants = [data[end:begin] for end, begin in zip(ends, begins, strict=True)]
+        self.size = sum(map(len, constants))
+        self._before, *ignored_before = constants[: place + 1]
+        *ignored_after, self._after = constants[place + 1 :]
+        self._ignored_before = tuple(ignored_before)
+        self._ignored_after = tuple(reversed(ignored_after))
+
+    @classmethod
+    def learn(cls, frame: Frame, event: Piece, fields: TextFields) -> MessageTemplate | None:
+        """Return the form of `frame`, which was read as `event` and nothing else; None if it has none."""
+        try:
+            message = frame.json()
+        except MalformedEvent:  # bare text, where a dialect takes that
+            return None
+        texts = [path for path in fields.texts if _at(message, path) == event.content]
+        text = _hole(frame.data, texts[0], is_text=True) if len(texts) == 1 else None
+        if text is None:
+            return None
+        ignored = (path for path in fields.ignored if _at(message, path) is not None)
+        beside = [hole for path in ignored if (hole := _hole(frame.data, path, is_text=False))]
+        holes = sorted([text, *beside])
+        return cls(event, frame.event, frame.data, holes) if _fits(frame.data, holes) else None
+
+    def says(self, piece: Piece, frame: Frame) -> bool:
+        """Is `frame`, which was read as `piece`, read likewise by this form?"""
+        return _are_alike(self.event, piece) and self.text_of(frame) == piece.content
+
+    def text_of(self, frame: Frame) -> str | None:
+        """Return the text of a message that has this form; None if it has another, or no text."""
+        data, before, after = frame.data, self._before, self._after
+        if not (data.startswith(before) and data.endswith(after)) or frame.event != self._name:
+            return None
+        begin, end = len(before), len(data) - len(after)
+        try:
+            for constant in self._ignored_before:
+                stop = data.index(constant, begin, end)
+                _ignored(data[begin:stop])
+                begin = stop + len(constant)
+            for constant in self._ignored_after:
+                start = data.rindex(constant, begin, end)
+                _ignored(data[start + len(constant) : end])
+                end = start
+            return _text(data[begin:end]) or None
+        except _REFUSALS:
+            return None
+
+
+class MessageTemplates:
+    """The form of the texts of one stream.
+
+    It is in force from where texts follow each other until a message of another form is decoded, or one of
+    this form that means another event.
+
+    Args:
+        fields: of the dialect; None: every message is decoded.
+
+    Attributes:
+        form: the form in force, None if there is none.
+    """
+
+    __slots__ = ("_alike", "_fields", "_frame", "_piece", "form")
+
+    def __init__(self, fields: TextFields | None) -> None:
+        self._fields = fields
+        self._piece: Piece | None = None
+        self._frame = Frame(b"")
+        self._alike = 0
+        self.form: MessageTemplate | None = None
+
+    def note(self, frame: Frame, event: Event | None) -> None:
+        """`frame` was decoded: to `event`, or to none or several (None)."""
+        if self._fields is None:
+            return
+        piece, last = _piece_of(event), self._piece
+        if piece is None:
+            self.form = None
+            self._alike = 0
+        elif self.form is None or not self.form.says(piece, frame):
+            is_alike = last is not None and _are_alike(last, piece)
+            self._alike = self._alike + 1 if is_alike else 0
+            self.form = self._form_of(frame, piece, self._fields) if is_alike else None
+        self._piece, self._frame = piece, frame
+
+    def _form_of(self, frame: Frame, piece: Piece, fields: TextFields) -> MessageTemplate | None:
+        """Return a form that says of two messages with different texts what the decoder said."""
+        last = self._piece
+        if last is None or last.content == piece.content:
+            return None
+        for form in fields.known:
+            if form.says(piece, frame) and form.says(last, self._frame):
+                return form
+        learned = MessageTemplate.learn(frame, piece, fields) if self._alike >= SAMPLE_SIZE else None
+        if learned is None or not learned.says(last, self._frame):
+            return None
+        fields.keep(learned)
+        return learned
+
+
+def _piece_of(event: Event | None) -> Piece | None:
+    """`event`, if it is a piece of text and nothing but that."""
+    if isinstance(event, Thinking) and event.whole is None and event.content:
+        return event
+    is_plain = isinstance(event, Content) and not (event.whole or event.op or event.is_complete)
+    return event if is_plain and isinstance(event, Content) and event.content else None
+
+
+def _are_alike(one: Piece, other: Piece) -> bool:
+    """Do two pieces differ in their text only?"""
+    return one.with_text(other.content) == other
+
+
+@cache
+def _value_of(key: str, is_text: bool) -> re.Pattern[bytes]:
+    value = _STRING if is_text else _STRING + rb"|" + _NUMBER
+    return re.compile(rb'"%b"\s*:\s*(%b)' % (re.escape(key).encode(), value), re.DOTALL)
+
+
+def _hole(data: bytes, path: Path, *, is_text: bool) -> _Hole | None:
+    """Where the value at `path` stands, as far as its key tells; None unless only one place can be meant."""
+    key = next(part for part in reversed(path) if isinstance(part, str))
+    places = [match.span(1) for match in _value_of(key, is_text).finditer(data)]
+    return _Hole(*places[0], path, is_text) if len(places) == 1 else None
+
+
+def _fits(data: bytes, holes: Sequence[_Hole]) -> bool:
+    """Are these the places of the values? Shown by reading the message with other values in them."""
+    probe = data
+    for hole in reversed(holes):
+        value = b'"%b"' % _PROBE.encode() if hole.is_text else b"%d" % _OTHER
+        probe = probe[: hole.begin] + value + probe[hole.end :]
+    try:
+        message, repaired = parse_json(probe)
+    except MalformedEvent:
+        return False
+    found = [_at(message, hole.path) for hole in holes]
+    return not repaired and found == [_PROBE if hole.is_text else _OTHER for hole in holes]
+
+
+def _at(message: Any, path: Path) -> Any:
+    for part in path:
+        if isinstance(part, str):
+            message = message.get(part) if isinstance(message, Mapping) else None
+        else:
+            message = message[part] if isinstance(message, list) and part < len(message) else None
+    return message

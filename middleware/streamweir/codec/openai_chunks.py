@@ -1,0 +1,318 @@
+"""OpenAI-shaped `chat.completion` objects, streamed and whole, as many servers write them.
+
+Source: the Chat Completions API (openai-node 6.49 `src/core/streaming.ts`, openai-python 3.52) and what vLLM,
+LiteLLM, OpenRouter, DeepSeek, Azure and one-api make of it. Intended leniency: reasoning under either of its
+names; calls without ids or indices; content as a list of parts; arguments that are objects; a whole
+answer (`message`) in place of a `delta`; an `error` in any shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final
+
+import msgspec
+
+from streamweir.codec.coerce import arguments, custom, leftover, meta_of, text_of, upstream_error
+from streamweir.events import (
+    Content,
+    Data,
+    Event,
+    Interaction,
+    Meta,
+    Reference,
+    SessionEnd,
+    SessionStart,
+    Thinking,
+    ToolCallDelta,
+    ToolCallStart,
+    Whole,
+)
+from streamweir.jsontext import write_json_text
+
+__all__ = ["TOKENS", "ChunkReader", "chunk", "is_completion", "tokens_in", "usage_of"]
+
+FINISH_REASONS: Final = {
+    "stop": "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "content_filter": "content_filter",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+}
+"""What servers say, in the words of the standard; any other word is a plain stop."""
+
+TOKENS: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
+_REASONING: Final = ("reasoning_content", "reasoning", "thinking")
+_DELTA: Final = frozenset(
+    {
+        "role",
+        "content",
+        "refusal",
+        "tool_calls",
+        "function_call",
+        "annotations",
+        "audio",
+        "reasoning_details",
+        *_REASONING,
+    }
+)
+"""Of these `reasoning_details` repeats `reasoning`; `role` is always the assistant."""
+
+
+class _Call(msgspec.Struct):
+    """A tool call while its arguments arrive."""
+
+    upstream_id: str
+    tool_id: str
+    index: Any
+    name: str = ""
+    arguments: list[str] = []
+
+
+class ChunkReader:
+    """Reads the chunks of one stream. The calls in it are for the client to run.
+
+    Attributes:
+        known: the fields of a delta that a rule reads; a dialect with more of them adds its own.
+        complete: a finish reason has come.
+        summary: finish reason and usage so far.
+    """
+
+    known: ClassVar[frozenset[str]] = _DELTA
+
+    def __init__(self) -> None:
+        self.complete = False
+        self.summary: dict[str, Any] = {}
+        self._begun = False
+        self._id: Any = None
+        self._calls: dict[int, list[_Call]] = {}
+        self._ids = 0
+        self._asked = False
+
+    def read(self, message: Mapping[str, Any]) -> Iterator[Event]:
+        """Yield what one chunk, one whole answer or one error object says."""
+        if (error := _error_in(message)) is not None:
+            yield error
+            return
+        choices = message.get("choices")
+        if self._id is None or (self.complete and choices):
+            self._id = message.get("id")  # some servers give every chunk another id
+        meta = meta_of(message_id=self._id)
+        if not self._begun:
+            self._begun = True
+            yield SessionStart(meta=meta_of(message_id=self._id, extra=_origin(message)))
+        self.summary.update(tokens_in(message.get("usage")))
+        for choice in choices if isinstance(choices, list) else ():
+            if isinstance(choice, dict):
+                yield from self.read_choice(choice, meta)
+
+    def close(self) -> Iterator[Event]:
+        """Yield what is left at the end, and the end: suspended if the client is to run tools."""
+        yield from self._hand_over(None)
+        yield SessionEnd("suspended" if self._asked else "completed", summary=self.summary or None)
+
+    # One choice
+
+    def read_choice(self, choice: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
+        """Yield what one choice adds: text, reasoning, calls and what only this dialect knows."""
+        index = choice.get("index")
+        index = index if isinstance(index, int) and index > 0 else 0
+        whole = choice.get("message")
+        delta = choice.get("delta")
+        fields = delta if isinstance(delta, dict) else whole if isinstance(whole, dict) else {}
+        if not fields and isinstance(choice.get("text"), str):
+            fields = {"content": choice["text"]}
+        yield from self.read_delta(fields, index, meta, "snapshot" if fields is whole else None)
+        rest = leftover(fields, self.known)
+        if rest:
+            yield custom("delta", rest, meta)
+        if isinstance(reason := choice.get("finish_reason"), str) and reason:
+            yield from self.finish(reason, index, meta)
+
+    def read_delta(
+        self, delta: Mapping[str, Any], index: int, meta: Meta | None, whole: Whole | None
+    ) -> Iterator[Event]:
+        """Yield what the fields of a delta, or of a whole message, say."""
+        for name in _REASONING:
+            if text := _text_of_parts(delta.get(name)):
+                yield Thinking(text, "reasoning", whole, meta=meta)
+                break
+        for name in ("content", "refusal"):
+            if text := _text_of_parts(delta.get(name)):
+                yield from self.read_text(text, index, meta, whole)
+        if citations := _citations(delta.get("annotations")):
+            yield Reference(citations, meta=meta)
+        if audio := _audio(delta.get("audio")):
+            yield Data("audio", audio, meta=meta)
+        yield from self._take_calls(delta, index, meta)
+
+    def read_text(self, text: str, index: int, meta: Meta | None, whole: Whole | None) -> Iterator[Event]:
+        """Yield a piece of the answer; further choices go into channels of their own."""
+        yield Content(text, channel=f"choice-{index}" if index else None, whole=whole, meta=meta)
+
+    def finish(self, reason: str, index: int, meta: Meta | None) -> Iterator[Event]:
+        """A choice has ended."""
+        if reason == "error":
+            yield upstream_error(meta=meta)
+            return
+        self.complete = True
+        self.summary["finish_reason"] = FINISH_REASONS.get(reason, "stop")
+        yield from self._hand_over(index)
+
+    # Calls
+
+    def _take_calls(self, delta: Mapping[str, Any], index: int, meta: Meta | None) -> Iterator[Event]:
+        pieces = delta.get("tool_calls")
+        pieces = pieces if isinstance(pieces, list) else []
+        if isinstance(function := delta.get("function_call"), dict):
+            pieces = [*pieces, {"index": "function_call", "function": function}]
+        for piece in pieces:
+            if isinstance(piece, dict):
+                yield from self._take_call(piece, self._calls.setdefault(index, []), meta)
+
+    def _take_call(self, piece: Mapping[str, Any], calls: list[_Call], meta: Meta | None) -> Iterator[Event]:
+        call = self._call_of(piece, calls)
+        function = piece.get("function")
+        fields = function if isinstance(function, dict) else piece
+        name = text_of(fields.get("name"))
+        if name != call.name:
+            call.name += name
+        value = fields.get("arguments")
+        text = value if isinstance(value, str) else "" if value is None else write_json_text(value)
+        if text:
+            call.arguments.append(text)
+            yield ToolCallDelta(call.tool_id, call.name or None, text, meta=meta)
+
+    def _call_of(self, piece: Mapping[str, Any], calls: list[_Call]) -> _Call:
+        """The call that `piece` belongs to: by index; an id of its own at a taken index is another call."""
+        upstream_id, index = text_of(piece.get("id")), piece.get("index")
+        for call in reversed(calls):
+            same_place = index is None or call.index == index
+            if upstream_id and call.upstream_id:
+                if call.upstream_id == upstream_id:
+                    return call
+            elif same_place and not (index is None and _names_a_call(piece)):
+                call.upstream_id = call.upstream_id or upstream_id
+                return call
+        self._ids += 1
+        call = _Call(upstream_id, upstream_id or f"call_{self._ids}", index)
+        calls.append(call)
+        return call
+
+    def _hand_over(self, index: int | None) -> Iterator[Event]:
+        """The calls of a choice (None: of all) are whole: the client is to run them."""
+        for key in [index] if index is not None else list(self._calls):
+            for call in self._calls.pop(key, ()):
+                self._asked = True
+                yield ToolCallStart(
+                    call.tool_id, call.name or "unknown", arguments=arguments("".join(call.arguments))
+                )
+                yield Interaction(call.tool_id, "tool", title=call.name or None)
+
+
+def is_completion(message: Mapping[str, Any]) -> bool:
+    """Has `message` the shape of a chunk, of a whole answer or of an error of this API?"""
+    return isinstance(message.get("choices"), list) or (
+        isinstance(message.get("error"), dict | str) and bool(message["error"]) and "event" not in message
+    )
+
+
+def is_chunk(message: Mapping[str, Any]) -> bool:
+    """Is `message` a piece of a streamed answer?"""
+    match message:
+        case {"choices": [{"delta": dict()}, *_]}:
+            return True
+    return False
+
+
+def chunk(
+    delta: Mapping[str, Any],
+    *,
+    id: str,  # noqa: A002 - the name on the wire
+    created: int,
+    model: str,
+    finish_reason: str | None = None,
+    usage: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """One `chat.completion.chunk` with one choice."""
+    return {
+        "id": id,
+        "object": "chat.completion.chunk",
+        "created": created,
+        "model": model,
+        "choices": [{"index": 0, "delta": dict(delta), "finish_reason": finish_reason, "logprobs": None}],
+        "usage": usage,
+    }
+
+
+def _origin(message: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What a first chunk says about where it comes from."""
+    return {
+        name: message[name] for name in ("model", "system_fingerprint", "provider") if message.get(name)
+    } or None
+
+
+def _error_in(message: Mapping[str, Any]) -> Event | None:
+    """The failure that a frame reports: an `error` (object or text), or an object that is one itself."""
+    error = message if message.get("object") == "error" else message.get("error")
+    if not error:
+        return None
+    if not isinstance(error, dict):
+        return upstream_error(error)
+    code = error.get("code")
+    status = code if isinstance(code, int) else error.get("status")
+    return upstream_error(
+        error.get("message"),
+        code=code if isinstance(code, str) and code else error.get("type"),
+        status=status if isinstance(status, int) else None,
+        details=leftover(error, ("message", "code", "type", "object")),
+    )
+
+
+def _names_a_call(piece: Mapping[str, Any]) -> bool:
+    """Does a piece without an index begin a call? Later pieces have arguments only."""
+    function = piece.get("function")
+    return bool(piece.get("id")) or (isinstance(function, dict) and bool(function.get("name")))
+
+
+def _text_of_parts(value: Any) -> str:
+    """Text, or the texts of a list of parts."""
+    if not isinstance(value, list):
+        return text_of(value)
+    return "".join(
+        text_of(part.get("text", part.get("refusal"))) if isinstance(part, dict) else text_of(part)
+        for part in value
+    )
+
+
+def _citations(annotations: Any) -> list[dict[str, Any]]:
+    citations = []
+    for annotation in annotations if isinstance(annotations, list) else ():
+        found = annotation.get("url_citation") if isinstance(annotation, dict) else None
+        if isinstance(found, dict):
+            texts = {
+                "title": found.get("title"),
+                "url": found.get("url"),
+                "snippet": found.get("content"),
+            }
+            citations.append({name: text for name, text in texts.items() if isinstance(text, str) and text})
+    return citations
+
+
+def _audio(audio: Any) -> dict[str, Any] | None:
+    if not isinstance(audio, dict) or not isinstance(audio.get("data"), str):
+        return None
+    return {"base64": audio["data"], "media_type": f"audio/{text_of(audio.get('format')) or 'pcm'}"}
+
+
+def tokens_in(usage: Any) -> dict[str, Any]:
+    """The counts of a `usage` object that a summary has, as far as they are counts."""
+    found = ((name, usage.get(name)) for name in TOKENS) if isinstance(usage, dict) else ()
+    return {name: count for name, count in found if type(count) is int and 0 <= count < 1 << 53}
+
+
+def usage_of(summary: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """The `usage` object for the tokens that a summary counts; None if it counts none."""
+    found: Iterable[tuple[str, Any]] = ((name, (summary or {}).get(name)) for name in TOKENS)
+    return {name: value for name, value in found if value is not None} or None

@@ -1,0 +1,14 @@
+"""The mark of the events that this process itself puts into a stream as text; see `stream_events`."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Final
+
+__all__ = ["PROCESS_TOKEN", "TOKEN_KEY", "TOKEN_PREFIX"]
+
+TOKEN_KEY: Final = "streamweir"
+PROCESS_TOKEN: Final = secrets.token_hex(16)
+
+TOKEN_PREFIX: Final = f'{{"{TOKEN_KEY}":"{PROCESS_TOKEN}",'.encode()
+"""How the JSON text of such an event begins."""

@@ -1,0 +1,124 @@
+"""Structured data made to fit: what a foreign stream calls a table, a file or a citation.
+
+Source: the standard protocol 1.1, section 2 (`data`, `reference`, `interaction`). Each function returns the
+value in its shape, and what found no place in it.
+"""
+
+from __future__ import annotations
+
+import mimetypes
+from collections.abc import Mapping
+from typing import Any, Final
+
+from streamweir.codec.coerce import dataframe, leftover, text_of
+
+__all__ = ["citations", "questions", "structured"]
+
+Rest = dict[str, Any] | None
+
+_MEDIA_TYPE: Final = ("media_type", "mime_type", "mediaType", "mimeType")
+_UNKNOWN_MEDIA: Final = {"image": "image/png", "audio": "audio/mpeg", "file": "application/octet-stream"}
+_PATCH_OPERATIONS: Final = frozenset({"add", "remove", "replace", "move", "copy", "test"})
+_CITATION_TEXTS: Final = ("id", "title", "url", "snippet", "document_id")
+_RESPONSE_TYPES: Final = ("single_choice", "free_text")
+
+
+def structured(kind: str, value: Any) -> tuple[Any, Rest] | None:
+    """The `data` of an event of this `data_type`, and the rest; None if `value` cannot be one."""
+    if kind == "state_delta":
+        return (value, None) if _is_patch(value) else None
+    if not isinstance(value, dict):
+        return None
+    match kind:
+        case "dataframe":
+            return _table(value)
+        case "image" | "audio" | "file":
+            return _file(kind, value)
+        case "custom":
+            return _named(value)
+    return value, None
+
+
+def citations(value: Any) -> tuple[list[dict[str, Any]], Rest]:
+    """Citations with the keys and types of the standard; the rest is all of them, if any held more."""
+    items = [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    return _all_or_rest("citations", value, [_citation(item) for item in items])
+
+
+def questions(value: Any) -> tuple[list[dict[str, Any]] | None, Rest]:
+    """Questions with the keys and types of the standard; the rest is all of them, if any held more."""
+    if not isinstance(value, list):
+        return None, None if value is None else {"questions": value}
+    return _all_or_rest("questions", value, [_question(item) for item in value])
+
+
+def _all_or_rest(name: str, given: Any, fitting: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], Rest]:
+    return (fitting, None) if given in (None, fitting) else (fitting, {name: given})
+
+
+def _table(value: Mapping[str, Any]) -> tuple[Any, Rest] | None:
+    rows = next((value[key] for key in ("rows", "data") if isinstance(value.get(key), list)), None)
+    if rows is None and not isinstance(value.get("columns"), list):
+        return None
+    table = dataframe(value.get("name"), rows, value.get("columns"))
+    return table, leftover(value, ("name", "columns", "rows", "data"))
+
+
+def _file(kind: str, value: Mapping[str, Any]) -> tuple[Any, Rest] | None:
+    place = next((key for key in ("url", "base64") if isinstance(value.get(key), str) and value[key]), None)
+    if place is None:
+        return None
+    given = next((value[key] for key in _MEDIA_TYPE if isinstance(value.get(key), str) and value[key]), None)
+    file = {place: value[place], "media_type": given or _media_type(kind, value[place])}
+    if isinstance(value.get("name"), str):
+        file["name"] = value["name"]
+    return file, leftover(value, (place, "name", *_MEDIA_TYPE))
+
+
+def _media_type(kind: str, place: str) -> str:
+    """By the address; a file whose kind nobody says is the most usual of its sort."""
+    return mimetypes.guess_type(place[:2000])[0] or _UNKNOWN_MEDIA[kind]
+
+
+def _named(value: dict[str, Any]) -> tuple[Any, Rest]:
+    name = value.get("name")
+    if not isinstance(name, str) or not name:
+        return {"name": "custom", "value": value}, None
+    if "value" in value:
+        return {"name": name, "value": value["value"]}, leftover(value, ("name", "value"))
+    return {"name": name, "value": leftover(value, ("name",))}, None
+
+
+def _is_patch(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(item, dict)
+        and isinstance(item.get("op"), str)
+        and item["op"] in _PATCH_OPERATIONS
+        and isinstance(item.get("path"), str)
+        for item in value
+    )
+
+
+def _citation(item: Mapping[str, Any]) -> dict[str, Any]:
+    citation: dict[str, Any] = {
+        key: text_of(item[key]) for key in _CITATION_TEXTS if item.get(key) not in (None, "")
+    }
+    score = item.get("score")
+    if isinstance(score, int | float) and not isinstance(score, bool):
+        citation["score"] = score
+    return citation
+
+
+def _question(item: Any) -> dict[str, Any]:
+    fields = item if isinstance(item, dict) else {"text": item}
+    options, kind = fields.get("options"), fields.get("response_type")
+    default = "single_choice" if isinstance(options, list) else "free_text"
+    question = {
+        "text": text_of(fields.get("text")),
+        "response_type": kind if kind in _RESPONSE_TYPES else default,
+    }
+    if isinstance(options, list):
+        question["options"] = options
+    if isinstance(fields.get("required"), bool):
+        question["required"] = fields["required"]
+    return question

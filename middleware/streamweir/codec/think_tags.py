@@ -1,0 +1,73 @@
+"""Reasoning that stands inside the text, between `<think>` and `</think>`, wherever the pieces are cut."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+__all__ = ["Passage", "TaggedText"]
+
+
+class Passage(NamedTuple):
+    """A stretch of text and the tag that it stands in (None: outside of all tags)."""
+
+    tag: str | None
+    text: str
+
+
+class TaggedText:
+    """Takes a text in pieces and returns what stands inside and outside of the tags.
+
+    Only what may be the beginning of a tag is held back, until the next piece tells. A closing tag that
+    closes nothing is text. An opening tag inside itself is dropped.
+
+    Args:
+        tags: the names of the tags.
+
+    Attributes:
+        inside: the tag that is open; set it where the wire says so in another way.
+    """
+
+    def __init__(self, *tags: str) -> None:
+        self.inside: str | None = None
+        self._held = ""
+        self._marks = tuple(f"<{slash}{tag}>" for tag in tags for slash in ("", "/"))
+        self._pattern = re.compile("|".join(map(re.escape, self._marks)))
+
+    def feed(self, piece: str) -> list[Passage]:
+        """Return the passages that `piece` adds, none of them empty."""
+        text, self._held = self._held + piece, ""
+        if "<" not in text:
+            return [Passage(self.inside, text)] if text else []
+        text, self._held = self._without_half_a_mark(text)
+        return [passage for passage in self._passages(text) if passage.text]
+
+    def accepts_text(self, piece: str) -> bool:
+        """Is `piece` one passage as it is, in the tag that is open?"""
+        return "<" not in piece and not self._held
+
+    def flush(self) -> list[Passage]:
+        """The text has ended: return what was held back."""
+        text, self._held = self._held, ""
+        return [Passage(self.inside, text)] if text else []
+
+    def _passages(self, text: str) -> Iterable[Passage]:
+        begin = position = 0
+        while mark := self._pattern.search(text, position):
+            position = mark.end()
+            name = mark[0].strip("</>")
+            closes = mark[0].startswith("</")
+            if not (self.inside == name if closes else self.inside in (None, name)):
+                continue
+            yield Passage(self.inside, text[begin : mark.start()])
+            self.inside = None if closes else name
+            begin = position
+        yield Passage(self.inside, text[begin:])
+
+    def _without_half_a_mark(self, text: str) -> tuple[str, str]:
+        start = text.rfind("<")
+        tail = text[start:]
+        if start >= 0 and any(len(tail) < len(mark) and mark.startswith(tail) for mark in self._marks):
+            return text[:start], tail
+        return text, ""

@@ -1,0 +1,1 @@
+"""Streams that an application makes itself: the engine, any iterator as a stream, events put in as text."""

@@ -1,0 +1,139 @@
+"""The items of an application's own stream: an event as a dict, in the standard's shape or flat, or typed.
+
+    {"type": "content", "data": {"content": "Hi"}, "metadata": {"message_id": "m1"}}      as on the wire
+    {"type": "content", "content": "Hi", "message_id": "m1"}                              flat
+    Content("Hi", meta={"message_id": "m1"})                                              typed
+
+Source: the library contract, section 3; the configuration contract (`emit`). Fields that the standard does
+not know are kept in `metadata.extra`, an unknown type becomes `data{custom}`. What an error leaves out is
+filled in: one that does not say that it can be recovered from ends the stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from streamweir.codec.coerce import custom
+from streamweir.emit.event_validation import TIMED, checked_event, checked_meta
+from streamweir.errors import CODES, EventValidationError
+from streamweir.events import EVENT_TYPES, WIRE_FIELDS, Error, Event, Meta, SessionStart, ToolCallEnd
+
+__all__ = ["event_of"]
+
+_META: Final = frozenset(Meta.__annotations__) - {"source"}
+_OURS: Final = frozenset({"request_id", "timestamp", "sequence", "source"})
+"""What is counted and stamped here, whatever an item says."""
+
+_ENVELOPE: Final = frozenset({"type", "data", "metadata"})
+
+
+def event_of(item: object) -> Event:
+    """Return the event that `item` is.
+
+    Raises:
+        EventValidationError: it is none, or holds what the protocol forbids.
+    """
+    if isinstance(item, Event):
+        return _checked(item)
+    if isinstance(item, Mapping):
+        return _from_mapping(item)
+    to_dict = getattr(item, "to_dict", None)  # an event as it was received
+    message = to_dict() if callable(to_dict) and not isinstance(item, type) else None
+    if isinstance(message, Mapping):
+        return _from_mapping(message)
+    raise EventValidationError("item", f"must be an event, not {type(item).__name__}")
+
+
+def _checked(event: Event) -> Event:
+    fields = {name: getattr(event, name) for name in event.__struct_fields__ if name != "meta"}
+    return checked_event(type(event), fields, _meta(event.meta or {}, type(event)))
+
+
+def _from_mapping(item: Mapping[str, Any]) -> Event:
+    kind = item.get("type")
+    if not isinstance(kind, str) or not kind:
+        raise EventValidationError("type", "is missing")
+    fields, metadata = _parts(kind, item)
+    cls = EVENT_TYPES.get(kind)
+    if cls is None:
+        return custom(kind, fields)
+    known = set(WIRE_FIELDS[cls])
+    data = {name: value for name, value in fields.items() if name in known}
+    rest = {name: value for name, value in fields.items() if name not in known and value is not None}
+    return checked_event(cls, _completed(cls, data), _meta(metadata, cls, rest))
+
+
+def _parts(kind: str, item: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The data and the metadata of an item, whichever shape it has."""
+    metadata = item.get("metadata", {})
+    data = item.get("data", {})
+    is_flat_data = kind == "data" and "data_type" in item
+    if item.keys() <= _ENVELOPE and not is_flat_data:
+        return _object("data", data), _object("metadata", metadata)
+    fields = {name: value for name, value in item.items() if name != "type"}
+    if not is_flat_data:
+        fields.pop("metadata", None)
+        if isinstance(data, Mapping):  # the standard's shape, and something beside it
+            fields.pop("data", None)
+            fields = {**fields, **data}
+    else:
+        metadata = {}
+    meta = {name: fields.pop(name) for name in (_META | _OURS) & fields.keys() if name not in _own(kind)}
+    return fields, {**meta, **_object("metadata", metadata)}
+
+
+def _own(kind: str) -> tuple[str, ...]:
+    """The fields of an event's data; in a flat item they win over metadata of the same name."""
+    cls = EVENT_TYPES.get(kind)
+    return WIRE_FIELDS[cls] if cls is not None else ()
+
+
+def _object(field: str, value: Any) -> Mapping[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise EventValidationError(field, "must be a mapping")
+    return value
+
+
+def _completed(cls: type[Event], data: dict[str, Any]) -> dict[str, Any]:
+    """What an item may leave out because the stages or the protocol say it."""
+    if data.get("is_complete") is False:
+        del data["is_complete"]
+    if "tool_id" in WIRE_FIELDS[cls]:
+        data.setdefault("tool_id", "")
+    if cls is ToolCallEnd and isinstance(data.get("error"), Mapping):
+        data["error"] = {"code": "TOOL_FAILED", "message": "", **data["error"]}
+    if cls is SessionStart:
+        return {name: value for name, value in data.items() if name == "session_id"}
+    return _completed_error(data) if cls is Error else data
+
+
+def _completed_error(data: dict[str, Any]) -> dict[str, Any]:
+    recoverable = data.get("recoverable", False)
+    code = data.get("code") or (
+        "UPSTREAM_TIMEOUT" if data.get("error_type") == "timeout" else "UPSTREAM_ERROR"
+    )
+    row = CODES.get(code, CODES["UPSTREAM_ERROR"]) if isinstance(code, str) else CODES["UPSTREAM_ERROR"]
+    defaults = {
+        "error_type": row.error_type,
+        "message": "",
+        "recoverable": recoverable,
+        "terminal": not recoverable,
+    }
+    return {**defaults, **{name: value for name, value in data.items() if value is not None}, "code": code}
+
+
+def _meta(
+    metadata: Mapping[str, Any], cls: type[Event], rest: Mapping[str, Any] | None = None
+) -> Meta | None:
+    """The metadata of an event; what the standard does not know is extra, where there may be any."""
+    known = {name: value for name, value in metadata.items() if name in _META}
+    foreign = {name: value for name, value in metadata.items() if name not in _META and name not in _OURS}
+    extra = {**(rest or {}), **foreign, **_object("metadata.extra", known.pop("extra", None))}
+    if extra and cls is not Error:
+        known["extra"] = extra
+    if "duration_ms" in known and cls not in TIMED:
+        del known["duration_ms"]
+    return checked_meta(known, cls, allowed=_META)

@@ -1,0 +1,260 @@
+"""EventStream: an application's own events as a response body, for any host.
+
+Source: the library contract, section 3. The work is done by `HostTranslator`, which knows no I/O; `send_to`
+is the loop that feeds it, with heartbeats from one side task. A host that takes a `send` function (ASGI)
+calls `send_to` and nothing else. For all others `EventStream` is an async iterator: `send_to` then runs in
+a background task that hands over one piece at a time, and makes the next when it is asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
+from contextvars import Context, copy_context
+from typing import Any, Final, Self, TypeAlias, cast
+
+import anyio
+
+from streamweir.context import WarningCollector, current_collector, current_request_id
+from streamweir.emit.background import BackgroundTask, start_in_background
+from streamweir.emit.event_sending import ALWAYS_PASS, EventSending, SendPiece
+from streamweir.emit.event_source import CLOSING_SECONDS, EventSource
+from streamweir.emit.host_translator import HostTranslator
+from streamweir.errors import ConfigurationError
+from streamweir.http.accept import StreamFraming, choose_framing
+from streamweir.http.response_headers import response_headers
+from streamweir.options.durations import Duration, optional_duration
+from streamweir.request_id import new_request_id, valid_request_id
+from streamweir.stages import FullText
+
+__all__ = ["EventContent", "EventStream", "SendPiece"]
+
+EventContent: TypeAlias = (
+    AsyncIterable[Any] | Iterable[Any] | Callable[[], AsyncIterable[Any] | Iterable[Any]]
+)
+
+_LEAVING_SECONDS: Final = CLOSING_SECONDS + 0.2
+"""How long `aclose` waits for the iterator to be closed."""
+
+_TIDYING_SECONDS: Final = 0.1
+"""How long the end of the body waits for that."""
+
+
+class EventStream:
+    """An async iterator of `bytes`: whole events, framed. Whatever the content does, it is a valid stream.
+
+    Give it to the host with its headers: Django `StreamingHttpResponse(s, headers=s.headers)`, Quart
+    `Response(s, headers=s.headers)`, Litestar `Stream(s, headers=s.headers, media_type=s.media_type)`.
+
+    Args:
+        content: an iterator or iterable, async or not (then it runs in a worker thread), or a function that
+            returns one. Its items are events as dicts or typed, framed text in the dialect `speaks` however
+            it is cut, or None, which is skipped.
+        speaks: the dialect of items that are text.
+        protocol: what is written.
+        framing: `sse`, `ndjson`, or `json` for one folded result at the end.
+        accept: the request's `Accept` header, to choose the framing by.
+        request_id: of the request; the current one if None, else a new one.
+        session_id: used where the content gives none.
+        heartbeat: how long silence may last before something is sent that says nothing; None or `off`: for
+            ever.
+        warnings: sent right after `session_start`.
+        full_text: what to do when text repeats the whole answer: dedupe, append, replace.
+        debug: let redacted details out in errors and warnings.
+
+    Attributes:
+        request_id: of the stream.
+        translator: what the stream has come to (`started`, `error`, `has_answer`, `counts`).
+
+    Raises:
+        ConfigurationError: an option has a value that it cannot have.
+    """
+
+    def __init__(  # noqa: PLR0913 (the keyword-only options are the contract of the library)
+        self,
+        content: EventContent,
+        *,
+        speaks: str = "standard",
+        protocol: str = "standard",
+        framing: str = "sse",
+        accept: str | None = None,
+        request_id: str | None = None,
+        session_id: str | None = None,
+        heartbeat: Duration | None = "15s",
+        warnings: Sequence[str | Mapping[str, Any]] = (),
+        full_text: FullText = "dedupe",
+        debug: bool = False,
+    ) -> None:
+        outer = current_collector()
+        request_id = request_id or current_request_id() or new_request_id()
+        if not valid_request_id(request_id):
+            raise ConfigurationError(
+                f"a request id matches [A-Za-z0-9._:-]{{1,128}}, {request_id!r} does not"
+            )
+        if accept and framing in ("sse", "ndjson"):
+            framing = choose_framing(accept, cast("StreamFraming", framing))
+        interval = optional_duration(heartbeat, name="heartbeat")
+        shares = outer is not None and not outer.opened and not outer.attached
+        collector = outer if outer is not None and shares else WarningCollector(request_id, debug=debug)
+        self.request_id = request_id
+        self.translator = HostTranslator(
+            collector=collector,
+            speaks=speaks,
+            answers=protocol,
+            framing=framing,
+            request_id=request_id,
+            session_id=session_id,
+            warnings=warnings,
+            full_text=full_text,
+            debug=debug,
+        )
+        if shares:
+            collector.attach()
+        self._sending = EventSending(
+            EventSource(content),
+            self.translator,
+            collector,
+            heartbeat=interval,
+            owns_collector=not shares,
+        )
+        self._context = copy_context()
+        self._pieces: _Handover | None = None
+        self._is_over = False
+
+    # What the host asks
+
+    @property
+    def media_type(self) -> str:
+        """The content type."""
+        return self.translator.media_type
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers of the response, content type and request id included."""
+        return response_headers(self.media_type, self.request_id)
+
+    # What the host does
+
+    async def send_to(self, send: SendPiece) -> None:
+        """Send the whole stream, piece by piece, and close the content; instead of iterating.
+
+        Raises:
+            Exception: what `send` raised; nothing that the content does.
+        """
+        if self._is_over or self._pieces is not None:
+            raise RuntimeError("an EventStream can be read once")
+        self._is_over = True
+        await self._sending.run(send)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self._is_over:
+            await self._wait_for_cleanup(_TIDYING_SECONDS)
+            raise StopAsyncIteration
+        if self._pieces is None:
+            self._pieces = _Handover(self._sending)
+            self._pieces.start(self._context.copy())
+        try:
+            piece = await self._pieces.get()
+        except BaseException:
+            self._is_over = True
+            self._pieces.cancel()
+            raise
+        if piece is None:
+            self._is_over = True
+            raise StopAsyncIteration
+        if self.translator.ended:  # this is the last piece, however long the content takes to clean up
+            self._is_over = True
+            self._pieces.let_go()
+        return piece
+
+    async def aclose(self) -> None:
+        """Stop, and close the content; takes hardly more than a second."""
+        if self._pieces is None:
+            if not self._is_over:
+                self._is_over = True
+                await self._sending.leave()
+            return
+        if not self._is_over:
+            self._is_over = True
+            self._pieces.cancel()
+        await self._wait_for_cleanup(_LEAVING_SECONDS)
+
+    async def _wait_for_cleanup(self, seconds: float) -> None:
+        if self._pieces is not None:
+            with anyio.move_on_after(seconds, shield=True):
+                await self._pieces.finished.wait()
+
+    def __del__(self) -> None:
+        pieces = getattr(self, "_pieces", None)  # not there if an option was refused
+        if pieces is not None and not self._is_over:
+            pieces.abandon()
+
+
+class _Handover:
+    """The loop in a background task, giving one piece at a time to whoever asks."""
+
+    def __init__(self, sending: EventSending) -> None:
+        self.finished = anyio.Event()
+        self._sending = sending
+        self._task: BackgroundTask | None = None
+        self._piece: bytes | None = None
+        self._failure: BaseException | None = None
+        self._is_stopped = False
+        self._wanted = anyio.Event()
+        self._given = anyio.Event()
+
+    def start(self, context: Context) -> None:
+        """Start the task."""
+        self._task = start_in_background(self._run, context)
+
+    async def get(self) -> bytes | None:
+        """Return the next piece, None after the last."""
+        self._wanted.set()
+        await self._given.wait()
+        self._given = anyio.Event()
+        piece, self._piece = self._piece, None
+        if piece is None:
+            self._given.set()
+            if self._failure is not None:
+                failure, self._failure = self._failure, None
+                raise failure
+        return piece
+
+    def let_go(self) -> None:
+        """Nothing more is wanted: the task comes to its end."""
+        self._wanted.set()
+
+    def cancel(self) -> None:
+        """Stop the task."""
+        self._is_stopped = True
+        if self._task is not None:
+            self._task.cancel()
+
+    def abandon(self) -> None:
+        """Stop the task; called by the garbage collector, in any thread."""
+        self._is_stopped = True
+        if self._task is not None:
+            self._task.cancel_from_anywhere()
+
+    async def _run(self) -> None:
+        try:
+            await self._sending.run(self._put)
+        except (Exception, *ALWAYS_PASS) as exc:
+            self._failure = exc
+        except asyncio.CancelledError as exc:
+            if self._is_stopped:
+                raise
+            self._failure = exc  # the content's own: it goes to the host
+        finally:
+            self.finished.set()
+            self._given.set()
+
+    async def _put(self, piece: bytes) -> None:
+        """Hand over `piece`; returns when the next one is wanted."""
+        self._wanted = anyio.Event()
+        self._piece = piece
+        self._given.set()
+        await self._wanted.wait()

@@ -1,0 +1,56 @@
+"""Texts in the order in which they were made, to a sink that several tasks feed."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+import anyio
+
+from streamweir.stream_error import log_failure
+
+__all__ = ["OrderedSink", "Sink"]
+
+Sink: TypeAlias = Callable[[str], Awaitable[object]]
+
+
+class OrderedSink:
+    """Calls `sink` with one text after the other.
+
+    The first time that the sink raises, its caller is reported; later failures are only logged.
+
+    Args:
+        request_id: for the log.
+    """
+
+    def __init__(self, sink: Sink, *, request_id: str) -> None:
+        self._sink = sink
+        self._request_id = request_id
+        self._failed = False
+        self._unsent: deque[tuple[int, str]] = deque()
+        self._texts = 0
+        self._lock: anyio.Lock | None = None
+
+    async def send(self, text: str) -> None:
+        """Send `text` after all that were given before it.
+
+        Those of tasks that were cancelled while they waited are sent too. Nothing is awaited before `text`
+        has its place.
+        """
+        self._texts += 1
+        number = self._texts
+        self._unsent.append((number, text))
+        self._lock = self._lock or anyio.Lock()
+        async with self._lock:
+            while self._unsent and self._unsent[0][0] <= number:
+                await self._call(self._unsent.popleft()[1])
+
+    async def _call(self, text: str) -> None:
+        try:
+            await self._sink(text)
+        except Exception as exc:
+            if not self._failed:
+                self._failed = True
+                raise
+            log_failure(exc, request_id=self._request_id)

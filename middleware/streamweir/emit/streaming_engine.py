@@ -1,0 +1,214 @@
+"""StreamingEngine: a stream of one's own, event by event, in any protocol that streamweir writes.
+
+Source: the library contract, section 3; the standard protocol 1.1, section 3. The engine checks what it is
+given, the stages keep the stream valid: a missing start is made up, open calls and messages are closed
+before the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from streamweir.context import current_request_id
+from streamweir.emit.emitters import Emitters, MetaFields
+from streamweir.emit.engine_chain import EngineChain, EventLog
+from streamweir.emit.event_validation import reasons_of_code
+from streamweir.emit.ordered_sink import OrderedSink, Sink
+from streamweir.errors import ConfigurationError, EventValidationError, LifecycleError
+from streamweir.events import Error, Meta, SessionEnd, SessionStart
+from streamweir.http.response_headers import response_headers
+from streamweir.request_id import new_request_id, valid_request_id
+from streamweir.stream_error import log_failure
+
+__all__ = ["StreamingEngine"]
+
+
+class StreamingEngine(Emitters):
+    """Emits one stream. Every emitter returns what goes on the wire: whole frames, as text.
+
+    Emitters take `meta`: `message_id`, `run_id`, `parent_run_id`, `node_id`, `node_name`, `thread_id`,
+    `duration_ms`, `extra`. A piece of text that is empty and completes nothing says nothing: it returns `""`.
+
+    Args:
+        request_id: of the stream; the current request's if None, else a new one.
+        protocol: what is written.
+        framing: `sse`, `ndjson`, or `json` for one folded result at the end.
+        session_id: of the session; made up if None.
+        thread_id: of the conversation; in the metadata of every event.
+        sink: gets each text, in the order of the sequence numbers, also when several tasks emit.
+        log: gets each event: a logger (at DEBUG), or a function of the event dict.
+        debug: let redacted details out in errors and warnings.
+
+    Attributes:
+        request_id: of the stream.
+        start_time: when it began, Unix milliseconds.
+
+    Raises:
+        ConfigurationError: an option has a value that it cannot have.
+
+    All emitters raise `EventValidationError` for a value that the protocol forbids, naming the field, and
+    `LifecycleError` for what may not come here; then nothing is emitted and the engine stays usable.
+    """
+
+    def __init__(  # noqa: PLR0913 (the keyword-only options are the contract of the library)
+        self,
+        request_id: str | None = None,
+        *,
+        protocol: str = "standard",
+        framing: str = "sse",
+        session_id: str | None = None,
+        thread_id: str | None = None,
+        sink: Sink | None = None,
+        log: EventLog | None = None,
+        debug: bool = False,
+    ) -> None:
+        request_id = request_id or current_request_id() or new_request_id()
+        if not isinstance(request_id, str) or not valid_request_id(request_id):
+            raise ConfigurationError(
+                f"a request id matches [A-Za-z0-9._:-]{{1,128}}, {request_id!r} does not"
+            )
+        self._chain = EngineChain(
+            log=log,
+            answers=protocol,
+            framing=framing,
+            request_id=request_id,
+            session_id=session_id,
+            debug=debug,
+        )
+        self.request_id = request_id
+        self.start_time = self._chain.start_time
+        self._debug = debug
+        self._ids: Meta = {}
+        if session_id:
+            self._ids["session_id"] = session_id
+        if thread_id:
+            self._ids["thread_id"] = thread_id
+        self._sink = OrderedSink(sink, request_id=request_id) if sink else None
+
+    # What can be asked
+
+    @property
+    def sequence(self) -> int:
+        """The number that the next event will have."""
+        return self._chain.sequence
+
+    @property
+    def closed(self) -> bool:
+        """`session_end` has been sent."""
+        return self._chain.over
+
+    @property
+    def media_type(self) -> str:
+        """The content type of the text."""
+        return self._chain.media_type
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers of a response that carries the stream, content type and request id included."""
+        return response_headers(self.media_type, self.request_id)
+
+    # The emitters
+
+    async def emit_session_start(self, session_id: str | None = None, *, meta: MetaFields = None) -> str:
+        """Begin the stream; otherwise its first event does."""
+        if self._chain.began:
+            raise LifecycleError("the session has started already")
+        event = self._event(SessionStart, meta, session_id=session_id)
+        if event.session_id:
+            self._ids["session_id"] = event.session_id
+        return await self._emit(event)
+
+    async def emit_error(
+        self,
+        error_type: str,
+        message: str,
+        details: Any = None,
+        recoverable: bool = False,
+        *,
+        code: str | None = None,
+        terminal: bool = True,
+        meta: MetaFields = None,
+    ) -> str:
+        """Report a failure; after a terminal one only the end may come.
+
+        `message` is written for users; it is redacted. `details` leave only under `debug`.
+        """
+        event = self._event(
+            Error,
+            meta,
+            error_type=error_type,
+            message=message,
+            details=details,
+            recoverable=recoverable,
+            code=code or ("UPSTREAM_TIMEOUT" if error_type == "timeout" else "UPSTREAM_ERROR"),
+            terminal=terminal,
+        )
+        self._check_open()
+        return await self._deliver(self._chain.push_error(event) if terminal else self._chain.push(event))
+
+    async def emit_exception(self, exc: BaseException, *, meta: MetaFields = None) -> str:
+        """Report an exception, classified, and end the stream; its text goes to the log alone."""
+        own = self._meta_of(Error, meta)
+        if self._chain.over:
+            raise LifecycleError("the stream is over")
+        log_failure(exc, request_id=self.request_id)
+        if self._chain.failed:
+            return await self._deliver(self._chain.end(SessionEnd(status="error")))
+        return await self._deliver(self._chain.fail_with(exc, own))
+
+    async def emit_session_end(
+        self,
+        status: str = "completed",
+        summary: Mapping[str, Any] | None = None,
+        *,
+        reason: str | None = None,
+        meta: MetaFields = None,
+    ) -> str:
+        """End the stream: completed, error, cancelled or suspended. What is open is closed."""
+        event = self._event(SessionEnd, meta, status=status, summary=summary, reason=reason)
+        if self._chain.over:
+            raise LifecycleError("the stream is over")
+        if self._chain.failed:
+            self._check_end_of_failure(event)
+        return await self._deliver(self._chain.end(event))
+
+    async def close(self, status: str = "completed") -> str:
+        """End the stream unless it is over; after a terminal error always with `error`."""
+        event = self._event(SessionEnd, None, status=status)
+        if self._chain.over:
+            return ""
+        return await self._deliver(self._chain.end(event))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> bool:
+        """End the stream; an exception becomes its error and goes no further. Cancellation passes."""
+        if exc is None:
+            await self.close()
+            return False
+        if not isinstance(exc, Exception) or self._chain.over:
+            return False
+        await self.emit_exception(exc)
+        return True
+
+    # Checks
+
+    def _check_end_of_failure(self, event: SessionEnd) -> None:
+        if event.status != "error":
+            raise LifecycleError(f"the stream cannot end {event.status}: a terminal error has been sent")
+        error = self._chain.error
+        if error is not None and event.reason not in (None, *reasons_of_code(error.code)):
+            raise EventValidationError("reason", f"cannot be {event.reason!r} after the error {error.code}")
+
+    # Delivery
+
+    async def _deliver(self, data: bytes) -> str:
+        text = data.decode()
+        if text and self._sink is not None:
+            await self._sink.send(text)
+        return text

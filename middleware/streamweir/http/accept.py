@@ -1,0 +1,62 @@
+"""The framing that a client asks for by `Accept`.
+
+Source: the standard protocol 1.1, section 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final, Literal
+
+from streamweir.translation.writer import FramingChoice
+
+__all__ = ["StreamFraming", "accepts_any", "choose_framing"]
+
+StreamFraming = Literal["sse", "ndjson"]
+
+_STREAMS: Final[dict[str, StreamFraming]] = {
+    "text/event-stream": "sse",
+    "application/x-ndjson": "ndjson",
+}
+_OTHER: Final[dict[StreamFraming, StreamFraming]] = {"sse": "ndjson", "ndjson": "sse"}
+
+
+def choose_framing(accept: str, default: StreamFraming) -> FramingChoice:
+    """Return the framing that an `Accept` header (all of its lines, joined by commas) asks for.
+
+    Of the stream types it names, the one with the highest q wins; an equal q leaves it to `default`, and so
+    does a header that names neither. `application/json` counts only without a stream type and without `*/*`.
+    """
+    weights = dict(_media_ranges(accept))
+    wanted = {framing: weights.get(name, 0.0) for name, framing in _STREAMS.items()}
+    best = max(wanted.values())
+    if best > 0:
+        named = [framing for framing, weight in wanted.items() if weight == best]
+        return default if default in named else named[0]
+    if weights.get("application/json", 0) > 0 and weights.get("*/*", 0) <= 0:
+        return "json"
+    refused = {framing for name, framing in _STREAMS.items() if weights.get(name, 1) <= 0}
+    return _OTHER[default] if default in refused and _OTHER[default] not in refused else default
+
+
+def accepts_any(accept: str, media_types: Collection[str]) -> bool:
+    """Does an `Accept` header name one of these types itself?"""
+    return any(name in media_types and weight > 0 for name, weight in _media_ranges(accept))
+
+
+def _media_ranges(accept: str) -> Iterator[tuple[str, float]]:
+    for item in accept.split(","):
+        name, *parameters = (part.strip().lower() for part in item.split(";"))
+        if name:
+            yield name, _weight(parameters)
+
+
+def _weight(parameters: Sequence[str]) -> float:
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
+        if name.strip() == "q":
+            try:
+                return min(max(float(value), 0.0), 1.0)
+            except ValueError:
+                return 1.0
+    return 1.0

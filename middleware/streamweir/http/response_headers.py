@@ -1,0 +1,24 @@
+"""The headers of a response that is a stream, for any host.
+
+Source: the standard protocol 1.1, section 4.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamweir.translation.writer import MEDIA_TYPES
+
+__all__ = ["STREAM_HEADERS", "response_headers"]
+
+STREAM_HEADERS: Final = {
+    "Cache-Control": "no-cache, no-transform",
+    "X-Accel-Buffering": "no",
+    "Content-Encoding": "identity",  # keeps compressing middleware and proxies off the stream
+}
+
+
+def response_headers(media_type: str, request_id: str) -> dict[str, str]:
+    """Return the headers of a stream, or of a folded result, with this content type."""
+    kept = {"Cache-Control": "no-store"} if media_type == MEDIA_TYPES["json"] else STREAM_HEADERS
+    return {"Content-Type": media_type, **kept, "X-Request-Id": request_id}

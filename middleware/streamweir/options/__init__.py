@@ -1,0 +1,1 @@
+"""Options and their grammar: durations, sizes, limits, timeouts."""

@@ -1,0 +1,66 @@
+"""How long to wait for a stream.
+
+Source: the configuration contract (`timeouts`): names, values and defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from streamweir.errors import ConfigurationError, did_you_mean
+from streamweir.options.durations import Duration, optional_duration
+
+__all__ = ["Timeouts"]
+
+_ORDER: Final = (("connect", "first_event"), ("first_event", "total"), ("idle", "total"))
+"""No clock outlasts the one behind it."""
+
+
+class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds; None never runs out.
+
+    Attributes:
+        connect: until the connection stands.
+        first_event: from sending the request to the first event; comments do not count.
+        idle: from then on, between two bytes.
+        total: for everything.
+    """
+
+    connect: float | None = 5.0
+    first_event: float | None = 60.0
+    idle: float | None = 120.0
+    total: float | None = None
+
+    @classmethod
+    def of(cls, given: Timeouts | Mapping[str, Duration | None] | str | None) -> Timeouts:
+        """Return `given` checked: what is not named keeps its default, `"off"` turns all clocks off.
+
+        Raises:
+            ConfigurationError: an unknown name, a value that is no duration, or a clock that is to outlast
+                the one behind it.
+        """
+        if isinstance(given, cls):
+            return given
+        if given == "off":
+            return cls(connect=None, first_event=None, idle=None)
+        if given is not None and not isinstance(given, Mapping):
+            raise ConfigurationError(f"timeouts must be a mapping or 'off', not {given!r}")
+        known = cls.__struct_fields__
+        named: dict[str, float | None] = {}
+        for name, value in (given or {}).items():
+            if name not in known:
+                raise ConfigurationError(f"unknown timeout {name!r}{did_you_mean(name, known)}")
+            named[name] = optional_duration(value, name=f"timeouts.{name}")
+        _check_order(named)
+        return cls(**named)
+
+
+def _check_order(named: Mapping[str, float | None]) -> None:
+    """Refuse what contradicts itself; a default that outlasts what was named simply never runs out."""
+    for shorter, longer in _ORDER:
+        first, second = named.get(shorter), named.get(longer)
+        if first is not None and second is not None and first > second:
+            raise ConfigurationError(f"timeouts.{shorter} must not be longer than timeouts.{longer}")

@@ -1,0 +1,249 @@
+"""Text arrives once, and every message is completed.
+
+Source: the standard protocol 1.1, section 3 rules 5 and 7; the option `full_text`. A message is the `content`
+events of one `message_id` in one channel; without an id, those up to `is_complete`.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import ClassVar, Final, Literal
+
+import msgspec
+
+from streamweir.events import (
+    Content,
+    Error,
+    Event,
+    Meta,
+    SessionEnd,
+    Thinking,
+    ToolCallEnd,
+    ToolCallStart,
+    ids_of,
+)
+from streamweir.stages.text_digest import TextDigest
+
+__all__ = ["FullText", "TextDeduplication"]
+
+FullText = Literal["dedupe", "append", "replace"]
+
+MAX_MESSAGES: Final = 10_000
+"""Ids of at most so many messages are kept; beyond, the oldest is completed and forgotten."""
+
+KEPT_AS_TEXT: Final = 16
+"""So many messages are kept as text, for the exact comparison; older ones as length and hash."""
+
+_Key = tuple[str | None, str | None, bool]
+"""Message id, channel, and whether it is the thinking of that message."""
+
+
+class _Message(msgspec.Struct):
+    """What has been sent of one message."""
+
+    all: TextDigest
+    meta: Meta | None
+    tools_before_segment: int
+    segment: TextDigest | None = None
+    """What followed the last tool call; None where that is all."""
+    got_text: bool = False
+    """Also if a replacement has taken it all away since: on the client's side the message is there."""
+    completed: bool = False
+
+
+class TextDeduplication:
+    """Drops what repeats, appends what is new, replaces what contradicts; completes what has begun.
+
+    Args:
+        full_text: what to do with a copy of the whole answer: send what is new in it (`dedupe`), all of it
+            once more (`append`), or all of it as a replacement (`replace`).
+        can_replace: the client understands `op: replace`; else a contradiction is left out and counted.
+    """
+
+    handles: ClassVar[frozenset[type[Event]]] = frozenset(
+        {Content, Thinking, ToolCallStart, ToolCallEnd, Error, SessionEnd}
+    )
+
+    def __init__(self, *, full_text: FullText = "dedupe", can_replace: bool = True) -> None:
+        self._full_text = full_text
+        self._can_replace = can_replace
+        self._messages: OrderedDict[_Key, _Message] = OrderedDict()
+        self._last_in: dict[str | None, _Key] = {}
+        self._tools = 0
+        self._current: _Message | None = None
+        self.left_out = 0
+
+    def process(self, event: Event) -> Iterable[Event] | None:
+        """Return what of `event` is new, None if all of it is; before the end, complete all messages."""
+        kind = type(event)
+        if kind is Content or kind is Thinking:  # nearly all: a `match` would cost as much as the rest
+            return self._text(event)  # type: ignore[arg-type]
+        match event:
+            case ToolCallStart() | ToolCallEnd():
+                self._tools += 1
+            case Error(terminal=True) | SessionEnd():
+                return (*self._complete_all(), event)
+        return None
+
+    def _text(self, event: Content | Thinking) -> Iterable[Event] | None:
+        key = _key(event)
+        message = self._messages.get(key)
+        if message is None:
+            if len(self._messages) >= MAX_MESSAGES:
+                oldest = tuple(self._forget_oldest())
+                rest = self._text(event)
+                return (*oldest, *((event,) if rest is None else rest))
+            if event.whole == "repeat" and isinstance(event, Content):
+                return self._repeat_of_another(event)
+            message = self._open(event)
+        if event.whole is not None:
+            return self._whole(event, message)
+        if type(event) is Content:
+            if event.op == "replace":
+                return self._replace(event, message)
+            return self._piece(event, message, key)
+        self._current = message
+        self._trace(message, event.content)
+        return None if event.content else ()
+
+    def go_on(self, text: str) -> None:
+        """Note more of the message whose piece was the last event: it is open, and nothing came since."""
+        message = self._current
+        assert message is not None
+        message.all.append(text)
+        if message.segment is not None:
+            message.segment.append(text)
+
+    def _repeat_of_another(self, event: Content) -> Iterable[Event]:
+        """A repetition with an id after pieces without one, or the other way round: still one message."""
+        key, last = _key(event), self._last_in.get(event.channel)
+        message = self._messages.get(last) if last is not None else None
+        if (
+            last is None
+            or message is None
+            or (key[0] and last[0])
+            or message.all.new_part(event.content) is None
+        ):
+            return self._whole(event, self._open(event))
+        meta: Meta = {**(event.meta or {})}
+        meta.pop("message_id", None)
+        if last[0]:
+            meta["message_id"] = last[0]
+        return self._whole(msgspec.structs.replace(event, meta=meta or None), message)
+
+    def _piece(self, event: Content, message: _Message, key: _Key) -> Iterable[Event] | None:
+        text, ends = event.content, bool(event.is_complete)
+        if not text and (message.completed or not ends):
+            return ()
+        if message.completed and key[0] is None:
+            message = self._open(event)
+        self._current = message
+        self._trace(message, text)
+        message.completed = ends
+        return None
+
+    def _whole(self, event: Content | Thinking, message: _Message) -> Iterable[Event]:
+        text = event.content
+        if not text:
+            return self._settle(event, message, "")
+        repeats = event.whole == "repeat"
+        if repeats and self._full_text == "append":
+            return self._settle(event, message, text)
+        if repeats and self._full_text == "replace" and isinstance(event, Content):
+            return self._replace(event, message)
+        new = message.all.new_part(text)
+        if new is None and repeats:
+            new = self._new_since_tools(message, text)
+        if new is not None:
+            return self._settle(event, message, new)
+        if isinstance(event, Content):
+            return self._replace(event, message)
+        return self._settle(event, self._open(event), text)  # thinking knows no `replace`: it is said anew
+
+    def _new_since_tools(self, message: _Message, text: str) -> str | None:
+        """What `text` adds to the part since the last tool call; all of it if that part is still empty."""
+        if message.tools_before_segment == self._tools:
+            return None if message.segment is None else message.segment.new_part(text)
+        return None if message.all.shares_beginning(text) else text
+
+    def _replace(self, event: Content, message: _Message) -> Iterable[Event]:
+        if self._full_text != "replace" or not self._can_replace:
+            new = message.all.new_part(event.content)
+            if new is not None:
+                return self._settle(event, message, new)
+        if not self._can_replace:
+            return self._leave_out(event, message)
+        fresh = self._open(event)
+        fresh.got_text = message.got_text
+        self._trace(fresh, event.content)
+        fresh.completed = bool(event.is_complete)
+        return (msgspec.structs.replace(event, op="replace", whole=None),)
+
+    def _settle(self, event: Content | Thinking, message: _Message, new: str) -> Iterable[Event]:
+        """Send `new` in place of the text of `event`, which ends its message if it says so."""
+        if isinstance(event, Thinking):
+            self._trace(message, new)
+            return (msgspec.structs.replace(event, content=new, whole=None),) if new else ()
+        ends = event.is_complete
+        if not new and (not ends or message.completed):
+            return ()
+        self._trace(message, new)
+        message.completed = bool(ends)
+        return (msgspec.structs.replace(event, content=new, op=None, whole=None),)
+
+    def _leave_out(self, event: Content, message: _Message) -> Iterable[Event]:
+        self.left_out += 1
+        return self._settle(event, message, "") if event.is_complete else ()
+
+    def _trace(self, message: _Message, text: str) -> None:
+        if not text:
+            return
+        if message.tools_before_segment != self._tools:
+            message.tools_before_segment = self._tools
+            message.segment = TextDigest()
+        message.got_text = True
+        message.all.append(text)
+        if message.segment is not None:
+            message.segment.append(text)
+
+    def _open(self, event: Content | Thinking) -> _Message:
+        key = _key(event)
+        self._messages.pop(key, None)
+        message = _Message(TextDigest(), event.meta, self._tools)
+        self._messages[key] = message
+        if not key[2]:
+            self._last_in[key[1]] = key
+        if len(self._messages) > KEPT_AS_TEXT:
+            self._compact_older()
+        return message
+
+    def _compact_older(self) -> None:
+        older = next(islice(reversed(self._messages.values()), KEPT_AS_TEXT, None))
+        older.all.compact()
+        if older.segment is not None:
+            older.segment.compact()
+
+    def _forget_oldest(self) -> Iterable[Event]:
+        key, message = self._messages.popitem(last=False)
+        if self._last_in.get(key[1]) == key:
+            del self._last_in[key[1]]
+        return _completion(key, message)
+
+    def _complete_all(self) -> Iterator[Event]:
+        for key, message in self._messages.items():
+            yield from _completion(key, message)
+        self._messages.clear()
+
+
+def _key(event: Content | Thinking) -> _Key:
+    message_id = event.meta.get("message_id") if event.meta else None
+    return (message_id, event.channel, False) if type(event) is Content else (message_id, None, True)
+
+
+def _completion(key: _Key, message: _Message) -> Iterable[Event]:
+    _, channel, is_thinking = key
+    if is_thinking or message.completed or not message.got_text:
+        return ()
+    return (Content(content="", is_complete=True, channel=channel, meta=ids_of(message.meta)),)

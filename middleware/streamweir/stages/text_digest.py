@@ -1,0 +1,77 @@
+"""Remembers a text well enough to tell what is new in a later copy of it, in bounded memory."""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from typing import Final
+
+__all__ = ["TextDigest"]
+
+KEPT_CHARACTERS: Final = 1 << 15
+"""So much text is kept as it is; beyond, only its length and a hash are."""
+
+
+class TextDigest:
+    """What has been sent of one text."""
+
+    __slots__ = ("_hash", "_hashed", "_pieces", "length")
+
+    def __init__(self) -> None:
+        self.length = 0
+        self._pieces: list[str] = []
+        self._hashed = 0
+        self._hash: hashlib.blake2b | None = None
+
+    def append(self, piece: str) -> None:
+        """The text goes on with `piece`."""
+        self._pieces.append(piece)
+        self.length += len(piece)
+        if self.length - self._hashed > KEPT_CHARACTERS:
+            self.compact()
+
+    def compact(self) -> None:
+        """Keep only the length and the hash of the text so far."""
+        if self._hash is None:
+            self._hash = hashlib.blake2b(digest_size=16)
+        self._hash.update("".join(self._pieces).encode("utf-8", "surrogatepass"))
+        self._pieces.clear()
+        self._hashed = self.length
+
+    def new_part(self, whole: str) -> str | None:
+        """Return what `whole` adds to the text (nothing: `""`), or None if it is not the same text.
+
+        White space around the text and the Unicode normal form do not make another text.
+        """
+        if self._hash is not None:
+            return self._new_part_by_hash(whole, self._hash.copy())
+        text = "".join(self._pieces)
+        if len(self._pieces) > 1:
+            self._pieces = [text]
+        if whole.startswith(text):
+            return whole[len(text) :]
+        bare = text.strip()
+        if _plain(whole) == _plain(text):
+            return ""
+        if bare and whole.lstrip().startswith(bare):
+            return whole.lstrip()[len(bare) :]
+        return None
+
+    def shares_beginning(self, whole: str) -> bool:
+        """Is `whole` an edited copy of the text: equal for more than half of it? False once it is long."""
+        if self._hash is not None or not self.length:
+            return False
+        text = "".join(self._pieces)
+        half = len(text) // 2 + 1
+        return whole[:half] == text[:half]
+
+    def _new_part_by_hash(self, whole: str, digest: hashlib.blake2b) -> str | None:
+        if len(whole) < self.length:
+            return None
+        digest.update("".join(self._pieces).encode("utf-8", "surrogatepass"))
+        same = hashlib.blake2b(whole[: self.length].encode("utf-8", "surrogatepass"), digest_size=16)
+        return whole[self.length :] if same.digest() == digest.digest() else None
+
+
+def _plain(text: str) -> str:
+    return unicodedata.normalize("NFC", text.strip())

@@ -1,0 +1,1 @@
+"""From upstream bytes to client bytes: reader, pipeline, writers, and the `Translator` that owns them."""

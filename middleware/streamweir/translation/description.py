@@ -1,0 +1,202 @@
+"""What a dialect can say, found out by letting its own code read and write examples.
+
+The examples stand beside the code in `examples/NAME.txt`. A line that begins with `#` opens an example and is
+its name; the lines up to the next `#` are what stands on the wire, one event or the few that belong together.
+Everything else is asked of the classes, so that a description cannot drift from what they do.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Iterator
+from importlib.resources import files
+from typing import Any, Final
+
+import msgspec
+
+from streamweir.codec.base import NO_OPTIONS, Decoder, Encoder
+from streamweir.codec.event_examples import VOCABULARY, Said
+from streamweir.codec.registry import Dialect, get_dialect, option_values
+from streamweir.errors import StreamweirError
+from streamweir.events import Event, Stamp, wire_data
+from streamweir.framing import Frame, SniffingParser
+from streamweir.stages import ErrorSanitizer, passed_on
+
+__all__ = ["Description", "Option", "Reading", "Sent", "Writing", "describe", "summary_of"]
+
+_EXAMPLE_BYTES: Final = 1 << 20
+_STAMP: Final = Stamp("req_1", 1, 1_790_000_000_000)
+
+
+class Option(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that a dialect lets one choose; the first value is the default."""
+
+    name: str
+    values: tuple[str, ...]
+    when: str
+    """`reading`, `writing` or `both`."""
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """One event of a dialect, and the standard events that it becomes."""
+
+    event: str
+    example: str
+    becomes: tuple[dict[str, Any], ...]
+    """Each with `type` and `data`; empty for bookkeeping."""
+    completes: bool
+    """The event is soft evidence of a proper end: the stream counts as complete, but more may follow."""
+
+
+class Sent(msgspec.Struct, frozen=True):
+    """One frame: its SSE event name, if it has one, and its data."""
+
+    event: str | None
+    data: str
+
+
+class Writing(msgspec.Struct, frozen=True, kw_only=True):
+    """One standard event, and what stands for it in a dialect."""
+
+    event: str
+    becomes: tuple[Sent, ...]
+    """Empty for what is not said, or not at once."""
+    lost: bool
+    """The dialect has no word for it, or not for all of it."""
+    later: bool
+    """It is not said at once but with the end of the message or the stream."""
+
+
+class Description(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is known of a dialect."""
+
+    name: str
+    summary: str
+    reads: bool
+    writes: bool
+    framings: tuple[str, ...]
+    """In which it is written, else in which it is usually read; the first is the default."""
+    options: tuple[Option, ...]
+    reading: tuple[Reading, ...]
+    writing: tuple[Writing, ...]
+
+    @property
+    def cannot_say(self) -> tuple[str, ...]:
+        """The standard events for which the dialect has no word."""
+        return tuple(row.event for row in self.writing if row.lost)
+
+
+def describe(name: str) -> Description:
+    """Return what the dialect called `name` reads, writes and cannot say.
+
+    Raises:
+        UnknownDialectError: no dialect has that name.
+    """
+    dialect = get_dialect(name)
+    return Description(
+        name=name,
+        summary=summary_of(dialect),
+        reads=dialect.decoder is not None,
+        writes=dialect.encoder is not None,
+        framings=framings_of(dialect),
+        options=tuple(_options(dialect)),
+        reading=tuple(_readings(dialect.decoder, name)) if dialect.decoder else (),
+        writing=tuple(_writings(dialect.encoder)) if dialect.encoder else (),
+    )
+
+
+def summary_of(dialect: Dialect) -> str:
+    """Return the first paragraph of the documentation of the module that holds the dialect, as one line."""
+    side = dialect.decoder or dialect.encoder
+    if side is None:
+        return ""
+    package, dot, rest = side.__module__.partition("streamweir.dialects.")
+    # A built-in dialect may be a package: the package speaks for all its modules.
+    module = f"{package}{dot}{rest.partition('.')[0]}" if dot else side.__module__
+    documentation = importlib.import_module(module).__doc__ or side.__doc__ or ""
+    return " ".join(documentation.strip().partition("\n\n")[0].split())
+
+
+def framings_of(dialect: Dialect) -> tuple[str, ...]:
+    """Return the framings in which the dialect is written, or else the one in which it is usually read."""
+    if dialect.encoder is not None:
+        return dialect.encoder.framings
+    if dialect.decoder is None:
+        return ()
+    return ("sse", "ndjson") if dialect.decoder.framing == "auto" else (dialect.decoder.framing,)
+
+
+def _options(dialect: Dialect) -> Iterator[Option]:
+    read = dialect.decoder.option_values if dialect.decoder else NO_OPTIONS
+    written = dialect.encoder.option_values if dialect.encoder else NO_OPTIONS
+    for name, values in option_values(dialect).items():
+        when = "both" if name in read and name in written else "reading" if name in read else "writing"
+        yield Option(name=name, values=values, when=when)
+
+
+def _readings(decoder_class: type[Decoder], name: str) -> Iterator[Reading]:
+    safety = ErrorSanitizer(errors_for_users=decoder_class.errors_for_users, debug=False)
+    for event, example in _examples(name):
+        decoder = decoder_class()
+        decoded = _decoded(decoder, example)
+        safe = [event for item in decoded for event in passed_on(safety, item)]
+        yield Reading(
+            event=event,
+            example=example,
+            becomes=tuple({"type": item.type, "data": wire_data(item)} for item in safe),
+            completes=decoder.complete,
+        )
+
+
+def _examples(name: str) -> Iterator[tuple[str, str]]:
+    file = files("streamweir.dialects") / "examples" / f"{name}.txt"
+    text = file.read_text("utf-8") if file.is_file() else ""
+    for example in f"\n{text}".split("\n#")[1:]:
+        event, _, wire = example.partition("\n")
+        yield event.strip(), wire.strip("\n")
+
+
+def _decoded(decoder: Decoder, example: str) -> list[Event]:
+    parser = SniffingParser(_EXAMPLE_BYTES, expected=decoder.framing)
+    events: list[Event] = []
+    try:
+        for frame in (*parser.feed(example.encode() + b"\n\n"), *parser.finish()):
+            events.extend(decoder.decode(frame))
+    except StreamweirError:
+        return []
+    return events
+
+
+def _writings(encoder_class: type[Encoder]) -> Iterator[Writing]:
+    for said in VOCABULARY:
+        if said.replaces and not encoder_class().can_replace:
+            # A stage before the encoder sees to it that such a target never gets one.
+            yield Writing(event=said.name, becomes=(), lost=True, later=False)
+        else:
+            yield _writing(encoder_class, said)
+
+
+def _writing(encoder_class: type[Encoder], said: Said) -> Writing:
+    """Compare a stream with `said` in it to the same stream without."""
+    encoder, without = encoder_class(), encoder_class()
+    _write(encoder, said.before)
+    _write(without, said.before)
+    becomes = _write(encoder, said.events)
+    if said.ends:
+        becomes += _sent(encoder.close())
+        return Writing(event=said.name, becomes=becomes, lost=bool(encoder.lost), later=False)
+    endings = [_write(side, (said.end,)) for side in (encoder, without)]
+    return Writing(
+        event=said.name,
+        becomes=becomes,
+        lost=encoder.lost.total() > without.lost.total(),
+        later=not becomes and endings[0] != endings[1],
+    )
+
+
+def _write(encoder: Encoder, events: Iterable[Event]) -> tuple[Sent, ...]:
+    return _sent(frame for event in events for frame in encoder.encode(event, _STAMP))
+
+
+def _sent(frames: Iterable[Frame]) -> tuple[Sent, ...]:
+    return tuple(Sent(frame.event, frame.text) for frame in frames)

@@ -1,0 +1,259 @@
+"""A message as a user interface shows it, folded from the events of one stream or of several.
+
+Source: the library contract, section 5; the folded result of the standard protocol 1.1, section 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Callable, Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from streamweir.errors import Reason
+from streamweir.events import (
+    Data,
+    Error,
+    Event,
+    Interaction,
+    Reference,
+    SessionEnd,
+    SessionStart,
+    Status,
+    Unknown,
+    Warning,
+)
+from streamweir.request_errors import StreamRequestError
+from streamweir.translation.fold import Fold, ToolCall
+from streamweir.translation.json_patch import PatchError, apply_patch
+from streamweir.translation.received_event import ReceivedEvent, failure_events
+
+__all__ = ["MessageMetadata", "MessageState", "MessageStreamHandler"]
+
+
+class MessageMetadata(msgspec.Struct, kw_only=True):
+    """Where and when: the ids of the last stream, the first start and the last end in Unix milliseconds."""
+
+    request_id: str | None = None
+    session_id: str | None = None
+    thread_id: str | None = None
+    start_time: int | None = None
+    end_time: int | None = None
+
+
+class MessageState:
+    """All that the streams have said of one message so far. Written by `MessageStreamHandler` alone.
+
+    Attributes:
+        message_id: the first one that the events name.
+        role: who speaks.
+        data_blocks: structured data in order; a `state` with each later `state_delta` applied to it.
+        warnings: those of the streams; errors that did not end the run; changes that could not be applied.
+        statuses: the steps of the run, in order.
+        is_streaming: a stream has begun and not ended.
+        metadata: ids and times.
+    """
+
+    def __init__(self) -> None:
+        self.message_id: str | None = None
+        self.role: Literal["assistant"] = "assistant"
+        self.data_blocks: list[Data] = []
+        self.warnings: list[Warning] = []
+        self.statuses: list[Status] = []
+        self.is_streaming = False
+        self.metadata = MessageMetadata()
+        self._fold = Fold(limit=None)
+
+    @property
+    def main_content(self) -> str:
+        """The answer; several messages are separated by empty lines."""
+        return self._fold.answer.text
+
+    @property
+    def thinking_content(self) -> str:
+        """The reasoning."""
+        return self._fold.thinking.text
+
+    @property
+    def channels(self) -> dict[str, str]:
+        """The text of each channel other than the answer."""
+        return {channel: texts.text for channel, texts in self._fold.channels.items()}
+
+    @property
+    def tool_calls(self) -> list[ToolCall]:
+        """The tool calls, in order of their start."""
+        return self._fold.calls
+
+    @property
+    def references(self) -> list[Reference]:
+        """What the answer relies on, in order of arrival."""
+        return self._fold.references
+
+    @property
+    def interactions(self) -> list[Interaction]:
+        """What a person or the client was asked for, in order of arrival."""
+        return self._fold.interactions
+
+    @property
+    def has_error(self) -> bool:
+        """The last stream failed."""
+        return self._fold.error is not None or self.status == "error"
+
+    @property
+    def error_code(self) -> str | None:
+        """The code of that failure."""
+        return self._fold.error.code if self._fold.error else None
+
+    @property
+    def error_message(self) -> str | None:
+        """Its message, safe to show."""
+        return self._fold.error.message if self._fold.error else None
+
+    @property
+    def recoverable(self) -> bool | None:
+        """Whether trying again may help."""
+        return self._fold.error.recoverable if self._fold.error else None
+
+    @property
+    def status(self) -> Literal["completed", "error", "cancelled", "suspended"] | None:
+        """How the last stream ended; None while it has not."""
+        return self._fold.end.status if self._fold.end else None
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why it ended."""
+        return self._fold.end.reason if self._fold.end else None
+
+    @property
+    def summary(self) -> dict[str, Any] | None:
+        """What it took: tokens, time, numbers of calls and events."""
+        return self._fold.end.summary if self._fold.end else None
+
+    def folded(self) -> dict[str, Any]:
+        """Return the folded result: what `Accept: application/json` would have given."""
+        return self._fold.result()
+
+    def __repr__(self) -> str:
+        return (
+            f"MessageState(message_id={self.message_id!r}, status={self.status!r}, {self.main_content!r:.60})"
+        )
+
+
+class MessageStreamHandler:
+    """Folds events into a message.
+
+    Args:
+        message: what earlier streams have reported; a new message if None.
+        on_update: called with the message after each event.
+    """
+
+    def __init__(
+        self,
+        message: MessageState | None = None,
+        *,
+        on_update: Callable[[MessageState], object] | None = None,
+    ) -> None:
+        self.message = message or MessageState()
+        self._on_update = on_update
+
+    def handle_event(self, event: ReceivedEvent | Event | Mapping[str, Any]) -> MessageState:
+        """Fold one event in and return the message. A type that is not known changes nothing.
+
+        Raises:
+            MalformedEvent: a mapping without a type.
+        """
+        if isinstance(event, Mapping):
+            event = ReceivedEvent(event)
+        if isinstance(event, ReceivedEvent):
+            _note_metadata(self.message, event)
+            payload = event.data
+        else:
+            payload = event
+        if not isinstance(payload, Unknown):
+            _fold_in(self.message, payload)
+        if self._on_update is not None:
+            self._on_update(self.message)
+        return self.message
+
+    async def consume(self, events: AsyncIterable[ReceivedEvent | Event | Mapping[str, Any]]) -> MessageState:
+        """Fold a whole stream in and return the message.
+
+        What `events` raises is raised; a `StreamRequestError` is folded in as well, as the error that it is.
+        """
+        try:
+            async for event in events:
+                self.handle_event(event)
+        except StreamRequestError as failure:
+            self._fail(failure)
+            raise
+        finally:
+            self.message.is_streaming = False
+            if (aclose := getattr(events, "aclose", None)) is not None:
+                await aclose()
+        return self.message
+
+    def _fail(self, failure: StreamRequestError) -> None:
+        for event in failure_events(failure.info, request_id=failure.request_id):
+            self.handle_event(event)
+
+
+def _note_metadata(message: MessageState, event: ReceivedEvent) -> None:
+    known, given = message.metadata, event.metadata
+    message.message_id = message.message_id or given.message_id
+    known.session_id = given.session_id or known.session_id
+    known.thread_id = given.thread_id or known.thread_id
+    if given.request_id is not None:
+        known.request_id = message._fold.request_id = given.request_id
+    if known.start_time is None:
+        known.start_time = given.timestamp
+    message.is_streaming = event.type != "session_end"
+    known.end_time = None if message.is_streaming else given.timestamp
+
+
+def _fold_in(message: MessageState, payload: Event) -> None:
+    message.is_streaming = not isinstance(payload, SessionEnd)
+    match payload:
+        case SessionStart():
+            message.metadata.session_id = payload.session_id or message.metadata.session_id
+            message.metadata.request_id = payload.request_id or message.metadata.request_id
+        case Data(data_type="state_delta"):
+            _change_state(message, payload)
+        case Data():
+            message.data_blocks.append(payload)
+        case Warning():
+            message.warnings.append(payload)
+        case Error(terminal=False):
+            message.warnings.append(Warning(message=payload.message, message_code=payload.code))
+        case Status():
+            message.statuses.append(payload)
+    message._fold.add(payload)
+
+
+def _change_state(message: MessageState, delta: Data) -> None:
+    """Apply `delta` to the last state, or to an empty one; a patch that does not fit changes nothing."""
+    blocks = message.data_blocks
+    place = next(
+        (index for index in reversed(range(len(blocks))) if blocks[index].data_type == "state"), None
+    )
+    before = Data("state", {}) if place is None else blocks[place]
+    try:
+        after = msgspec.structs.replace(before, data=_patched(before.data, delta.data))
+    except PatchError as error:
+        message.warnings.append(
+            Warning(
+                message=f"A change of the state could not be applied: {error}.",
+                message_code="STATE_DELTA_IGNORED",
+            )
+        )
+        return
+    if place is None:
+        blocks.append(after)
+    else:
+        blocks[place] = after
+
+
+def _patched(state: Any, patch: Any) -> dict[str, Any]:
+    changed = apply_patch(state, patch)
+    if not isinstance(changed, dict):
+        raise PatchError("a state is an object")
+    return changed
