@@ -1,4 +1,4 @@
-# make setup | run | test | check | bench | soak. Python 3.11 or newer; PYTHON=... names another interpreter.
+# make setup | run | test | fast | check | bench | soak. Python 3.11 or newer; PYTHON=... names another interpreter.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -6,7 +6,7 @@ TESTS := $(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist worksteal
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check bench bench-quick soak format clean
+.PHONY: help setup run test fast check lint bench bench-quick soak format clean
 
 help:  ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,15 +24,19 @@ $(READY): pyproject.toml
 run: $(READY)  ## serve config.yaml; LISTEN=HOST:PORT listens elsewhere
 	@$(BIN)/streamweir serve config.yaml $(if $(LISTEN),--listen $(LISTEN))
 
-test: $(READY)  ## run the tests
-	@$(TESTS)
+test: $(READY)  ## run the tests; ARGS="-k retries" hands pytest more options
+	@$(TESTS) $(ARGS)
 
-check: $(READY)  ## format, lint, types, tests: all that has to hold before a commit
+fast: $(READY)  ## run the tests that take no time (under a minute): all but those marked slow
+	@$(TESTS) -m 'not slow' $(ARGS)
+
+check: lint test  ## format, lint, types, tests: all that has to hold before a commit
+
+lint: $(READY)  ## format, lint, types and the configuration, without the tests
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/streamweir check config.yaml
-	@$(TESTS)
 
 bench: $(READY)  ## measure the gateway beside its peers (half an hour); writes docs/performance.md
 	@$(BIN)/python bench/micro.py --write

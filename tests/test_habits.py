@@ -1,0 +1,36 @@
+"""The habits hold: what CI runs is what the README says and more, and the commands that pages name exist."""
+
+import re
+import subprocess
+
+import pytest
+
+from source_tree import ROOT
+
+PAGES = ["README.md", "CONTRIBUTING.md", "bench/README.md"]
+MAKEFILE = (ROOT / "Makefile").read_text()
+
+
+def recipe(*arguments: str) -> str:
+    """What `make` would run, as if the environment stood."""
+    command = ["make", "--dry-run", "--assume-old=.venv/.ready", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=20).stdout
+
+
+def test_ci_runs_what_a_commit_needs_and_what_the_readme_names() -> None:
+    assert "exec make check" in (ROOT / ".ci/run").read_text()
+    checked = recipe("check")
+    assert recipe("test") in checked
+    for tool in ("ruff format --check", "ruff check", "mypy"):
+        assert tool in checked
+
+
+def test_options_reach_pytest() -> None:
+    assert "-k retries" in recipe("test", "ARGS=-k retries")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_commands_that_pages_name_exist(page: str) -> None:
+    named = set(re.findall(r"\bmake ([a-z-]+)(?=`| ARGS|$|  )", (ROOT / page).read_text(), re.MULTILINE))
+    assert named
+    assert not [name for name in named if not re.search(rf"^{name}:", MAKEFILE, re.MULTILINE)]
