@@ -18,13 +18,13 @@ from typing import get_args
 
 import pytest
 
+from places import ROOT
 from streamweir import convert, list_dialects
 from streamweir.errors import CODES, Reason
 from streamweir.events import EVENT_TYPES
 from streamweir.http.refusal_codes import REFUSALS
 from streamweir_gateway.config.schema import config_schema
 
-ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 BIN = Path(sys.executable).parent

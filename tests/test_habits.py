@@ -5,7 +5,8 @@ import subprocess
 
 import pytest
 
-from source_tree import ROOT
+from places import ROOT
+from source_tree import PACKAGES
 
 PAGES = ["README.md", "CONTRIBUTING.md", "bench/README.md"]
 MAKEFILE = (ROOT / "Makefile").read_text()
@@ -34,3 +35,10 @@ def test_the_commands_that_pages_name_exist(page: str) -> None:
     named = set(re.findall(r"\bmake ([a-z-]+)(?=`| ARGS|$|  )", (ROOT / page).read_text(), re.MULTILINE))
     assert named
     assert not [name for name in named if not re.search(rf"^{name}:", MAKEFILE, re.MULTILINE)]
+
+
+@pytest.mark.parametrize(("tests", "package"), [("library", "streamweir"), ("gateway", "streamweir_gateway")])
+def test_tests_lie_where_the_code_lies(tests: str, package: str) -> None:
+    folders = {path.name for path in (ROOT / "tests" / tests).iterdir() if list(path.glob("test_*.py"))}
+    assert len(folders) > 5
+    assert not {name for name in folders if not (PACKAGES[package] / name / "__init__.py").exists()}

@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from source_tree import IMPORTS, ROOT, importers_of, modules_in, within
+from places import ROOT
+from source_tree import IMPORTS, importers_of, modules_in, within
 
 LIBRARY = modules_in("streamweir")
 

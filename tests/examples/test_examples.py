@@ -8,15 +8,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from places import ROOT
 from streamweir import parse_stream_line
 from streamweir.testing import assert_valid_stream
 
-ROOT = Path(__file__).parent.parent.parent
 EXAMPLES = ROOT / "examples"
 ROW = re.compile(
     r"^\| \[(?P<file>\S+)\]\(\S+\) \| .* \| `(?P<run>uvicorn .*)` \| `(?P<curl>curl .*)` \|$", re.M

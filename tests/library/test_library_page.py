@@ -4,15 +4,15 @@ import inspect
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 import streamweir
+from places import DOCS
 from streamweir.codec import registry
 from streamweir.testing import check_stream
 
-PAGE = (Path(__file__).parent.parent.parent / "docs" / "library.md").read_text()
+PAGE = (DOCS / "library.md").read_text()
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 

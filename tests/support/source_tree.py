@@ -4,7 +4,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+from places import ROOT
+
 PACKAGES = {
     "streamweir": ROOT / "middleware/streamweir",
     "streamweir_gateway": ROOT / "gateway/streamweir_gateway",

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from command_line import run, started
+from places import DOCS
 from streamweir_gateway.fake.listing import fault_tables
 
-PAGE = (Path(__file__).parents[2] / "docs" / "fake-backend.md").read_text()
+PAGE = (DOCS / "fake-backend.md").read_text()
 
 
 def blocks(language: str) -> list[str]:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from places import RECORDED
 from streamweir import Translator
 
-RECORDED = Path(__file__).parent / "dialects"
 INPUTS = (".sse", ".ndjson", ".json", ".txt")
 
 

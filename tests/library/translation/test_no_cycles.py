@@ -2,12 +2,12 @@
 
 import gc
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
+from places import RECORDED
 from streamweir import Translator
 from streamweir.codec.registry import decoder_names, encoder_names
 from streamweir.context import WarningCollector
@@ -15,8 +15,7 @@ from streamweir.dialects.legacy import LegacyDecoder
 from streamweir.emit.host_translator import HostTranslator
 from streamweir.testing import cuts
 
-ROOT = Path(__file__).resolve().parent.parent / "dialects"
-CASES = sorted(path for path in ROOT.glob("*/*") if path.suffix in (".sse", ".ndjson"))
+CASES = sorted(path for path in RECORDED.glob("*/*") if path.suffix in (".sse", ".ndjson"))
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from command_line import RECORDED, run, started
+from command_line import run, started
+from places import RECORDED
 from streamweir_gateway.fake import FAULTS
 
 

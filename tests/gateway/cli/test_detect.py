@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from command_line import RECORDED, run, started
+from command_line import run, started
+from places import RECORDED
 
 
 @pytest.mark.parametrize("name", ["legacy", "standard"])

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from command_line import RECORDED, events_of, run, started
+from command_line import events_of, run, started
+from places import RECORDED
 
 STREAM = (RECORDED / "legacy" / "happy.sse").read_bytes()
 TOKEN = b'data: {"type": "token", "content": "%d"}\n\n'

@@ -2,18 +2,18 @@
 
 import json
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from places import RECORDED
 from streams import events_of, translate
 from streamweir.codec.think_tags import TaggedText
 from streamweir.dialects.ragflow import RagflowDecoder
 from streamweir.dialects.ragflow.answer_form import AnswerForm
 from streamweir.testing import check_stream
 
-HERE = Path(__file__).parent
+HERE = RECORDED / "ragflow"
 EVERYTHING = (HERE.parent / "standard" / "1.1-everything.ndjson").read_bytes()
 FORMS: list[dict[str, str]] = [
     {"form": "agent"},

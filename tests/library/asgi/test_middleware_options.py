@@ -3,12 +3,12 @@
 import inspect
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hosts import streaming
+from places import DOCS
 from streamweir import ConfigurationError, UnknownDialectError
 from streamweir.asgi import (
     NormalizeMiddleware,
@@ -110,7 +110,7 @@ def test_the_middleware_needs_no_framework() -> None:
 
 
 def test_every_option_is_documented() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "middleware.md").read_text()
+    page = (DOCS / "middleware.md").read_text()
     options = [
         name
         for middleware in (

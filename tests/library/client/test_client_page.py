@@ -5,13 +5,13 @@ import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 
 import pytest
 
+from places import DOCS
 from streamweir import convert
 
-PAGE = (Path(__file__).parent.parent.parent / "docs" / "client.md").read_text()
+PAGE = (DOCS / "client.md").read_text()
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 BODY = convert(
     b'data: {"type": "tool_call", "tool_name": "search", "arguments": {"q": "drink"}}\n\n'

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from places import RECORDED
 from streamweir import Translator
 from streamweir.codec import message_template
 from streamweir.codec.base import Decoder, Encoder
@@ -24,8 +25,7 @@ from streamweir.testing import cuts
 from streamweir.translation import writer
 from streamweir.translation.writer import open_writer
 
-ROOT = Path(__file__).resolve().parent.parent / "dialects"
-CASES = sorted(path for path in ROOT.glob("*/*") if path.suffix in (".sse", ".ndjson"))
+CASES = sorted(path for path in RECORDED.glob("*/*") if path.suffix in (".sse", ".ndjson"))
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=10) | st.sampled_from(
     [

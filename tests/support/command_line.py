@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-RECORDED = Path(__file__).parent / "dialects"
 COMMAND = [sys.executable, "-m", "streamweir_gateway"]
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from streams import RECORDED, recorded_streams
+from places import RECORDED
+from streams import recorded_streams
 from streamweir import Decoder, convert
 from streamweir.codec.registry import Dialect, _loaded
 from streamweir.errors import MalformedEvent

@@ -6,7 +6,8 @@ import sys
 import pytest
 
 import streamweir
-from command_line import RECORDED, run, started
+from command_line import run, started
+from places import RECORDED
 
 COMMANDS = ["convert", "detect", "dialects", "serve", "check", "fake"]
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from streams import RECORDED
+from places import RECORDED
 from streamweir import Decoder, detect_dialect
 from streamweir.codec.detector import MAX_LINES, Detector
 from streamweir.codec.registry import Dialect, _loaded
