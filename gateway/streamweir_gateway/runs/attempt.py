@@ -27,8 +27,9 @@ from streamweir_gateway.runs.response_classification import classify_response
 from streamweir_gateway.runs.response_writer import ClientGone, ResponseWriter
 from streamweir_gateway.runs.retry_plan import Failure
 from streamweir_gateway.runs.supervision import Supervisor
-from streamweir_gateway.upstream.client import UpstreamRequest, UpstreamResponse
 from streamweir_gateway.upstream.failures import ConnectTimedOut, NotConnected, UpstreamFailure
+from streamweir_gateway.upstream.request import UpstreamRequest
+from streamweir_gateway.upstream.response import UpstreamResponse
 
 __all__ = ["Attempt", "RequestContext"]
 

@@ -11,7 +11,8 @@ from streamweir_gateway.config import EndpointConfig, UpstreamConfig
 from streamweir_gateway.observability.trace_context import TraceContext
 from streamweir_gateway.runs.admission import Admission
 from streamweir_gateway.runs.upstream_request_builder import UpstreamRequestBuilder
-from streamweir_gateway.upstream.client import UpstreamClient, UpstreamRequest
+from streamweir_gateway.upstream.client import UpstreamClient
+from streamweir_gateway.upstream.request import UpstreamRequest
 
 __all__ = ["Destination", "Incoming"]
 

@@ -15,7 +15,7 @@ from streamweir.asgi.refusals import Refusal
 from streamweir_gateway.config import EndpointConfig
 from streamweir_gateway.observability.trace_context import settled_trace_context
 from streamweir_gateway.runs.destination import Destination, Incoming
-from streamweir_gateway.upstream.client import UpstreamResponse
+from streamweir_gateway.upstream.response import UpstreamResponse
 
 __all__ = ["Endpoint"]
 

@@ -20,7 +20,7 @@ from streamweir_gateway.runs.proxy_exchange import ProxyExchange
 from streamweir_gateway.runs.response_writer import ClientConnection, ClientGone
 from streamweir_gateway.runs.supervision import Streams
 from streamweir_gateway.runs.upstream_request_builder import NoSuchPath
-from streamweir_gateway.upstream.client import UpstreamRequest
+from streamweir_gateway.upstream.request import UpstreamRequest
 
 __all__ = ["Proxy"]
 

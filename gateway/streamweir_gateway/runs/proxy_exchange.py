@@ -18,7 +18,7 @@ from streamweir_gateway.runs.interruptible_wait import Interrupted
 from streamweir_gateway.runs.response_writer import ClientConnection, ClientGone, ResponseWriter
 from streamweir_gateway.runs.retry_plan import RetryPlan
 from streamweir_gateway.runs.supervision import Supervisor
-from streamweir_gateway.upstream.client import UpstreamRequest
+from streamweir_gateway.upstream.request import UpstreamRequest
 
 __all__ = ["ProxyExchange"]
 

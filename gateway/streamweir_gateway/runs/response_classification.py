@@ -20,8 +20,8 @@ from streamweir.events import Error, Event, SessionEnd, SessionStart
 from streamweir.framing import SniffingParser
 from streamweir.jsontext import parse_json
 from streamweir.redaction import redact, redact_value
-from streamweir_gateway.upstream.client import UpstreamResponse
 from streamweir_gateway.upstream.failures import UpstreamFailure
+from streamweir_gateway.upstream.response import UpstreamResponse
 
 __all__ = ["classify_response"]
 
@@ -47,7 +47,7 @@ async def classify_response(
         return None if _may_be_stream(response) else error_info("UPSTREAM_INVALID_RESPONSE")
     if not 400 <= response.status <= 599:
         return error_info("UPSTREAM_INVALID_RESPONSE")
-    retry_after_ms = parse_retry_after(response.headers.get("retry-after"), now=time.time())
+    retry_after_ms = parse_retry_after(_retry_after(response), now=time.time())
     info = info_for_status(response.status, retry_after_ms=retry_after_ms)
     body = await _error_body(response)
     info = _made_exact(info, response.status, body, speaks)
@@ -56,6 +56,11 @@ async def classify_response(
     if client_credentials and info.code == "AUTH_FAILED":
         info = msgspec.structs.replace(info, status=response.status)
     return info
+
+
+def _retry_after(response: UpstreamResponse) -> str | None:
+    values = response.values_of("retry-after")
+    return values[0].decode("latin-1") if values else None
 
 
 def _may_be_stream(response: UpstreamResponse) -> bool:

@@ -17,7 +17,7 @@ from streamweir.codec.base import Decoder
 from streamweir.codec.registry import decoder_class, decoder_names
 from streamweir_gateway.config import EndpointConfig, UpstreamConfig, join_path
 from streamweir_gateway.observability.trace_context import TraceContext
-from streamweir_gateway.upstream.client import Origin, UpstreamRequest
+from streamweir_gateway.upstream.request import Origin, UpstreamRequest, authorization_in
 
 __all__ = ["NoSuchPath", "UpstreamRequestBuilder"]
 
@@ -57,7 +57,8 @@ class UpstreamRequestBuilder:
 
     def __init__(self, endpoint: EndpointConfig, upstream: UpstreamConfig, base_url: str) -> None:
         url = join_path(base_url, endpoint.path)
-        self._origin = Origin(base_url)
+        self._origin = Origin.of(base_url)
+        self._authorization = authorization_in(base_url)
         parts = urlsplit(base_url)
         self._template = url[url.index(parts.netloc) + len(parts.netloc) :] or "/"
         if self._template.startswith("?"):
@@ -153,8 +154,8 @@ class UpstreamRequestBuilder:
             "user-agent": [("User-Agent", f"streamweir/{__version__}")],
             "accept": [("Accept", _ACCEPT[self._framing])],
         }
-        if self._origin.authorization:
-            ours["authorization"] = [("Authorization", self._origin.authorization)]
+        if self._authorization:
+            ours["authorization"] = [("Authorization", self._authorization)]
         return ours
 
     @cached_property

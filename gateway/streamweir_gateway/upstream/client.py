@@ -1,168 +1,21 @@
-"""Requests to upstreams: httpx's request, response and transport interface.
-
-httpx's client is not used: it keeps cookies, reads proxy variables and logs URLs, and a transport does none
-of that. Only this module and the transports import httpx.
-"""
+"""Requests to upstreams: the way in."""
 
 from __future__ import annotations
 
-import base64
 import ssl
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, contextmanager
-from typing import Final, NamedTuple
-from urllib.parse import unquote, urlsplit
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Final
 
-import httpx
-
-from streamweir.framing.content_coding import BodyDecoder, CodedBodyError, CutOffBodyError, body_decoder
 from streamweir_gateway.config import Tls, UpstreamConfig
 
-from .failures import InvalidResponse, Truncated
-from .http1 import coding_list
-from .http1_transport import CONNECTED, Http1Body, Http1Transport, RequestBody
-from .httpcore_transport import HttpcoreTransport
+from .http1_transport import Http1Transport
+from .request import UpstreamRequest
+from .response import UpstreamResponse
 from .tls import tls_context
+from .transport import Transport, TransportResponse
 
-__all__ = ["TRANSPORTS", "Origin", "UpstreamClient", "UpstreamClients", "UpstreamRequest", "UpstreamResponse"]
-
-
-class Origin:
-    """Scheme, host and port of a URL, and the credentials that stood in it."""
-
-    __slots__ = ("_url", "authorization")
-
-    def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
-        self._url = httpx.URL(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}")
-        self.authorization: str | None = None
-        if parts.username is not None:
-            pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-            self.authorization = f"Basic {base64.b64encode(pair.encode()).decode()}"
-
-    @property
-    def url(self) -> httpx.URL:
-        """Without path and credentials."""
-        return self._url
-
-
-class UpstreamRequest(NamedTuple):
-    """What is sent to an upstream."""
-
-    method: str
-    origin: Origin
-    target: str
-    """Path and query, as they go on the wire."""
-    headers: list[tuple[str, str]]
-    body: bytes
-
-
-class UpstreamResponse:
-    """The status and headers of a response, and its body read by read."""
-
-    def __init__(self, response: httpx.Response) -> None:
-        self.status = response.status_code
-        self.headers: Mapping[str, str] = response.headers
-        self._raw = response.headers.raw
-        assert isinstance(response.stream, httpx.AsyncByteStream)
-        self._stream = response.stream
-        self._chunks = aiter(response.stream)
-        self._is_begun = False
-        self._decoder: BodyDecoder | None = None
-        self._pieces: Iterator[bytes] = iter(())
-
-    async def read(self) -> bytes:
-        """Return what one read gave, decoded; nothing at the end of the body.
-
-        Raises:
-            UpstreamFailure: the body is not whole, or cannot be decoded.
-        """
-        if not self._is_begun:
-            self._is_begun = True
-            if codings := self._codings():
-                with _own_failures():
-                    self._decoder = body_decoder(", ".join(codings))
-        if self._decoder is not None:
-            with _own_failures():
-                return await self._read_decoded(self._decoder)
-        return await anext(self._chunks, b"")
-
-    @property
-    def is_over(self) -> bool:
-        """The body has been read to its proper end, as far as that is known before the next read."""
-        return self._decoder is None and isinstance(self._stream, Http1Body) and self._stream.is_over
-
-    def relay(self, take: Callable[[bytes], bool]) -> Awaitable[None] | None:
-        """Let `take` have each read that comes, without waking the task, until it returns False.
-
-        What `take` was not given is for `read`. None where the transport or a coding needs the task for each
-        read. No coroutine of its own, which every stream would have to keep.
-        """
-        if self._is_begun and self._decoder is None and isinstance(self._stream, Http1Body):
-            return self._stream.relay(take)
-        return None
-
-    def let_end(self) -> None:
-        """The stream in the body has said that it is over: nothing more is read.
-
-        Leaving then gives the upstream a moment to end its response. Cut off at once, it would take its
-        client for gone, and might not finish what it does after its last event.
-        """
-        if isinstance(self._stream, Http1Body):
-            self._stream.may_linger = True
-
-    def values_of(self, name: str) -> list[bytes]:
-        """Return every value of the header `name` (any case)."""
-        wanted = name.lower().encode("ascii")
-        return [value for key, value in self._raw if key.lower() == wanted]
-
-    def _codings(self) -> list[str]:
-        transfer = (coding for coding in coding_list(self._raw, b"transfer-encoding") if coding != "chunked")
-        return [*coding_list(self._raw, b"content-encoding"), *transfer]
-
-    async def aclose(self) -> None:
-        """Give the connection back, or close it where the response has not come to its end."""
-        await self._stream.aclose()
-
-    async def _read_decoded(self, decoder: BodyDecoder) -> bytes:
-        while True:
-            for piece in self._pieces:
-                return piece
-            data = await anext(self._chunks, b"")
-            if not data:
-                decoder.finish()
-                return b""
-            self._pieces = decoder.feed(data)
-
-
-class _Opening:
-    """A request on its way, and its response while the block lasts; a generator would cost more."""
-
-    __slots__ = ("_request", "_response", "_transport")
-
-    def __init__(self, transport: httpx.AsyncBaseTransport, request: httpx.Request) -> None:
-        self._transport = transport
-        self._request = request
-        self._response: UpstreamResponse | None = None
-
-    async def __aenter__(self) -> UpstreamResponse:
-        self._response = UpstreamResponse(await self._transport.handle_async_request(self._request))
-        return self._response
-
-    async def __aexit__(self, *_: object) -> None:
-        response, self._response = self._response, None
-        if response is not None:
-            await response.aclose()
-
-
-@contextmanager
-def _own_failures() -> Iterator[None]:
-    try:
-        yield
-    except CutOffBodyError as error:
-        raise Truncated("the compressed body ended early") from error
-    except CodedBodyError as error:
-        raise InvalidResponse("the compressed body cannot be decoded") from error
+__all__ = ["TRANSPORTS", "UpstreamClient", "UpstreamClients"]
 
 
 class UpstreamClient:
@@ -172,7 +25,7 @@ class UpstreamClient:
         transport: what carries them; HTTP/1.1 that trusts the system's certificates where it is None.
     """
 
-    def __init__(self, transport: httpx.AsyncBaseTransport | None = None) -> None:
+    def __init__(self, transport: Transport | None = None) -> None:
         self._transport = Http1Transport() if transport is None else transport
 
     @classmethod
@@ -204,23 +57,33 @@ class UpstreamClient:
             ValueError: the request cannot be written as HTTP.
         """
         return _Opening(
-            self._transport,
-            httpx.Request(
-                request.method,
-                request.origin.url,
-                headers=_wire_headers(request),
-                stream=RequestBody(request.body),
-                extensions={
-                    "target": request.target.encode("ascii"),
-                    "timeout": {"connect": connect_timeout},
-                    CONNECTED: on_connected,
-                },
-            ),
+            self._transport.send(request, connect_timeout=connect_timeout, on_connected=on_connected)
         )
 
     async def aclose(self) -> None:
         """Close every connection."""
         await self._transport.aclose()
+
+
+class _Opening:
+    """A request on its way, and its response while the block lasts; a generator would cost more."""
+
+    __slots__ = ("_opening", "_response")
+
+    def __init__(self, opening: Awaitable[TransportResponse]) -> None:
+        self._opening: Awaitable[TransportResponse] | None = opening
+        self._response: UpstreamResponse | None = None
+
+    async def __aenter__(self) -> UpstreamResponse:
+        opening, self._opening = self._opening, None
+        assert opening is not None, "the block is entered once"
+        self._response = UpstreamResponse(await opening)
+        return self._response
+
+    async def __aexit__(self, *_: object) -> None:
+        response, self._response = self._response, None
+        if response is not None:
+            await response.aclose()
 
 
 class UpstreamClients:
@@ -246,41 +109,18 @@ class UpstreamClients:
             await client.aclose()
 
 
-TRANSPORTS: Final[dict[str, Callable[[ssl.SSLContext | None], httpx.AsyncBaseTransport]]] = {
+def _httpcore(context: ssl.SSLContext | None) -> Transport:
+    from .httpcore_transport import HttpcoreTransport  # noqa: PLC0415 - few upstreams need httpx
+
+    return HttpcoreTransport(context)
+
+
+TRANSPORTS: Final[dict[str, Callable[[ssl.SSLContext | None], Transport]]] = {
     "auto": Http1Transport,
-    "httpcore": HttpcoreTransport,
+    "httpcore": _httpcore,
 }
 """By the name in the configuration."""
-
-_FRAMING: Final = frozenset(
-    {
-        *("host", "content-length", "transfer-encoding", "connection", "keep-alive", "proxy-connection"),
-        *("te", "trailer", "upgrade", "expect", "http2-settings"),
-    }
-)
-"""Headers that say where a message ends or what becomes of its connection: ours alone to write."""
 
 
 def _is_secure(config: UpstreamConfig) -> bool:
     return (config.url or "").lower().startswith("https:")
-
-
-def _wire_headers(request: UpstreamRequest) -> list[tuple[bytes, bytes]]:
-    headers = [(b"Host", request.origin.url.netloc)]
-    for name, value in request.headers:
-        if name.lower() not in _FRAMING:
-            headers.append((name.encode("ascii"), _wire_text(value)))
-    if request.body or request.method not in _WITHOUT_BODY:
-        headers.append((b"Content-Length", b"%d" % len(request.body)))
-    return headers
-
-
-_WITHOUT_BODY: Final = frozenset({"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"})
-
-
-def _wire_text(value: str) -> bytes:
-    """Clients' bytes reach us as Latin-1, which gives them back; what a file holds beyond it is UTF-8."""
-    try:
-        return value.encode("latin-1")
-    except UnicodeEncodeError:
-        return value.encode()

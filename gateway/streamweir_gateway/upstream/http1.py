@@ -7,15 +7,14 @@ end means, and when a connection may carry another request. Source: RFC 9112.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final, TypeAlias
+from typing import Final
 
 import httptools
 
 from .failures import InvalidResponse, Truncated, Unreachable, UpstreamFailure
+from .request import Headers
 
-__all__ = ["HEADER_BYTES", "Headers", "ResponseParser", "coding_list", "request_head"]
-
-Headers: TypeAlias = list[tuple[bytes, bytes]]
+__all__ = ["HEADER_BYTES", "ResponseParser", "coding_list", "request_head"]
 
 HEADER_BYTES: Final = 32 << 10
 """Status line and headers, those of interim responses included; also framing without a byte of body."""

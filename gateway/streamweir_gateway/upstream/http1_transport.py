@@ -1,47 +1,24 @@
-"""httpx's transport interface over our own HTTP/1.1 connections: one chunk per read of the socket.
-
-Failures are `UpstreamFailure`s, not httpx's exceptions, which do not tell them apart. Nothing is remembered
-between requests but open connections; no proxy variable is read, no redirect followed, no coding undone.
-"""
+"""HTTP/1.1 over connections of our own: one piece of the body per read of the socket."""
 
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Final
-
-import httpx
+from collections.abc import Awaitable, Callable
 
 from streamweir_gateway.config import Tls
 
 from .connection import UpstreamConnection
 from .connection_pool import ConnectionPool
 from .http1 import request_head
+from .request import Origin, UpstreamRequest
 from .tls import tls_context
+from .transport import TransportResponse
 
-__all__ = ["CONNECTED", "Http1Body", "Http1Transport", "RequestBody"]
-
-CONNECTED: Final = "streamweir_connected"
-"""Request extension: called without arguments when the connection stands and the request goes out."""
-
-_PORTS: Final = {"http": 80, "https": 443}
+__all__ = ["Http1Transport"]
 
 
-class RequestBody(httpx.AsyncByteStream):
-    """A body that is there as a whole."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        yield self.data
-
-
-class Http1Transport(httpx.AsyncBaseTransport):
-    """As much of the interface as `UpstreamClient` needs.
-
-    Understands the request extensions `target` (as httpcore does), `timeout` (its `connect`) and `CONNECTED`.
-    The headers must hold Host and Content-Length: they go out as they are.
+class Http1Transport:
+    """A `Transport` with a pool of connections for each origin; no proxy variable is read.
 
     Args:
         context: for https; where it is None, the system's certificates are trusted.
@@ -49,44 +26,43 @@ class Http1Transport(httpx.AsyncBaseTransport):
 
     def __init__(self, context: ssl.SSLContext | None = None) -> None:
         self._context = context
-        self._pools: dict[tuple[str, bytes], ConnectionPool] = {}
+        self._pools: dict[Origin, ConnectionPool] = {}
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send `request` and return its response with an unread body.
+    async def send(
+        self,
+        request: UpstreamRequest,
+        *,
+        connect_timeout: float | None,
+        on_connected: Callable[[], None] | None,
+    ) -> TransportResponse:
+        """Send `request`; see `Transport`.
 
         Raises:
-            ConnectTimedOut, Unreachable, InvalidResponse: there is none.
+            ConnectTimedOut, Unreachable, InvalidResponse: there is no response.
             ValueError: the request cannot be written as HTTP.
         """
-        extensions = request.extensions
-        target = extensions.get("target", request.url.raw_path)
-        head = request_head(request.method, target, request.headers.raw)
-        stream = request.stream
-        body = stream.data if isinstance(stream, RequestBody) else await request.aread()
-        pool = self._pool(request.url)
-        connection = await pool.take(extensions.get("timeout", {}).get("connect"))
+        head = request_head(request.method, request.target.encode("ascii"), request.wire_headers())
+        pool = self._pool(request.origin)
+        connection = await pool.take(connect_timeout)
         try:
-            if (on_connected := extensions.get(CONNECTED)) is not None:
+            if on_connected is not None:
                 on_connected()
-            response = await connection.request(head, body, is_head=request.method == "HEAD")
+            response = await connection.request(head, request.body, is_head=request.method == "HEAD")
         except BaseException:
             pool.drop(connection)
             raise
-        return httpx.Response(response.status, headers=response.headers, stream=Http1Body(connection, pool))
+        return TransportResponse(response.status, response.headers, _Body(connection, pool))
 
     async def aclose(self) -> None:
         """Close every connection."""
         for pool in self._pools.values():
             pool.close()
 
-    def _pool(self, url: httpx.URL) -> ConnectionPool:
-        key = url.scheme, url.netloc
-        pool = self._pools.get(key)
+    def _pool(self, origin: Origin) -> ConnectionPool:
+        pool = self._pools.get(origin)
         if pool is None:
-            host = url.raw_host.decode("ascii")
-            port = url.port or _PORTS[url.scheme]
-            context = self._tls() if url.scheme == "https" else None
-            pool = self._pools[key] = ConnectionPool(host, port, context)
+            context = self._tls() if origin.scheme == "https" else None
+            pool = self._pools[origin] = ConnectionPool(origin.host, origin.port, context)
         return pool
 
     def _tls(self) -> ssl.SSLContext:
@@ -95,36 +71,30 @@ class Http1Transport(httpx.AsyncBaseTransport):
         return self._context
 
 
-class Http1Body(httpx.AsyncByteStream):
-    """The body as httpx wants it; no generator, because one step of it is the cost of every read.
+class _Body:
+    """The rest of the exchange; its connection is given back once."""
 
-    Attributes:
-        may_linger: when it is closed, its end need not have come yet.
-    """
+    __slots__ = ("_connection", "_may_linger", "_pool")
 
     def __init__(self, connection: UpstreamConnection, pool: ConnectionPool) -> None:
         self._connection: UpstreamConnection | None = connection
         self._pool = pool
-        self.may_linger = False
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self
-
-    async def __anext__(self) -> bytes:
-        if self._connection is None or not (data := await self._connection.read()):
-            raise StopAsyncIteration
-        return data
+        self._may_linger = False
 
     @property
     def is_over(self) -> bool:
-        """Nothing more comes, and all of it has been read."""
         return self._connection is None or self._connection.is_over
 
+    async def read(self) -> bytes:
+        return b"" if self._connection is None else await self._connection.read()
+
     def relay(self, take: Callable[[bytes], bool]) -> Awaitable[None] | None:
-        """Let `take` have what comes, until it returns False; reading goes on where it left off."""
         return None if self._connection is None else self._connection.relay(take)
+
+    def let_end(self) -> None:
+        self._may_linger = True
 
     async def aclose(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            self._pool.give_back(connection, may_linger=self.may_linger)
+            self._pool.give_back(connection, may_linger=self._may_linger)

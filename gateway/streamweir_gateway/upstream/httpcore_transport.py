@@ -24,8 +24,9 @@ from streamweir_gateway.config import Tls
 
 from .failures import ConnectTimedOut, InvalidResponse, NotConnected, Truncated, Unreachable, UpstreamFailure
 from .http1 import HEADER_BYTES
-from .http1_transport import CONNECTED
+from .request import Headers, Origin, UpstreamRequest
 from .tls import tls_context
+from .transport import TransportResponse
 
 __all__ = ["HttpcoreTransport"]
 
@@ -43,8 +44,8 @@ _CONNECTION_ENDED: Final = "closed connection"
 """In h11's message where not the bytes were wrong, but their end came too early."""
 
 
-class HttpcoreTransport(httpx.AsyncBaseTransport):
-    """Sends each request through an `httpx.AsyncHTTPTransport` of its own.
+class HttpcoreTransport:
+    """A `Transport` that sends each request through an `httpx.AsyncHTTPTransport` of its own.
 
     Proxies are those of the environment: HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY.
 
@@ -57,26 +58,32 @@ class HttpcoreTransport(httpx.AsyncBaseTransport):
         self._proxies = getproxies_environment()
         self._open: set[_Exchange] = set()
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send `request` and return its response with an unread body.
+    async def send(
+        self,
+        request: UpstreamRequest,
+        *,
+        connect_timeout: float | None,
+        on_connected: Callable[[], None] | None,
+    ) -> TransportResponse:
+        """Send `request`; see `Transport`.
 
         Raises:
-            ConnectTimedOut, Unreachable, InvalidResponse: there is none.
+            ConnectTimedOut, Unreachable, InvalidResponse: there is no response.
         """
-        proxy = self._proxy(request.url)
-        _write_target(request, has_proxy=proxy is not None)
+        proxy = self._proxy(request.origin)
         exchange = _Exchange(self._transport(proxy), self._open)
         try:
-            response = await exchange.send(request)
+            return await exchange.send(
+                _httpx_request(request, has_proxy=proxy is not None), connect_timeout, on_connected
+            )
         except BaseException:
-            await exchange.close()
+            await exchange.aclose()
             raise
-        return httpx.Response(response.status_code, headers=response.headers.raw, stream=exchange)
 
     async def aclose(self) -> None:
         """Close every connection."""
         for exchange in tuple(self._open):
-            await exchange.close()
+            await exchange.aclose()
 
     def _transport(self, proxy: str | None) -> httpx.AsyncHTTPTransport:
         return httpx.AsyncHTTPTransport(
@@ -87,60 +94,73 @@ class HttpcoreTransport(httpx.AsyncBaseTransport):
             proxy=proxy,
         )
 
-    def _proxy(self, url: httpx.URL) -> str | None:
-        proxy = self._proxies.get(url.scheme) or self._proxies.get("all")
-        if not proxy or proxy_bypass(url.netloc.decode("ascii")):
+    def _proxy(self, origin: Origin) -> str | None:
+        proxy = self._proxies.get(origin.scheme) or self._proxies.get("all")
+        if not proxy or proxy_bypass(origin.netloc):
             return None
         return proxy if "://" in proxy else f"http://{proxy}"
 
 
-def _write_target(request: httpx.Request, *, has_proxy: bool) -> None:
-    """Put the target to where httpcore sends it from unchanged, on each of its three ways."""
-    target = request.extensions.get("target")
-    if target is None or not has_proxy:
-        return
-    if request.url.scheme == "http":  # a proxy that reads the request wants the whole URL
-        request.extensions["target"] = b"http://" + request.url.netloc + target
-    else:  # it would be taken for the target of the CONNECT too
-        request.url = request.url.copy_with(raw_path=target)
-        del request.extensions["target"]
+def _httpx_request(request: UpstreamRequest, *, has_proxy: bool) -> httpx.Request:
+    """Return httpx's request, its target where each of httpcore's three ways sends it from unchanged."""
+    origin, target = request.origin, request.target.encode("ascii")
+    url = httpx.URL(f"{origin.scheme}://{origin.netloc}")
+    extensions: dict[str, Any] = {"target": target}
+    if has_proxy and origin.scheme == "http":  # a proxy that reads the request wants the whole URL
+        extensions["target"] = b"http://" + url.netloc + target
+    elif has_proxy:  # it would be taken for the target of the CONNECT too
+        url, extensions = url.copy_with(raw_path=target), {}
+    stream = httpx.ByteStream(request.body)
+    return httpx.Request(
+        request.method, url, headers=request.wire_headers(), stream=stream, extensions=extensions
+    )
 
 
-class _Exchange(httpx.AsyncByteStream):
+class _Exchange:
     """One request on a connection of its own, and the body of its response."""
+
+    is_over: Final = False
+    """Only the next read shows it."""
 
     def __init__(self, transport: httpx.AsyncHTTPTransport, running: set[_Exchange]) -> None:
         self._transport = transport
         self._running = running
         self._sockets: list[Any] = []
         self._response: httpx.Response | None = None
+        self._chunks: AsyncIterator[bytes] | None = None
         self._closing: asyncio.Task[None] | None = None
         running.add(self)
 
-    async def send(self, request: httpx.Request) -> httpx.Response:
+    async def send(
+        self, request: httpx.Request, connect_timeout: float | None, on_connected: Callable[[], None] | None
+    ) -> TransportResponse:
         """Return the response, its body unread."""
-        connect_timeout = request.extensions.pop("timeout", {}).get("connect")  # ours is for all of its steps
-        on_connected = request.extensions.get(CONNECTED)
         with _own_failures(has_headers=False):
             async with asyncio.timeout(connect_timeout) as clock:
-                request.extensions["trace"] = self._follow(clock, on_connected)
+                request.extensions["trace"] = _follower(self._sockets, clock, on_connected)
                 self._response = response = await self._transport.handle_async_request(request)
-        if sum(len(name) + len(value) + 4 for name, value in response.headers.raw) > HEADER_BYTES:
+        headers: Headers = response.headers.raw
+        if sum(len(name) + len(value) + 4 for name, value in headers) > HEADER_BYTES:
             raise InvalidResponse("headers without an end")
-        return response
+        assert isinstance(response.stream, httpx.AsyncByteStream)
+        self._chunks = aiter(response.stream)
+        return TransportResponse(response.status_code, headers, self)
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        assert self._response is not None
-        assert isinstance(self._response.stream, httpx.AsyncByteStream)
+    async def read(self) -> bytes:
+        assert self._chunks is not None
         with _own_failures(has_headers=True):
-            async for data in self._response.stream:
+            async for data in self._chunks:
                 if data:
-                    yield data
+                    return data
+        return b""
+
+    def relay(self, take: Callable[[bytes], bool]) -> None:
+        """Impossible: httpcore hands out its reads to a task alone."""
+
+    def let_end(self) -> None:
+        """Nothing to do: the connection carries nothing else, and is closed with the stream."""
 
     async def aclose(self) -> None:
-        await self.close()
-
-    async def close(self) -> None:
         """Close the connection, even if whoever closes it is cancelled meanwhile."""
         if self._closing is None:
             self._closing = asyncio.create_task(self._close())
@@ -158,18 +178,21 @@ class _Exchange(httpx.AsyncByteStream):
         finally:
             self._running.discard(self)
 
-    def _follow(self, clock: asyncio.Timeout, on_connected: Callable[[], None] | None) -> Callable[..., Any]:
-        """Return what httpcore tells its steps to: it keeps the socket and sees when the request goes out."""
 
-        async def follow(step: str, about: Mapping[str, Any]) -> None:
-            if step == "connection.connect_tcp.complete":
-                self._sockets.append(about["return_value"])
-            elif step.endswith(".send_request_headers.started") and about["request"].method != b"CONNECT":
-                clock.reschedule(None)
-                if on_connected is not None:
-                    on_connected()
+def _follower(
+    sockets: list[Any], clock: asyncio.Timeout, on_connected: Callable[[], None] | None
+) -> Callable[..., Any]:
+    """Return what httpcore tells its steps to: it keeps the socket and sees when the request goes out."""
 
-        return follow
+    async def follow(step: str, about: Mapping[str, Any]) -> None:
+        if step == "connection.connect_tcp.complete":
+            sockets.append(about["return_value"])
+        elif step.endswith(".send_request_headers.started") and about["request"].method != b"CONNECT":
+            clock.reschedule(None)
+            if on_connected is not None:
+                on_connected()
+
+    return follow
 
 
 @contextmanager

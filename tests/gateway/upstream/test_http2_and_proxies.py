@@ -13,7 +13,7 @@ import pytest
 import trustme
 
 from loopback import HELLO, PATIENCE, answer, ask, gateway, settled, upstream
-from streamweir_gateway.upstream.client import Origin, UpstreamClient, UpstreamRequest
+from streamweir_gateway.upstream.client import UpstreamClient
 from streamweir_gateway.upstream.failures import (
     InvalidResponse,
     NotConnected,
@@ -22,6 +22,7 @@ from streamweir_gateway.upstream.failures import (
     UpstreamFailure,
 )
 from streamweir_gateway.upstream.httpcore_transport import HttpcoreTransport
+from streamweir_gateway.upstream.request import Origin, UpstreamRequest
 from tcp_server import serving
 
 pytestmark = pytest.mark.anyio
@@ -142,7 +143,7 @@ async def trusting_client() -> AsyncIterator[UpstreamClient]:
 
 
 async def reads_of(client: UpstreamClient, url: str, reads: list[bytes]) -> None:
-    request = UpstreamRequest("POST", Origin(url), "/chat?a=%20", [("X-Name", "value")], b"{}")
+    request = UpstreamRequest("POST", Origin.of(url), "/chat?a=%20", [("X-Name", "value")], b"{}")
     async with asyncio.timeout(PATIENCE), client.open(request, connect_timeout=5.0) as response:
         assert response.status == 200
         while data := await response.read():

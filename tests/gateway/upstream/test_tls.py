@@ -12,8 +12,9 @@ import trustme
 
 from loopback import PATIENCE, answer
 from streamweir_gateway.config import Timeouts, Tls, UpstreamConfig
-from streamweir_gateway.upstream.client import Origin, UpstreamClient, UpstreamClients, UpstreamRequest
+from streamweir_gateway.upstream.client import UpstreamClient, UpstreamClients
 from streamweir_gateway.upstream.failures import ConnectTimedOut, NotConnected, Unreachable
+from streamweir_gateway.upstream.request import Origin, UpstreamRequest
 from streamweir_gateway.upstream.tls import TlsFileError, tls_context
 from tcp_server import serving
 
@@ -98,7 +99,7 @@ def config(url: str, transport: str, **tls: object) -> UpstreamConfig:
 
 
 async def ask(client: UpstreamClient, url: str, *, connect_timeout: float | None = 5.0) -> bytes:
-    request = UpstreamRequest("POST", Origin(url), "/", [], b"{}")
+    request = UpstreamRequest("POST", Origin.of(url), "/", [], b"{}")
     async with (
         asyncio.timeout(PATIENCE),
         client.open(request, connect_timeout=connect_timeout) as response,

@@ -28,7 +28,7 @@ from loopback import (
     upstream,
 )
 from streamweir_gateway.upstream import connection, connection_pool
-from streamweir_gateway.upstream.client import Origin, UpstreamClient, UpstreamRequest, UpstreamResponse
+from streamweir_gateway.upstream.client import UpstreamClient
 from streamweir_gateway.upstream.dialing import Address
 from streamweir_gateway.upstream.failures import (
     ConnectTimedOut,
@@ -40,6 +40,8 @@ from streamweir_gateway.upstream.failures import (
 )
 from streamweir_gateway.upstream.http1_transport import Http1Transport
 from streamweir_gateway.upstream.httpcore_transport import HttpcoreTransport
+from streamweir_gateway.upstream.request import Origin, UpstreamRequest
+from streamweir_gateway.upstream.response import UpstreamResponse
 
 pytestmark = pytest.mark.anyio
 
@@ -66,7 +68,7 @@ async def opened(
 ) -> AsyncIterator[UpstreamResponse]:
     url = server if isinstance(server, str) else server.url
     asking = client or UpstreamClient(TRANSPORTS[transport]())
-    request = UpstreamRequest(method, Origin(url), "/chat?a=%20b", [("X-Name", "caf\xe9")], body)
+    request = UpstreamRequest(method, Origin.of(url), "/chat?a=%20b", [("X-Name", "caf\xe9")], body)
     try:
         async with (
             asyncio.timeout(PATIENCE),
@@ -189,7 +191,7 @@ async def test_the_request_on_the_wire(transport: str) -> None:
 async def test_no_header_can_add_a_line(value: str) -> None:
     async with upstream(answer(b"")) as server:
         client = UpstreamClient()
-        request = UpstreamRequest("POST", Origin(server.url), "/", [("X-Name", value)], b"")
+        request = UpstreamRequest("POST", Origin.of(server.url), "/", [("X-Name", value)], b"")
         with pytest.raises(ValueError, match="headers"):
             async with client.open(request, connect_timeout=1):
                 pass
@@ -198,7 +200,7 @@ async def test_no_header_can_add_a_line(value: str) -> None:
 
 @pytest.mark.parametrize("target", ["/a b", "/a HTTP/1.1\r\nX: y", ""])
 async def test_no_target_can_end_the_line(target: str) -> None:
-    request = UpstreamRequest("POST", Origin("http://127.0.0.1:9"), target, [], b"")
+    request = UpstreamRequest("POST", Origin.of("http://127.0.0.1:9"), target, [], b"")
     with pytest.raises(ValueError, match="request"):
         async with UpstreamClient().open(request, connect_timeout=1):
             pass
@@ -207,7 +209,7 @@ async def test_no_target_can_end_the_line(target: str) -> None:
 async def test_headers_that_frame_are_ours_alone() -> None:
     async with upstream(answer(b"")) as server:
         headers = [("Transfer-Encoding", "chunked"), ("content-length", "7"), ("Expect", "100-continue")]
-        request = UpstreamRequest("POST", Origin(server.url), "/", [*headers, ("Host", "evil")], b"{}")
+        request = UpstreamRequest("POST", Origin.of(server.url), "/", [*headers, ("Host", "evil")], b"{}")
         client = UpstreamClient()
         async with client.open(request, connect_timeout=5) as response:
             assert response.status == 200

@@ -1,0 +1,94 @@
+"""What is asked of an upstream, and where."""
+
+from __future__ import annotations
+
+import base64
+from typing import Final, NamedTuple, TypeAlias
+from urllib.parse import unquote, urlsplit
+
+__all__ = ["Headers", "Origin", "UpstreamRequest", "authorization_in"]
+
+Headers: TypeAlias = list[tuple[bytes, bytes]]
+"""In the order and the spelling of the wire."""
+
+_PORTS: Final = {"http": 80, "https": 443}
+
+
+class Origin(NamedTuple):
+    """Where connections go to. Source: RFC 6454."""
+
+    scheme: str
+    """`http` or `https`."""
+    host: str
+    """In lower case, in ASCII, without brackets."""
+    port: int
+
+    @classmethod
+    def of(cls, url: str) -> Origin:
+        """Return the origin of an http or https URL, whatever credentials and path stand in it.
+
+        Raises:
+            ValueError: it has no host, or one that cannot be.
+        """
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        if not host:
+            raise ValueError("a URL without a host")
+        if not host.isascii():
+            host = host.encode("idna").decode("ascii")
+        return cls(parts.scheme, host, parts.port or _PORTS[parts.scheme])
+
+    @property
+    def netloc(self) -> str:
+        """Host and port as they stand in a URL and in the Host header; a scheme's own port is left out."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+
+
+def authorization_in(url: str) -> str | None:
+    """Return the Authorization header that the credentials in `url` make; None where there are none."""
+    parts = urlsplit(url)
+    if parts.username is None:
+        return None
+    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    return f"Basic {base64.b64encode(pair.encode()).decode()}"
+
+
+class UpstreamRequest(NamedTuple):
+    """What is sent to an upstream."""
+
+    method: str
+    origin: Origin
+    target: str
+    """Path and query, as they go on the wire."""
+    headers: list[tuple[str, str]]
+    body: bytes
+
+    def wire_headers(self) -> Headers:
+        """Return the headers that go out: the given ones, and ours in place of those that frame."""
+        headers = [(b"Host", self.origin.netloc.encode("ascii"))]
+        for name, value in self.headers:
+            if name.lower() not in _FRAMING:
+                headers.append((name.encode("ascii"), _wire_text(value)))
+        if self.body or self.method not in _WITHOUT_BODY:
+            headers.append((b"Content-Length", b"%d" % len(self.body)))
+        return headers
+
+
+_FRAMING: Final = frozenset(
+    {
+        *("host", "content-length", "transfer-encoding", "connection", "keep-alive", "proxy-connection"),
+        *("te", "trailer", "upgrade", "expect", "http2-settings"),
+    }
+)
+"""Headers that say where a message ends or what becomes of its connection: ours alone to write."""
+
+_WITHOUT_BODY: Final = frozenset({"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"})
+
+
+def _wire_text(value: str) -> bytes:
+    """Clients' bytes reach us as Latin-1, which gives them back; what a file holds beyond it is UTF-8."""
+    try:
+        return value.encode("latin-1")
+    except UnicodeEncodeError:
+        return value.encode()

@@ -1,0 +1,102 @@
+"""What an upstream answers, its content codings undone."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+
+from streamweir.framing.content_coding import BodyDecoder, CodedBodyError, CutOffBodyError, body_decoder
+
+from .failures import InvalidResponse, Truncated
+from .http1 import coding_list
+from .transport import TransportResponse
+
+__all__ = ["UpstreamResponse"]
+
+
+class UpstreamResponse:
+    """The status and headers of a response, and its body read by read.
+
+    Attributes:
+        status: of the response.
+    """
+
+    def __init__(self, response: TransportResponse) -> None:
+        self.status = response.status
+        self._headers = response.headers
+        self._body = response.body
+        self._is_begun = False
+        self._decoder: BodyDecoder | None = None
+        self._pieces: Iterator[bytes] = iter(())
+
+    async def read(self) -> bytes:
+        """Return what one read gave, decoded; nothing at the end of the body.
+
+        Raises:
+            UpstreamFailure: the body is not whole, or cannot be decoded.
+        """
+        if not self._is_begun:
+            self._is_begun = True
+            if codings := self._codings():
+                with _own_failures():
+                    self._decoder = body_decoder(", ".join(codings))
+        if self._decoder is not None:
+            with _own_failures():
+                return await self._read_decoded(self._decoder)
+        return await self._body.read()
+
+    @property
+    def is_over(self) -> bool:
+        """The body has been read to its proper end, as far as that is known before the next read."""
+        return self._decoder is None and self._body.is_over
+
+    def relay(self, take: Callable[[bytes], bool]) -> Awaitable[None] | None:
+        """Let `take` have each read that comes, without waking the task, until it returns False.
+
+        What `take` was not given is for `read`. None where the transport or a coding needs the task for each
+        read. No coroutine of its own, which every stream would have to keep.
+        """
+        return self._body.relay(take) if self._is_begun and self._decoder is None else None
+
+    def let_end(self) -> None:
+        """The stream in the body has said that it is over: nothing more is read.
+
+        Leaving then gives the upstream a moment to end its response. Cut off at once, it would take its
+        client for gone, and might not finish what it does after its last event.
+        """
+        self._body.let_end()
+
+    def values_of(self, name: str) -> list[bytes]:
+        """Return every value of the header `name` (any case)."""
+        wanted = name.lower().encode("ascii")
+        return [value for key, value in self._headers if key.lower() == wanted]
+
+    async def aclose(self) -> None:
+        """Give the connection back, or close it where the response has not come to its end."""
+        await self._body.aclose()
+
+    def _codings(self) -> list[str]:
+        transfer = (
+            coding for coding in coding_list(self._headers, b"transfer-encoding") if coding != "chunked"
+        )
+        return [*coding_list(self._headers, b"content-encoding"), *transfer]
+
+    async def _read_decoded(self, decoder: BodyDecoder) -> bytes:
+        while True:
+            for piece in self._pieces:
+                return piece
+            data = await self._body.read()
+            if not data:
+                decoder.finish()
+                return b""
+            self._pieces = decoder.feed(data)
+
+
+@contextmanager
+def _own_failures() -> Iterator[None]:
+    try:
+        yield
+    except CutOffBodyError as error:
+        raise Truncated("the compressed body ended early") from error
+    except CodedBodyError as error:
+        raise InvalidResponse("the compressed body cannot be decoded") from error
