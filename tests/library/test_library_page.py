@@ -20,7 +20,7 @@ EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 def test_the_example_runs(
     example: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registry, "_loaded", dict(registry._loaded))
+    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
     exec(compile(example, "library.md", "exec"), {"__name__": "__main__"})
     printed = capsys.readouterr().out
     start = printed.find("id: 0\n")

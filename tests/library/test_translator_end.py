@@ -7,7 +7,7 @@ import pytest
 
 from streams import events_of
 from streamweir import Decoder, Translator, convert
-from streamweir.codec.registry import Dialect, _loaded
+from streamweir.codec.registry import Dialect, _registered
 from streamweir.events import Content, Event, Interaction, SessionEnd, ToolCallStart
 from streamweir.framing import Frame
 from streamweir.testing import check_stream
@@ -43,7 +43,7 @@ class Plain(Decoder):
 
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(_loaded, "plain", Dialect("plain", Plain, None))
+    monkeypatch.setitem(_registered, "plain", Dialect("plain", Plain, None))
 
 
 def translator(speaks: str = "standard", **options: Any) -> Translator:

@@ -19,7 +19,6 @@ from streamweir.codec.registry import (
     encoder_names,
     get_dialect,
     list_dialects,
-    option_values,
 )
 from streamweir.testing import check_stream
 from streamweir_gateway.app import build_app
@@ -170,7 +169,7 @@ def settled(**file: Any) -> GatewayConfig:
     catalogue = DialectCatalogue(
         decoders=frozenset(decoder_names()),
         encoders=frozenset(encoder_names()),
-        options={name: option_values(get_dialect(name)) for name in list_dialects()},
+        options={name: get_dialect(name).options for name in list_dialects()},
     )
     return parse_config(json.dumps(file), name="test.yaml", folder=Path(), dialects=catalogue, environ={})
 

@@ -11,7 +11,6 @@ from streamweir.codec.registry import (
     encoder_names,
     get_dialect,
     list_dialects,
-    option_values,
 )
 from streamweir_gateway.cli.command import UsageError
 from streamweir_gateway.config import Address, DialectCatalogue, GatewayConfig, load_config
@@ -35,7 +34,7 @@ def installed_dialects() -> DialectCatalogue:
     return DialectCatalogue(
         decoders=frozenset(decoder_names()),
         encoders=frozenset(encoder_names()),
-        options={name: option_values(get_dialect(name)) for name in list_dialects()},
+        options={name: get_dialect(name).options for name in list_dialects()},
     )
 
 

@@ -1,18 +1,20 @@
-"""The dialects by name: built-in ones by import string, other people's by entry point or in code."""
+"""The dialects of this process: built-in ones, those of installed packages, those registered in code."""
 
 from __future__ import annotations
 
-import importlib
 import logging
-import re
 import sys
 from collections.abc import Callable, Mapping
-from functools import cache, lru_cache
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Final, NamedTuple, TypeVar, overload
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
 from streamweir.codec.base import Decoder, Encoder, FramingName, Options
-from streamweir.errors import ConfigurationError, UnknownDialectError, did_you_mean
+from streamweir.codec.dialect import Dialect
+from streamweir.codec.dialects import Dialects
+from streamweir.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 __all__ = [
     "Dialect",
@@ -25,6 +27,7 @@ __all__ = [
     "list_dialects",
     "make_decoder",
     "make_encoder",
+    "process_dialects",
     "register_dialect",
 ]
 
@@ -32,47 +35,72 @@ D = TypeVar("D", bound=type[Decoder] | type[Encoder])
 
 logger = logging.getLogger("streamweir")
 
-_BUILT_IN: Final[dict[str, str]] = {
-    "standard": "streamweir.dialects.standard",
-    "legacy": "streamweir.dialects.legacy",
-    "data-formulator": "streamweir.dialects.data_formulator",
-    "stream-envelope": "streamweir.dialects.stream_envelope",
-    "easyflow": "streamweir.dialects.easyflow",
-    "ragflow": "streamweir.dialects.ragflow",
-}
-"""Name -> module; the module names its classes `DECODER` and `ENCODER`. Nothing is loaded before its use."""
-
 _ENTRY_POINTS: Final = "streamweir.dialects"
 
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_RESERVED: Final = frozenset({"auto"})
+_registered: dict[str, Dialect] = {}
 
 
-class Dialect(NamedTuple):
-    """A dialect: what reads it and what writes it; either may be missing."""
+def process_dialects() -> Dialects:
+    """Return the dialects that can be named in this process.
 
-    name: str
-    decoder: type[Decoder] | None
-    encoder: type[Encoder] | None
-
-
-_loaded: dict[str, Dialect] = {}
-
-
-def _foreign() -> dict[str, EntryPoint]:
-    """The dialects of other installed packages."""
-    return _entry_points(tuple(sys.path))
+    A value: what is registered later is in the set that is asked for later.
+    """
+    return _process_dialects(tuple(sys.path), tuple(_registered.values()))
 
 
 @lru_cache(maxsize=1)
-def _entry_points(_path: tuple[str, ...]) -> dict[str, EntryPoint]:
-    """Looking for them reads many files, so once for each search path."""
-    return {point.name: point for point in entry_points(group=_ENTRY_POINTS)}
+def _process_dialects(path: tuple[str, ...], registered: tuple[Dialect, ...]) -> Dialects:
+    known = Dialects(Dialects.built_in().values(), installed=lambda: _installed(path))
+    return known.with_(*registered, replace=True)
 
 
-def list_dialects() -> list[str]:
-    """The names of all dialects that can be read or written; one that cannot be loaded is left out."""
-    return sorted({*_BUILT_IN, *_loaded, *filter(_is_usable, _foreign())})
+@lru_cache(maxsize=1)
+def _installed(_path: tuple[str, ...]) -> dict[str, _EntryPointDialect]:
+    """The dialects of other packages. Looking for them reads many files, so once for each search path."""
+    from importlib.metadata import entry_points  # noqa: PLC0415 (slow to load, and most never ask)
+
+    return {point.name: _EntryPointDialect(point) for point in entry_points(group=_ENTRY_POINTS)}
+
+
+class _EntryPointDialect:
+    """A dialect of another installed package, by its entry point."""
+
+    def __init__(self, point: EntryPoint) -> None:
+        self._point = point
+        self._dialect: Dialect | None = None
+
+    @cached_property
+    def is_usable(self) -> bool:
+        """Can it be loaded? One that cannot must not spoil the others."""
+        try:
+            self.load()
+        except ConfigurationError as error:
+            logger.warning("%s", error)
+            return False
+        return True
+
+    def load(self) -> Dialect:
+        """Return the dialect.
+
+        Raises:
+            ConfigurationError: it cannot be loaded.
+        """
+        if self._dialect is None:
+            self._dialect = self._load()
+        return self._dialect
+
+    def _load(self) -> Dialect:
+        named = f"the dialect {self._point.name!r} ({self._point.value})"
+        try:
+            value = self._point.load()
+        except Exception as error:
+            raise ConfigurationError(f"{named} cannot be loaded: {type(error).__name__}: {error}") from error
+        if isinstance(value, Dialect) and value.name == self._point.name:
+            return value
+        try:
+            return Dialect.of_class(self._point.name, value)
+        except TypeError as error:
+            raise ConfigurationError(f"{named} {error}") from None
 
 
 @overload
@@ -125,72 +153,68 @@ def register_dialect(
         ConfigurationError: the name is taken or cannot be one, or `framing` is none.
         TypeError: the class is neither a `Decoder` nor an `Encoder`.
     """
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or name in _RESERVED:
-        raise ConfigurationError(f"{name!r} cannot be the name of a dialect")
-    if not replace and (name in _BUILT_IN or name in _loaded or name in _foreign()):
-        raise ConfigurationError(f"there is a dialect {name!r} already; replace=True takes its place")
+    process_dialects().with_(
+        Dialect(name), replace=replace
+    )  # a wrong name is the decorator's, not the class's
     if framing not in (None, "sse", "ndjson", "auto"):
         raise ConfigurationError(f"framing cannot be {framing!r} (one of: sse, ndjson, auto)")
-    attributes = {"framing": framing, "encoder": encoder, "errors_for_users": errors_for_users}
-    given = {key: value for key, value in attributes.items() if value is not None}
 
     def register(cls: D) -> D:
-        _loaded[name] = _dialect_of(name, cls, given)
+        _registered[name] = Dialect.of_class(
+            name, cls, framing=framing, encoder=encoder, errors_for_users=errors_for_users
+        )
         return cls
 
     return register if cls is None else register(cls)
 
 
+def list_dialects() -> list[str]:
+    """The names of all dialects that can be read or written; one that cannot be loaded is left out."""
+    return list(process_dialects())
+
+
 def get_dialect(name: str) -> Dialect:
-    """Return the dialect called `name`, loading it on first use.
+    """Return the dialect called `name`.
 
     Raises:
         UnknownDialectError: no dialect has that name.
         ConfigurationError: another package's dialect cannot be loaded.
     """
-    if name not in _loaded:
-        _loaded[name] = _load(name)
-    return _loaded[name]
+    return process_dialects().find(name)
 
 
 def decoder_names() -> list[str]:
     """The names of the dialects that can be read."""
-    return [name for name in list_dialects() if get_dialect(name).decoder is not None]
+    return list(process_dialects().readable)
 
 
 def encoder_names() -> list[str]:
     """The names of the dialects that can be written."""
-    return [name for name in list_dialects() if get_dialect(name).encoder is not None]
+    return list(process_dialects().writable)
 
 
 def decoder_class(name: str) -> type[Decoder]:
     """Return the decoder of the dialect `name`, or raise `UnknownDialectError`."""
-    decoder = get_dialect(name).decoder
-    if decoder is None:
-        raise UnknownDialectError(name, decoder_names(), role="dialect to read")
+    decoder = process_dialects().to_read(name).decoder
+    assert decoder is not None
     return decoder
 
 
 def encoder_class(name: str) -> type[Encoder]:
     """Return the encoder of the dialect `name`, or raise `UnknownDialectError`."""
-    encoder = get_dialect(name).encoder
-    if encoder is None:
-        raise UnknownDialectError(name, encoder_names(), role="dialect to write")
+    encoder = process_dialects().to_write(name).encoder
+    assert encoder is not None
     return encoder
 
 
 def make_decoder(name: str, options: Options) -> Decoder:
     """Return a fresh decoder for one stream."""
-    decoder = decoder_class(name)()
-    decoder.options = options
-    return decoder
+    return process_dialects().to_read(name).make_decoder(options)
 
 
 def make_encoder(name: str, options: Options) -> Encoder:
     """Return a fresh encoder for one stream."""
-    encoder = encoder_class(name)()
-    encoder.options = options
-    return encoder
+    return process_dialects().to_write(name).make_encoder(options)
 
 
 def checked_options(protocol_options: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -200,75 +224,4 @@ def checked_options(protocol_options: Mapping[str, Mapping[str, Any]]) -> dict[s
         UnknownDialectError: an unknown dialect.
         ConfigurationError: an option or a value that the dialect does not have.
     """
-    for name, options in protocol_options.items():
-        dialect = get_dialect(name)
-        known = option_values(dialect)
-        for option, value in options.items():
-            if option not in known:
-                raise ConfigurationError(
-                    f"{name} has no option {option!r}{did_you_mean(option, known)}"
-                    f" (known: {', '.join(known) or 'none'})"
-                )
-            if str(value) not in known[option]:
-                raise ConfigurationError(
-                    f"{name}.{option} cannot be {value!r} (one of: {', '.join(known[option])})"
-                )
-    return {name: dict(options) for name, options in protocol_options.items()}
-
-
-def option_values(dialect: Dialect) -> dict[str, tuple[str, ...]]:
-    """The options of a dialect with their allowed values: those for reading, then those for writing only.
-
-    A side that does not know a value which the other one takes keeps its default.
-    """
-    allowed: dict[str, tuple[str, ...]] = {}
-    for side in (dialect.decoder, dialect.encoder):
-        for name, values in side.option_values.items() if side else ():
-            allowed[name] = tuple(dict.fromkeys((*allowed.get(name, ()), *values)))
-    return allowed
-
-
-@cache
-def _is_usable(name: str) -> bool:
-    """Can this dialect of another package be loaded? One that cannot must not spoil the others."""
-    try:
-        get_dialect(name)
-    except ConfigurationError as error:
-        logger.warning("%s", error)
-        return False
-    return True
-
-
-def _load(name: str) -> Dialect:
-    if name in _BUILT_IN:
-        module = importlib.import_module(_BUILT_IN[name])
-        return Dialect(name, getattr(module, "DECODER", None), getattr(module, "ENCODER", None))
-    if name in _foreign():
-        return _load_foreign(_foreign()[name])
-    raise UnknownDialectError(name, list_dialects())
-
-
-def _load_foreign(point: EntryPoint) -> Dialect:
-    try:
-        cls = point.load()
-    except Exception as error:
-        raise ConfigurationError(
-            f"the dialect {point.name!r} ({point.value}) cannot be loaded: {type(error).__name__}: {error}"
-        ) from error
-    try:
-        return _dialect_of(point.name, cls, {})
-    except TypeError as error:
-        raise ConfigurationError(f"the dialect {point.name!r} ({point.value}) {error}") from None
-
-
-def _dialect_of(name: str, cls: Any, given: Mapping[str, Any]) -> Dialect:
-    """The dialect that a class stands for; what is `given` wins over the attributes of the class."""
-    if isinstance(cls, type) and issubclass(cls, Encoder):
-        return Dialect(name, None, cls)
-    if not isinstance(cls, type) or not issubclass(cls, Decoder):
-        raise TypeError("is neither a Decoder nor an Encoder")
-    encoder = given.get("encoder") or getattr(cls, "encoder", None)
-    if encoder is not None and not (isinstance(encoder, type) and issubclass(encoder, Encoder)):
-        raise TypeError("has an encoder that is no Encoder")
-    own = {key: value for key, value in given.items() if key != "encoder"}
-    return Dialect(name, type(cls.__name__, (cls,), own) if own else cls, encoder)
+    return process_dialects().checked_options(protocol_options)

@@ -19,8 +19,8 @@ from typing import Any, Final, Literal, NamedTuple
 
 from streamweir.classification import classify_exception
 from streamweir.codec.process_token import PROCESS_TOKEN, TOKEN_KEY, TOKEN_PREFIX
+from streamweir.codec.standard_events import read_standard
 from streamweir.context import current_collector, current_request_id, host_warning
-from streamweir.dialects.standard import read_standard
 from streamweir.errors import ConfigurationError, ErrorInfo, MalformedEvent
 from streamweir.events import Error, Event, Warning, wire_data
 from streamweir.framing import Frame, write_ndjson, write_sse

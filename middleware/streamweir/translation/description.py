@@ -7,7 +7,6 @@ Everything else is asked of the classes, so that a description cannot drift from
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable, Iterator
 from importlib.resources import files
 from typing import Any, Final
@@ -16,13 +15,13 @@ import msgspec
 
 from streamweir.codec.base import NO_OPTIONS, Decoder, Encoder
 from streamweir.codec.event_examples import VOCABULARY, Said
-from streamweir.codec.registry import Dialect, get_dialect, option_values
+from streamweir.codec.registry import Dialect, get_dialect
 from streamweir.errors import StreamweirError
 from streamweir.events import Event, Stamp, wire_data
 from streamweir.framing import Frame, SniffingParser
 from streamweir.stages import ErrorSanitizer, passed_on
 
-__all__ = ["Description", "Option", "Reading", "Sent", "Writing", "describe", "summary_of"]
+__all__ = ["Description", "Option", "Reading", "Sent", "Writing", "describe"]
 
 _EXAMPLE_BYTES: Final = 1 << 20
 _STAMP: Final = Stamp("req_1", 1, 1_790_000_000_000)
@@ -95,7 +94,7 @@ def describe(name: str) -> Description:
     dialect = get_dialect(name)
     return Description(
         name=name,
-        summary=summary_of(dialect),
+        summary=dialect.summary,
         reads=dialect.decoder is not None,
         writes=dialect.encoder is not None,
         framings=framings_of(dialect),
@@ -103,18 +102,6 @@ def describe(name: str) -> Description:
         reading=tuple(_readings(dialect.decoder, name)) if dialect.decoder else (),
         writing=tuple(_writings(dialect.encoder)) if dialect.encoder else (),
     )
-
-
-def summary_of(dialect: Dialect) -> str:
-    """Return the first paragraph of the documentation of the module that holds the dialect, as one line."""
-    side = dialect.decoder or dialect.encoder
-    if side is None:
-        return ""
-    package, dot, rest = side.__module__.partition("streamweir.dialects.")
-    # A built-in dialect may be a package: the package speaks for all its modules.
-    module = f"{package}{dot}{rest.partition('.')[0]}" if dot else side.__module__
-    documentation = importlib.import_module(module).__doc__ or side.__doc__ or ""
-    return " ".join(documentation.strip().partition("\n\n")[0].split())
 
 
 def framings_of(dialect: Dialect) -> tuple[str, ...]:
@@ -129,7 +116,7 @@ def framings_of(dialect: Dialect) -> tuple[str, ...]:
 def _options(dialect: Dialect) -> Iterator[Option]:
     read = dialect.decoder.option_values if dialect.decoder else NO_OPTIONS
     written = dialect.encoder.option_values if dialect.encoder else NO_OPTIONS
-    for name, values in option_values(dialect).items():
+    for name, values in dialect.options.items():
         when = "both" if name in read and name in written else "reading" if name in read else "writing"
         yield Option(name=name, values=values, when=when)
 

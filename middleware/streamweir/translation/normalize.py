@@ -14,7 +14,7 @@ import msgspec
 from streamweir.codec.base import NO_OPTIONS, Decoder
 from streamweir.codec.detector import Detector
 from streamweir.codec.registry import make_decoder
-from streamweir.dialects.standard import is_standard
+from streamweir.codec.standard_events import is_standard
 from streamweir.errors import MalformedEvent, ProtocolError
 from streamweir.events import (
     EVENT_TYPES,

@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from streamweir.dialects.standard import read_standard
+from streamweir.codec.standard_events import read_standard
 from streamweir.errors import ErrorInfo, MalformedEvent
 from streamweir.events import EVENT_TYPES, Event, Meta, SessionEnd, SessionStart, Unknown, wire_data
 from streamweir.stages import error_event

@@ -8,7 +8,7 @@ import pytest
 from places import RECORDED
 from streamweir import Decoder, detect_dialect
 from streamweir.codec.detector import MAX_LINES, Detector
-from streamweir.codec.registry import Dialect, _loaded
+from streamweir.codec.registry import Dialect, _registered
 from streamweir.testing import cuts
 
 SAMPLE = (RECORDED / "legacy" / "happy.sse").read_bytes()
@@ -84,6 +84,6 @@ def test_a_dialect_whose_detection_fails_claims_nothing(
         def detect(cls, head: bytes) -> float:
             raise ValueError("broken")
 
-    monkeypatch.setitem(_loaded, "broken", Dialect("broken", Broken, None))
+    monkeypatch.setitem(_registered, "broken", Dialect("broken", Broken, None))
     assert detect_dialect(SAMPLE) == "legacy"
     assert "'broken'" in caplog.text

@@ -1,7 +1,7 @@
 """Dialects of one's own: registered in code or by an installed package, they work everywhere."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -58,12 +58,9 @@ class AcmeDecoder(Decoder):
 
 
 @pytest.fixture(autouse=True)
-def own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def own(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test registers is forgotten after it."""
-    monkeypatch.setattr(registry, "_loaded", dict(registry._loaded))
-    registry._is_usable.cache_clear()
-    yield
-    registry._is_usable.cache_clear()
+    monkeypatch.setattr(registry, "_registered", {})
 
 
 def test_it_works_as_a_function_and_as_a_decorator() -> None:

@@ -1,8 +1,8 @@
 """Which dialects there are, and that one that is broken does not spoil the others."""
 
 import logging
-from collections.abc import Iterator, Mapping
-from importlib.metadata import EntryPoint
+from collections.abc import Mapping
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -12,7 +12,6 @@ from streamweir.codec import registry
 from streamweir.codec.base import Decoder, Encoder
 from streamweir.translation.description import describe
 
-GROUP = "streamweir.dialects"
 TOKEN = b'data: {"type": "token", "content": "Hi"}\n\ndata: {"type": "done"}\n\n'
 
 
@@ -27,16 +26,15 @@ class TwoSidedEncoder(Encoder):
 
 
 @pytest.fixture
-def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another package has registered a dialect that fails to import, and one that is no decoder."""
-    points = {
-        "broken": EntryPoint("broken", "no_such_package.dialect:Decoder", GROUP),
-        "mistaken": EntryPoint("mistaken", "json:loads", GROUP),
-    }
-    monkeypatch.setattr(registry, "_foreign", lambda: points)
-    registry._is_usable.cache_clear()
-    yield
-    registry._is_usable.cache_clear()
+    info = tmp_path / "acme_dialects-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-dialects\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[streamweir.dialects]\nbroken = no_such_package.dialect:Decoder\nmistaken = json:loads\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
 
 
 @pytest.mark.usefixtures("installed")
@@ -71,9 +69,9 @@ def test_an_option_takes_what_either_side_takes_and_each_side_what_it_knows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(
-        registry._loaded, "two-sided", registry.Dialect("two-sided", TwoSided, TwoSidedEncoder)
+        registry._registered, "two-sided", registry.Dialect("two-sided", TwoSided, TwoSidedEncoder)
     )
-    assert registry.option_values(registry.get_dialect("two-sided")) == {"form": ("auto", "chat", "agent")}
+    assert registry.get_dialect("two-sided").options == {"form": ("auto", "chat", "agent")}
     for value, read, written in (
         ("auto", "auto", "chat"),
         ("chat", "chat", "chat"),

@@ -10,7 +10,7 @@ import pytest
 from places import RECORDED
 from streams import recorded_streams
 from streamweir import Decoder, convert
-from streamweir.codec.registry import Dialect, _loaded
+from streamweir.codec.registry import Dialect, _registered
 from streamweir.errors import MalformedEvent
 from streamweir.events import Content, Event, SessionEnd
 from streamweir.framing import Frame
@@ -292,7 +292,7 @@ def failed_tests(monkeypatch: pytest.MonkeyPatch, decoder: type[Decoder], sample
         dialect = "acme"
         samples = (sample,)
 
-    monkeypatch.setitem(_loaded, "acme", Dialect("acme", decoder, None))
+    monkeypatch.setitem(_registered, "acme", Dialect("acme", decoder, None))
     failed = []
     for name in dir(Conformance):
         if name.startswith("test_"):

@@ -6,10 +6,14 @@ Intended differences: an error is classified by its own code, else by whole word
 text; a failure that the server sends as ordinary text is an error; a run that was handed over is suspended.
 """
 
-from streamweir.dialects.data_formulator.decoder import DataFormulatorDecoder
-from streamweir.dialects.data_formulator.encoder import DataFormulatorEncoder
+from streamweir.codec.dialect import Dialect
 
-__all__ = ["DECODER", "ENCODER", "DataFormulatorDecoder", "DataFormulatorEncoder"]
+__all__ = ["DIALECT"]
 
-DECODER = DataFormulatorDecoder
-ENCODER = DataFormulatorEncoder
+DIALECT = Dialect(
+    "data-formulator",
+    ".decoder:DataFormulatorDecoder",
+    ".encoder:DataFormulatorEncoder",
+    summary=__doc__,
+    package=__name__,
+)

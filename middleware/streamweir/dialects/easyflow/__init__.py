@@ -7,10 +7,14 @@ event name stands in; `content` after `delta`s repeats; `index` is ignored; `sys
 any event name, other errors only under `event: error`.
 """
 
-from streamweir.dialects.easyflow.decoder import EasyflowDecoder
-from streamweir.dialects.easyflow.encoder import EasyflowEncoder
+from streamweir.codec.dialect import Dialect
 
-__all__ = ["DECODER", "ENCODER", "EasyflowDecoder", "EasyflowEncoder"]
+__all__ = ["DIALECT"]
 
-DECODER = EasyflowDecoder
-ENCODER = EasyflowEncoder
+DIALECT = Dialect(
+    "easyflow",
+    ".decoder:EasyflowDecoder",
+    ".encoder:EasyflowEncoder",
+    summary=__doc__,
+    package=__name__,
+)

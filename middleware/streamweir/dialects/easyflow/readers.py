@@ -17,8 +17,8 @@ from streamweir.codec.coerce import (
     tool_error,
     upstream_error,
 )
+from streamweir.codec.standard_events import read_standard
 from streamweir.dialects.easyflow.envelope import Envelope, Run, snake_keys
-from streamweir.dialects.standard import read_standard
 from streamweir.errors import CODES
 from streamweir.events import (
     Content,

@@ -6,10 +6,14 @@ the middle of an old stream. Intended leniency: the type may stand in the SSE ev
 under `data`, and a text event may be bare text.
 """
 
-from streamweir.dialects.legacy.decoder import LegacyDecoder
-from streamweir.dialects.legacy.encoder import LegacyEncoder
+from streamweir.codec.dialect import Dialect
 
-__all__ = ["DECODER", "ENCODER", "LegacyDecoder", "LegacyEncoder"]
+__all__ = ["DIALECT"]
 
-DECODER = LegacyDecoder
-ENCODER = LegacyEncoder
+DIALECT = Dialect(
+    "legacy",
+    ".decoder:LegacyDecoder",
+    ".encoder:LegacyEncoder",
+    summary=__doc__,
+    package=__name__,
+)

@@ -9,8 +9,8 @@ from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import custom, is_custom, text_of
 from streamweir.codec.detection import best_score
 from streamweir.codec.message_template import TextFields
+from streamweir.codec.standard_events import is_standard, read_standard
 from streamweir.dialects.legacy.readers import READERS, fields_of, read_other
-from streamweir.dialects.standard import is_standard, read_standard
 from streamweir.errors import MalformedEvent
 from streamweir.events import Event
 from streamweir.framing import Frame

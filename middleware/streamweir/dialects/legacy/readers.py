@@ -16,7 +16,7 @@ from streamweir.codec.coerce import (
     tool_error,
     upstream_error,
 )
-from streamweir.dialects.standard import read_standard
+from streamweir.codec.standard_events import read_standard
 from streamweir.events import (
     EVENT_TYPES,
     Content,

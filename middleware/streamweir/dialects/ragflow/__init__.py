@@ -4,10 +4,14 @@ Source: infiniflow/ragflow, Python server 0.17 to 0.27 and the Go server; each m
 Intended differences: the family is told from each frame, not from the route or the version.
 """
 
-from streamweir.dialects.ragflow.decoder import RagflowDecoder
-from streamweir.dialects.ragflow.encoder import RagflowEncoder
+from streamweir.codec.dialect import Dialect
 
-__all__ = ["DECODER", "ENCODER", "RagflowDecoder", "RagflowEncoder"]
+__all__ = ["DIALECT"]
 
-DECODER = RagflowDecoder
-ENCODER = RagflowEncoder
+DIALECT = Dialect(
+    "ragflow",
+    ".decoder:RagflowDecoder",
+    ".encoder:RagflowEncoder",
+    summary=__doc__,
+    package=__name__,
+)

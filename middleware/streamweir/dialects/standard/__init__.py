@@ -6,11 +6,14 @@ value of a wrong type is made to fit or kept under `extra`; unknown types become
 `terminal`: one that is not recoverable ends the run.
 """
 
-from streamweir.dialects.standard.decoder import StandardDecoder
-from streamweir.dialects.standard.encoder import StandardEncoder
-from streamweir.dialects.standard.readers import is_standard, read_standard
+from streamweir.codec.dialect import Dialect
 
-__all__ = ["DECODER", "ENCODER", "StandardDecoder", "StandardEncoder", "is_standard", "read_standard"]
+__all__ = ["DIALECT"]
 
-DECODER = StandardDecoder
-ENCODER = StandardEncoder
+DIALECT = Dialect(
+    "standard",
+    ".decoder:StandardDecoder",
+    ".encoder:StandardEncoder",
+    summary=__doc__,
+    package=__name__,
+)

@@ -10,7 +10,7 @@ from streamweir.codec.coerce import custom
 from streamweir.codec.detection import best_score
 from streamweir.codec.folded_result import events_in, is_whole_answer, refusal_in
 from streamweir.codec.message_template import TextFields
-from streamweir.dialects.standard.readers import is_standard, read_standard
+from streamweir.codec.standard_events import is_standard, read_standard
 from streamweir.events import Event
 from streamweir.framing import Frame
 

@@ -7,10 +7,14 @@ Intended differences: shape decides, not the presence of `run_id`; a stop by the
 error; calls are paired by `run_id`; success and failure come from `status`, never from words in an output.
 """
 
-from streamweir.dialects.stream_envelope.decoder import EnvelopeDecoder
-from streamweir.dialects.stream_envelope.encoder import EnvelopeEncoder
+from streamweir.codec.dialect import Dialect
 
-__all__ = ["DECODER", "ENCODER", "EnvelopeDecoder", "EnvelopeEncoder"]
+__all__ = ["DIALECT"]
 
-DECODER = EnvelopeDecoder
-ENCODER = EnvelopeEncoder
+DIALECT = Dialect(
+    "stream-envelope",
+    ".decoder:EnvelopeDecoder",
+    ".encoder:EnvelopeEncoder",
+    summary=__doc__,
+    package=__name__,
+)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from streamweir.dialects.standard import read_standard
+from streamweir.codec.standard_events import read_standard
 from streamweir.events import Event, Meta, wire_data
 
 __all__ = ["CARRIER", "carry", "read_carried"]

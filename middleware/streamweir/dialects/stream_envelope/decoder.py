@@ -9,7 +9,7 @@ from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import custom
 from streamweir.codec.detection import best_score
 from streamweir.codec.message_template import TextFields
-from streamweir.dialects.standard import is_standard
+from streamweir.codec.standard_events import is_standard
 from streamweir.dialects.stream_envelope.code_agent import CODE_AGENT
 from streamweir.dialects.stream_envelope.flat import FLAT
 from streamweir.dialects.stream_envelope.graph import GRAPH, Reader

@@ -1,0 +1,176 @@
+"""One dialect as a value: its name, what it is, and where what reads and writes it is found."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Final, TypeVar
+
+from streamweir.codec.base import Decoder, Encoder, FramingName, Options
+from streamweir.errors import ConfigurationError, did_you_mean
+
+__all__ = ["Dialect"]
+
+T = TypeVar("T")
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_RESERVED: Final = frozenset({"auto"})
+
+
+class Dialect:
+    """An event vocabulary: what reads it and what writes it; either may be missing.
+
+    Light until it is used: a class that is named by its place is imported when it is first asked for.
+
+    Args:
+        name: letters, digits, `.`, `_`, `-`; not `auto`.
+        decoder: the class that reads it, or its place as `".decode:AcmeDecoder"`, relative to `package`.
+        encoder: the class that writes it, or its place.
+        summary: what it is. Its first paragraph counts, so that a module's `__doc__` can stand here.
+        package: the package that holds it, with its `examples.txt` and `README.md`.
+
+    Raises:
+        ConfigurationError: the name cannot be one.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        decoder: type[Decoder] | str | None = None,
+        encoder: type[Encoder] | str | None = None,
+        *,
+        summary: str | None = None,
+        package: str | None = None,
+    ) -> None:
+        if not isinstance(name, str) or not _NAME.fullmatch(name) or name in _RESERVED:
+            raise ConfigurationError(f"{name!r} cannot be the name of a dialect")
+        self.name: Final = name
+        self.summary: Final = " ".join((summary or "").strip().partition("\n\n")[0].split())
+        """What it is, in one line."""
+        self.package: Final = package
+        self._decoder: Final = decoder
+        self._encoder: Final = encoder
+
+    @classmethod
+    def of_class(
+        cls,
+        name: str,
+        side: Any,
+        *,
+        framing: FramingName | None = None,
+        encoder: Any = None,
+        errors_for_users: bool | None = None,
+    ) -> Dialect:
+        """Return the dialect that a `Decoder` or an `Encoder` stands for.
+
+        Args:
+            name: the dialect's name.
+            side: a `Decoder`, which may name its encoder as `encoder`; an `Encoder` is only written.
+            framing: in the place of the decoder's own.
+            encoder: in the place of the one that the decoder names.
+            errors_for_users: in the place of the decoder's own.
+
+        Raises:
+            ConfigurationError: the name cannot be one.
+            TypeError: `side` or `encoder` is no such class.
+        """
+        if isinstance(side, type) and issubclass(side, Encoder):
+            return cls(name, None, side, summary=_documentation_of(side))
+        if not isinstance(side, type) or not issubclass(side, Decoder):
+            raise TypeError("is neither a Decoder nor an Encoder")
+        encoder = encoder or getattr(side, "encoder", None)
+        if encoder is not None and not (isinstance(encoder, type) and issubclass(encoder, Encoder)):
+            raise TypeError("has an encoder that is no Encoder")
+        attributes = {"framing": framing, "errors_for_users": errors_for_users}
+        given = {key: value for key, value in attributes.items() if value is not None}
+        decoder = type(side.__name__, (side,), given) if given else side
+        return cls(name, decoder, encoder, summary=_documentation_of(side))
+
+    @property
+    def reads(self) -> bool:
+        """There is a decoder. Loads nothing."""
+        return self._decoder is not None
+
+    @property
+    def writes(self) -> bool:
+        """There is an encoder. Loads nothing."""
+        return self._encoder is not None
+
+    @cached_property
+    def decoder(self) -> type[Decoder] | None:
+        """The class that reads the dialect; None if it is only written."""
+        return _imported(self._decoder, self.package)
+
+    @cached_property
+    def encoder(self) -> type[Encoder] | None:
+        """The class that writes the dialect; None if it is only read."""
+        return _imported(self._encoder, self.package)
+
+    @cached_property
+    def options(self) -> Mapping[str, tuple[str, ...]]:
+        """The options with their allowed values: those for reading, then those for writing only.
+
+        A side that does not know a value which the other one takes keeps its default.
+        """
+        allowed: dict[str, tuple[str, ...]] = {}
+        for side in (self.decoder, self.encoder):
+            for name, values in side.option_values.items() if side else ():
+                allowed[name] = tuple(dict.fromkeys((*allowed.get(name, ()), *values)))
+        return allowed
+
+    def check_options(self, options: Options) -> None:
+        """Raise `ConfigurationError` for an option, or a value, that the dialect does not have."""
+        for option, value in options.items():
+            if option not in self.options:
+                raise ConfigurationError(
+                    f"{self.name} has no option {option!r}{did_you_mean(option, self.options)}"
+                    f" (known: {', '.join(self.options) or 'none'})"
+                )
+            allowed = self.options[option]
+            if str(value) not in allowed:
+                raise ConfigurationError(
+                    f"{self.name}.{option} cannot be {value!r} (one of: {', '.join(allowed)})"
+                )
+
+    def make_decoder(self, options: Options) -> Decoder:
+        """Return a fresh decoder for one stream.
+
+        Raises:
+            ConfigurationError: the dialect is only written.
+        """
+        if self.decoder is None:
+            raise ConfigurationError(f"the dialect {self.name!r} cannot be read")
+        decoder = self.decoder()
+        decoder.options = options
+        return decoder
+
+    def make_encoder(self, options: Options) -> Encoder:
+        """Return a fresh encoder for one stream.
+
+        Raises:
+            ConfigurationError: the dialect is only read.
+        """
+        if self.encoder is None:
+            raise ConfigurationError(f"the dialect {self.name!r} cannot be written")
+        encoder = self.encoder()
+        encoder.options = options
+        return encoder
+
+    def __repr__(self) -> str:
+        return f"Dialect({self.name!r})"
+
+
+def _imported(side: type[T] | str | None, package: str | None) -> type[T] | None:
+    if not isinstance(side, str):
+        return side
+    module, _, name = side.partition(":")
+    found: type[T] = getattr(importlib.import_module(module, package), name)
+    return found
+
+
+def _documentation_of(side: type) -> str | None:
+    """What the module that a class stands in is about, else the class."""
+    return getattr(sys.modules.get(side.__module__), "__doc__", None) or side.__doc__

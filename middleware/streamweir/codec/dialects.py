@@ -1,0 +1,162 @@
+"""Dialects by name: a set that never changes, so that whoever holds one knows what a name means."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from typing import Any, Protocol
+
+import streamweir.dialects
+from streamweir.codec.dialect import Dialect
+from streamweir.errors import ConfigurationError, UnknownDialectError
+
+__all__ = ["Dialects", "InstalledDialect"]
+
+
+class InstalledDialect(Protocol):
+    """A dialect of another package, which may turn out not to be one."""
+
+    @property
+    def is_usable(self) -> bool:
+        """It can be loaded."""
+        ...
+
+    def load(self) -> Dialect:
+        """Return the dialect, the same each time.
+
+        Raises:
+            ConfigurationError: it cannot be loaded.
+        """
+        ...
+
+
+class Dialects(Mapping[str, Dialect]):
+    """An immutable mapping of dialects by name, in the order of their names.
+
+    A dialect of another package is loaded when it is asked for; one that cannot be loaded is left out where
+    names are listed, and says why when it is named.
+
+    Args:
+        dialects: what is in the set; of two with one name the later.
+        installed: finds the dialects of other packages, when the others do not suffice.
+    """
+
+    def __init__(
+        self,
+        dialects: Iterable[Dialect] = (),
+        *,
+        installed: Callable[[], Mapping[str, InstalledDialect]] = dict,
+    ) -> None:
+        self._dialects = {dialect.name: dialect for dialect in dialects}
+        self._installed = installed
+
+    @classmethod
+    def built_in(cls) -> Dialects:
+        """Return the dialects that come with the library: the folders of `streamweir.dialects`."""
+        return _built_in()
+
+    def with_(self, *dialects: Dialect, replace: bool = False) -> Dialects:
+        """Return a set that has `dialects` too.
+
+        Raises:
+            ConfigurationError: there is one of that name already, and `replace` is not set.
+        """
+        for dialect in dialects:
+            if not replace and self.has_name(dialect.name):
+                raise ConfigurationError(
+                    f"there is a dialect {dialect.name!r} already; replace=True takes its place"
+                )
+        return Dialects((*self._dialects.values(), *dialects), installed=self._installed)
+
+    def has_name(self, name: str) -> bool:
+        """Is the name taken, if only by a dialect that cannot be loaded?"""
+        return name in self._dialects or name in self._installed()
+
+    @property
+    def readable(self) -> tuple[str, ...]:
+        """The names of the dialects that can be read."""
+        return tuple(name for name, dialect in self.items() if dialect.reads)
+
+    @property
+    def writable(self) -> tuple[str, ...]:
+        """The names of the dialects that can be written."""
+        return tuple(name for name, dialect in self.items() if dialect.writes)
+
+    def find(self, dialect: str | Dialect) -> Dialect:
+        """Return the dialect of that name, or the one given.
+
+        Raises:
+            UnknownDialectError: no dialect has that name.
+            ConfigurationError: another package's dialect cannot be loaded.
+        """
+        if isinstance(dialect, Dialect):
+            return dialect
+        try:
+            return self[dialect]
+        except KeyError:
+            raise UnknownDialectError(dialect, self) from None
+
+    def to_read(self, dialect: str | Dialect) -> Dialect:
+        """Return the dialect of that name, or the one given, which has a decoder.
+
+        Raises:
+            UnknownDialectError: no dialect has that name, or it is only written.
+            ConfigurationError: another package's dialect cannot be loaded.
+        """
+        found = self.find(dialect)
+        if not found.reads:
+            raise UnknownDialectError(found.name, self.readable, role="dialect to read")
+        return found
+
+    def to_write(self, dialect: str | Dialect) -> Dialect:
+        """Return the dialect of that name, or the one given, which has an encoder.
+
+        Raises:
+            UnknownDialectError: no dialect has that name, or it is only read.
+            ConfigurationError: another package's dialect cannot be loaded.
+        """
+        found = self.find(dialect)
+        if not found.writes:
+            raise UnknownDialectError(found.name, self.writable, role="dialect to write")
+        return found
+
+    def checked_options(self, protocol_options: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+        """Return `protocol_options` if every dialect, option and value in it is known.
+
+        Raises:
+            UnknownDialectError: an unknown dialect.
+            ConfigurationError: an option or a value that the dialect does not have.
+        """
+        for name, options in protocol_options.items():
+            self.find(name).check_options(options)
+        return {name: dict(options) for name, options in protocol_options.items()}
+
+    def __getitem__(self, name: str) -> Dialect:
+        found = self._dialects.get(name)
+        return found if found is not None else self._installed()[name].load()
+
+    def __iter__(self) -> Iterator[str]:
+        installed = self._installed()
+        usable = (name for name in installed if name not in self._dialects and installed[name].is_usable)
+        return iter(sorted((*self._dialects, *usable)))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, name: object) -> bool:
+        if name in self._dialects:
+            return True
+        installed = self._installed()
+        return isinstance(name, str) and name in installed and installed[name].is_usable
+
+    def __repr__(self) -> str:
+        return f"Dialects({', '.join(self._dialects)})"
+
+
+@cache
+def _built_in() -> Dialects:
+    home = streamweir.dialects
+    folders = sorted(module.name for module in pkgutil.iter_modules(home.__path__) if module.ispkg)
+    return Dialects(importlib.import_module(f"{home.__name__}.{folder}").DIALECT for folder in folders)

@@ -1,0 +1,78 @@
+"""A set of dialects is a value: it says what names mean, and never changes."""
+
+import subprocess
+import sys
+
+import pytest
+
+import streamweir.dialects
+from source_tree import ROOT
+from streamweir import ConfigurationError, Decoder, Encoder, UnknownDialectError
+from streamweir.codec.dialect import Dialect
+from streamweir.codec.dialects import Dialects
+
+ACME = Dialect("acme", Decoder, summary="Acme's stream:\nevents and ends.\n\nSource: Acme.")
+
+LISTED = """
+import sys
+from streamweir.codec.dialects import Dialects
+dialects = Dialects.built_in()
+assert all(dialect.reads or dialect.writes for dialect in dialects.values())
+print(*(name for name in sys.modules if name.startswith("streamweir.dialects.")))
+"""
+
+
+def test_the_built_in_dialects_are_the_folders() -> None:
+    folders = {path.parent.name for path in (ROOT / "middleware/streamweir/dialects").glob("*/__init__.py")}
+    assert {name.replace("-", "_") for name in Dialects.built_in()} == folders
+
+
+@pytest.mark.parametrize("dialect", Dialects.built_in().values(), ids=lambda dialect: dialect.name)
+def test_what_a_dialect_names_is_there(dialect: Dialect) -> None:
+    for side, kind in ((dialect.decoder, Decoder), (dialect.encoder, Encoder)):
+        assert side is None or issubclass(side, kind)
+    assert dialect.summary
+    assert dialect.package is not None
+    assert dialect.package.startswith(f"{streamweir.dialects.__name__}.")
+
+
+def test_listing_dialects_loads_none_of_their_classes() -> None:
+    path = {"PYTHONPATH": str(ROOT / "middleware")}
+    listed = subprocess.run(
+        [sys.executable, "-c", LISTED], capture_output=True, text=True, check=True, env=path, timeout=60
+    ).stdout.split()
+    assert {name.count(".") for name in listed} == {2}
+
+
+def test_a_set_with_more_in_it_is_another_set() -> None:
+    built_in = Dialects.built_in()
+    with_acme = built_in.with_(ACME)
+    assert "acme" not in built_in
+    assert with_acme["acme"] is ACME
+    assert sorted([*built_in, "acme"]) == list(with_acme)
+    assert len(with_acme) == len(built_in) + 1
+    assert "acme" in with_acme.readable
+    assert "acme" not in with_acme.writable
+
+
+def test_a_name_is_taken_once() -> None:
+    dialects = Dialects.built_in().with_(ACME)
+    for name in ("acme", "legacy"):
+        other = Dialect(name, Decoder)
+        with pytest.raises(ConfigurationError, match="replace=True"):
+            dialects.with_(other)
+        assert dialects.with_(other, replace=True)[name] is other
+
+
+def test_a_dialect_is_found_by_its_name_or_given() -> None:
+    dialects = Dialects.built_in()
+    assert dialects.find("legacy").name == "legacy"
+    assert dialects.find(ACME) is dialects.to_read(ACME) is ACME
+    with pytest.raises(UnknownDialectError, match="did you mean 'legacy'"):
+        dialects.find("legaci")
+    with pytest.raises(UnknownDialectError, match="dialect to write"):
+        dialects.to_write(ACME)
+
+
+def test_the_summary_is_the_first_paragraph() -> None:
+    assert ACME.summary == "Acme's stream: events and ends."
