@@ -16,6 +16,7 @@ Source: the standard protocol 1.1, section 5 (codes, fixed messages) and section
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import Any, Final, Literal, NamedTuple
 
@@ -23,6 +24,7 @@ import msgspec
 
 __all__ = [
     "CODES",
+    "MACHINE_CODE",
     "CodeRow",
     "ConfigurationError",
     "ErrorInfo",
@@ -60,6 +62,10 @@ Reason = Literal[
     "draining",
     "internal",
 ]
+
+
+MACHINE_CODE: Final = re.compile(r"[A-Z][A-Z0-9_]{2,63}")
+"""What a code for programs looks like, whether it is one of `CODES` or an application's or upstream's own."""
 
 
 class StreamweirError(Exception):

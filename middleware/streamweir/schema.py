@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict
 import msgspec
 import orjson
 
+from streamweir.errors import MACHINE_CODE
 from streamweir.events import EVENT_TYPES, PROTOCOL_VERSION, WIRE_FIELDS, Event, ToolError
 
 __all__ = ["PATH", "protocol_schema", "write_schema"]
@@ -127,7 +128,7 @@ _CLOSER: Final[dict[tuple[str, str], dict[str, Any]]] = {
     },
     ("reference", "citations"): _list_of("Citation"),
     ("interaction", "questions"): _list_of("Question"),
-    ("error", "code"): {"type": "string", "pattern": "^[A-Z][A-Z0-9_]{2,63}$"},
+    ("error", "code"): {"type": "string", "pattern": f"^{MACHINE_CODE.pattern}$"},
     ("error", "retry_after_ms"): {"type": "integer", "minimum": 0},
     ("session_end", "summary"): _reference("Summary"),
 }

@@ -6,18 +6,15 @@ Source: the library contract, section 2 (`StreamError`); the standard protocol 1
 from __future__ import annotations
 
 import logging
-import re
 from typing import Any, Final, get_args
 
-from streamweir.errors import CODES, CodeRow, ErrorInfo, ErrorType, StreamweirError
+from streamweir.errors import CODES, MACHINE_CODE, CodeRow, ErrorInfo, ErrorType, StreamweirError
 from streamweir.http.refusal_codes import REFUSALS
 from streamweir.redaction import redact, redact_value
 
-__all__ = ["MACHINE_CODE", "StreamError", "log_failure"]
+__all__ = ["StreamError", "log_failure"]
 
 logger = logging.getLogger("streamweir")
-
-MACHINE_CODE: Final = re.compile(r"[A-Z][A-Z0-9_]{2,63}")
 
 _TOOL_CODES: Final = frozenset({"TOOL_INCOMPLETE", "TOOL_FAILED"})
 _UNKNOWN: Final = CodeRow("execution", False, 500, "upstream_error", "The request could not be completed.")

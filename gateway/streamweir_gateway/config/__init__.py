@@ -5,6 +5,8 @@
 Nothing here keeps state or starts anything; the dialects and the environment are passed in.
 """
 
+from streamweir.options.durations import format_duration, parse_duration
+from streamweir.options.sizes import format_size, parse_size
 from streamweir_gateway.config.diagnostics import ConfigErrors, Problem
 from streamweir_gateway.config.http import Address
 from streamweir_gateway.config.loading import load_config, parse_config
@@ -25,7 +27,6 @@ from streamweir_gateway.config.resolved import (
 )
 from streamweir_gateway.config.rules import DialectCatalogue
 from streamweir_gateway.config.templates import join_path, placeholders
-from streamweir_gateway.config.units import format_duration, format_size, parse_duration, parse_size
 
 __all__ = [
     "Address",

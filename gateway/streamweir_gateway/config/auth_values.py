@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from streamweir_gateway.config.diagnostics import InvalidValue, not_this
 from streamweir_gateway.config.resolved import RateLimit
-from streamweir_gateway.config.scalars import Leaf, read_text, text_schema
+from streamweir_gateway.config.scalars import Scalar, read_text, text_schema
 
 __all__ = ["ANY_ORIGIN", "CALLER_KEY", "NETWORK", "ORIGIN", "RATE_LIMIT"]
 
@@ -88,9 +88,9 @@ def _network(value: Any) -> IPv4Network | IPv6Network:
     raise InvalidValue("must be a network, without bits after its prefix", f"; did you mean '{meant}'?")
 
 
-CALLER_KEY: Final = Leaf(_caller_key, text_schema("^[!-~]+$"))
-RATE_LIMIT: Final = Leaf(
+CALLER_KEY: Final = Scalar(_caller_key, text_schema("^[!-~]+$"))
+RATE_LIMIT: Final = Scalar(
     _rate_limit, text_schema(f"^[1-9][0-9]{{0,8}}/({'|'.join(_SECONDS)})$"), RateLimit(requests=1, seconds=1)
 )
-ORIGIN: Final = Leaf(_origin, text_schema(r"^(\*|[a-z][a-z0-9+.-]*://[^/?#A-Z]+)$"))
-NETWORK: Final = Leaf(_network, text_schema("^[0-9a-fA-F.:/]+$"))
+ORIGIN: Final = Scalar(_origin, text_schema(r"^(\*|[a-z][a-z0-9+.-]*://[^/?#A-Z]+)$"))
+NETWORK: Final = Scalar(_network, text_schema("^[0-9a-fA-F.:/]+$"))

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from streamweir_gateway.config.diagnostics import InvalidValue, not_this, quoted, suggestion
-from streamweir_gateway.config.scalars import Leaf, read_text, text_schema
+from streamweir_gateway.config.scalars import Scalar, read_text, text_schema
 
 __all__ = [
     "CALLER_NAME",
@@ -214,12 +214,12 @@ def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 _TOKEN_SCHEMA: Final = text_schema(r"^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$")
 _NAME_SCHEMA: Final = text_schema("^[A-Za-z0-9][A-Za-z0-9_.-]*$")
 
-HEADER_NAME: Final = Leaf(_request_header, _TOKEN_SCHEMA)
-HEADER_VALUE: Final = Leaf(_header_value, {"type": "string"})
-RESPONSE_HEADER_NAME: Final = Leaf(_response_header, _TOKEN_SCHEMA)
-METHOD: Final = Leaf(_method, _TOKEN_SCHEMA)
-QUERY_NAME: Final = Leaf(_query_name, text_schema())
-RETRY_CAUSE: Final = Leaf(
+HEADER_NAME: Final = Scalar(_request_header, _TOKEN_SCHEMA)
+HEADER_VALUE: Final = Scalar(_header_value, {"type": "string"})
+RESPONSE_HEADER_NAME: Final = Scalar(_response_header, _TOKEN_SCHEMA)
+METHOD: Final = Scalar(_method, _TOKEN_SCHEMA)
+QUERY_NAME: Final = Scalar(_query_name, text_schema())
+RETRY_CAUSE: Final = Scalar(
     _retry_cause,
     {
         "anyOf": [
@@ -229,10 +229,10 @@ RETRY_CAUSE: Final = Leaf(
         ]
     },
 )
-UPSTREAM_NAME: Final = Leaf(_name, _NAME_SCHEMA, is_key=True)
+UPSTREAM_NAME: Final = Scalar(_name, _NAME_SCHEMA, is_key=True)
 CALLER_NAME: Final = UPSTREAM_NAME
-UPSTREAM_URL: Final = Leaf(_upstream_url, text_schema("^(https?://|demo:)"))
-UPSTREAM_REFERENCE: Final = Leaf(_upstream_reference, text_schema())
-LISTEN: Final = Leaf(
+UPSTREAM_URL: Final = Scalar(_upstream_url, text_schema("^(https?://|demo:)"))
+UPSTREAM_REFERENCE: Final = Scalar(_upstream_reference, text_schema())
+LISTEN: Final = Scalar(
     _listen, text_schema(r"^(\[[^\]]+\]|[^\[\]:]+):[0-9]{1,5}$"), stand_in=Address("127.0.0.1", 0)
 )

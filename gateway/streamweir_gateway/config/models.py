@@ -5,13 +5,13 @@ A model holds what the file says and nothing else; `merging` puts the layers ove
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from streamweir.errors import MACHINE_CODE
 from streamweir_gateway.config.auth_values import RATE_LIMIT
 from streamweir_gateway.config.diagnostics import InvalidValue
 from streamweir_gateway.config.http import (
@@ -26,8 +26,8 @@ from streamweir_gateway.config.http import (
 )
 from streamweir_gateway.config.interpolation import Unresolved
 from streamweir_gateway.config.resolved import RateLimit
-from streamweir_gateway.config.scalars import COUNT, Leaf, choice, only, read_text, text_schema
-from streamweir_gateway.config.section_or_keyword import SectionOr
+from streamweir_gateway.config.scalars import COUNT, Scalar, choice, only, read_text, text_schema
+from streamweir_gateway.config.section_or_keyword import SectionOrKeyword
 from streamweir_gateway.config.sections import (
     NOT_EMPTY,
     ONE_OR_MORE,
@@ -68,7 +68,7 @@ def _nothing_if_opaque(value: Any) -> Any:
 
 def _read_code(value: Any) -> str:
     code = read_text(value)
-    if not re.fullmatch(_CODE, code):
+    if not MACHINE_CODE.fullmatch(code):
         raise InvalidValue("must be 3 to 64 capital letters, digits and _, a letter first")
     return code
 
@@ -80,17 +80,16 @@ def _read_option(value: Any) -> str:
     return str(value) if isinstance(value, int | float) else read_text(value)
 
 
-_CODE: Final = "[A-Z][A-Z0-9_]{2,63}"
 _PATH: Final = text_schema("^/")
 
-Option: TypeAlias = Annotated[str, Leaf(_read_option, {"type": ["string", "number", "boolean"]})]
+Option: TypeAlias = Annotated[str, Scalar(_read_option, {"type": ["string", "number", "boolean"]})]
 Options: TypeAlias = Annotated[Mapping[str, Option], AfterValidator(MappingProxyType)]
 AuthOrOpen: TypeAlias = Annotated[
-    AuthSection | None, SectionOr(AuthSection, {"open": OPEN}, "{keys: {NAME: KEY}}", quotes=False)
+    AuthSection | None, SectionOrKeyword(AuthSection, {"open": OPEN}, "{keys: {NAME: KEY}}", quotes=False)
 ]
 Rate: TypeAlias = Annotated[RateLimit | None, RATE_LIMIT]
 Name: TypeAlias = Annotated[str, UPSTREAM_NAME]
-EndpointPath: TypeAlias = Annotated[str, Leaf(read_endpoint_path, _PATH, is_key=True)]
+EndpointPath: TypeAlias = Annotated[str, Scalar(read_endpoint_path, _PATH, is_key=True)]
 
 
 class LimitsSection(Section):
@@ -111,7 +110,9 @@ class WarningSection(Section):
 
     message: Text
     """Text for the user."""
-    message_code: Annotated[str | None, Leaf(_read_code, text_schema(f"^{_CODE}$"))] = absent()
+    message_code: Annotated[str | None, Scalar(_read_code, text_schema(f"^{MACHINE_CODE.pattern}$"))] = (
+        absent()
+    )
     """For programs, such as `DEPRECATED`."""
 
 
@@ -153,7 +154,7 @@ class OptionsSection(Section):
     """Headers of the upstream's response that the client gets."""
     on_disconnect: Annotated[
         OnDisconnectSection | float | None,
-        SectionOr(OnDisconnectSection, {"cancel": 0.0, "continue": None}, "{continue_for: DURATION}"),
+        SectionOrKeyword(OnDisconnectSection, {"cancel": 0.0, "continue": None}, "{continue_for: DURATION}"),
     ] = written("cancel")
     """What becomes of the upstream's run when the client goes away."""
     full_text: Annotated[str, choice("dedupe", "append", "replace")] = "dedupe"
@@ -187,7 +188,7 @@ class EndpointSection(OptionsSection):
         ONE_OR_MORE,
     ] = Field(repr=False)
     """A name of `upstreams`, a URL or `demo:<dialect>`; of a list, the first that gives an event."""
-    path: Annotated[str | None, Leaf(read_upstream_path, _PATH)] = absent()
+    path: Annotated[str | None, Scalar(read_upstream_path, _PATH)] = absent()
     """Appended to the upstream's URL; `{names}` come from the endpoint's own path."""
 
 
@@ -211,7 +212,7 @@ class GatewayFile(Section):
     """Who may call; `open`: whoever can reach the address."""
     rate_limit: Rate = absent()
     """Requests per key, or else per client address, such as `600/minute`."""
-    cors: Annotated[CorsSection | None, SectionOr(CorsSection)] = absent()
+    cors: Annotated[CorsSection | None, SectionOrKeyword(CorsSection)] = absent()
     """Which pages of other origins may read the answers."""
     server: ServerSection = made_by(ServerSection)
     debug: Flag = False

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Final
 
+from streamweir.options.durations import format_duration
 from streamweir_gateway.config.auth_values import ANY_ORIGIN
 from streamweir_gateway.config.diagnostics import KeyPath, Report, path_text, quoted, suggestion
 from streamweir_gateway.config.http import NEEDS_AUTH, demo_dialect, is_loopback, is_url
@@ -15,7 +16,6 @@ from streamweir_gateway.config.interpolation import Unresolved
 from streamweir_gateway.config.merging import Layer, Origin, layers_of, merged_timeouts, url_of
 from streamweir_gateway.config.models import GatewayFile, OptionsSection
 from streamweir_gateway.config.templates import placeholders, shape
-from streamweir_gateway.config.units import format_duration
 from streamweir_gateway.config.upstream_sections import TlsSection, UpstreamSection
 
 __all__ = ["DialectCatalogue", "check_rules"]

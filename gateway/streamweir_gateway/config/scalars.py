@@ -12,27 +12,23 @@ from typing import Any, Final, cast
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+from streamweir.options.durations import OFF
 from streamweir_gateway.config.diagnostics import InvalidValue, not_this, quoted
 from streamweir_gateway.config.interpolation import Unresolved
-from streamweir_gateway.config.units import OFF, parse_duration, parse_size
 
 __all__ = [
     "COUNT",
-    "DURATION",
-    "DURATION_OR_OFF",
     "FLAG",
     "FLAG_ON",
     "NOT_SUPPORTED",
     "REFERENCE_SCHEMA",
-    "SIZE",
     "TEXT",
-    "Leaf",
+    "Scalar",
     "any_of",
     "choice",
     "only",
     "or_off",
     "read_text",
-    "size_from",
     "text_schema",
     "whole_number",
 ]
@@ -46,8 +42,8 @@ MAX_COUNT: Final = 1_000_000_000
 
 
 @dataclass(frozen=True)
-class Leaf:
-    """Annotates a field of a model: `Annotated[float, Leaf(parse_duration, {...}, stand_in=nan)]`."""
+class Scalar:
+    """Annotates a field of a model: `Annotated[int, Scalar(parse, {...}, stand_in=0)]`."""
 
     parse: Callable[[Any], object]
     """Returns the value of what the file holds, or raises `InvalidValue`."""
@@ -103,8 +99,8 @@ def any_of(*names: str) -> str:
     return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-def choice(*names: str, later: Sequence[str] = ()) -> Leaf:
-    """Return the leaf of one word out of `names`; those in `later` are known, but not built yet."""
+def choice(*names: str, later: Sequence[str] = ()) -> Scalar:
+    """Return the scalar of one word out of `names`; those in `later` are known, but not built yet."""
 
     def read(value: Any) -> str:
         if value in names:
@@ -113,11 +109,11 @@ def choice(*names: str, later: Sequence[str] = ()) -> Leaf:
             raise InvalidValue(NOT_SUPPORTED, f": {quoted(value)}")
         raise InvalidValue(f"must be {any_of(*names)}", not_this(value))
 
-    return Leaf(read, {"enum": list(names)})
+    return Scalar(read, {"enum": list(names)})
 
 
-def only(name: str, *later: str) -> Leaf:
-    """Return the leaf of a key of which one value is built; a tree in its place is not supported yet."""
+def only(name: str, *later: str) -> Scalar:
+    """Return the scalar of a key of which one value is built; a tree in its place is not supported yet."""
     words = choice(name, later=later)
 
     def read(value: Any) -> object:
@@ -125,7 +121,7 @@ def only(name: str, *later: str) -> Leaf:
             raise InvalidValue(NOT_SUPPORTED)
         return words.parse(value)
 
-    return Leaf(read, words.schema)
+    return Scalar(read, words.schema)
 
 
 def _read_flag(value: Any) -> bool:
@@ -137,8 +133,8 @@ def _read_flag(value: Any) -> bool:
     raise InvalidValue("must be true or false")
 
 
-def whole_number(minimum: int, maximum: int = MAX_COUNT) -> Leaf:
-    """Return the leaf of a whole number; as text too, for that is all that `${...}` can fill in."""
+def whole_number(minimum: int, maximum: int = MAX_COUNT) -> Scalar:
+    """Return the scalar of a whole number; as text too, for that is all that `${...}` can fill in."""
 
     def read(value: Any) -> int:
         if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
@@ -150,23 +146,10 @@ def whole_number(minimum: int, maximum: int = MAX_COUNT) -> Leaf:
         return value
 
     number = {"type": "integer", "minimum": minimum, "maximum": maximum}
-    return Leaf(read, {"anyOf": [number, {"type": "string", "pattern": "^[0-9]{1,18}$"}]}, stand_in=minimum)
+    return Scalar(read, {"anyOf": [number, {"type": "string", "pattern": "^[0-9]{1,18}$"}]}, stand_in=minimum)
 
 
-def size_from(minimum: str) -> Leaf:
-    """Return the leaf of a size that is not below `minimum`, such as `1KiB`."""
-    least = parse_size(minimum)
-
-    def read(value: Any) -> int:
-        size = parse_size(value)
-        if size < least:
-            raise InvalidValue(f"must be at least {minimum}")
-        return size
-
-    return Leaf(read, _SIZE_SCHEMA, stand_in=least)
-
-
-def or_off(leaf: Leaf) -> Leaf:
+def or_off(leaf: Scalar) -> Scalar:
     """Return `leaf` with the word `off`, which means None, beside its values."""
 
     def read(value: Any) -> object:
@@ -177,23 +160,10 @@ def or_off(leaf: Leaf) -> Leaf:
         except InvalidValue as refusal:
             raise InvalidValue(f"{refusal.message}, or off", refusal.detail) from None
 
-    return Leaf(read, {"anyOf": [dict(leaf.schema), {"enum": [OFF]}]}, leaf.stand_in)
+    return Scalar(read, {"anyOf": [dict(leaf.schema), {"enum": [OFF]}]}, leaf.stand_in)
 
 
-_NUMBER_OR = {"type": "number", "exclusiveMinimum": 0}
-_DURATION_SCHEMA = {"anyOf": [_NUMBER_OR, {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?(ms|s|m|h)?$"}]}
-_SIZE_SCHEMA = {
-    "anyOf": [
-        {"type": "integer", "minimum": 1},
-        {"type": "string", "pattern": "^[0-9]{1,18}(B|KiB|MiB|GiB)?$"},
-    ]
-}
-
-TEXT: Final = Leaf(read_text, text_schema())
-FLAG: Final = Leaf(_read_flag, {"enum": [True, False, "true", "false"]}, stand_in=False)
+TEXT: Final = Scalar(read_text, text_schema())
+FLAG: Final = Scalar(_read_flag, {"enum": [True, False, "true", "false"]}, stand_in=False)
 FLAG_ON: Final = replace(FLAG, stand_in=True)
 COUNT: Final = whole_number(0)
-SIZE: Final = Leaf(parse_size, _SIZE_SCHEMA, stand_in=1)
-# Not a number: no comparison with another duration says that it is too long.
-DURATION: Final = Leaf(parse_duration, _DURATION_SCHEMA, stand_in=float("nan"))
-DURATION_OR_OFF: Final = or_off(DURATION)

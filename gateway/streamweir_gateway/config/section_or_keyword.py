@@ -13,12 +13,12 @@ from streamweir_gateway.config.diagnostics import InvalidValue, not_this
 from streamweir_gateway.config.interpolation import Unresolved
 from streamweir_gateway.config.scalars import REFERENCE_SCHEMA, any_of
 
-__all__ = ["SectionOr"]
+__all__ = ["SectionOrKeyword"]
 
 
 @dataclass(frozen=True)
-class SectionOr:
-    """Annotates a field: `Annotated[BreakerSection | None, SectionOr(BreakerSection, {"off": None})]`.
+class SectionOrKeyword:
+    """Annotates a field: `Annotated[BreakerSection | None, SectionOrKeyword(BreakerSection, {"off": None})]`.
 
     That the field may be None, where the key is absent or by a word, does not let the file say null.
     """

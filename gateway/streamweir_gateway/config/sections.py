@@ -11,7 +11,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from streamweir_gateway.config.diagnostics import InvalidValue
 from streamweir_gateway.config.http import HEADER_NAME, HEADER_VALUE
 from streamweir_gateway.config.interpolation import Unresolved
-from streamweir_gateway.config.scalars import DURATION, DURATION_OR_OFF, FLAG, SIZE, TEXT, text_schema
+from streamweir_gateway.config.scalars import FLAG, TEXT, text_schema
+from streamweir_gateway.config.units import DURATION, DURATION_OR_OFF, SIZE
 
 __all__ = [
     "NAMED",

@@ -9,13 +9,14 @@ from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import AfterValidator, Field
 
+from streamweir.options.durations import OFF
 from streamweir_gateway.config.auth_values import CALLER_KEY, NETWORK, ORIGIN
 from streamweir_gateway.config.diagnostics import InvalidValue
 from streamweir_gateway.config.http import CALLER_NAME
-from streamweir_gateway.config.scalars import Leaf, size_from, text_schema, whole_number
+from streamweir_gateway.config.scalars import Scalar, text_schema, whole_number
 from streamweir_gateway.config.sections import NAMED, NOT_EMPTY, Duration, Section, written
 from streamweir_gateway.config.templates import read_endpoint_path
-from streamweir_gateway.config.units import OFF
+from streamweir_gateway.config.units import size_from
 
 __all__ = ["OPEN", "AuthSection", "CorsSection", "ServerSection"]
 
@@ -29,7 +30,9 @@ def _read_path_or_off(value: Any) -> str | None:
     return path
 
 
-PathOrOff: TypeAlias = Annotated[str | None, Leaf(_read_path_or_off, text_schema("^(/|off$)"), stand_in=None)]
+PathOrOff: TypeAlias = Annotated[
+    str | None, Scalar(_read_path_or_off, text_schema("^(/|off$)"), stand_in=None)
+]
 
 
 class AuthSection(Section):

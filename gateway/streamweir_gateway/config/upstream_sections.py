@@ -8,7 +8,7 @@ from pydantic import Field
 
 from streamweir_gateway.config.http import RETRY_CAUSE, UPSTREAM_URL
 from streamweir_gateway.config.scalars import FLAG_ON, TEXT, choice, or_off, whole_number
-from streamweir_gateway.config.section_or_keyword import SectionOr
+from streamweir_gateway.config.section_or_keyword import SectionOrKeyword
 from streamweir_gateway.config.sections import (
     NOT_EMPTY,
     Duration,
@@ -77,7 +77,7 @@ class UpstreamSection(Section):
     """When a request is sent again; only before the first event."""
     max_streams: Annotated[int | None, or_off(whole_number(1))] = 1000
     """At the same time; `off` for any number."""
-    breaker: Annotated[BreakerSection | None, SectionOr(BreakerSection, {"off": None})] = made_by(
+    breaker: Annotated[BreakerSection | None, SectionOrKeyword(BreakerSection, {"off": None})] = made_by(
         BreakerSection
     )
     """When it is not asked for a while; `off`: it is always asked."""

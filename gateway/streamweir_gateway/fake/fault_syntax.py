@@ -8,17 +8,14 @@ from typing import Final
 
 from streamweir.errors import ConfigurationError, did_you_mean
 from streamweir.options.durations import parse_duration
+from streamweir.options.sizes import parse_size
 from streamweir_gateway.fake.corruption import DAMAGES
 from streamweir_gateway.fake.faults import AT, CUT_CODINGS, END, FAULTS, Argument, Fault, FaultKind
 
-__all__ = ["FaultError", "parse_fault", "parse_faults", "parse_size"]
+__all__ = ["FaultError", "parse_fault", "parse_faults"]
 
 _FAULT: Final = re.compile(r"([^@:\s]+)(?:@([^:]*))?(?::(.*))?", re.DOTALL)
-_SIZE: Final = re.compile(r"(\d{1,15})\s*(B|KiB|MiB|GiB|kB|MB|GB)?", re.ASCII)
-_UNITS: Final = {
-    None: 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "kB": 10**3, "MB": 10**6, "GB": 10**9,
-}  # fmt: skip
-_MOST: Final = 1 << 40
+_MAX_SIZE: Final = 1 << 40
 _NUMBER: Final = re.compile(r"\d{1,12}", re.ASCII)
 _ALONE: Final = frozenset({"transfer", "coding", "writes", "ending", "answer", "connection"})
 _TOO_LONG_FOR_A_LENGTH: Final = ("endless-line", "stall")
@@ -53,19 +50,6 @@ def parse_fault(text: str) -> Fault:
     if match is None or kind is None:
         raise FaultError(f"unknown fault {name!r}{did_you_mean(name, FAULTS)}")
     return Fault(kind, _position(kind, match[2]), _argument(kind, match[3]))
-
-
-def parse_size(text: str) -> int:
-    """Return the bytes that `text` stands for, such as `64KiB`, `10MB` or `512`.
-
-    Raises:
-        ValueError: it is no size, or out of all proportion.
-    """
-    match = _SIZE.fullmatch(text.strip())
-    size = int(match[1]) * _UNITS[match[2]] if match else 0
-    if not 0 < size <= _MOST:
-        raise ValueError("no size")
-    return size
 
 
 def _position(kind: FaultKind, text: str | None) -> int | None:
@@ -107,7 +91,10 @@ def _read(argument: Argument, text: str) -> float:
         case "duration":
             return parse_duration(text)
         case "size":
-            return parse_size(text)
+            size = parse_size(text)
+            if size > _MAX_SIZE:
+                raise ValueError("out of all proportion")
+            return size
         case "status" | "count":
             if not _NUMBER.fullmatch(text):
                 raise ValueError("no number")

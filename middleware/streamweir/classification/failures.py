@@ -9,7 +9,7 @@ import msgspec
 
 from streamweir.classification.statuses import code_of_status
 from streamweir.classification.words import code_of_words
-from streamweir.errors import CODES, ErrorType, Reason
+from streamweir.errors import CODES, MACHINE_CODE, ErrorType, Reason
 from streamweir.redaction import redact
 
 __all__ = ["Classified", "classify_failure", "code_of_name", "is_telling_code", "most_exact"]
@@ -24,8 +24,6 @@ class Classified(msgspec.Struct, frozen=True):
     recoverable: bool
     reason: Reason
 
-
-_MACHINE_CODE: Final = re.compile(r"[A-Z][A-Z0-9_]{2,63}")
 
 _FOREIGN_CODES: Final[dict[str, str]] = {
     foreign: code
@@ -131,7 +129,7 @@ def most_exact(known: str | None, code: object, message: object) -> str | None:
 
 def _machine_code(code: object) -> str | None:
     """Return a code that may be passed on by its own name: well formed, and no key in disguise."""
-    if isinstance(code, str) and _MACHINE_CODE.fullmatch(code) and redact(code) == code:
+    if isinstance(code, str) and MACHINE_CODE.fullmatch(code) and redact(code) == code:
         return code
     return None
 

@@ -5,18 +5,16 @@ Source: the standard protocol 1.1, section 5.
 
 from __future__ import annotations
 
-import re
 import time
 from typing import Any, Final
 
 from streamweir.classification import classify_failure, error_in_body, info_for_status, parse_retry_after
-from streamweir.errors import CODES, ErrorInfo, MalformedEvent, error_info
+from streamweir.errors import CODES, MACHINE_CODE, ErrorInfo, MalformedEvent, error_info
 from streamweir.jsontext import parse_json
 from streamweir.redaction import redact
 
 __all__ = ["info_of_envelope", "info_of_rejection", "is_envelope"]
 
-_MACHINE_CODE: Final = re.compile(r"[A-Z][A-Z0-9_]{2,63}")
 _LATER: Final = (429, 503)
 """The statuses whose Retry-After is meant for the client."""
 
@@ -67,7 +65,7 @@ def info_of_envelope(
 
 def _is_machine_code(code: str) -> bool:
     """Well formed, and no key in disguise."""
-    return _MACHINE_CODE.fullmatch(code) is not None and redact(code) == code
+    return MACHINE_CODE.fullmatch(code) is not None and redact(code) == code
 
 
 def _json_of(body: bytes) -> Any:

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
-from streamweir.errors import CODES, EventValidationError, Reason
+from streamweir.errors import CODES, MACHINE_CODE, EventValidationError, Reason
 from streamweir.events import (
     Content,
     Data,
@@ -33,7 +33,6 @@ from streamweir.events import (
     Warning,
 )
 from streamweir.jsontext import plain_json
-from streamweir.stream_error import MACHINE_CODE
 
 __all__ = ["TIMED", "checked_event", "checked_meta", "reasons_of_code"]
 

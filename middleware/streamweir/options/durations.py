@@ -1,38 +1,66 @@
-"""Durations as options have them: seconds, or text such as `200ms`, `5s`, `2m`, `1h`.
+"""Durations: a number of seconds, or text such as `200ms`, `5s`, `2m`, `1h`.
 
-Source: the configuration contract (durations).
+One grammar for options, the configuration and the command line. Source: the
+configuration contract (durations).
 """
 
 from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 from typing import Final, TypeAlias
 
 from streamweir.errors import ConfigurationError
 
-__all__ = ["Duration", "optional_duration", "parse_duration"]
+__all__ = [
+    "DURATION_PATTERN",
+    "OFF",
+    "Duration",
+    "format_duration",
+    "optional_duration",
+    "parse_duration",
+    "seconds_of",
+]
 
 Duration: TypeAlias = float | str
 
-_DURATION: Final = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*(ms|s|m|h)?", re.ASCII)
-_SECONDS: Final = {None: 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+OFF: Final = "off"
+DURATION_PATTERN: Final = r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)?"
+"""A regular expression of the text form: the count, the unit. JSON Schemas hold it as well."""
+
+_DURATION: Final = re.compile(DURATION_PATTERN)
+_SECONDS: Final = {"h": Decimal(3600), "m": Decimal(60), "s": Decimal(1), "ms": Decimal("0.001")}
+_MAX_HOURS: Final = 1_000_000
+"""114 years; more overflows the clocks of event loops."""
+_RULE: Final = "must be a duration such as 200ms, 5s, 2m or 1h"
+
+
+def seconds_of(value: object) -> float:
+    """Return the seconds that `value` stands for: more than 0.
+
+    Raises:
+        ValueError: it is no duration; the message is the rule, without the value.
+    """
+    match = None if isinstance(value, bool) else _DURATION.fullmatch(_decimal_text(value))
+    if match is None:
+        raise ValueError(_RULE)
+    seconds = float(Decimal(match[1]) * _SECONDS[match[2] or "s"])
+    if not 0 < seconds <= _MAX_HOURS * 3600:
+        raise ValueError(f"must be more than 0 and at most {_MAX_HOURS}h")
+    return seconds
 
 
 def parse_duration(value: Duration, *, name: str = "duration") -> float:
-    """Return the seconds that `value` stands for: more than 0, and finite.
+    """Return the seconds that an option called `name` stands for: more than 0.
 
     Raises:
-        ConfigurationError: `value` is no duration; the message says of which option (`name`).
+        ConfigurationError: `value` is no duration.
     """
-    seconds = 0.0
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        seconds = float(value)
-    elif isinstance(value, str) and (match := _DURATION.fullmatch(value.strip())):
-        seconds = float(match[1]) * _SECONDS[match[2]]
-    if not 0 < seconds < math.inf:
-        raise ConfigurationError(f"{name} must be a duration such as 200ms, 5s, 2m or 1h, not {value!r}")
-    return seconds
+    try:
+        return seconds_of(value)
+    except ValueError as error:
+        raise ConfigurationError(f"{name} {error}, not {value!r}") from None
 
 
 def optional_duration(value: Duration | None, *, name: str = "duration") -> float | None:
@@ -41,4 +69,25 @@ def optional_duration(value: Duration | None, *, name: str = "duration") -> floa
     Raises:
         ConfigurationError: `value` is neither.
     """
-    return None if value is None or value == "off" else parse_duration(value, name=name)
+    return None if value is None or value == OFF else parse_duration(value, name=name)
+
+
+def format_duration(seconds: float | None) -> str:
+    """Return the shortest form that `parse_duration` reads back as the same number; None is `off`."""
+    if seconds is None:
+        return OFF
+    exact = Decimal(repr(seconds))
+    for unit, factor in _SECONDS.items():
+        count = exact / factor
+        if count >= 1 and count == count.to_integral_value() and count * factor == exact:
+            return f"{int(count)}{unit}"
+    return f"{exact:f}s"
+
+
+def _decimal_text(value: object) -> str:
+    """Return a number or a text in one notation, without an exponent; empty for anything else."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float):
+        return f"{Decimal(repr(value)):f}" if math.isfinite(value) else ""
+    return f"{Decimal(value):f}" if isinstance(value, int) else ""

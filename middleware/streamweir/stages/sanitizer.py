@@ -12,13 +12,12 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from streamweir.errors import CODES
+from streamweir.errors import CODES, MACHINE_CODE
 from streamweir.events import Data, Error, Event, Status, ToolCallEnd, Warning, failure_meta, ids_of
 from streamweir.redaction import REDACTED, is_secret_name, redact, redact_value
 
 __all__ = ["ErrorSanitizer"]
 
-MACHINE_CODE: Final = re.compile(r"[A-Z][A-Z0-9_]{2,63}")
 _MESSAGE_CODE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 _WORD: Final = re.compile(r"\w")
 TOOL_FAILED: Final = "The tool failed."

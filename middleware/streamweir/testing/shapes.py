@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
+from streamweir.errors import MACHINE_CODE
+
 __all__ = ["DATA", "METADATA", "breaches_of", "data_breaches"]
 
 Check = Callable[[Any], str | None]
@@ -26,7 +28,6 @@ class Field(NamedTuple):
 Shape = dict[str, Field]
 
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
-_MACHINE_CODE: Final = re.compile(r"[A-Z][A-Z0-9_]{2,63}")
 _LONGEST_MESSAGE: Final = 501  # 500 characters and the mark that something was cut off
 _SECONDS: Final = range(
     10**9, 10**11
@@ -195,7 +196,7 @@ DATA: Final[dict[str, Shape]] = {
         "tool_id": Field(_filled),
         "status": Field(_one_of("success", "failed")),
         "result": _maybe(_anything),
-        "error": _maybe(_nested({"code": Field(_matching(_MACHINE_CODE)), "message": Field(_safe_message)})),
+        "error": _maybe(_nested({"code": Field(_matching(MACHINE_CODE)), "message": Field(_safe_message)})),
     },
     "content": {
         "content": Field(_text),
@@ -260,7 +261,7 @@ DATA: Final[dict[str, Shape]] = {
     },
     "error": {
         "error_type": Field(_one_of("validation", "execution", "timeout", "system")),
-        "code": Field(_matching(_MACHINE_CODE)),
+        "code": Field(_matching(MACHINE_CODE)),
         "message": Field(_safe_message),
         "recoverable": Field(_flag),
         "retry_after_ms": _maybe(_count),

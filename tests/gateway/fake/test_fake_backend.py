@@ -21,7 +21,7 @@ from streamweir.framing import SniffingParser
 from streamweir_gateway.fake import FAULTS, FakeBackend, Settings, parse_faults, serve_fake
 from streamweir_gateway.fake.body import body_steps
 from streamweir_gateway.fake.corruption import DAMAGES, badjson, can_be_damaged, wrong_types
-from streamweir_gateway.fake.fault_syntax import FaultError, parse_fault, parse_size
+from streamweir_gateway.fake.fault_syntax import FaultError, parse_fault
 from streamweir_gateway.fake.faults import AT, END
 from streamweir_gateway.fake.response import response_steps
 from streamweir_gateway.fake.run import Framing, Run, WireEvent
@@ -80,13 +80,6 @@ def test_position_and_argument() -> None:
     assert parse_fault("gzip-bomb@5:1GiB").amount == 1 << 30
     assert parse_fault("status:429").amount == 429
     assert str(parse_fault("cut@end")) == "cut@end"
-
-
-@pytest.mark.parametrize(
-    ("text", "size"), [("512", 512), ("64KiB", 65536), ("10MB", 10_000_000), ("1 GiB", 1 << 30)]
-)
-def test_sizes(text: str, size: int) -> None:
-    assert parse_size(text) == size
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamweir_gateway.config import format_duration, format_size, parse_duration, parse_size
-from streamweir_gateway.config.diagnostics import InvalidValue
+from streamweir.errors import ConfigurationError
+from streamweir.options.durations import format_duration, parse_duration
+from streamweir.options.sizes import format_size, parse_size
 
 
 @pytest.mark.parametrize(
@@ -25,7 +27,7 @@ from streamweir_gateway.config.diagnostics import InvalidValue
         ("3", 3.0),
     ],
 )
-def test_duration_is_read_as_seconds(text: object, seconds: float) -> None:
+def test_duration_is_read_as_seconds(text: Any, seconds: float) -> None:
     assert parse_duration(text) == seconds
 
 
@@ -33,7 +35,7 @@ def test_duration_is_read_as_seconds(text: object, seconds: float) -> None:
     ("text", "size"),
     [("64KiB", 65536), ("10MiB", 10485760), ("1GiB", 1073741824), ("5B", 5), (7, 7), ("9", 9)],
 )
-def test_size_is_read_as_bytes(text: object, size: int) -> None:
+def test_size_is_read_as_bytes(text: Any, size: int) -> None:
     assert parse_size(text) == size
 
 
@@ -61,8 +63,8 @@ def test_size_is_read_as_bytes(text: object, size: int) -> None:
         "1000001h",
     ],
 )
-def test_what_is_no_duration_is_refused(value: object) -> None:
-    with pytest.raises(InvalidValue):
+def test_what_is_no_duration_is_refused(value: Any) -> None:
+    with pytest.raises(ConfigurationError):
         parse_duration(value)
 
 
@@ -88,8 +90,8 @@ def test_what_is_no_duration_is_refused(value: object) -> None:
         "1000001GiB",
     ],
 )
-def test_what_is_no_size_is_refused(value: object) -> None:
-    with pytest.raises(InvalidValue):
+def test_what_is_no_size_is_refused(value: Any) -> None:
+    with pytest.raises(ConfigurationError):
         parse_size(value)
 
 
@@ -110,9 +112,9 @@ def test_any_size_survives_being_written(size: int) -> None:
 
 
 @given(st.text() | st.integers() | st.floats())
-def test_any_value_is_read_or_refused(value: object) -> None:
+def test_any_value_is_read_or_refused(value: Any) -> None:
     for parse in (parse_duration, parse_size):
-        with contextlib.suppress(InvalidValue):
+        with contextlib.suppress(ConfigurationError):
             assert parse(value) > 0
 
 
