@@ -117,7 +117,7 @@ def test_make_run_serves_what_the_readme_shows() -> None:
         shown = [line for line in shell_lines() if line.startswith("curl")]
         assert shown
         assert process.stdout is not None
-        printed = []
+        printed: list[str] = []
         while len(printed) < len(list_dialects()):
             line = process.stdout.readline()
             if line.strip().startswith("curl"):

@@ -27,7 +27,7 @@ async def nothing(*_: Any) -> None:
 def starlettes(routes: list[Route], method: str, path: str) -> tuple[str | None, dict[str, str]]:
     scope = {"type": "http", "method": method, "path": path}
     for route in routes:
-        match, found = StarletteRoute(route.template, SimpleNamespace(), methods=route.methods).matches(scope)
+        match, found = StarletteRoute(route.template, nothing, methods=route.methods).matches(scope)
         if match is Match.FULL:
             return route.template, found["path_params"]
     return None, {}

@@ -86,9 +86,7 @@ def test_of_too_many_the_number_is_told() -> None:
 
 def test_one_layer_takes_over() -> None:
     collector = WarningCollector("req_1")
-    assert not collector.attached
-    assert collector.attach()
-    assert collector.attached
+    assert [collector.attached, collector.attach(), collector.attached] == [False, True, True]
     assert not collector.attach()
     opened = WarningCollector("req_2")
     opened.open()

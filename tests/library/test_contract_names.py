@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -238,12 +239,13 @@ def test_failing_a_translator_takes_what_went_wrong() -> None:
 
 @pytest.mark.parametrize("kind", ATTRIBUTES, ids=lambda kind: kind.__name__)
 def test_attributes(kind: type) -> None:
-    made: Any = {
+    make: dict[type, Callable[[], object]] = {
         streamweir.Translator: streamweir.Translator,
         streamweir.StreamingEngine: streamweir.StreamingEngine,
         streamweir.EventStream: lambda: streamweir.EventStream([]),
         streamweir.MessageStreamHandler: streamweir.MessageStreamHandler,
-    }[kind]()
+    }
+    made = make[kind]()
     assert [name for name in ATTRIBUTES[kind] if not hasattr(made, name)] == []
 
 

@@ -289,7 +289,7 @@ class Answer:
     def end(self) -> dict[str, Any]:
         last = self.events[-1]
         assert last["type"] == "session_end"
-        return last["data"]
+        return dict(last["data"])
 
     def assert_valid(self) -> "Answer":
         """It came whole, and keeps the protocol."""
@@ -316,8 +316,9 @@ class Client:
         headers: Sequence[tuple[str, str]] = (),
         body: bytes = b"{}",
     ) -> None:
-        """Send a whole request."""
-        sent = [("Host", "gateway"), ("Content-Length", str(len(body))), *headers]
+        """Send a whole request; what is not ASCII in a header goes out as UTF-8."""
+        given = [("Host", "gateway"), ("Content-Length", str(len(body))), *headers]
+        sent = [(name.encode(), value.encode()) for name, value in given]
         data = self._connection.send(h11.Request(method=method, target=target, headers=sent)) or b""
         data += self._connection.send(h11.Data(data=body)) or b""
         self._connection.send(h11.EndOfMessage())
@@ -364,6 +365,12 @@ class Client:
         async with asyncio.timeout(PATIENCE):
             while text not in self.answer.body:
                 assert await self.step(), f"no {text!r} in {self.answer.body!r}"
+
+    def stop_reading(self) -> None:
+        """Take nothing more from the socket."""
+        transport = self.writer.transport
+        assert isinstance(transport, asyncio.Transport)
+        transport.pause_reading()
 
     def leave(self) -> None:
         """Close the connection."""

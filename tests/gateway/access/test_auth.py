@@ -92,7 +92,7 @@ async def test_a_key_opens_the_endpoint(header: tuple[str, str], name: str) -> N
 )
 async def test_without_a_key_nothing_opens(headers: Headers) -> None:
     async with gateway(locked()) as running:
-        await refused(running, headers=[(name, value.encode()) for name, value in headers])
+        await refused(running, headers=headers)
 
 
 async def raw(running: Gateway, header: bytes) -> bytes:

@@ -177,7 +177,7 @@ async def test_a_client_that_does_not_read_is_dropped(caplog: pytest.LogCaptureF
     timeouts = {"write": "300ms", "idle": "200ms", "first_event": "60s"}
     async with upstream(flood) as server, gateway(one_endpoint(server.url, timeouts=timeouts)) as running:
         async with client(running) as connected:
-            connected.writer.transport.pause_reading()  # type: ignore[attr-defined]
+            connected.stop_reading()
             connected.send()
             async with asyncio.timeout(5):
                 line = await running.log.next_line()
@@ -193,7 +193,7 @@ async def test_what_it_did_not_read_is_thrown_away() -> None:
         gateway(one_endpoint(server.url, timeouts=timeouts)) as running,
         client(running) as connected,
     ):
-        connected.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        connected.stop_reading()
         connected.send()
         async with asyncio.timeout(10):
             assert (await running.log.next_line())["reason"] == "slow_client"
@@ -214,7 +214,7 @@ async def test_a_folded_answer_that_is_not_read_is_dropped() -> None:
         gateway(one_endpoint(server.url, timeouts=timeouts)) as running,
         client(running) as connected,
     ):
-        connected.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        connected.stop_reading()
         connected.send(headers=[("Accept", "application/json")])
         async with asyncio.timeout(10):
             line = await running.log.next_line()
@@ -254,7 +254,7 @@ async def test_clients_that_did_not_read_leave_no_stream_behind() -> None:
     ):
         clients = [await stack.enter_async_context(client(running)) for _ in range(5)]
         for connected in clients:
-            connected.writer.transport.pause_reading()  # type: ignore[attr-defined]
+            connected.stop_reading()
             connected.send()
         await asyncio.sleep(0.5)
         assert len(running.streams) == len(clients)

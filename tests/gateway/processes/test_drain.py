@@ -121,7 +121,7 @@ async def test_a_client_that_does_not_read_delays_nothing(tmp_path: Path) -> Non
             await call.send(chunk(TOKEN * 1000))
 
     async with draining(tmp_path, flood, drain="200ms") as running, client(running.at) as connected:
-        connected.writer.transport.pause_reading()
+        connected.stop_reading()
         connected.send()
         await asyncio.sleep(0.5)
         running.signal(signal.SIGTERM)

@@ -68,7 +68,8 @@ async def test_failures_in_a_row_open_it_for_all_endpoints(script: Script | byte
         began = time.monotonic()
         got = await ask(running)
         assert time.monotonic() - began < 0.2
-        assert got.assert_valid().error is not None
+        assert got.assert_valid()
+        assert got.error is not None
         assert got.error["code"] == "UPSTREAM_UNREACHABLE"
         assert 28_000 < got.error["retry_after_ms"] <= 30_000
         assert server.connections == 2
@@ -170,7 +171,8 @@ async def test_an_earlier_failure_says_more_than_an_open_breaker() -> None:
         async with gateway(config) as running:
             await ask(running)
             got = await ask(running)
-    assert got.assert_valid().error is not None
+    assert got.assert_valid()
+    assert got.error is not None
     assert got.error["code"] == "NOT_FOUND"
 
 

@@ -151,7 +151,8 @@ async def test_the_last_failure_is_told() -> None:
         gateway(a_list(one.url, two.url)) as running,
     ):
         got = await ask(running)
-        assert got.assert_valid().error is not None
+        assert got.assert_valid()
+        assert got.error is not None
         assert got.error["code"] == "NOT_FOUND"
         folded = await ask(running, headers=[("Accept", "application/json")])
         assert (folded.status, folded.json["error"]["code"]) == (502, "NOT_FOUND")

@@ -1,7 +1,7 @@
 """Faults in any combination: what comes of them keeps the protocol, and is no fault of ours."""
 
 import random
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -20,7 +20,7 @@ ARGUMENTS: Final = {
     "count": ("0", "1", "7", "200", "3000"),
     "status": ("200", "204", "301", "304", "404", "429", "503"),
 }
-SMALL = {
+SMALL: dict[str, Any] = {
     "timeouts": {"connect": "300ms", "first_event": "400ms", "idle": "400ms", "total": "1s"},
     "limits": {"event_bytes": "256KiB", "stream_bytes": "2MiB", "malformed_events": 20},
 }
@@ -52,7 +52,7 @@ def faults_that_go_together(chance: random.Random) -> list[str]:
 async def test_any_combination(seed: int) -> None:
     chance = random.Random(seed)
     dialect, framing = chance.choice(DIALECTS), chance.choice(("sse", "ndjson"))
-    flags = {name: chance.random() < 0.3 for name in ("debug", "raw")}
+    flags: dict[str, Any] = {name: chance.random() < 0.3 for name in ("debug", "raw")}
     speaks = chance.choice((dialect, "auto"))
     async with faulty_gateway(dialect=dialect, framing=framing, speaks=speaks, **flags, **SMALL) as relay:
         for _ in range(10):

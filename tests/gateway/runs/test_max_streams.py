@@ -106,7 +106,8 @@ async def test_a_failure_says_more_than_a_full_upstream() -> None:
             connected.send(target="/hold")
             await connected.until(b"Hel")
             got = await ask(running)
-    assert got.assert_valid().error is not None
+    assert got.assert_valid()
+    assert got.error is not None
     assert got.error["code"] == "NOT_FOUND"
 
 

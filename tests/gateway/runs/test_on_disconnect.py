@@ -152,8 +152,7 @@ async def test_a_client_that_leaves_while_it_is_written_to() -> None:
         gateway(one_endpoint(server.url, on_disconnect="continue")) as running,
         client(running) as connected,
     ):
-        transport: Any = connected.writer.transport
-        transport.pause_reading()
+        connected.stop_reading()
         connected.send()
         async with asyncio.timeout(5):
             await server.called.wait()
@@ -172,8 +171,7 @@ async def test_a_client_that_does_not_read_ends_its_run_all_the_same() -> None:
         gateway(one_endpoint(server.url, on_disconnect="continue", timeouts=timeouts)) as running,
         client(running) as connected,
     ):
-        transport: Any = connected.writer.transport
-        transport.pause_reading()
+        connected.stop_reading()
         connected.send()
         async with asyncio.timeout(5):
             line = await running.log.next_line()

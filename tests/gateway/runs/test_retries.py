@@ -93,7 +93,8 @@ async def test_a_status_that_passes_is_not_seen_by_the_client() -> None:
 
 async def test_no_more_attempts_than_are_allowed() -> None:
     got, server, line = await asked([BUSY])
-    assert got.assert_valid().error is not None
+    assert got.assert_valid()
+    assert got.error is not None
     assert len(server.calls) == line["attempts"] == 3
 
 
@@ -111,7 +112,8 @@ async def test_no_more_attempts_than_are_allowed() -> None:
 )
 async def test_other_failures_are_told_at_once(response: bytes) -> None:
     got, server, _ = await asked([response])
-    assert got.assert_valid().error is not None
+    assert got.assert_valid()
+    assert got.error is not None
     assert server.connections == 1
 
 
@@ -194,7 +196,8 @@ async def test_a_short_retry_after_is_waited_for() -> None:
 
 async def test_a_long_retry_after_is_not_waited_for() -> None:
     got, server, _ = await asked([answer(b"", "Retry-After: 11", status="503 Busy"), WHOLE])
-    assert got.assert_valid().error is not None
+    assert got.assert_valid()
+    assert got.error is not None
     assert got.error["retry_after_ms"] == 11_000
     assert len(server.calls) == 1
 

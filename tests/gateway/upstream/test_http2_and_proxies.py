@@ -97,7 +97,7 @@ class Connection:
         match event:
             case h2.events.RequestReceived():
                 stream = self._streams[event.stream_id] = Stream(self, event.stream_id)
-                stream.headers = dict(event.headers)
+                stream.headers = {str(name): str(value) for name, value in event.headers}
             case h2.events.DataReceived():
                 self._streams[event.stream_id].body += event.data
                 self.h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)

@@ -6,6 +6,7 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trustme
@@ -43,7 +44,9 @@ class Authority:
     def server(self, name: str = "127.0.0.1", *, expired: bool = False) -> ssl.SSLContext:
         """The context of a server with a certificate for `name`."""
         past = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
-        dates = {"not_before": past, "not_after": past + datetime.timedelta(1)} if expired else {}
+        dates: dict[str, Any] = (
+            {"not_before": past, "not_after": past + datetime.timedelta(1)} if expired else {}
+        )
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._authority.issue_cert(name, **dates).configure_cert(context)
         self._authority.configure_trust(context)
@@ -242,7 +245,7 @@ def test_files_that_cannot_be_used(
     broken = tmp_path / "broken.pem"
     if content is not None:
         broken.write_text(content)
-    files = {"ca": authority.ca, "cert": cert, "key": good_key, key: str(broken)}
+    files: dict[str, Any] = {"ca": authority.ca, "cert": cert, "key": good_key, key: str(broken)}
     with pytest.raises(TlsFileError, match="broken.pem" if key != "key" else "cert.pem"):
         tls_context(Tls(**files))
 

@@ -28,7 +28,8 @@ CODED = {
 @pytest.mark.parametrize("coding", CODED)
 @pytest.mark.parametrize("size", [1, 100, 1 << 30])
 def test_any_cut_gives_the_same(coding: str, size: int) -> None:
-    decoder, coded, out = body_decoder(coding), CODED[coding], []
+    decoder, coded = body_decoder(coding), CODED[coding]
+    out: list[bytes] = []
     assert decoder is not None
     for start in range(0, len(coded), size):
         out.extend(decoder.feed(coded[start : start + size]))

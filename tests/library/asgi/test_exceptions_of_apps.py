@@ -291,7 +291,7 @@ async def test_safe_within_a_standard_stream_keeps_it_valid() -> None:
     ).answer
     events = whole.body.split(b"\n\n")
     first = b"\n\n".join(events[:3]) + b"\n\n"
-    app = sending(start(*[b"text/event-stream"]), body(first, more=True), Boom(SECRET))
+    app = sending(start(b"text/event-stream"), body(first, more=True), Boom(SECRET))
     answer = await safe(app)
     assert answer.types == ["session_start", "content", "content", "content", "error", "session_end"]
     assert [event["metadata"]["sequence"] for event in answer.events] == list(range(6))

@@ -211,9 +211,11 @@ async def test_a_failing_content() -> None:
         yield {"type": "content", "content": "Hel"}
         raise RuntimeError("secret")
 
-    async def failing_at_once() -> AsyncIterator[Any]:
+    async def refuse() -> Any:
         raise StreamError("RATE_LIMITED", retry_after_ms=2000)
-        yield
+
+    async def failing_at_once() -> AsyncIterator[Any]:
+        yield await refuse()
 
     for middleware in ((), (OURS,)):
         async with host_of(own(failing), *middleware) as host:

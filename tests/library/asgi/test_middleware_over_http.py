@@ -25,7 +25,7 @@ from streamweir.asgi import EventStreamResponse, StreamweirMiddleware
 pytestmark = pytest.mark.anyio
 
 SSE = "text/event-stream"
-MOUNTED = {"speaks": "legacy"}
+MOUNTED: dict[str, Any] = {"speaks": "legacy"}
 
 
 def token(text: str) -> bytes:
@@ -246,11 +246,8 @@ async def test_heartbeats_break_the_silence(accept: str, beat: bytes) -> None:
 
 
 async def test_heartbeats_may_be_off_and_never_fold() -> None:
-    for options, headers in (
-        ({"heartbeat": "off"}, []),
-        ({"heartbeat": "20ms"}, [("Accept", "application/json")]),
-    ):
-        app = StreamweirMiddleware(waiting(0.1, TOKENS[0], 0.1, DONE), **MOUNTED, **options)
+    for heartbeat, headers in (("off", []), ("20ms", [("Accept", "application/json")])):
+        app = StreamweirMiddleware(waiting(0.1, TOKENS[0], 0.1, DONE), heartbeat=heartbeat, **MOUNTED)
         async with served(app) as running:
             answer = await get(running, headers=headers)
         assert b"ping" not in answer.body

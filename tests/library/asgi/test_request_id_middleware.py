@@ -87,11 +87,17 @@ async def test_websockets_have_an_id_and_everything_else_passes() -> None:
     assert app.current is not None
     assert valid_request_id(app.current)
     assert app.scope["state"]["request_id"] == app.current
-    scope = {"type": "lifespan"}
-    await RequestIDMiddleware(app)(scope, None, None)
-    assert app.scope is scope
+    call = Call(RequestIDMiddleware(app), kind="lifespan")
+    before = dict(call.scope)
+    await call.run()
+    assert app.scope is call.scope
+    assert call.scope == before
+
+
+async def test_a_lifespan_has_no_id() -> None:
+    app = Seen()
+    await Call(RequestIDMiddleware(app), kind="lifespan").run()
     assert app.current is None
-    assert scope == {"type": "lifespan"}
 
 
 async def test_the_callers_scope_keeps_its_headers() -> None:

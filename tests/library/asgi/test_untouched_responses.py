@@ -28,7 +28,7 @@ def text_stream(*call: Any) -> Any:
     return StreamingResponse(iter(["a", "b"]), media_type="text/plain")(*call)
 
 
-APPS = {
+APPS: dict[str, Any] = {
     "another type": streaming(*HELLO, media_type=b"text/plain"),
     "no type": sending({"type": "http.response.start", "status": 200, "headers": []}, body(b"".join(HELLO))),
     "no headers": sending({"type": "http.response.start", "status": 204}, body()),
@@ -67,7 +67,7 @@ def without_id(messages: list[Any]) -> list[Any]:
 async def test_passes(name: str, options: Any) -> None:
     app = APPS[name]
     options = {"speaks": "legacy", **options}
-    scope = {"extensions": {"http.response.pathsend": {}}}
+    scope: dict[str, Any] = {"extensions": {"http.response.pathsend": {}}}
     expected = await messages_of(app, **scope)
     assert await messages_of(NormalizeMiddleware(app, **options), **scope) == expected
     mounted = await messages_of(StreamweirMiddleware(app, **options), **scope)
@@ -135,7 +135,7 @@ async def test_websockets_and_lifespan_pass() -> None:
 
 
 async def test_the_request_passes_unread() -> None:
-    requests = [
+    requests: list[dict[str, Any]] = [
         {"type": "http.request", "body": b"a", "more_body": True},
         {"type": "http.request", "body": b"b", "more_body": False},
         {"type": "http.disconnect"},

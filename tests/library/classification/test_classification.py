@@ -97,40 +97,38 @@ def test_any_retry_after_is_bounded(value: str) -> None:
 # --- error events -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("code", "ours"),
-    [
-        ("rate_limit_exceeded", "RATE_LIMITED"),
-        ("rate_limit_error", "RATE_LIMITED"),
-        ("RateLimitError", "RATE_LIMITED"),
-        ("litellm.RateLimitError", "RATE_LIMITED"),
-        ("throttling_error", "RATE_LIMITED"),
-        ("insufficient_quota", "QUOTA_EXCEEDED"),
-        ("provider_quota_exceeded", "QUOTA_EXCEEDED"),
-        ("context_length_exceeded", "CONTEXT_LENGTH_EXCEEDED"),
-        ("ContextWindowExceededError", "CONTEXT_LENGTH_EXCEEDED"),
-        ("model_not_found", "MODEL_NOT_FOUND"),
-        ("content_filter", "CONTENT_FILTERED"),
-        ("invalid_api_key", "AUTH_FAILED"),
-        ("authentication_error", "AUTH_FAILED"),
-        ("not_found_error", "NOT_FOUND"),
-        ("invalid_request_error", "UPSTREAM_REJECTED"),
-        ("timeout", "UPSTREAM_TIMEOUT"),
-        ("APITimeoutError", "UPSTREAM_TIMEOUT"),
-        ("server_error", "UPSTREAM_ERROR"),
-        ("overloaded_error", "UPSTREAM_ERROR"),
-        (429, "RATE_LIMITED"),
-        ("429", "RATE_LIMITED"),
-        (500, "UPSTREAM_ERROR"),
-        (http.HTTPStatus.UNAUTHORIZED, "AUTH_FAILED"),
-        *(
-            (code, "UPSTREAM_ERROR")
-            for code in (0, 100, 109, 4290, -32603, True, 429.0, None, [], {}, b"429")
-        ),
-        *((code, "UPSTREAM_ERROR") for code in ("", "4290", "٤٢٩", "model_provider_error", "x" * 1000)),
-        *((code, code) for code in CODES),
-    ],
-)
+NO_CODES: tuple[object, ...] = (0, 100, 109, 4290, -32603, True, 429.0, None, [], {}, b"429")
+CODES_OF_OTHERS: list[tuple[object, str]] = [
+    ("rate_limit_exceeded", "RATE_LIMITED"),
+    ("rate_limit_error", "RATE_LIMITED"),
+    ("RateLimitError", "RATE_LIMITED"),
+    ("litellm.RateLimitError", "RATE_LIMITED"),
+    ("throttling_error", "RATE_LIMITED"),
+    ("insufficient_quota", "QUOTA_EXCEEDED"),
+    ("provider_quota_exceeded", "QUOTA_EXCEEDED"),
+    ("context_length_exceeded", "CONTEXT_LENGTH_EXCEEDED"),
+    ("ContextWindowExceededError", "CONTEXT_LENGTH_EXCEEDED"),
+    ("model_not_found", "MODEL_NOT_FOUND"),
+    ("content_filter", "CONTENT_FILTERED"),
+    ("invalid_api_key", "AUTH_FAILED"),
+    ("authentication_error", "AUTH_FAILED"),
+    ("not_found_error", "NOT_FOUND"),
+    ("invalid_request_error", "UPSTREAM_REJECTED"),
+    ("timeout", "UPSTREAM_TIMEOUT"),
+    ("APITimeoutError", "UPSTREAM_TIMEOUT"),
+    ("server_error", "UPSTREAM_ERROR"),
+    ("overloaded_error", "UPSTREAM_ERROR"),
+    (429, "RATE_LIMITED"),
+    ("429", "RATE_LIMITED"),
+    (500, "UPSTREAM_ERROR"),
+    (http.HTTPStatus.UNAUTHORIZED, "AUTH_FAILED"),
+    *((code, "UPSTREAM_ERROR") for code in NO_CODES),
+    *((code, "UPSTREAM_ERROR") for code in ("", "4290", "٤٢٩", "model_provider_error", "x" * 1000)),
+    *((code, code) for code in CODES),
+]
+
+
+@pytest.mark.parametrize(("code", "ours"), CODES_OF_OTHERS)
 def test_a_code_is_looked_up(code: object, ours: str) -> None:
     found, row = classify_failure(code=code), CODES[ours]
     assert (found.code, found.error_type) == (ours, row.error_type)
@@ -565,7 +563,8 @@ class StatedError(StreamweirError):
 
 def foreign(package: str, name: str, base: type[Exception] = Exception, **attributes: object) -> Exception:
     """An exception like the one of a package that is not installed."""
-    return type(name, (base,), {"__module__": f"{package}._exceptions", **attributes})("boom")
+    made: type[Exception] = type(name, (base,), {"__module__": f"{package}._exceptions", **attributes})
+    return made("boom")
 
 
 def raised_from(exc: Exception, cause: BaseException) -> Exception:

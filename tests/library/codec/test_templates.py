@@ -248,7 +248,7 @@ NAMES = st.sampled_from(
         *("role", "channel", "op", "final", "is_complete", "thread_id", "message_id", "run_id", "format"),
     ]
 )
-VALUES = st.sampled_from(
+VALUES: st.SearchStrategy[Any] = st.sampled_from(
     [
         "T",
         "U",

@@ -2,11 +2,12 @@
 
 import asyncio
 import gc
+import inspect
 import json
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from contextvars import ContextVar
 from typing import Any
 
@@ -179,7 +180,7 @@ async def test_tool_calls_without_ids_are_paired() -> None:
         {"type": "content", "data": "Hi"},
         {"type": "tool_call_progress", "progress": 3},
         Content(5),  # type: ignore[arg-type]
-        ToolCallStart("a", "b", meta={"message_id": 7}),  # type: ignore[typeddict-item]
+        ToolCallStart("a", "b", meta={"message_id": 7}),  # type: ignore[arg-type]
     ],
 )
 async def test_an_invalid_item_is_a_warning(item: Any) -> None:
@@ -518,12 +519,12 @@ async def test_a_sync_generator_at_work_is_closed_where_it_is() -> None:
 
 
 async def test_content_that_was_never_read_is_closed() -> None:
-    def content() -> Iterator[Any]:
+    def content() -> Generator[Content]:
         yield Content("Hi")
 
     generator = content()
     await EventStream(generator).aclose()
-    assert generator.gi_frame is None
+    assert inspect.getgeneratorstate(generator) == inspect.GEN_CLOSED
 
 
 async def test_a_stream_that_is_forgotten_cleans_up() -> None:

@@ -143,8 +143,7 @@ async def test_a_stream_from_start_to_end_is_valid() -> None:
     body += await engine.emit_tool_call_start("t1", "search", meta={"run_id": "r1", "extra": {"n": 1}})
     body += await engine.emit_tool_call_end("t1", result="x", duration_ms=5)
     body += await engine.emit_content("Hi", meta={"message_id": "m1"})
-    assert engine.sequence == 4
-    assert not engine.closed
+    assert (engine.sequence, engine.closed) == (4, False)
     body += await engine.emit_session_end(summary={"total_tokens": 9, "duration_ms": 1234})
     assert engine.closed
     assert check_stream(body.encode(), headers=engine.headers) == []

@@ -19,7 +19,7 @@ from streamweir.stages import FullText, TextDeduplication
 from streamweir.stages.text import MAX_MESSAGES
 from streamweir.stages.text_digest import KEPT_CHARACTERS
 
-TOOL = [ToolCallStart(tool_id="t", tool_name="x"), ToolCallEnd(tool_id="t")]
+TOOL: list[Event] = [ToolCallStart(tool_id="t", tool_name="x"), ToolCallEnd(tool_id="t")]
 
 
 def piece(text: str, message_id: str | None = None, **fields: object) -> Content:

@@ -45,7 +45,7 @@ def results(events: list[Event]) -> dict[str, object]:
 
 
 def test_calls_side_by_side_may_end_in_any_order() -> None:
-    events = [start("a", n=1), start("b", n=2), end("b", result=2), end("a", result=1)]
+    events: list[Event] = [start("a", n=1), start("b", n=2), end("b", result=2), end("a", result=1)]
     assert run(Tools(), events) == events
 
 
@@ -75,7 +75,7 @@ def test_an_end_without_id_or_call_is_repaired_too() -> None:
 
 
 def test_without_ids_the_last_open_call_of_the_name_is_meant() -> None:
-    events = [
+    events: list[Event] = [
         start("", "a"),
         start("", "b"),
         start("", "a"),
@@ -107,7 +107,7 @@ def test_a_start_that_is_repeated_is_one_call() -> None:
 
 
 def test_open_calls_that_share_an_id_are_told_apart_by_name_then_by_order() -> None:
-    events = [start("a", "x"), start("a", "y", n=1), start("a", "y", n=2)]
+    events: list[Event] = [start("a", "x"), start("a", "y", n=1), start("a", "y", n=2)]
     ends = [end("a", "y", 1), end("a", "x", 2), end("a", None, 3)]
     assert results(run(Tools(), [*events, *ends])) == {"a_1": 1, "a": 2, "a_2": 3}
 
@@ -122,7 +122,7 @@ def test_open_calls_are_closed_before_the_end(last: Event) -> None:
 
 def test_calls_stay_open_when_the_session_is_suspended_or_goes_on() -> None:
     accepts_text = Error(error_type="system", code="X_Y_Z", message="", recoverable=True, terminal=False)
-    events = [start("a"), accepts_text, SessionEnd(status="suspended")]
+    events: list[Event] = [start("a"), accepts_text, SessionEnd(status="suspended")]
     assert run(Tools(), events) == events
 
 
@@ -141,7 +141,7 @@ def test_a_call_that_the_client_is_to_run_has_a_start() -> None:
 def test_argument_pieces_pass_only_where_they_are_asked_for() -> None:
     piece = ToolCallDelta(tool_id="a", tool_name="search", arguments_delta="{")
     assert run(Tools(), [piece]) == []
-    events = [piece, start("a")]
+    events: list[Event] = [piece, start("a")]
     assert run(Tools(stream_arguments=True), events) == events
 
 
@@ -168,7 +168,7 @@ def test_pieces_of_a_reused_id_belong_to_the_new_call() -> None:
 
 def test_a_call_whose_arguments_were_announced_can_be_handed_to_the_client() -> None:
     asked = Interaction(interaction_id="a", kind="tool")
-    pieces = [ToolCallDelta(tool_id="a", arguments_delta="{"), asked]
+    pieces: list[Event] = [ToolCallDelta(tool_id="a", arguments_delta="{"), asked]
     events = run(Tools(stream_arguments=True), pieces)
     assert [event.type for event in events] == [
         "tool_call_delta",

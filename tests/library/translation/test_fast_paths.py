@@ -17,7 +17,6 @@ from streamweir.events import (
     Data,
     Error,
     Event,
-    Meta,
     Stamp,
     Status,
     Thinking,
@@ -26,7 +25,7 @@ from streamweir.events import (
 )
 from streamweir.framing import Frame, SSEParser, write_sse
 from streamweir.jsontext import write_json
-from streamweir.stages import TextDeduplication, Tools, passed_on, routes
+from streamweir.stages import Stage, TextDeduplication, Tools, passed_on, routes
 from streamweir.testing import cuts
 
 TEXTS = st.text(max_size=12) | st.sampled_from(["", "\ud800", "\u2028", "a\nb", '"', "哈"])
@@ -36,7 +35,7 @@ JSON = st.recursive(
     max_leaves=6,
 )
 IDS = ("session_id", "thread_id", "message_id", "run_id", "parent_run_id", "node_id", "node_name")
-METAS: st.SearchStrategy[Meta | None] = st.none() | st.fixed_dictionaries(  # type: ignore[assignment]
+METAS: st.SearchStrategy[Any] = st.none() | st.fixed_dictionaries(
     {},
     optional={
         **dict.fromkeys(IDS, TEXTS),
@@ -209,9 +208,10 @@ def test_passing_an_event_on_is_returning_it(events: list[Content]) -> None:
 
 
 def test_an_event_takes_the_stages_that_handle_it_and_no_others() -> None:
-    found = routes((Tools, TextDeduplication))
+    stages: tuple[type[Stage], ...] = (Tools, TextDeduplication)
+    found = routes(stages)
     for kind in EVENT_TYPES.values():
-        handling = [index for index, stage in enumerate((Tools, TextDeduplication)) if kind in stage.handles]
+        handling = [index for index, stage in enumerate(stages) if kind in stage.handles]
         assert [list(found[kind][start]) for start in range(3)] == [
             [index for index in handling if index >= start] for start in range(3)
         ]

@@ -1,7 +1,7 @@
 """Events are folded into the message that a user interface shows, and into the folded result."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
@@ -313,7 +313,7 @@ async def test_what_the_stream_raises_is_raised_and_told() -> None:
 
 @pytest.mark.anyio
 async def test_an_observer_that_fails_leaves_no_stream_behind() -> None:
-    async def stream() -> AsyncIterator[dict[str, Any]]:
+    async def stream() -> AsyncGenerator[dict[str, Any]]:
         yield text("A")
         yield text("B")
 
