@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import streamweir.dialects
-from source_tree import ROOT
+from places import ROOT
 from streamweir import ConfigurationError, Decoder, Encoder, UnknownDialectError
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects

@@ -42,6 +42,7 @@ from streamweir_gateway.upstream.http1_transport import Http1Transport
 from streamweir_gateway.upstream.httpcore_transport import HttpcoreTransport
 from streamweir_gateway.upstream.request import Origin, UpstreamRequest
 from streamweir_gateway.upstream.response import UpstreamResponse
+from streamweir_gateway.upstream.transport import Transport
 
 pytestmark = pytest.mark.anyio
 
@@ -52,7 +53,7 @@ def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, bool]]
     return "asyncio", {"use_uvloop": request.param}
 
 
-TRANSPORTS = {"auto": Http1Transport, "httpcore": HttpcoreTransport}
+TRANSPORTS: dict[str, Callable[[], Transport]] = {"auto": Http1Transport, "httpcore": HttpcoreTransport}
 both = pytest.mark.parametrize("transport", TRANSPORTS)
 
 
