@@ -59,6 +59,30 @@ def test_stages_do_not_know_the_dialects() -> None:
     assert not importers_of("streamweir.dialects") & library("stages")
 
 
+FOLDERS = sorted({module for module in library("dialects") if module.count(".") == 2})
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_dialect_knows_no_other_dialect(folder: str) -> None:
+    for module in modules_in(folder):
+        used = {name for name in IMPORTS[module] if within(name, "streamweir.dialects")}
+        assert not {name for name in used if not within(name, folder)}, module
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_the_files_of_a_dialect_say_which_way_they_go(folder: str) -> None:
+    """What reads knows nothing of what writes, and the other way about; what both use is shared."""
+    allowed = {
+        "decode": ("decode", "shared"),
+        "encode": ("encode", "shared"),
+        "shared": ("shared",),
+    }
+    for module in modules_in(folder) - {folder}:
+        direction = module.rpartition(".")[2].partition("_")[0]
+        used = {name.removeprefix(f"{folder}.") for name in IMPORTS[module] if within(name, folder)}
+        assert not {name for name in used if name.partition("_")[0] not in allowed[direction]}, module
+
+
 def test_every_other_module_is_above_the_core() -> None:
     core = library(*(place for layer in LAYERS for place in layer))
     shells = LIBRARY - core - {"streamweir"}

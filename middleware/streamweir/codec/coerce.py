@@ -18,6 +18,7 @@ __all__ = [
     "leftover",
     "meta_of",
     "milliseconds",
+    "text_in",
     "text_of",
     "tool_error",
     "upstream_error",
@@ -33,6 +34,11 @@ def text_of(value: Any) -> str:
     if isinstance(value, str):
         return value
     return "" if value is None else write_json_text(value)
+
+
+def text_in(message: Mapping[str, Any], *names: str) -> str:
+    """The first of the fields `names` that says something, as text."""
+    return next((text for name in names if (text := text_of(message.get(name)))), "")
 
 
 def arguments(value: Any) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """What a dialect can say, found out by letting its own code read and write examples.
 
-The examples stand beside the code in `examples/NAME.txt`. A line that begins with `#` opens an example and is
-its name; the lines up to the next `#` are what stands on the wire, one event or the few that belong together.
-Everything else is asked of the classes, so that a description cannot drift from what they do.
+The examples stand in the dialect's folder, in `examples.txt`. A line that begins with `#` opens an example
+and is its name; the lines up to the next `#` are what stands on the wire, one event or the few that belong
+together. Everything else is asked of the classes, so that a description cannot drift from what they do.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def describe(name: str) -> Description:
         writes=dialect.encoder is not None,
         framings=framings_of(dialect),
         options=tuple(_options(dialect)),
-        reading=tuple(_readings(dialect.decoder, name)) if dialect.decoder else (),
+        reading=tuple(_readings(dialect, dialect.decoder)) if dialect.decoder else (),
         writing=tuple(_writings(dialect.encoder)) if dialect.encoder else (),
     )
 
@@ -121,9 +121,9 @@ def _options(dialect: Dialect) -> Iterator[Option]:
         yield Option(name=name, values=values, when=when)
 
 
-def _readings(decoder_class: type[Decoder], name: str) -> Iterator[Reading]:
+def _readings(dialect: Dialect, decoder_class: type[Decoder]) -> Iterator[Reading]:
     safety = ErrorSanitizer(errors_for_users=decoder_class.errors_for_users, debug=False)
-    for event, example in _examples(name):
+    for event, example in _examples(dialect):
         decoder = decoder_class()
         decoded = _decoded(decoder, example)
         safe = [event for item in decoded for event in passed_on(safety, item)]
@@ -135,8 +135,10 @@ def _readings(decoder_class: type[Decoder], name: str) -> Iterator[Reading]:
         )
 
 
-def _examples(name: str) -> Iterator[tuple[str, str]]:
-    file = files("streamweir.dialects") / "examples" / f"{name}.txt"
+def _examples(dialect: Dialect) -> Iterator[tuple[str, str]]:
+    if dialect.package is None:
+        return
+    file = files(dialect.package) / "examples.txt"
     text = file.read_text("utf-8") if file.is_file() else ""
     for example in f"\n{text}".split("\n#")[1:]:
         event, _, wire = example.partition("\n")

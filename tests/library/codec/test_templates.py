@@ -17,8 +17,8 @@ from streamweir.codec.base import Decoder, Encoder
 from streamweir.codec.frame_template import FrameTemplate
 from streamweir.codec.message_template import MessageTemplate, MessageTemplates, TextFields
 from streamweir.codec.registry import decoder_class, decoder_names, encoder_names
-from streamweir.dialects.legacy.decoder import LegacyDecoder
-from streamweir.dialects.legacy.encoder import LegacyEncoder
+from streamweir.dialects.legacy.decode import LegacyDecoder
+from streamweir.dialects.legacy.encode import LegacyEncoder
 from streamweir.events import Content, Event, Stamp, Thinking
 from streamweir.framing import Frame, SniffingParser
 from streamweir.jsontext import write_json

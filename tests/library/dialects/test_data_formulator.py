@@ -8,7 +8,7 @@ import pytest
 from streams import events_of, translate
 from streamweir import detect_dialect
 from streamweir.codec.registry import decoder_class
-from streamweir.dialects.data_formulator.decoder import DataFormulatorDecoder
+from streamweir.dialects.data_formulator.decode import DataFormulatorDecoder
 
 NAME = "data-formulator"
 

@@ -9,8 +9,8 @@ import pytest
 from places import RECORDED
 from streams import events_of, translate
 from streamweir.codec.think_tags import TaggedText
-from streamweir.dialects.ragflow.answer_form import AnswerForm
-from streamweir.dialects.ragflow.decoder import RagflowDecoder
+from streamweir.dialects.ragflow.decode import RagflowDecoder
+from streamweir.dialects.ragflow.decode_answer_form import AnswerForm
 from streamweir.testing import check_stream
 
 HERE = RECORDED / "ragflow"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamweir import Translator
-from streamweir.dialects.standard.encoder import StandardEncoder
+from streamweir.dialects.standard.encode import StandardEncoder
 from streamweir.errors import LimitExceeded
 from streamweir.events import (
     EVENT_TYPES,

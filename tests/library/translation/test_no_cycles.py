@@ -11,7 +11,7 @@ from places import RECORDED
 from streamweir import Translator
 from streamweir.codec.registry import decoder_names, encoder_names
 from streamweir.context import WarningCollector
-from streamweir.dialects.legacy.decoder import LegacyDecoder
+from streamweir.dialects.legacy.decode import LegacyDecoder
 from streamweir.emit.host_translator import HostTranslator
 from streamweir.testing import cuts
 

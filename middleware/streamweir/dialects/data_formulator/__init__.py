@@ -12,8 +12,8 @@ __all__ = ["DIALECT"]
 
 DIALECT = Dialect(
     "data-formulator",
-    ".decoder:DataFormulatorDecoder",
-    ".encoder:DataFormulatorEncoder",
+    ".decode:DataFormulatorDecoder",
+    ".encode:DataFormulatorEncoder",
     summary=__doc__,
     package=__name__,
 )

@@ -13,8 +13,8 @@ __all__ = ["DIALECT"]
 
 DIALECT = Dialect(
     "easyflow",
-    ".decoder:EasyflowDecoder",
-    ".encoder:EasyflowEncoder",
+    ".decode:EasyflowDecoder",
+    ".encode:EasyflowEncoder",
     summary=__doc__,
     package=__name__,
 )

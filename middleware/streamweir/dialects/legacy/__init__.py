@@ -12,8 +12,8 @@ __all__ = ["DIALECT"]
 
 DIALECT = Dialect(
     "legacy",
-    ".decoder:LegacyDecoder",
-    ".encoder:LegacyEncoder",
+    ".decode:LegacyDecoder",
+    ".encode:LegacyEncoder",
     summary=__doc__,
     package=__name__,
 )

@@ -10,8 +10,8 @@ __all__ = ["DIALECT"]
 
 DIALECT = Dialect(
     "ragflow",
-    ".decoder:RagflowDecoder",
-    ".encoder:RagflowEncoder",
+    ".decode:RagflowDecoder",
+    ".encode:RagflowEncoder",
     summary=__doc__,
     package=__name__,
 )

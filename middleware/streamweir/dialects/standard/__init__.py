@@ -12,8 +12,8 @@ __all__ = ["DIALECT"]
 
 DIALECT = Dialect(
     "standard",
-    ".decoder:StandardDecoder",
-    ".encoder:StandardEncoder",
+    ".decode:StandardDecoder",
+    ".encode:StandardEncoder",
     summary=__doc__,
     package=__name__,
 )

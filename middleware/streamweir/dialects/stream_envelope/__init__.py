@@ -13,8 +13,8 @@ __all__ = ["DIALECT"]
 
 DIALECT = Dialect(
     "stream-envelope",
-    ".decoder:EnvelopeDecoder",
-    ".encoder:EnvelopeEncoder",
+    ".decode:EnvelopeDecoder",
+    ".encode:EnvelopeEncoder",
     summary=__doc__,
     package=__name__,
 )

@@ -1,0 +1,328 @@
+"""Reads Data Formulator's streams: which family an event belongs to, and what ends a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+import msgspec
+
+from streamweir.codec.base import NO_OPTIONS, Decoder, Options
+from streamweir.codec.coerce import custom, leftover, text_of, tool_error
+from streamweir.codec.detection import best_score
+from streamweir.codec.message_template import TextFields
+from streamweir.dialects.data_formulator import decode_agent_runs as agent_runs
+from streamweir.dialects.data_formulator import decode_evidence as evidence
+from streamweir.dialects.data_formulator import decode_questions as questions
+from streamweir.dialects.data_formulator.decode_first_releases import ERROR_LINE, modern_form
+from streamweir.dialects.data_formulator.decode_plain_events import PLAIN_EVENTS, extra_of
+from streamweir.dialects.data_formulator.decode_tool_calls import Actions, OpenCalls, tool_result, tool_start
+from streamweir.dialects.data_formulator.shared_failures import error_event, operation_failure, text_failure
+from streamweir.dialects.data_formulator.shared_vocabulary import ENDINGS, ENDPOINT_OF_PATH, ENDPOINT_OF_TYPE
+from streamweir.errors import MalformedEvent
+from streamweir.events import Content, Error, Event, Interaction, SessionEnd, ToolCallEnd, Warning
+from streamweir.framing import Frame
+from streamweir.jsontext import parse_json
+
+__all__ = ["DataFormulatorDecoder"]
+
+_NOTHING_SAID = ("warning", "error")
+
+_CALLED_AS = {"completion": "summary"}
+"""What a model may call where it should have written what ends the run (0.7), if the name is another."""
+
+_ANY_ACTION = "action"
+"""The call that may stand for any action."""
+
+
+class DataFormulatorDecoder(Decoder):
+    """Reads all families of events; they do not collide, so that one decoder needs no choice.
+
+    Options:
+        endpoint: which endpoint is read. It matters only where a stream ends without saying so: reports and
+            questions end with the body, loading chats and agent runs do not.
+    """
+
+    framing = "ndjson"
+    option_values: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "endpoint": ("auto", "agent", "analyst", "loading", "report", "questions")
+    }
+    text_fields: ClassVar = TextFields(texts=(("content",),))
+
+    def __init__(self) -> None:
+        self._seen: str | None = None
+        self._answered = False
+        self._action: str | None = None
+        self._calls = OpenCalls()
+        self._actions = Actions()
+        self._flat_error: Error | None = None
+        self._waits = False
+        self._half = False
+        self._is_text = False
+
+    @classmethod
+    def detect(cls, head: bytes) -> float:
+        """Goes by the type of an event together with the fields that only this dialect gives it."""
+        return best_score(head, evidence.score)
+
+    @classmethod
+    def options_for(cls, path: str) -> Options:
+        """The endpoint, by the last part of its path."""
+        endpoint = ENDPOINT_OF_PATH.get(path.partition("?")[0].rstrip("/").rpartition("/")[2])
+        return {"endpoint": endpoint} if endpoint else NO_OPTIONS
+
+    def decode(self, frame: Frame) -> Iterator[Event]:
+        """Yield the events that `frame` means."""
+        if not frame.data:
+            return
+        self._half = frame.unterminated
+        for value in _values(frame):
+            if isinstance(value, dict):
+                message = {"type": frame.event, **value} if frame.event else value
+                yield from self._read(message)
+            else:
+                yield custom("message", value)
+        self._half = False
+
+    def accepts_text(self, text: str) -> bool:
+        """The answer goes on, unless the text reports a failure; thinking does in any case."""
+        if self._is_text:
+            if text_failure(text):
+                return False
+            self._answered = self._answered or bool(text.strip())
+        return True
+
+    def close(self) -> Iterator[Event]:
+        """Yield what the end of the body settles."""
+        if self.complete:
+            yield SessionEnd("suspended" if self._waits else "completed")
+        elif self._flat_error is not None:
+            yield msgspec.structs.replace(self._flat_error, terminal=True)
+        elif self._answered and not self._half:
+            yield from self._end_at_eof()
+
+    def _end_at_eof(self) -> Iterator[Event]:
+        chosen = self.option("endpoint")
+        endpoint = self._seen if chosen == "auto" else chosen
+        if endpoint not in (None, "report", "questions"):
+            return
+        if endpoint is None:
+            yield Warning(
+                message="The answer ended without a mark of its end; it may be incomplete.",
+                message_code="END_UNCONFIRMED",
+                for_users=True,
+            )
+        yield SessionEnd()
+
+    def _read(self, message: Mapping[str, Any]) -> Iterator[Event]:
+        kind = message.get("type")
+        if not isinstance(kind, str) or not kind:
+            yield from self._read_untyped(message)
+            return
+        self._is_text = kind == "text_delta"
+        if kind not in _NOTHING_SAID:
+            self._flat_error = None
+        self._seen = self._seen or ENDPOINT_OF_TYPE.get(kind)
+        plain = PLAIN_EVENTS.get(kind)
+        if plain is None:
+            yield from self._read_stateful(kind, message)
+        else:
+            self._answered = self._answered or kind == "question"
+            yield plain(message)
+
+    def _read_stateful(self, kind: str, message: Mapping[str, Any]) -> Iterator[Event]:
+        match kind:
+            case "text_delta":
+                yield from self._text(message)
+            case "tool_start":
+                yield from self._close_action()
+                yield self._tool_start(message)
+            case "tool_result":
+                yield from self._tool_result(message)
+            case "action":
+                yield from self._open_action(message)
+            case "result":
+                yield from self._result(message)
+            case "actions":
+                yield from self._actions.events(message)
+            case "continue_prompt":
+                self.complete = self._waits = True
+                yield Interaction("continue", "continue", meta=extra_of(message, ()))
+            case "error":
+                yield from self._error(message)
+            case _:
+                yield from self._read_ending(kind, message)
+
+    def _read_ending(self, kind: str, message: Mapping[str, Any]) -> Iterator[Event]:
+        """Yield what an event means that ends the run, or that nobody knows."""
+        if kind not in ENDINGS:
+            yield from self._unknown(kind, message)
+            return
+        yield from self._close_action()
+        yield from self._close_calls(kind)
+        match kind:
+            case "completion":
+                yield from agent_runs.completion(message, waits=self._waits)
+            case "done":
+                yield from self._done(message)
+            case "data_operation_result":
+                yield from self._data_operation(message)
+            case "delegate":
+                yield from agent_runs.thought(message)
+                self.complete = self._waits = True
+                yield questions.handing_over(message)
+            case _:
+                yield from questions.pause(message)
+
+    def _done(self, message: Mapping[str, Any]) -> Iterator[Event]:
+        """The end of a chat; its text is a failure only if it is all that came."""
+        text = text_of(message.get("full_text"))
+        failure = None if self._answered else text_failure(text)
+        if failure:
+            yield failure
+            return
+        yield from agent_runs.final_text(message, text)
+        meta = extra_of(message, ("full_text", "op"))
+        yield SessionEnd("suspended" if self._waits else "completed", meta=meta)
+
+    def _data_operation(self, message: Mapping[str, Any]) -> Iterator[Event]:
+        """What became of the loading that the user chose: nothing else comes."""
+        operation = message.get("operation")
+        if isinstance(operation, dict) and operation.get("status") == "failed":
+            yield operation_failure(operation)
+            return
+        yield custom("data_operation_result", leftover(message, ("type",)) or {})
+        yield SessionEnd()
+
+    def _unknown(self, kind: str, message: Mapping[str, Any]) -> Iterator[Event]:
+        """Yield what no rule knows, or a result: the tool's own `type` may stand where the event's should."""
+        if self._calls.has(message.get("tool")):
+            yield from self._tool_result(message)
+        else:
+            yield custom(kind, leftover(message, ("type",)) or {})
+
+    def _read_untyped(self, message: Mapping[str, Any]) -> Iterator[Event]:
+        """An envelope, a whole answer in place of a stream, or an event of the first releases."""
+        modern = modern_form(message)
+        if modern is not None and modern["type"] == "error" and "step" not in modern:
+            yield error_event(modern, terminal=True)
+        elif modern is not None:
+            yield from self._read(modern)
+        elif message.get("status") in ("success", "ok"):
+            yield custom("response", message.get("data", message.get("result")))
+            self.complete = True
+        else:
+            yield custom("message", message)
+
+    def _text(self, message: Mapping[str, Any]) -> Iterator[Event]:
+        """A piece of text, or a failure; a run whose report failed may go on to its answer."""
+        channel = message.get("channel")
+        named = channel if isinstance(channel, str) and channel not in ("", "main") else None
+        text = text_of(message.get("content"))
+        failure = text_failure(text)
+        if failure and named is None:
+            yield failure
+            return
+        if failure:
+            yield from self._flat(msgspec.structs.replace(failure, terminal=False))
+            return
+        if named is not None:
+            self._seen = self._seen or "agent"
+        self._answered = self._answered or bool(text.strip())
+        meta = extra_of(message, ("content", "channel")) if len(message) > 2 else None
+        yield Content(text, channel=named, meta=meta)
+
+    def _tool_start(self, message: Mapping[str, Any]) -> Event:
+        start = tool_start(message)
+        self._calls.begin(start)
+        return start
+
+    def _tool_result(self, message: Mapping[str, Any]) -> Iterator[Event]:
+        """A result; one that names no tool belongs to what was begun last."""
+        self._actions.note(message)
+        name, tool_id = text_of(message.get("tool")), text_of(message.get("tool_id"))
+        if not name and not tool_id:
+            name = self._action or self._calls.last()
+        if not self._calls.end(name, tool_id) and name == self._action:
+            self._action = None
+        yield tool_result({**message, "tool": name})
+
+    def _close_calls(self, kind: str) -> Iterator[Event]:
+        """Unknown tools get no result; in a suspended run an open call would be the client's to run."""
+        for name in self._calls.end_all():
+            if name in (_ANY_ACTION, _CALLED_AS.get(kind, kind)):
+                yield ToolCallEnd("", tool_name=name)
+            else:
+                yield _failed(name, "TOOL_INCOMPLETE")
+
+    def _open_action(self, message: Mapping[str, Any]) -> Iterator[Event]:
+        yield from self._close_action()
+        yield from agent_runs.thought(message)
+        name = text_of(message.get("action")) or _ANY_ACTION
+        called = next((known for known in (name, _ANY_ACTION) if self._calls.end(known)), None)
+        self._action = called or name
+        if called:
+            yield agent_runs.action_called(message, called)
+        else:
+            yield agent_runs.action_start(message, name)
+
+    def _result(self, message: Mapping[str, Any]) -> Iterator[Event]:
+        name, self._action = self._action, None
+        failed = agent_runs.result_failed(message)
+        if not failed:
+            if name is not None:
+                yield ToolCallEnd("", result=agent_runs.result_outcome(message), tool_name=name)
+            yield from agent_runs.result_data(message)
+        elif name is not None:
+            yield _failed(name, "TOOL_FAILED")
+        else:
+            yield custom("result", {**(leftover(message, ("type",)) or {}), "status": "error"})
+
+    def _close_action(self, failure: Error | None = None) -> Iterator[Event]:
+        """A report is done when the run goes on; a chart has failed if it did not come before that."""
+        name, self._action = self._action, None
+        if name is None:
+            return
+        if failure is not None:
+            yield _failed(name, "TOOL_FAILED", failure.message)
+        elif name == "visualize":
+            yield _failed(name, "TOOL_INCOMPLETE")
+        else:
+            yield ToolCallEnd(tool_id="", tool_name=name)
+
+    def _error(self, message: Mapping[str, Any]) -> Iterator[Event]:
+        error = error_event(message)
+        if isinstance(error, Error) and not error.terminal:
+            yield from self._flat(error)
+        else:
+            yield error
+
+    def _flat(self, error: Error) -> Iterator[Event]:
+        """An error that the run may survive; it is how the run ended if nothing follows."""
+        self._flat_error = error
+        yield from self._close_action(error)
+        yield error
+
+
+def _failed(name: str, code: str, message: str | None = None) -> Event:
+    return ToolCallEnd("", "failed", error=tool_error(message, code=code), tool_name=name)
+
+
+def _values(frame: Frame) -> Iterator[Any]:
+    """The JSON values of a frame: one, an array of events, or one on each of several `data:` lines."""
+    try:
+        value = frame.json()
+    except MalformedEvent:
+        lines = frame.data.split(b"\n")
+        if frame.data.startswith(ERROR_LINE):
+            yield {"status": "error", "error": parse_json(frame.data.removeprefix(ERROR_LINE))[0]}
+            return
+        if len(lines) == 1:
+            raise
+        for line in filter(None, map(bytes.strip, lines)):
+            yield parse_json(line)[0]
+        return
+    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        yield from value
+    else:
+        yield value

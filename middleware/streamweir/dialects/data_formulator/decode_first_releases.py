@@ -1,0 +1,47 @@
+"""Leftovers of 0.5 and 0.6: lines `{token, status, result}`, questions without a type, `error: {...}`.
+
+Raw text of a model that those servers mixed into the stream is no JSON and is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from streamweir.codec.coerce import leftover, text_in
+
+__all__ = ["ERROR_LINE", "modern_form"]
+
+ERROR_LINE = b"error:"
+
+
+def modern_form(message: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The event that later releases send in the place of a `message` without a type; None for none."""
+    match message:
+        case {"status": "error"} | {"error": dict()}:
+            return {**message, "type": "error"}
+        case {"status": "ok" | "success", "result": {"type": str(kind)} as step}:
+            return _step(kind, step)
+        case {"text": str(), **rest} if "goal" in rest or "tag" in rest:
+            return {**message, "type": "question"}
+        case {"questions": list()}:
+            return {**message, "type": "question"}
+    return None
+
+
+def _step(kind: str, step: Mapping[str, Any]) -> dict[str, Any]:
+    content = step.get("content")
+    fields = content if isinstance(content, dict) else {"message": content}
+    text = text_in(fields, "message", "reason", "summary")
+    if step.get("status") == "error":
+        return {"type": "error", "message": text_in(step, "error_message"), "step": kind}
+    said = leftover(step, ("error_message",)) or {}
+    match kind:
+        case "data_transformation":
+            return {**said, "type": "result", "status": "success"}
+        case "planning":
+            return {**(leftover(fields, ("message",)) or {}), "type": "thinking_text", "content": text}
+        case "completion":
+            rest = leftover(fields, ("message", "reason", "summary")) or {}
+            return {**said, "content": {**rest, "summary": text}}
+    return said

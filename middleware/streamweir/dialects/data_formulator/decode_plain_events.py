@@ -1,0 +1,65 @@
+"""Events that mean one standard event each, whatever came before them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from streamweir.codec.coerce import custom, leftover, meta_of, text_of
+from streamweir.events import Event, Meta, Status, Thinking, Warning
+
+__all__ = ["PLAIN_EVENTS", "extra_of"]
+
+
+def extra_of(message: Mapping[str, Any], known: Iterable[str]) -> Meta | None:
+    """What of `message` its rule does not know, as metadata."""
+    return meta_of(extra=leftover(message, {"type", *known}))
+
+
+def _thinking(message: Mapping[str, Any]) -> Event:
+    return Thinking(text_of(message.get("content")), meta=extra_of(message, ("content",)))
+
+
+def _context(message: Mapping[str, Any]) -> Event:
+    """The rules and the knowledge that went into the prompt."""
+    return Status("phase", "finished", "context", leftover(message, ("type",)))
+
+
+def _skill(message: Mapping[str, Any]) -> Event:
+    return Status(
+        "skill", "finished", text_of(message.get("skill")) or None, leftover(message, ("type", "skill"))
+    )
+
+
+def _progress(message: Mapping[str, Any]) -> Event:
+    return Status(
+        "phase", "running", text_of(message.get("phase")) or None, leftover(message, ("type", "phase"))
+    )
+
+
+def _question(message: Mapping[str, Any]) -> Event:
+    """A question that the user might want to ask; not one for the user to answer."""
+    return custom("question", leftover(message, ("type",)) or {})
+
+
+def _warning(message: Mapping[str, Any]) -> Event:
+    """The message is written for users, the detail is a provider's or an exception's text."""
+    nested = message.get("warning")
+    fields = nested if isinstance(nested, dict) else {**message, "message": message.get("message", nested)}
+    code = fields.get("message_code")
+    return Warning(
+        message=text_of(fields.get("message")),
+        message_code=code if isinstance(code, str) else None,
+        detail=fields.get("detail"),
+        for_users=True,
+    )
+
+
+PLAIN_EVENTS: Final[dict[str, Callable[[Mapping[str, Any]], Event]]] = {
+    "thinking_text": _thinking,
+    "context_info": _context,
+    "skill_loaded": _skill,
+    "progress": _progress,
+    "question": _question,
+    "warning": _warning,
+}

@@ -1,0 +1,139 @@
+"""`tool_start`, `tool_result` and `actions`, of agents and of the loading chat.
+
+There are no call ids: the server works on one call at a time. Our own encoder adds a `tool_id`, which the
+pages ignore, and says in `stdout_holds` that a result was no object and how it became the output.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from streamweir.codec.coerce import arguments, custom, text_of, tool_error
+from streamweir.dialects.data_formulator.decode_plain_events import extra_of
+from streamweir.dialects.data_formulator.shared_vocabulary import DETACHED_ARGUMENTS, ENVELOPE, STATES
+from streamweir.errors import MalformedEvent
+from streamweir.events import Event, ToolCallEnd, ToolCallStart
+from streamweir.jsontext import parse_json_text, write_json
+
+__all__ = ["Actions", "OpenCalls", "tool_result", "tool_start"]
+
+_MAX_ACTIONS: Final = 10_000
+
+
+def tool_start(message: Mapping[str, Any]) -> ToolCallStart:
+    """A call: all its arguments under `args` (loading chat), or some of them beside the tool's name."""
+    given = arguments(message.get("args"))
+    detached = {
+        name: message[name]
+        for name in DETACHED_ARGUMENTS
+        if name not in given and message.get(name) is not None
+    }
+    return ToolCallStart(
+        tool_id=text_of(message.get("tool_id")),
+        tool_name=text_of(message.get("tool")) or "unknown",
+        arguments={**given, **detached},
+        meta=extra_of(message, ("tool", "tool_id", "args", *DETACHED_ARGUMENTS)),
+    )
+
+
+def tool_result(message: Mapping[str, Any]) -> Event:
+    """A result: the tool's own keys stand beside its name. The text of its error is an exception's."""
+    status = message.get("status")
+    state = STATES.get(status) if isinstance(status, str) else None
+    known = ENVELOPE if state is None else {*ENVELOPE, "status"}
+    if message.get("type") != "tool_result":
+        known = known - {"type"}  # it is the tool's own
+    error = message.get("error")
+    failed = state == "failed" or bool(error)
+    if state == "failed" and _only_tells_of_failure(message):
+        known, error = {*known, "stdout"}, message["stdout"]
+    iteration = {"iteration": message.get("iteration")}
+    return ToolCallEnd(
+        tool_id=text_of(message.get("tool_id")),
+        status="failed" if failed else "success",
+        result=_output({key: value for key, value in message.items() if key not in known}, message),
+        error=tool_error(error) if failed else None,
+        tool_name=text_of(message.get("tool")) or None,
+        meta=extra_of(iteration, ()),
+    )
+
+
+def _only_tells_of_failure(message: Mapping[str, Any]) -> bool:
+    """Is the output of a failed call nothing but its error? Skills say it there alone, or twice."""
+    output = message.get("stdout")
+    return bool(output) and "stdout_holds" not in message and message.get("error") in (None, "", output)
+
+
+def _output(fields: dict[str, Any], message: Mapping[str, Any]) -> Any:
+    match message:
+        case {"stdout_holds": "text", "stdout": str(output)}:
+            return output
+        case {"stdout_holds": "json", "stdout": str(output)}:
+            try:
+                return parse_json_text(output)
+            except MalformedEvent:
+                return output
+    return fields or None
+
+
+class OpenCalls:
+    """The calls that have no result yet. Only those without an id have to be told apart by their names."""
+
+    def __init__(self) -> None:
+        self._names_and_ids: list[tuple[str, str]] = []
+
+    def begin(self, start: ToolCallStart) -> None:
+        """Note a call."""
+        self._names_and_ids.append((start.tool_name, start.tool_id))
+
+    def end(self, name: str, tool_id: str = "") -> bool:
+        """Forget the last call of this name and id; of this name, if there is no id. Was there one?"""
+        for index in reversed(range(len(self._names_and_ids))):
+            known, its_id = self._names_and_ids[index]
+            if known == name and tool_id in ("", its_id):
+                del self._names_and_ids[index]
+                return True
+        return False
+
+    def has(self, name: Any) -> bool:
+        """Is a call of this name open?"""
+        return any(known == name for known, _ in self._names_and_ids)
+
+    def last(self) -> str:
+        """The name of the call without an id that was begun last; an empty text for none."""
+        return next((name for name, its_id in reversed(self._names_and_ids) if not its_id), "")
+
+    def end_all(self) -> list[str]:
+        """Forget all calls; return the names of those without an id."""
+        names = [name for name, its_id in self._names_and_ids if not its_id]
+        self._names_and_ids.clear()
+        return names
+
+
+class Actions:
+    """What the loading chat offers, each once: `actions` repeats what the results of the tools held."""
+
+    def __init__(self) -> None:
+        self._shown: set[bytes] = set()
+
+    def note(self, result: Mapping[str, Any]) -> None:
+        """Remember the actions that leave as part of a tool's result."""
+        for _ in self._new(result):
+            pass
+
+    def events(self, message: Mapping[str, Any]) -> Iterator[Event]:
+        """Yield the actions that no result held, each under the name of its own type."""
+        for action in self._new(message):
+            name = action.get("type") if isinstance(action, dict) else None
+            yield custom(name if isinstance(name, str) and name else "action", action)
+
+    def _new(self, holder: Mapping[str, Any]) -> Iterator[Any]:
+        actions = holder.get("actions")
+        for action in actions if isinstance(actions, list) else ():
+            digest = hashlib.blake2b(write_json(action), digest_size=16).digest()
+            if digest not in self._shown:
+                if len(self._shown) < _MAX_ACTIONS:
+                    self._shown.add(digest)
+                yield action

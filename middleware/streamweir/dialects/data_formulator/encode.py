@@ -1,0 +1,358 @@
+"""Writes Data Formulator's streams, as its own pages read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from streamweir.codec.base import Encoder
+from streamweir.codec.coerce import text_of
+from streamweir.codec.frame_template import Number
+from streamweir.dialects.data_formulator.encode_answer import Answer
+from streamweir.dialects.data_formulator.encode_questions import clarification, delegation, own_form
+from streamweir.dialects.data_formulator.shared_failures import text_failure
+from streamweir.dialects.data_formulator.shared_vocabulary import (
+    ACTIONS,
+    DETACHED_ARGUMENTS,
+    ENDINGS,
+    ENVELOPE,
+    OWN_CODE,
+    OWN_CUSTOM,
+    PAUSES,
+    STATES,
+)
+from streamweir.errors import CODES
+from streamweir.events import (
+    Content,
+    Data,
+    Error,
+    Event,
+    Interaction,
+    Reference,
+    SessionEnd,
+    SessionStart,
+    Stamp,
+    Status,
+    Thinking,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallProgress,
+    ToolCallStart,
+    Warning,
+)
+from streamweir.framing import Frame
+from streamweir.jsontext import write_json, write_json_text
+
+__all__ = ["DataFormulatorEncoder"]
+
+MAX_PENDING: Final = 100
+"""So many questions may be open; of more the oldest is forgotten."""
+
+_Message = dict[str, Any]
+
+
+class DataFormulatorEncoder(Encoder):
+    """Writes NDJSON.
+
+    Options:
+        profile: which of its pages reads. `loading`: the chat, which ends with `done`; `analyst`: an agent
+            run, which ends with `completion`.
+    """
+
+    framings = ("ndjson",)
+    replaces = True
+    option_values: ClassVar[Mapping[str, tuple[str, ...]]] = {"profile": ("loading", "analyst")}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._answer = Answer()
+        self._names: dict[str, str] = {}
+        self._own_actions: set[str] = set()
+        self._pending: dict[str, Interaction] = {}
+        self._may_continue = False
+        self._result_is_due = False
+        self._has_ended = False
+        self._written_chart: Any = None
+
+    def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
+        """Return the frame that says `event`; questions wait for the end, which they are in this protocol."""
+        del stamp
+        message = self._message(event)
+        return () if message is None else [Frame(write_json(piece)) for piece in _in_pieces(message)]
+
+    def template_numbers(
+        self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
+    ) -> Mapping[str, Number] | None:
+        """Nothing counts; a text that looks like a failure is written in two."""
+        del event, stamp
+        return None if any(map(text_failure, texts)) else {}
+
+    def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
+        """The answer goes on."""
+        if isinstance(event, Content):
+            for text in texts:
+                self._answer.add(event.with_text(text))
+
+    def _message(self, event: Event) -> _Message | None:
+        match event:
+            case Content():
+                return self._text(event)
+            case Thinking(content=text):
+                return {"type": "thinking_text", **self._own(event, "iteration"), "content": text}
+            case ToolCallStart() | ToolCallProgress() | ToolCallEnd():
+                return self._call(event)
+            case Data() | Status():
+                return self._data(event) if isinstance(event, Data) else self._status(event)
+            case Warning():
+                return _warning(event.message, event.message_code, event.detail)
+            case Error(terminal=False):
+                return _warning(event.message, event.code, event.details)
+            case Error():
+                return _error(event.code, event.message, event.recoverable, event.details)
+            case Interaction():
+                return self._ask(event)
+            case SessionEnd():
+                return self._end(event)
+            case Reference():
+                self._lose("reference")
+            case SessionStart() | ToolCallDelta():
+                pass
+        return None
+
+    def _lose(self, kind: str) -> None:
+        self.lost[kind] += 1
+
+    def _text(self, event: Content) -> _Message | None:
+        if not self._answer.add(event):
+            self._lose("replaced text")
+        if event.op == "replace" or not event.content:
+            return None  # the end says it
+        channel = {"channel": event.channel} if event.channel else {}
+        return {"type": "text_delta", **channel, "content": event.content, **self._own(event, "iteration")}
+
+    def _call(self, event: ToolCallStart | ToolCallProgress | ToolCallEnd) -> _Message | None:
+        if isinstance(event, ToolCallProgress):
+            return self._progress(event)
+        if isinstance(event, ToolCallStart):
+            self._names[event.tool_id] = event.tool_name
+            own = self._own(event, "iteration", "action")
+            if own.get("action") == event.tool_name:
+                self._own_actions.add(event.tool_id)
+                return {"type": "action", **_without_type(event.arguments), **own}
+            return {**_tool_start(event, all_arguments=self.option("profile") == "loading"), **own}
+        result = _tool_result(event, self._names.pop(event.tool_id, "unknown"))
+        if event.tool_id in self._own_actions:
+            self._own_actions.discard(event.tool_id)
+            if event.status == "success":
+                self._result_is_due = event.result is not None
+                return None  # the result that follows says it, or a report has none
+            del result["tool_id"]  # the action has none
+        return {**result, **self._own(event, "iteration")}
+
+    def _progress(self, event: ToolCallProgress) -> _Message | None:
+        """A call that turned out to be an action."""
+        own = self._own(event)
+        if "action" not in own:
+            self._lose("tool call progress")
+            return None
+        self._own_actions.add(event.tool_id)
+        return {"type": "action", **own}
+
+    def _data(self, event: Data) -> _Message | None:
+        match event:
+            case Data(data_type="dataframe", data={"rows": list()}):
+                extra = self.extra_of(event)
+                own = self._result_is_due or "refined_goal" in extra
+                self._result_is_due = False
+                if not own and self.option("profile") == "loading":
+                    return _preview(event)
+                self._written_chart = _chart_of(extra) if own else None
+                return {**_result(event, extra if own else {}), **self._own(event, "iteration")}
+            case Data(data_type="chart", data=chart) if self._written_chart == chart:
+                return None
+            case Data(data_type="custom", data={"name": str(name), "value": dict(value)}):
+                if name in OWN_CUSTOM:
+                    self._has_ended = name in ENDINGS
+                    return {"type": name, **_without_type(value)}
+                if name in ACTIONS and value.get("type") == name:
+                    return {"type": "actions", "actions": [value]}
+        self._lose(event.data_type)
+        return None
+
+    def _status(self, event: Status) -> _Message | None:
+        detail = event.detail if isinstance(event.detail, dict) else {}
+        match event:
+            case Status(scope="phase", name="context", state="finished") if "rules_injected" in detail:
+                return {"type": "context_info", **_without_type(detail)}
+            case Status(scope="skill", state="finished", name=str(name)):
+                return {"type": "skill_loaded", "skill": name, "unlocks": detail.get("unlocks", [])}
+            case Status(scope="phase", state="running", name=str(name)):
+                return {"type": "progress", "phase": name}
+        self._lose("status")
+        return None
+
+    def _ask(self, event: Interaction) -> _Message | None:
+        if event.state != "requested":
+            self._pending.pop(event.interaction_id, None)
+            return None
+        if event.kind == "continue":
+            self._may_continue = True
+            return {"type": "continue_prompt"}
+        if event.kind not in ("questions", "handoff") and own_form(event) is None:
+            self._lose(f"{event.kind} as such")
+        self._pending[event.interaction_id] = event
+        if len(self._pending) > MAX_PENDING:
+            del self._pending[next(iter(self._pending))]
+        return None
+
+    def _end(self, event: SessionEnd) -> _Message | None:
+        match event.status:
+            case "error":
+                return None
+            case "completed" if self._has_ended:
+                return None
+            case "cancelled":
+                row = CODES["CANCELLED"]
+                return _error("CANCELLED", row.message, row.recoverable, None)
+            case "suspended" if self._pending or not self._may_continue:
+                return self._suspended()
+        if self.option("profile") == "loading":
+            return {"type": "done", "full_text": self._full_text(), **self._replaced()}
+        own = self._own(event, "total_steps", "summary_code")
+        return {
+            "type": "completion",
+            **self._own(event, "iteration"),
+            **self._replaced(),
+            "status": self._own(event, "status").get("status", "success"),
+            "content": {"total_steps": 0, **own, "summary": self._answer.text},
+        }
+
+    def _full_text(self) -> str:
+        """The chat shows this in place of all that it has shown, reports included, unless it is empty."""
+        keeps = self._answer.has_channels and not self._answer.replaced
+        return "" if keeps else self._answer.text
+
+    def _replaced(self) -> _Message:
+        return {"op": "replace"} if self._answer.replaced and not self._answer.too_long else {}
+
+    def _suspended(self) -> _Message:
+        asked = [item for item in self._pending.values() if item.kind != "handoff"]
+        handed_over = [item for item in self._pending.values() if item.kind == "handoff"]
+        if handed_over and not asked:
+            return {**delegation(handed_over[-1]), **self._own(handed_over[-1], "iteration")}
+        own_pause = bool(asked) and asked[-1].interaction_id in PAUSES
+        return {**clarification(asked), **(self._own(asked[-1]) if own_pause else {})}
+
+    def _own(self, event: Event, *names: str) -> _Message:
+        """The fields of this dialect's own that came with the event: those called so, or all of them."""
+        extra = self.extra_of(event)
+        return {name: extra[name] for name in names or extra if name in extra}
+
+
+def _in_pieces(message: _Message) -> tuple[_Message, ...]:
+    """Text that begins like the server's report of a failure leaves in two: such a report is one piece."""
+    if message["type"] != "text_delta" or not text_failure(message["content"]):
+        return (message,)
+    text = message["content"]
+    cut = len(text) - len(text.lstrip()) + 1
+    return {**message, "content": text[:cut]}, {**message, "content": text[cut:]}
+
+
+def _without_type(fields: Mapping[str, Any]) -> _Message:
+    return {name: value for name, value in fields.items() if name != "type"}
+
+
+def _tool_start(event: ToolCallStart, *, all_arguments: bool) -> _Message:
+    given = event.arguments
+    start = {"type": "tool_start", "tool": event.tool_name, "tool_id": event.tool_id}
+    if all_arguments:
+        return {**start, "code": given.get("code"), "args": given}
+    detached = {name: given.get(name) for name in DETACHED_ARGUMENTS}
+    others = {} if given.keys() <= detached.keys() else {"args": given}
+    return {**start, **detached, **others}
+
+
+def _tool_result(event: ToolCallEnd, name: str) -> _Message:
+    failed = event.status == "failed"
+    return {
+        "type": "tool_result",
+        "tool": name,
+        "tool_id": event.tool_id,
+        "status": "error" if failed else "ok",
+        **_spread(event.result),
+        **({"error": event.error["message"] if event.error else ""} if failed else {}),
+    }
+
+
+def _spread(result: Any) -> _Message:
+    """A result as the keys beside the tool's name; text, and what would be misread there, as its output."""
+    if result is None:
+        return {}
+    if not isinstance(result, dict):
+        return _as_output(result)
+    status = result.get("status")
+    clashes = result.keys() & ENVELOPE or (isinstance(status, str) and status in STATES)
+    if clashes or not isinstance(result.get("actions", []), list):
+        return _as_output(result)
+    return result
+
+
+def _as_output(result: Any) -> _Message:
+    if isinstance(result, str):
+        return {"stdout": result, "stdout_holds": "text"}
+    return {"stdout": write_json_text(result), "stdout_holds": "json"}
+
+
+def _result(event: Data, own: Mapping[str, Any]) -> _Message:
+    """A table as the result of an agent's action; its page needs a goal, if only an empty one."""
+    assert isinstance(event.data, dict)
+    about, rows, table = event.metadata or {}, _records(event.data), own.get("content")
+    virtual = {
+        "table_name": event.data.get("name") or "",
+        "row_count": about.get("row_count", len(rows)),
+    }
+    result = {
+        "status": "ok",
+        **({"chart_id": about["chart_id"]} if "chart_id" in about else {}),
+        "refined_goal": {},
+        **{key: value for key, value in own.items() if key not in ("iteration", "content")},
+        "content": {**(table if isinstance(table, dict) else {}), "rows": rows, "virtual": virtual},
+    }
+    content = {"question": text_of(about.get("description")), "result": result}
+    return {"type": "result", "status": "success", "content": content}
+
+
+def _chart_of(own: Mapping[str, Any]) -> Any:
+    goal = own.get("refined_goal")
+    return goal.get("chart") if isinstance(goal, dict) else None
+
+
+def _preview(event: Data) -> _Message:
+    assert isinstance(event.data, dict)
+    rows = _records(event.data)
+    preview = {
+        "type": "preview_table",
+        "name": event.data.get("name") or "",
+        "columns": event.data.get("columns") or [],
+        "sample_rows": rows,
+        "total_rows": (event.metadata or {}).get("row_count", len(rows)),
+    }
+    return {"type": "actions", "actions": [preview]}
+
+
+def _records(table: Mapping[str, Any]) -> list[Any]:
+    named = table.get("columns")
+    columns = [text_of(column) for column in named] if isinstance(named, list) else []
+    return [dict(zip(columns, row, strict=False)) if isinstance(row, list) else row for row in table["rows"]]
+
+
+def _warning(message: str, code: str | None, detail: Any) -> _Message:
+    warning = {"message": message, "detail": text_of(detail), "message_code": code}
+    return {"type": "warning", "warning": {key: value for key, value in warning.items() if value}}
+
+
+def _error(code: str, message: str, retry: bool, details: Any) -> _Message:
+    error = {"code": OWN_CODE.get(code, code), "message": message, "retry": retry}
+    if details is not None:
+        error["detail"] = text_of(details)
+    return {"type": "error", "error": error}

@@ -1,0 +1,85 @@
+"""The failures: structured and flat errors, the envelope in place of a stream, and errors sent as text.
+
+A structured error comes from the server's routes: a code, a message for users, whether to retry; it ends the
+stream. A flat one comes from an agent: its message may be an exception's, and the run often goes on.
+An error sent as text is one whole `text_delta`: a model's own words come in pieces, or in a summary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from streamweir.codec.coerce import leftover, text_in, text_of, upstream_error
+from streamweir.dialects.data_formulator.shared_vocabulary import ERROR_TYPES
+from streamweir.events import Error, SessionEnd
+
+__all__ = ["agent_error", "error_event", "operation_failure", "text_failure"]
+
+_ENDS_THE_RUN: Final = ("agent.llmApiError", "agent.parseActionFailed")
+_TEXT_FAILURES: Final = ("Error calling model:", "Error generating report:")
+_FIXED_TEXTS: Final = {
+    "Authentication failed — please check your API key": "AUTH_FAILED",
+    "Rate limit exceeded — please wait and try again": "RATE_LIMITED",
+    "Input too long — please reduce the data size or prompt length": "CONTEXT_LENGTH_EXCEEDED",
+    "Model not found — please check the model name": "MODEL_NOT_FOUND",
+    "Request timed out — please check connectivity and try again": "UPSTREAM_TIMEOUT",
+    "The model service returned an error — please try again later": "UPSTREAM_ERROR",
+    "The request was blocked by the content safety filter": "CONTENT_FILTERED",
+    "Access denied — you do not have permission to use this model": "AUTH_FAILED",
+    "Invalid request — please check your input and try again": "UPSTREAM_REJECTED",
+    "Model request failed": "UPSTREAM_ERROR",
+}
+"""What the server says in place of a model's error, by what it means: flat errors have no other code."""
+
+_SAID: Final = ("type", "status", "error", "message", "error_message", "token", "result")
+
+
+def error_event(message: Mapping[str, Any], *, terminal: bool = False) -> Error | SessionEnd:
+    """The error that `message` reports. `terminal`: a flat one ends the stream as well."""
+    error = message.get("error")
+    if isinstance(error, dict):
+        return _structured(error)
+    return agent_error(
+        text_in(message, "message", "error_message", "error", "content"),
+        terminal=terminal or message.get("message_code") in _ENDS_THE_RUN,
+        details=leftover(message, _SAID),
+    )
+
+
+def agent_error(text: str, *, terminal: bool = True, details: Any = None) -> Error:
+    """The error of an agent, which has no code; `text` may be an exception's."""
+    return upstream_error(text, code=_FIXED_TEXTS.get(text), terminal=terminal, details=details)
+
+
+def operation_failure(operation: Mapping[str, Any]) -> Error | SessionEnd:
+    """The error of a data operation. Its texts are the server's own, its codes are of either case."""
+    error = operation.get("error")
+    fields = error if isinstance(error, dict) else {"message": error}
+    code = text_of(fields.get("code")).upper() or "DATA_OPERATION_FAILED"
+    return _structured({**(leftover(operation, ("error",)) or {}), **fields, "code": code})
+
+
+def text_failure(text: str) -> Error | None:
+    """The error that a piece of text reports: at its very start, as the server sends it."""
+    bare = text.lstrip()
+    for prefix in _TEXT_FAILURES:
+        if bare.startswith(prefix):
+            return upstream_error(bare.removeprefix(prefix).strip())
+    return None
+
+
+def _structured(error: Mapping[str, Any]) -> Error | SessionEnd:
+    code, retry = error.get("code"), error.get("retry")
+    if code == "CANCELLED":
+        return SessionEnd("cancelled")
+    found = upstream_error(
+        text_in(error, "message", "content"),
+        code=code,
+        recoverable=retry if isinstance(retry, bool) else None,
+        for_users=isinstance(code, str) and code.isupper(),
+        details=leftover(error, ("code", "message", "retry")),
+    )
+    return msgspec.structs.replace(found, error_type=ERROR_TYPES.get(found.code, found.error_type))

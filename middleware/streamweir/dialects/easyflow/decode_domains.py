@@ -1,0 +1,274 @@
+"""What each domain and type means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from streamweir.codec.coerce import (
+    arguments,
+    custom,
+    leftover,
+    meta_of,
+    milliseconds,
+    text_of,
+    tool_error,
+    upstream_error,
+)
+from streamweir.codec.standard_events import read_standard
+from streamweir.dialects.easyflow.decode_envelope import Envelope, Run, snake_keys
+from streamweir.dialects.easyflow.shared_vocabulary import SCOPES, SESSION_STATES, STEP_STATES
+from streamweir.errors import CODES
+from streamweir.events import (
+    Content,
+    Event,
+    Interaction,
+    Meta,
+    Status,
+    Thinking,
+    ToolCallEnd,
+    ToolCallStart,
+    Warning,
+    Whole,
+)
+
+__all__ = [
+    "READERS",
+    "read_error",
+    "read_interaction",
+    "read_other",
+]
+
+Reader = Callable[[Envelope, Run], Iterable[Event]]
+
+_STAGES: Final = ("reasoning", "planning", "analyzing")
+_FAILED: Final = frozenset({"error", "failed", "failure"})
+_RAW_CODE: Final = "SYSTEM_ERROR"
+"""AIFlowy's code for an exception: its text was not written for users."""
+
+_ASKING: Final[dict[str, Any]] = {"request": "requested", "cancel": "cancelled", "resolve": "resolved"}
+_KINDS: Final = frozenset({"form", "questions", "approval", "tool", "handoff", "continue"})
+
+
+def _thinking(envelope: Envelope, run: Run) -> Iterator[Event]:
+    meta = envelope.meta("delta", "content", "stage")
+    stage: Any = envelope.text("stage")
+    stage = stage if stage in _STAGES else None
+    if delta := envelope.text("delta"):
+        run.thought = True
+        yield Thinking(delta, stage, meta=meta)
+    elif text := envelope.text("content"):
+        yield Thinking(text, stage, _relation(meta, run.thought), meta=meta)
+        run.thought = False
+    else:
+        yield from _without_text(envelope, meta)
+
+
+def _message(envelope: Envelope, run: Run) -> Iterator[Event]:
+    """A whole text closes its message: it repeats the deltas, or is the only text there is."""
+    run.thought = False
+    meta = envelope.meta("delta", "content", "channel")
+    channel = envelope.text("channel") or None
+    if delta := envelope.text("delta"):
+        run.pieces = True
+        yield Content(delta, channel=channel, meta=meta)
+    elif text := envelope.text("content"):
+        whole = _relation(meta, run.pieces)
+        yield Content(text, is_complete=True, channel=channel, whole=whole, meta=meta)
+        run.pieces = False
+    else:
+        yield from _without_text(envelope, meta)
+
+
+def _relation(meta: Meta | None, has_pieces: bool) -> Whole | None:
+    """What a whole text is to what came before: its message, where an id or its pieces tell of one."""
+    return "repeat" if has_pieces or (meta and "message_id" in meta) else None
+
+
+def _without_text(envelope: Envelope, meta: Meta | None) -> Iterator[Event]:
+    """An empty piece says nothing, unless its text stands in a field that is not known."""
+    if meta and "extra" in meta:
+        yield read_other(envelope)
+
+
+def _reference(envelope: Envelope, run: Run) -> Iterator[Event]:
+    del run
+    has_list = isinstance(envelope.payload.get("citations"), list)
+    yield _standard("reference", envelope) if has_list else read_other(envelope)
+
+
+def _tool_call(envelope: Envelope, run: Run) -> Iterator[Event]:
+    call_id = envelope.text("tool_call_id", "id")
+    if run.is_new_call(call_id, "event"):
+        yield ToolCallStart(
+            tool_id=call_id,
+            tool_name=envelope.text("name", "tool_name") or "unknown",
+            description=envelope.text("description") or None,
+            arguments=arguments(envelope.payload.get("arguments")),
+            meta=envelope.meta("tool_call_id", "id", "name", "tool_name", "description", "arguments"),
+        )
+
+
+def _tool_result(envelope: Envelope, run: Run) -> Iterator[Event]:
+    del run
+    result = envelope.payload.get("result")
+    failed = envelope.text("status").lower() in _FAILED
+    yield ToolCallEnd(
+        tool_id=envelope.text("tool_call_id", "id"),
+        status="failed" if failed else "success",
+        result=None if failed and result == envelope.payload.get("error") else result,
+        error=_tool_error(envelope.payload, result) if failed else None,
+        tool_name=envelope.text("name", "tool_name") or None,
+        meta=envelope.meta("tool_call_id", "id", "status", "result", "error", "message", "name", "tool_name"),
+    )
+
+
+def _tool_error(payload: Mapping[str, Any], result: Any) -> Any:
+    """The reason of a failed call: in its result, or beside it."""
+    for place in (payload.get("error"), result):
+        if isinstance(place, dict):
+            reason = place.get("message") or place.get("error")
+            return tool_error(reason, code=place.get("code"))
+        if isinstance(place, str) and place:
+            return tool_error(place)
+    return tool_error(payload.get("message"))
+
+
+def _tool_progress(envelope: Envelope, run: Run) -> Iterator[Event]:
+    del run
+    data = {**envelope.payload, "tool_id": envelope.text("tool_call_id", "id")}
+    yield _standard("tool_call_progress", envelope, data)
+
+
+def _session_status(envelope: Envelope, run: Run) -> Iterator[Event]:
+    word = envelope.text("state", "status").lower()
+    if word == "suspended":
+        run.suspend()
+    elif word in ("resumed", "running"):
+        run.resume()
+    state = SESSION_STATES.get(word)
+    known = ("state", "status") if state else ()
+    detail = leftover(envelope.payload, {*known, "conversation_id"})
+    yield Status("session", state or "running", detail=detail, meta=envelope.ids())
+
+
+def _warning(envelope: Envelope, run: Run) -> Iterator[Event]:
+    del run
+    yield Warning(
+        envelope.text("message", "content"),
+        envelope.text("code") or None,
+        envelope.payload.get("detail"),
+        meta=envelope.meta("message", "content", "code", "detail"),
+    )
+
+
+def _step_status(envelope: Envelope, run: Run) -> Iterator[Event]:
+    word = envelope.text("state", "status").lower()
+    node_id = envelope.text("node_id")
+    if word == "resume":
+        run.resume()
+    elif word == "suspend":
+        run.pause(node_id)
+    else:
+        run.paused_steps.pop(node_id, None)
+    state = STEP_STATES.get(word) or SESSION_STATES.get(word)
+    known = ("state", "status") if state else ()
+    detail = leftover(envelope.payload, {*known, "node_id", "name", "node_name", "conversation_id"})
+    name = envelope.text("name", "node_name")
+    ids = {key: envelope.text(key) for key in ("node_id", "node_name") if envelope.payload.get(key)}
+    meta = envelope.meta(*envelope.payload, **ids)
+    yield Status("node" if node_id else "workflow", state or "running", name or None, detail, meta=meta)
+
+
+def _scope_status(envelope: Envelope, run: Run) -> Iterator[Event]:
+    """A step that is no node: written by streamweir, in the standard's own words."""
+    del run
+    yield _standard("status", envelope, {**envelope.payload, "scope": envelope.type})
+
+
+def _data(envelope: Envelope, run: Run) -> Iterator[Event]:
+    """Data of any kind, in the standard's form; others may mean something else by this type."""
+    del run
+    yield _standard("data", envelope) if "data_type" in envelope.payload else read_other(envelope)
+
+
+def read_interaction(envelope: Envelope, run: Run) -> Iterator[Event]:
+    """`form_request`, `form_cancel`, and the same of other kinds of question."""
+    kind, _, word = envelope.type.rpartition("_")
+    if kind not in _KINDS or word not in _ASKING:
+        yield read_other(envelope)
+        return
+    form_id = envelope.text("form_id", "id") or kind
+    if word == "request":
+        run.ask(form_id)
+    else:
+        run.forms.pop(form_id, None)
+    known = ("form_id", "id", "title", "description", "schema", "ui", "questions", "resume")
+    event = _standard("interaction", envelope, {**envelope.payload, "interaction_id": form_id, "kind": kind})
+    assert isinstance(event, Interaction)
+    resume = event.resume
+    if resume is None and word == "request":
+        resume = {"form_id": form_id, "conversation_id": envelope.conversation_id}
+    yield msgspec.structs.replace(event, state=_ASKING[word], resume=resume, meta=envelope.meta(*known))
+
+
+def read_error(envelope: Envelope, run: Run) -> Iterator[Event]:
+    """An error; it ends the run under `event: error`, and as a system error under any name."""
+    fields = envelope.loose
+    nested = fields.get("error")
+    if isinstance(nested, dict):
+        fields = {**fields, **snake_keys(nested)}
+    code = fields.get("code")
+    retryable = fields.get("retryable")
+    event = upstream_error(
+        next((fields[name] for name in ("message", "error", "content") if fields.get(name)), None),
+        code=code,
+        recoverable=retryable if isinstance(retryable, bool) else None,
+        terminal=envelope.event == "error" or envelope.domain in ("system", ""),
+        for_users=text_of(code).upper() != _RAW_CODE,
+        details=fields.get("detail", fields.get("details")),
+        meta=envelope.ids(),
+    )
+    event.retry_after_ms = milliseconds(fields.get("retry_after_ms"))
+    if envelope.domain == "business" and event.code not in CODES.keys() - {"UPSTREAM_ERROR"}:
+        event.error_type = "validation"
+    run.failure = True
+    yield event
+
+
+def read_other(envelope: Envelope) -> Event:
+    """What no rule knows, under its domain and type; `debug` is nothing else."""
+    name = "/".join(part for part in (envelope.domain, envelope.type) if part)
+    value = envelope.value
+    if value is None:
+        return custom(name or "message", envelope.rest or None, meta_of(thread_id=envelope.conversation_id))
+    if isinstance(value, dict):
+        value = leftover(value, ("conversation_id",)) or {}
+    return custom(name or "message", value, envelope.ids())
+
+
+def _standard(kind: str, envelope: Envelope, data: Mapping[str, Any] | None = None) -> Event:
+    """An event that has the standard's own fields in its payload."""
+    fields = dict(envelope.payload if data is None else data)
+    fields.pop("conversation_id", None)
+    event = read_standard({"type": kind, "data": fields, "metadata": None})
+    event.meta = envelope.ids()
+    return event
+
+
+READERS: Final[dict[tuple[str, str], Reader]] = {
+    ("llm", "thinking"): _thinking,
+    ("llm", "message"): _message,
+    ("llm", "reference"): _reference,
+    ("tool", "tool_call"): _tool_call,
+    ("tool", "tool_result"): _tool_result,
+    ("tool", "tool_progress"): _tool_progress,
+    ("system", "status"): _session_status,
+    ("system", "warning"): _warning,
+    ("workflow", "status"): _step_status,
+    **{("workflow", scope): _scope_status for scope in SCOPES},
+    ("business", "data"): _data,
+}
+"""By domain and type; `interaction` and errors are told apart by their readers."""

@@ -1,0 +1,259 @@
+"""One message, in the specification's spelling or in AIFlowy's, and what a stream of them has to remember."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from streamweir.codec.coerce import leftover, meta_of, milliseconds, text_of
+from streamweir.dialects.easyflow.shared_vocabulary import DOMAINS, META_IDS
+from streamweir.events import Meta, SessionEnd
+
+__all__ = ["Envelope", "Run", "is_envelope", "snake_keys"]
+
+_DOMAIN_OF_TYPE: Final = {
+    "thinking": "llm",
+    "message": "llm",
+    "tool_call": "tool",
+    "tool_result": "tool",
+    "form_request": "interaction",
+    "form_cancel": "interaction",
+    "status": "system",
+    "error": "system",
+    "done": "system",
+}
+_ENVELOPE: Final = frozenset(
+    {
+        *("protocol", "version", "domain", "type", "conversation_id", "message_id"),
+        *("index", "payload", "meta", "timestamp"),
+    }
+)
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])([A-Z])")
+_DURATIONS: Final = ("duration_ms", "latency_ms")
+_TOKENS: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
+_FINISH_REASONS: Final = ("stop", "length", "content_filter", "tool_calls")
+_MAX_IDS: Final = 10_000
+
+
+def _snake(name: str) -> str:
+    return _short_snake(name) if len(name) <= 64 else name
+
+
+@lru_cache(maxsize=1024)
+def _short_snake(name: str) -> str:
+    return _CAMEL.sub(r"_\1", name).lower()
+
+
+def snake_keys(value: Any) -> dict[str, Any]:
+    """The fields of an object that hold anything, their names in snake_case; none for what is no object."""
+    if not isinstance(value, dict):
+        return {}
+    return {_snake(key): item for key, item in value.items() if item is not None}
+
+
+def is_envelope(message: Mapping[str, Any]) -> bool:
+    """Does anything in `message` say that it is this protocol's envelope?"""
+    protocol = message.get("protocol")
+    return text_of(message.get("domain")).lower() in DOMAINS or (
+        isinstance(protocol, str) and protocol.endswith(("flow-chat", "flowy-chat"))
+    )
+
+
+class Run:
+    """What a decoder remembers of its stream.
+
+    Attributes:
+        conversation_id: the last that was named.
+        is_suspended: the server said so.
+        forms: the forms that wait for an answer.
+        paused_steps: the workflow's steps that are suspended: for a person, or for something else.
+        pieces: the current message without id has deltas; likewise `thought` for thinking.
+        failure: the last thing that was said is an error that did not end the stream.
+        went_on: something was said after the server had called the run suspended.
+    """
+
+    def __init__(self) -> None:
+        self.conversation_id = ""
+        self.is_suspended = False
+        self.paused_steps: dict[str, None] = {}
+        self.forms: dict[str, None] = {}
+        self.pieces = False
+        self.thought = False
+        self.failure = False
+        self.went_on = False
+        self._calls: dict[str, str] = {}
+        self._usage: Counter[str] = Counter()
+
+    @property
+    def waits(self) -> bool:
+        """The run waits for a person."""
+        return self.is_suspended or bool(self.forms)
+
+    def resume(self) -> None:
+        """The run goes on."""
+        self.is_suspended = False
+        self.paused_steps.clear()
+        self.forms.clear()
+
+    def suspend(self) -> None:
+        """The server says that the run waits."""
+        self.is_suspended = True
+        self.went_on = False
+
+    def go_on(self) -> None:
+        """The run says something, which it may have been resumed for without a word."""
+        self.failure = False
+        self.went_on = self.is_suspended
+
+    def pause(self, node_id: str) -> None:
+        """A step waits."""
+        self.paused_steps[node_id] = None
+        _forget_oldest(self.paused_steps)
+
+    def ask(self, form_id: str) -> None:
+        """A form waits for its answer."""
+        self.forms[form_id] = None
+        _forget_oldest(self.forms)
+
+    def is_new_call(self, call_id: str, source: str) -> bool:
+        """False where another source (an event, the saved history) has told of this call already."""
+        if not call_id:
+            return True
+        known = self._calls.setdefault(call_id, source)
+        _forget_oldest(self._calls)
+        return known == source
+
+    def add_usage(self, fields: Mapping[str, Any]) -> None:
+        """Add the tokens that one saved message took."""
+        self._usage.update(_tokens(fields))
+
+    def end(self, envelope: Envelope) -> SessionEnd:
+        """The end that `event: done` means; a run that waits for a person is suspended, not completed."""
+        source = {**envelope.payload, **envelope.open_meta}
+        summary: dict[str, Any] = {**self._usage, **_tokens(source)}
+        known = [*_TOKENS, "status"]
+        if source.get("finish_reason") in _FINISH_REASONS:
+            summary["finish_reason"] = source["finish_reason"]
+            known.append("finish_reason")
+        if (duration := envelope.duration()) is not None:
+            summary["duration_ms"] = duration
+        status = _end_status(text_of(source.get("status")).lower(), self.waits and not self.went_on)
+        meta = envelope.meta(*known, duration_ms=None)
+        return SessionEnd(status, summary=summary or None, meta=meta)
+
+    def suspended(self) -> SessionEnd:
+        """The end of a run that waits for a person."""
+        meta = meta_of(thread_id=self.conversation_id)
+        return SessionEnd("suspended", summary=dict(self._usage) or None, meta=meta)
+
+
+class Envelope:
+    """A message, its words in lower case and its keys in snake_case.
+
+    Attributes:
+        event: the SSE event name in lower case, or an empty string.
+        domain: as the message says, or as its type or its event name tells.
+        type: likewise.
+        payload: the event's data; an empty object where there is none. A bare text is a piece of text.
+        open_meta: the envelope's own `meta`.
+        value: the payload as it came, for events that no rule knows.
+        conversation_id: of the envelope, of its payload, or the last that there was.
+    """
+
+    __slots__ = ("_top", "conversation_id", "domain", "event", "open_meta", "payload", "type", "value")
+
+    def __init__(self, message: Any, event: str | None, run: Run) -> None:
+        top = snake_keys(message)
+        self._top = top
+        self.event = (event or "").lower()
+        self.type = _snake(text_of(top.get("type"))) or (
+            self.event if self.event in ("done", "error") else ""
+        )
+        self.domain = text_of(top.get("domain")).lower() or _DOMAIN_OF_TYPE.get(self.type, "")
+        self.value = top.get("payload")
+        if isinstance(self.value, str) and self.domain == "llm":
+            self.value = {"delta": self.value}
+        self.payload = snake_keys(self.value)
+        self.open_meta = snake_keys(top.get("meta"))
+        if not self.type and self.domain in ("llm", ""):
+            self.type = "message" if {"delta", "content"} & self.payload.keys() else ""
+            self.domain = self.domain or ("llm" if self.type else "")
+        run.conversation_id = (
+            text_of(top.get("conversation_id"))
+            or text_of(self.payload.get("conversation_id"))
+            or run.conversation_id
+        )
+        self.conversation_id = run.conversation_id
+
+    def __bool__(self) -> bool:
+        """An empty object says nothing."""
+        return bool(self._top)
+
+    @property
+    def ends(self) -> bool:
+        """The run is over; `done` in a domain of its own is an extension that may mean anything."""
+        return self.event == "done" or (self.type == "done" and self.domain in ("system", ""))
+
+    @property
+    def loose(self) -> dict[str, Any]:
+        """The payload, or what stands in its place: a text, or the fields at the top level."""
+        if self.payload:
+            return self.payload
+        if isinstance(self.value, str):
+            return {"message": self.value}
+        return self.rest
+
+    @property
+    def rest(self) -> dict[str, Any]:
+        """The fields at the top level that are not the envelope's."""
+        return leftover(self._top, _ENVELOPE) or {}
+
+    def text(self, *names: str) -> str:
+        """The first of the payload's fields `names` that holds anything, as text."""
+        return next((text_of(self.payload[name]) for name in names if self.payload.get(name)), "")
+
+    def meta(self, *known: str, **ids: Any) -> Meta | None:
+        """The metadata: ids, a duration, and as `extra` what the rule does not know of payload and `meta`."""
+        extra = {**self.rest, **(leftover(self.payload, {*known, "conversation_id", "role"}) or {})}
+        if rest := leftover(self.open_meta, {*known, *META_IDS, *_DURATIONS}):
+            extra["meta"] = rest
+        fields = {
+            "thread_id": self.conversation_id,
+            "message_id": self._top.get("message_id"),
+            **{name: self.open_meta.get(name) for name in META_IDS},
+            "duration_ms": self.duration(),
+            "extra": extra,
+        }
+        return meta_of(**{**fields, **ids})
+
+    def ids(self) -> Meta | None:
+        """The metadata without the payload's fields."""
+        return self.meta(*self.payload)
+
+    def duration(self) -> int | None:
+        """How long it took, where `meta` says it."""
+        return next(
+            (milliseconds(self.open_meta[name]) for name in _DURATIONS if name in self.open_meta), None
+        )
+
+
+def _end_status(status: str, waits: bool) -> Any:
+    if status in ("completed", "cancelled", "suspended", "error"):
+        return status
+    return "suspended" if waits else "completed"
+
+
+def _tokens(fields: Mapping[str, Any]) -> dict[str, int]:
+    return {
+        name: value
+        for name in _TOKENS
+        if isinstance(value := fields.get(name), int) and not isinstance(value, bool) and 0 <= value < 1 << 53
+    }
+
+
+def _forget_oldest(ids: dict[str, Any]) -> None:
+    if len(ids) > _MAX_IDS:
+        del ids[next(iter(ids))]

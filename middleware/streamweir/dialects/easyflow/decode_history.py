@@ -1,0 +1,52 @@
+"""AIFlowy's `event:needSaveMessage`: the history that the client is to keep.
+
+Its texts were streamed, or are the user's own; but calls of tools and their results appear nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from streamweir.codec.coerce import arguments, text_of
+from streamweir.dialects.easyflow.decode_envelope import Envelope, Run, snake_keys
+from streamweir.errors import MalformedEvent
+from streamweir.events import Event, ToolCallEnd, ToolCallStart
+from streamweir.jsontext import parse_json_text
+
+__all__ = ["read_history"]
+
+
+def read_history(envelope: Envelope, run: Run) -> Iterator[Event]:
+    """The calls and results in a message to be saved."""
+    message = _saved(envelope.payload.get("content"))
+    run.add_usage(message)
+    match envelope.text("role").lower():
+        case "assistant":
+            calls = message.get("tool_calls")
+            for call in calls if isinstance(calls, list) else ():
+                yield from _call(snake_keys(call), envelope, run)
+        case "tool":
+            call_id = text_of(message.get("tool_call_id", message.get("id")))
+            yield ToolCallEnd(tool_id=call_id, result=message.get("content"), meta=envelope.ids())
+
+
+def _saved(content: Any) -> dict[str, Any]:
+    """A message of the server's model library, as JSON text; an empty one if it cannot be read."""
+    if not isinstance(content, str):
+        return snake_keys(content)
+    try:
+        return snake_keys(parse_json_text(content))
+    except MalformedEvent:
+        return {}
+
+
+def _call(call: dict[str, Any], envelope: Envelope, run: Run) -> Iterator[Event]:
+    call_id = text_of(call.get("id"))
+    if call and run.is_new_call(call_id, "history"):
+        yield ToolCallStart(
+            tool_id=call_id,
+            tool_name=text_of(call.get("name")) or "unknown",
+            arguments=arguments(call.get("arguments")),
+            meta=envelope.ids(),
+        )

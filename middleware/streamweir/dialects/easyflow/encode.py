@@ -1,0 +1,296 @@
+"""Writes EasyFlow chat 1.1, in the specification's spelling or in AIFlowy's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Final, NamedTuple
+
+from streamweir.codec.base import Encoder
+from streamweir.codec.frame_template import Number
+from streamweir.dialects.easyflow.shared_vocabulary import (
+    DOMAINS,
+    META_IDS,
+    SCOPES,
+    SESSION_STATES,
+    STEP_STATES,
+)
+from streamweir.events import (
+    Content,
+    Data,
+    Error,
+    Event,
+    Interaction,
+    Meta,
+    Reference,
+    SessionEnd,
+    SessionStart,
+    Stamp,
+    Status,
+    Thinking,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallProgress,
+    ToolCallStart,
+    Warning,
+    wire_data,
+)
+from streamweir.framing import Frame
+from streamweir.jsontext import write_json
+
+__all__ = ["EasyflowEncoder"]
+
+_OWN_NAME: Final = re.compile(rf"({'|'.join(sorted(DOMAINS))})/(\w+)")
+_SESSION_WORDS: Final = {state: word for word, state in SESSION_STATES.items()}
+_STEP_WORDS: Final = {state: word for word, state in STEP_STATES.items()}
+_INTERACTION_WORDS: Final = {"requested": "request", "cancelled": "cancel", "resolved": "resolve"}
+_MISREAD: Final = frozenset({"tool_progress"})
+"""Types of our own that AIFlowy's pages would take for another: any tool event is a call or its result."""
+
+_MAX_MESSAGES: Final = 10_000
+
+
+class _Said(NamedTuple):
+    """A message: where it belongs, what it says, and under which event name."""
+
+    domain: str
+    type: str
+    payload: dict[str, Any]
+    event: str = "message"
+    meta: Mapping[str, Any] = {}
+
+
+class EasyflowEncoder(Encoder):
+    """Writes the specification's dialect; what it has no event for is a new type of one of its domains.
+
+    Clients ignore domains and types that they do not know, so such an event harms nobody (section 16, rules 1
+    and 2). After `event: error` there is nothing; a suspended run has no end of its own.
+
+    Options:
+        variant: `aiflowy` writes what AIFlowy's pages read: upper-case words, the conversation in the
+            payload, the one error code that they show.
+    """
+
+    option_values: ClassVar[Mapping[str, tuple[str, ...]]] = {"variant": ("easyflow", "aiflowy")}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._conversation_id = ""
+        self._indexes: dict[str, int] = {}
+        self._state = ""
+        self._has_asked = False
+
+    def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
+        """Return the frame that says `event`, none where there is nothing to say."""
+        del stamp
+        meta: Meta = event.meta or {}
+        self._conversation_id = meta.get("thread_id") or self._conversation_id
+        if isinstance(event, SessionStart):
+            self._conversation_id = self._conversation_id or event.session_id or ""
+        said = self._say(event)
+        is_aiflowy = self.option("variant") == "aiflowy"
+        if said is not None and is_aiflowy and said.type in _MISREAD:
+            self.lost[event.type.replace("_", " ")] += 1
+            return ()
+        if said is None:
+            return ()
+        self._has_asked = self._has_asked or isinstance(event, Interaction)
+        write = self._aiflowy if is_aiflowy else self._easyflow
+        return (Frame(write_json(write(said, meta, self.extra_of(event))), said.event),)
+
+    def template_numbers(
+        self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
+    ) -> Mapping[str, Number] | None:
+        """In the specification's spelling the pieces of a message are numbered."""
+        del texts, stamp
+        if isinstance(event, Content) and event.channel is not None:
+            return None
+        if self.option("variant") == "aiflowy":
+            return {}
+        return {"index": (self._indexes.get((event.meta or {}).get("message_id") or "", 0), 1)}
+
+    def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
+        """The number of the next piece."""
+        if self.option("variant") != "aiflowy":
+            self._indexes[(event.meta or {}).get("message_id") or ""] += len(texts)
+
+    def _say(self, event: Event) -> _Said | None:
+        match event:
+            case Content():
+                return self._content(event)
+            case Thinking(content=text, stage=stage):
+                return _Said("llm", "thinking", {"delta": text, **_present(stage=stage)}) if text else None
+            case ToolCallStart() | ToolCallEnd() | ToolCallProgress():
+                return _tool(event)
+            case SessionStart():
+                return self._session("running")
+            case Status(scope="session"):
+                return self._session(_SESSION_WORDS.get(event.state, event.state), event.detail)
+            case Status():
+                return _step(event)
+            case Error():
+                return _error(event)
+            case SessionEnd():
+                return self._end(event)
+            case ToolCallDelta():
+                return None
+        return _other(event)
+
+    def _content(self, event: Content) -> _Said | None:
+        if not event.content:
+            return None
+        if event.channel is None:
+            return _Said("llm", "message", {"delta": event.content})
+        self.lost["channel of text"] += 1
+        return _Said("llm", "message", {"delta": event.content, "channel": event.channel})
+
+    def _session(self, state: str, detail: Any = None) -> _Said | None:
+        """The state of the session, once until it changes."""
+        if state == self._state and detail is None:
+            return None
+        self._state = state
+        more = detail if isinstance(detail, dict) else {} if detail is None else {"detail": detail}
+        return _Said("system", "status", {"state": state, **more})
+
+    def _end(self, event: SessionEnd) -> _Said | None:
+        match event.status:
+            case "suspended":
+                return self._session("suspended")
+            case "error":
+                return None
+        meta = {name: value for name, value in _summary(event.summary or {}).items() if value is not None}
+        if event.status == "cancelled" or self._has_asked:
+            meta["status"] = event.status
+        return _Said("system", "done", {}, "done", meta)
+
+    def _easyflow(self, said: _Said, meta: Meta, extra: Mapping[str, Any]) -> dict[str, Any]:
+        message: dict[str, Any] = {
+            "protocol": "easyflow-chat",
+            "version": "1.1",
+            "domain": said.domain,
+            "type": said.type,
+            "conversation_id": self._conversation_id,
+        }
+        message_id = meta.get("message_id")
+        if message_id is not None:
+            message["message_id"] = message_id
+        if "delta" in said.payload:
+            message["index"] = self._next_index(message_id or "")
+        message["payload"] = {**_extra_payload(extra), **said.payload}
+        if open_meta := _open_meta(said, meta, extra):
+            message["meta"] = open_meta
+        return message
+
+    def _aiflowy(self, said: _Said, meta: Meta, extra: Mapping[str, Any]) -> dict[str, Any]:
+        """As fastjson writes the servers' beans: keys in order, nothing that is null."""
+        message: dict[str, Any] = {"domain": said.domain.upper()}
+        if "message_id" in meta:
+            message["messageId"] = meta["message_id"]
+        if open_meta := _open_meta(said, meta, extra):
+            message["meta"] = open_meta
+        if said.event != "done":
+            role = {"role": "assistant"} if said.domain == "llm" else {}
+            message["payload"] = {
+                "conversation_id": self._conversation_id,
+                **role,
+                **_extra_payload(extra),
+                **said.payload,
+            }
+        message["protocol"] = "aiflowy-chat"
+        if said.event == "error":
+            message["payload"] |= {"code": "SYSTEM_ERROR", "detail": {"code": said.payload["code"]}}
+        if said.event != "done":
+            message["type"] = said.type.upper()
+        return {**message, "version": "1.1"}
+
+    def _next_index(self, message_id: str) -> int:
+        index = self._indexes.get(message_id, 0)
+        self._indexes[message_id] = index + 1
+        if len(self._indexes) > _MAX_MESSAGES:
+            del self._indexes[next(iter(self._indexes))]
+        return index
+
+
+def _open_meta(said: _Said, meta: Meta, extra: Mapping[str, Any]) -> dict[str, Any]:
+    """The envelope's `meta`: ids and durations without a field of their own, and what was there before."""
+    given = extra.get("meta")
+    ids = {name: meta[name] for name in (*META_IDS, "duration_ms") if name in meta}
+    return {**(given if isinstance(given, dict) else {}), **ids, **said.meta}
+
+
+def _extra_payload(extra: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in extra.items() if name != "meta"}
+
+
+def _summary(summary: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("prompt_tokens", "completion_tokens", "total_tokens", "finish_reason")
+    return {**{name: summary.get(name) for name in names}, "latency_ms": summary.get("duration_ms")}
+
+
+def _present(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _tool(event: ToolCallStart | ToolCallEnd | ToolCallProgress) -> _Said:
+    match event:
+        case ToolCallStart():
+            call = {"tool_call_id": event.tool_id, "name": event.tool_name, "arguments": event.arguments}
+            return _Said("tool", "tool_call", {**call, **_present(description=event.description)})
+        case ToolCallProgress():
+            progress = {"progress": event.progress, **_present(message=event.message)}
+            return _Said("tool", "tool_progress", {"tool_call_id": event.tool_id, **progress})
+    result = {"tool_call_id": event.tool_id, "status": "success", "result": event.result}
+    if event.error:
+        reason = dict(event.error)
+        result |= {"status": "error", "result": reason if event.result is None else event.result}
+        if event.result != reason:
+            result["error"] = reason
+    return _Said("tool", "tool_result", result)
+
+
+def _step(event: Status) -> _Said:
+    node_id = (event.meta or {}).get("node_id") or event.name
+    if event.scope not in SCOPES and node_id:
+        detail = event.detail if isinstance(event.detail, dict) else _present(detail=event.detail)
+        own = _present(node_id=node_id, state=_STEP_WORDS.get(event.state, event.state), name=event.name)
+        return _Said("workflow", "status", {**detail, **own})
+    scope = event.scope if event.scope in SCOPES else "workflow"
+    return _Said("workflow", scope, _present(state=event.state, name=event.name, detail=event.detail))
+
+
+def _error(event: Error) -> _Said:
+    """A system error ends the run under any event name, so one that does not is a business error."""
+    payload = {
+        "code": event.code,
+        "message": event.message,
+        "retryable": event.recoverable,
+        **_present(retry_after_ms=event.retry_after_ms, detail=event.details),
+    }
+    if not event.terminal:
+        return _Said("business", "error", payload)
+    return _Said("business" if event.error_type == "validation" else "system", "error", payload, "error")
+
+
+def _other(event: Event) -> _Said:
+    match event:
+        case Warning(message=message, message_code=code, detail=detail):
+            return _Said("system", "warning", {"message": message, **_present(code=code, detail=detail)})
+        case Reference(citations=citations):
+            return _Said("llm", "reference", {"citations": citations})
+        case Interaction():
+            return _interaction(event)
+        case Data(data_type="custom", data={"name": str(name), "value": dict(value)}) if (
+            own := _OWN_NAME.fullmatch(name)
+        ):
+            return _Said(own[1], own[2], value)
+    return _Said("business", "data", wire_data(event))
+
+
+def _interaction(event: Interaction) -> _Said:
+    fields = wire_data(event)
+    for name in ("interaction_id", "kind", "state"):
+        del fields[name]
+    if isinstance(event.resume, dict) and event.resume.keys() == {"form_id", "conversation_id"}:
+        del fields["resume"]
+    kind = f"{event.kind}_{_INTERACTION_WORDS[event.state]}"
+    return _Said("interaction", kind, {"form_id": event.interaction_id, **fields})

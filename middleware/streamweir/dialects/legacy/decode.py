@@ -1,0 +1,127 @@
+"""Reads the old vocabulary, one message at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Final
+
+from streamweir.codec.base import Decoder
+from streamweir.codec.coerce import custom, is_custom, text_of
+from streamweir.codec.detection import best_score
+from streamweir.codec.message_template import TextFields
+from streamweir.codec.standard_events import is_standard, read_standard
+from streamweir.dialects.legacy.decode_messages import READERS, fields_of, read_other
+from streamweir.errors import MalformedEvent
+from streamweir.events import Event
+from streamweir.framing import Frame
+
+__all__ = ["LegacyDecoder"]
+
+_ALIASES: Final = {
+    "token": "content",
+    "content": "content",
+    "tool_call": "tool_call",
+    "tool_call_start": "tool_call",
+    "tool_result": "tool_result",
+    "tool_call_end": "tool_result",
+    "thinking": "thinking",
+    "final_answer": "final_answer",
+    "dataframe_data": "dataframe_data",
+    "session_start": "session_start",
+    "done": "done",
+    "session_end": "done",
+    "error": "error",
+    "warning": "warning",
+    "ping": "ping",
+    "heartbeat": "ping",
+}
+"""By type on the wire: what it means."""
+
+_EVIDENCE: Final = {
+    "dataframe_data": 0.95,
+    "token": 0.9,
+    "final_answer": 0.9,
+    "tool_call": 0.7,
+    "tool_result": 0.7,
+    "thinking": 0.6,
+    "content": 0.55,
+    "error": 0.5,
+    "done": 0.5,
+}
+"""By type: how surely a flat message of it is this dialect."""
+
+
+class LegacyDecoder(Decoder):
+    """Reads the old vocabulary, SSE or NDJSON, alone or mixed with standard events."""
+
+    framing = "auto"
+    text_fields: ClassVar = TextFields(
+        texts=(("content",), ("token",), ("text",), ("delta",), ("data", "content")),
+        ignored=(("timestamp",), ("sequence",), ("metadata", "timestamp"), ("metadata", "sequence")),
+    )
+
+    def __init__(self) -> None:
+        self._began = False
+
+    @classmethod
+    def detect(cls, head: bytes) -> float:
+        """Goes by the type, where the shape is the flat one."""
+        return best_score(head, _evidence)
+
+    def decode(self, frame: Frame) -> Iterable[Event]:
+        """Return the event that `frame` holds."""
+        if frame.data.strip() == b"[DONE]":
+            self.complete = self._began
+            return ()
+        message = _message_of(frame)
+        if not isinstance(message, dict):
+            return () if message is None else (custom("message", message),)
+        word = message.get("type")
+        if not word or not isinstance(word, str):
+            word = text_of(word) or _inferred(message)
+        kind = _ALIASES.get(word, "")
+        if kind == "ping":
+            return ()
+        event = _event_of(message, kind)
+        self._began = self._began or not is_custom(event)
+        return (event,)
+
+
+def _event_of(message: Mapping[str, Any], kind: str) -> Event:
+    fields: Mapping[str, Any] = message
+    if "data" in message or "metadata" in message:
+        if is_standard(message):
+            return read_standard(message)
+        fields = fields_of(message)
+    return READERS.get(kind, read_other)(message, fields)
+
+
+def _message_of(frame: Frame) -> Any:
+    """The JSON of a frame; its event name stands in for a missing type, bare text for a missing object."""
+    if not frame.data:
+        return {"type": frame.event} if frame.event in _ALIASES else None
+    try:
+        message = frame.json()
+    except MalformedEvent:
+        if frame.event not in _ALIASES or frame.data.lstrip().startswith((b"{", b"[", b'"')):
+            raise
+        return {"type": frame.event, "content": frame.text}
+    if frame.event is None or (isinstance(message, dict) and "type" in message):
+        return message
+    return (
+        {**message, "type": frame.event}
+        if isinstance(message, dict)
+        else {"type": frame.event, "content": message}
+    )
+
+
+def _inferred(message: Mapping[str, Any]) -> str:
+    """The type of a message that has none: only failures are sent like that, also as the whole body."""
+    return "error" if message.get("error") else ""
+
+
+def _evidence(message: Mapping[str, Any], event: str | None) -> float:
+    if is_standard(message):  # seen first only in a mixed stream: a standard one has its start before it
+        return 0.95 if message["type"] == "thinking" else 0.0
+    score = _EVIDENCE.get(text_of(message.get("type", event)), 0.0)
+    return min(score, 0.5) if "tool" in message else score  # this name of the field is more usual elsewhere

@@ -1,0 +1,267 @@
+"""What each message of the old vocabulary means, under whichever of its aliases a field stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from streamweir.codec.coerce import (
+    arguments,
+    custom,
+    dataframe,
+    leftover,
+    meta_of,
+    milliseconds,
+    text_of,
+    tool_error,
+    upstream_error,
+)
+from streamweir.codec.standard_events import read_standard
+from streamweir.dialects.legacy.shared_fields import (
+    BOOKKEEPING,
+    ERROR_TEXT,
+    META,
+    SUMMARY,
+    TABLE_NAME,
+    TABLE_ROWS,
+    TEXT,
+    TOOL_ARGUMENTS,
+    TOOL_ID,
+    TOOL_NAME,
+    TOOL_RESULT,
+    VERDICT,
+    WARNING_CODE,
+)
+from streamweir.events import (
+    EVENT_TYPES,
+    Content,
+    Data,
+    Event,
+    Meta,
+    SessionEnd,
+    SessionStart,
+    Thinking,
+    ToolCallEnd,
+    ToolCallStart,
+    ToolError,
+    Warning,
+)
+
+__all__ = ["READERS", "fields_of", "read_other"]
+
+Message = Mapping[str, Any]
+
+_PLAIN_TEXT: Final = frozenset({"type", "content"})
+"""The fields of almost every event of a stream: nothing to look for."""
+
+_TOOL_ERROR: Final = ("error", "error_message", "code")
+_RETRY: Final = ("recoverable", "retryable", "retry")
+_WARNING_TEXT: Final = ("message", *TEXT)
+_TEXTLESS: Final = (*BOOKKEEPING, *TEXT)
+_FAILED: Final = frozenset({"failed", "failure", "error", "timeout", "cancelled", "canceled"})
+_ENDS: Final = {
+    **dict.fromkeys(("completed", "success", "done", "ok"), "completed"),
+    **dict.fromkeys(("error", "failed"), "error"),
+    **dict.fromkeys(("cancelled", "canceled", "stopped", "aborted"), "cancelled"),
+    "suspended": "suspended",
+}
+"""By the words of a `status`; another word is kept under `extra`."""
+
+
+def fields_of(message: Message) -> Message:
+    """The fields of a message; those in `data` and `metadata` count where it says nothing itself."""
+    fields: dict[str, Any] = {}
+    for place in (message.get("metadata"), message.get("data"), message):
+        if isinstance(place, dict):
+            fields |= {name: value for name, value in place.items() if value is not None}
+    return fields
+
+
+def _first(fields: Message, names: Iterable[str]) -> str | None:
+    """The first of `names` that holds anything, as text."""
+    for name in names:
+        value = fields.get(name)
+        if value is not None and value != "":
+            return text_of(value)
+    return None
+
+
+def _text_in(fields: Message) -> str:
+    for name in TEXT:
+        text = fields.get(name)
+        if text is not None and text != "":
+            return text if isinstance(text, str) else text_of(text)
+    data = fields.get("data")
+    return data if isinstance(data, str) else ""
+
+
+def _meta(fields: Message, known: Iterable[str] = ()) -> Meta | None:
+    if fields.keys() <= _PLAIN_TEXT:
+        return None
+    return meta_of(
+        **{name: fields.get(name) for name in META},
+        duration_ms=milliseconds(fields.get("duration_ms")),
+        extra=leftover(fields, {*BOOKKEEPING, *known}),
+    )
+
+
+def _ids(fields: Message) -> Meta | None:
+    return meta_of(**{name: fields.get(name) for name in META})
+
+
+def _token(message: Message, fields: Message) -> Event:
+    text = _text_in(fields)
+    return Content(text, meta=_meta(fields, TEXT)) if text else _without_text(message, fields)
+
+
+def _thinking(message: Message, fields: Message) -> Event:
+    text = _text_in(fields)
+    return Thinking(text, meta=_meta(fields, TEXT)) if text else _without_text(message, fields)
+
+
+def _final_answer(message: Message, fields: Message) -> Event:
+    """The answer once more, or since the last tool, or the only time: told apart by what was sent."""
+    text = _text_in(fields)
+    if not text and leftover(fields, _TEXTLESS):
+        return _without_text(message, fields)
+    return Content(text, is_complete=True, whole="repeat", meta=_meta(fields, TEXT))
+
+
+def _without_text(message: Message, fields: Message) -> Event:
+    """An empty piece; what stands in fields that no rule knows is kept."""
+    if rest := leftover(fields, _TEXTLESS):
+        return custom(text_of(message.get("type")), rest, _ids(fields))
+    return Content("")
+
+
+def _session_start(message: Message, fields: Message) -> Event:
+    del message
+    return SessionStart(session_id=text_of(fields.get("session_id")) or None, meta=_meta(fields))
+
+
+def _tool_call(message: Message, fields: Message) -> Event:
+    del message
+    return ToolCallStart(
+        tool_id=_first(fields, TOOL_ID) or "",
+        tool_name=_first(fields, TOOL_NAME) or "unknown",
+        description=_first(fields, ("description",)),
+        arguments=arguments(next((fields[name] for name in TOOL_ARGUMENTS if name in fields), None)),
+        meta=_meta(fields, {*TOOL_ID, *TOOL_NAME, *TOOL_ARGUMENTS, "description", "status"}),
+    )
+
+
+def _tool_result(message: Message, fields: Message) -> Event:
+    del message
+    error = fields.get("error") or fields.get("error_message")
+    data = fields.get("data")
+    result = next((fields[name] for name in TOOL_RESULT if fields.get(name) is not None), None)
+    has_failed = _has_failed(fields, error)
+    known = {*TOOL_ID, *TOOL_NAME, *TOOL_RESULT, *VERDICT, *_TOOL_ERROR}
+    return ToolCallEnd(
+        tool_id=_first(fields, TOOL_ID) or "",
+        status="failed" if has_failed else "success",
+        result=data if result is None and not isinstance(data, dict) else result,
+        error=_tool_error(error, fields.get("code")) if has_failed else None,
+        tool_name=_first(fields, TOOL_NAME),
+        meta=_meta(fields, known if has_failed else known - {"code"}),
+    )
+
+
+def _has_failed(fields: Message, error: Any) -> bool:
+    """By the status, else by a flag, else because an error stands there; never by words in the result."""
+    if status := text_of(fields.get("status")).lower():
+        return status in _FAILED
+    return fields.get("success") is False or fields.get("is_error") is True or bool(error)
+
+
+def _tool_error(error: Any, code: Any) -> ToolError:
+    if isinstance(error, dict):
+        return tool_error(error.get("message"), code=error.get("code", code))
+    return tool_error(error, code=code)
+
+
+def _dataframe(message: Message, fields: Message) -> Event:
+    """Old keys, new keys, or the table's keys at the top level."""
+    del fields
+    nested = message.get("data")
+    table = nested if isinstance(nested, dict) else message
+    rows = next((table[name] for name in TABLE_ROWS if isinstance(table.get(name), list)), None)
+    if rows is None and (
+        not isinstance(table.get("columns"), list) or any(table.get(name) for name in TABLE_ROWS)
+    ):
+        return custom("dataframe_data", leftover(message, ("type",)) or {}, _ids(message))
+    description = table.get("description")
+    return Data(
+        "dataframe",
+        dataframe(_first(table, TABLE_NAME), rows, table.get("columns")),
+        {"description": description} if isinstance(description, str) else None,
+        meta=_meta({**message, **table}, {*TABLE_NAME, *TABLE_ROWS, "columns", "description"}),
+    )
+
+
+def _warning(message: Message, fields: Message) -> Event:
+    del message
+    code = next((fields[name] for name in WARNING_CODE if isinstance(fields.get(name), str)), None)
+    return Warning(
+        _first(fields, _WARNING_TEXT) or "",
+        code,
+        leftover(fields, {*BOOKKEEPING, *WARNING_CODE, *_WARNING_TEXT}),
+        meta=_ids(fields),
+    )
+
+
+def _done(message: Message, fields: Message) -> Event:
+    del message
+    usage = fields.get("usage")
+    source = {**usage, **fields} if isinstance(usage, dict) else {**fields}
+    summary = {name: source[name] for name in SUMMARY if source.get(name) is not None}
+    word = text_of(fields.get("status")).lower()
+    status: Any = _ENDS.get(word, "completed")
+    known = {*SUMMARY, *(("status",) if word in _ENDS else ())}
+    if isinstance(usage, dict):
+        source.pop("usage")
+    return SessionEnd(status, summary=summary or None, meta=_meta(source, known))
+
+
+def _error(message: Message, fields: Message) -> Event:
+    """Every error of this vocabulary ends the run."""
+    nested = fields.get("error")
+    if isinstance(nested, dict):
+        fields = {**fields, **nested}
+    else:
+        nested = None
+    names = (*ERROR_TEXT, *TEXT)
+    text = next((fields[name] for name in names if fields.get(name) and fields[name] is not nested), None)
+    retry = next((fields[name] for name in _RETRY if isinstance(fields.get(name), bool)), None)
+    return upstream_error(
+        text if text is not None else message.get("data"),
+        code=fields.get("code", fields.get("error_code")),
+        recoverable=retry,
+        details=leftover(fields, {*BOOKKEEPING, *names, *_RETRY, "code", "error_code"}),
+        meta=_ids(fields),
+    )
+
+
+def read_other(message: Message, fields: Message) -> Event:
+    """What the old vocabulary has no word for: a standard event without metadata, or the app's own."""
+    kind = text_of(message.get("type"))
+    if kind in EVENT_TYPES and isinstance(message.get("data"), dict):
+        return read_standard(message)
+    if kind == "tool_call_progress":
+        return read_standard({"type": kind, "data": leftover(fields, ("type",)) or {}})
+    return custom(kind or "message", leftover(message, ("type",)) or {}, _ids(fields))
+
+
+READERS: Final[dict[str, Callable[[Message, Message], Event]]] = {
+    "content": _token,
+    "thinking": _thinking,
+    "final_answer": _final_answer,
+    "tool_call": _tool_call,
+    "tool_result": _tool_result,
+    "dataframe_data": _dataframe,
+    "session_start": _session_start,
+    "done": _done,
+    "error": _error,
+    "warning": _warning,
+}
+"""By kind: what a message and its fields mean."""

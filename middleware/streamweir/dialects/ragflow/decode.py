@@ -1,0 +1,257 @@
+"""Reads RAGFlow: which family a frame belongs to, and what the end of the stream means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final
+
+from streamweir.codec.base import NO_OPTIONS, Decoder, Options
+from streamweir.codec.coerce import custom, is_custom, leftover
+from streamweir.codec.detection import best_score
+from streamweir.codec.message_template import TextFields
+from streamweir.codec.openai_chunks import is_chunk, is_completion
+from streamweir.dialects.ragflow.decode_agent import EVENTS, AgentReader
+from streamweir.dialects.ragflow.decode_chat import EnvelopeReader
+from streamweir.dialects.ragflow.decode_failures import error_in_text, failed, failure
+from streamweir.dialects.ragflow.decode_openai import OpenAIReader
+from streamweir.dialects.ragflow.decode_run import Run
+from streamweir.dialects.ragflow.shared_vocabulary import ANSWERS, FORMS
+from streamweir.events import Error, Event, SessionEnd, SessionStart
+from streamweir.framing import Frame
+
+__all__ = ["RagflowDecoder"]
+
+_WITHOUT_DONE: Final = re.compile(r"/(?:agentbots/[^/]+/completions|canvas/completion)/?\Z")
+"""The routes that never send `[DONE]`."""
+
+_STEPS: Final = frozenset({"workflow_started", "node_started", "node_finished", "message"})
+"""Events of a run under way: no whole answer is one of these by itself."""
+
+
+class RagflowDecoder(Decoder):
+    """Reads all families of RAGFlow, told apart frame by frame.
+
+    Options:
+        form: which family is written; read ones are told apart on the wire.
+        answer: whether chat answers come as pieces or each time whole.
+        end: `eof` where the route has no `[DONE]`: a body that ends after a message is complete.
+    """
+
+    option_values: ClassVar = {"form": FORMS, "answer": ANSWERS, "end": ("done", "eof")}
+    text_fields: ClassVar = TextFields(
+        texts=(("data", "content"), ("data", "answer"), ("choices", 0, "delta", "content")),
+        ignored=(("created_at",), ("created",)),
+    )
+
+    def __init__(self) -> None:
+        self._run = Run()
+        self._agent = AgentReader(self._run)
+        self._openai = OpenAIReader(self._run)
+        self._chat: EnvelopeReader | None = None
+        self._last: AgentReader | OpenAIReader | EnvelopeReader = self._agent
+        self._frames = 0
+        self._bare = False
+        self._is_piece = False
+        """The last frame can only be a part of a stream."""
+
+    @classmethod
+    def detect(cls, head: bytes) -> float:
+        """Sure of an agent's events and of envelopes; OpenAI's chunks are typical of others too."""
+        return best_score(head, lambda message, _: _evidence(message))
+
+    @classmethod
+    def options_for(cls, path: str) -> Options:
+        """Two routes are known to end without `[DONE]`."""
+        return {"end": "eof"} if _WITHOUT_DONE.search(path.partition("?")[0]) else NO_OPTIONS
+
+    def decode(self, frame: Frame) -> Iterable[Event]:
+        """Return the events that `frame` means."""
+        text = frame.data.strip()
+        if not text:
+            return ()
+        if text == b"[DONE]":
+            return self._done()
+        return self._read(frame.json(), bare=frame.bare)
+
+    def accepts_text(self, text: str) -> bool:
+        """As the family says that the last message was of."""
+        return self._last.accepts_text(text)
+
+    def close(self) -> Iterator[Event]:
+        """The end: as marked, as the only frame was a whole answer, or as the route is known to end."""
+        yield from self._flush()
+        if self._agent.failure and not self.complete:
+            yield self._agent.failure
+        elif self._openai.used and (self.complete or self._openai.complete):
+            yield from self._openai.close()
+        elif self.complete or self._may_end_here():
+            yield SessionEnd(meta=self._run.meta())
+
+    @property
+    def _envelope(self) -> EnvelopeReader:
+        if self._chat is None:
+            self._chat = EnvelopeReader(self._run, self.option("answer"))
+        return self._chat
+
+    def _read(self, message: Any, *, bare: bool) -> Iterator[Event]:
+        self._frames += 1
+        self._bare = bare
+        if isinstance(message, dict):
+            events = self._message(message)
+        else:
+            events = iter((custom("message", message, self._run.meta()),))
+        for event in events:
+            if not is_custom(event):
+                self._run.begun = True
+            yield event
+
+    def _message(self, message: dict[str, Any]) -> Iterator[Event]:
+        """Which family? A frame with a failing code is a failure in all of them."""
+        match message:
+            case {"event": "done"}:
+                yield from self._done()
+            case {"code": code} if failed(code):
+                yield from self._failed(message)
+            case {"event": str(event)} if event:
+                self._last = self._agent
+                self._is_piece = event in _STEPS
+                yield from self._agent.read(message)
+                self._run.begun = True  # an empty answer is one too
+            case _ if is_completion(message):
+                self._last = self._openai
+                self._is_piece = is_chunk(message)
+                yield from self._openai.read(message)
+                self.complete = self.complete or self._openai.complete
+            case {"data": data}:
+                yield from self._enveloped(data, message)
+            case _:
+                yield custom("message", message, self._run.meta())
+
+    def _failed(self, message: Mapping[str, Any]) -> Iterator[Event]:
+        self._run.note_ids(
+            session_id=message.get("session_id"),
+            message_id=message.get("message_id"),
+            task_id=message.get("task_id"),
+        )
+        yield from self._flush()
+        text = message.get("message")
+        data = message.get("data")
+        if not text and isinstance(data, dict):
+            text = data.get("answer") or data.get("content")
+        yield failure(text, message.get("code"), self._run.meta())
+
+    def _enveloped(self, data: Any, message: Mapping[str, Any]) -> Iterator[Event]:
+        match data:
+            case True:
+                yield from self._flush()
+                if self._run.begun:
+                    yield SessionEnd(meta=self._run.meta())
+            case {"event": str(), "data": dict()}:
+                self._run.note_ids(session_id=data.get("session_id"))
+                yield from self._agent.read_whole(data)
+            case dict() if not leftover(data, ("session_id", "message_id", "id", "chat_id")):
+                yield from self._session_only({**message, **data})
+            case dict():
+                self._last = self._envelope
+                yield from self._envelope.read(data)
+                self._run.begun = self._run.begun or "answer" in data
+                self.complete = self.complete or self._envelope.complete
+            case str() if data:
+                yield from self._text_only(data)
+            case None | False | "":
+                return
+            case _:
+                yield custom("data", data, self._run.meta())
+
+    def _session_only(self, fields: Mapping[str, Any]) -> Iterator[Event]:
+        """A run without a word (an empty question): only its session is told."""
+        self._run.note_ids(session_id=fields.get("session_id"), message_id=fields.get("message_id"))
+        if self._run.session_id and not self._run.begun:
+            yield SessionStart(self._run.session_id, meta=self._run.meta())
+
+    def _text_only(self, text: str) -> Iterator[Event]:
+        """A whole answer that is bare text: in practice a failure under the code of success."""
+        if found := error_in_text(text, self._run.meta()):
+            yield found.error
+            return
+        yield from self._envelope.read({"answer": text})
+
+    def _done(self) -> Iterator[Event]:
+        """`[DONE]`: no more content. It follows a failure too, so it alone proves nothing."""
+        yield from self._flush()
+        if not self._run.begun:
+            return
+        if not self._agent.used:
+            self.complete = True
+        elif self._agent.failure:
+            failure_of_node: Error = self._agent.failure
+            yield failure_of_node
+        elif self._agent.is_done():
+            self.complete = True
+
+    def _flush(self) -> Iterator[Event]:
+        yield from self._agent.flush()
+        yield from self._openai.flush()
+        if self._chat is not None:
+            yield from self._chat.flush()
+
+    def _may_end_here(self) -> bool:
+        """Was the body one whole answer, or does the route end without a mark once a message has ended?"""
+        is_one_answer = self._bare and self._frames == 1 and self._run.begun and not self._is_piece
+        return is_one_answer or (self._agent.has_answered and self.option("end") == "eof")
+
+
+def _evidence(message: Mapping[str, Any]) -> float:
+    match message:
+        case {"event": str(event), "data": dict(data), **ids} if event in EVENTS:
+            return _agent_evidence(data, ids)
+        case {"event": "waiting_for_user", "data": str()}:
+            return 0.9
+        case {"code": int(code)}:
+            return _failure_evidence(message) if code else _envelope_evidence(message.get("data"))
+        case {"choices": [{"delta": dict(delta)}, *_]}:
+            return _chunk_evidence(delta, message)
+        case {"choices": [{"message": dict()}, *_]}:
+            return 0.9 if "param" in message else 0.5
+        case {"session_id": str(), "data": dict(data)} if not data and len(message) == 2:
+            return 0.7
+    return 0.0
+
+
+def _envelope_evidence(data: Any) -> float:
+    match data:
+        case True | {"answer": _} | {"event": str(), "data": dict()}:
+            return 0.95
+        case {"session_id": str()}:
+            return 0.6
+        case str() if error_in_text(data, None):
+            return 0.9
+    return 0.0
+
+
+def _failure_evidence(message: Mapping[str, Any]) -> float:
+    match message.get("data"):
+        case {"answer": _}:
+            return 0.9
+        case False if isinstance(message.get("message"), str):
+            return 0.6
+        case None if isinstance(message.get("message"), str):
+            return 0.5
+    return 0.0
+
+
+def _agent_evidence(data: Mapping[str, Any], ids: Mapping[str, Any]) -> float:
+    if "conversation_id" in ids or "workflow_run_id" in ids:
+        return 0.1  # Dify has events of the same names
+    if "component_id" in data:
+        return 1.0
+    return 0.95 if {"message_id", "session_id", "task_id"} & ids.keys() else 0.6
+
+
+def _chunk_evidence(delta: Mapping[str, Any], message: Mapping[str, Any]) -> float:
+    """Every chunk of RAGFlow repeats the role and has all fields, mostly null."""
+    if delta.keys() & {"reference", "final_content", "waiting_for_user"}:
+        return 0.97
+    shaped = {"role", "content", "function_call", "tool_calls"} <= delta.keys()
+    return 0.96 if shaped and message.get("system_fingerprint") == "" else 0.5

@@ -1,0 +1,164 @@
+"""Chat answers in an envelope: `{"code", "message", "data": {"answer", "reference", ...}}`.
+
+Source: infiniflow/ragflow `api/apps/restful_apis/{chat,bot}_api.py`, `api/db/services/dialog_service.py`,
+at b1b8cd6 (2026-08-22) and the tags from v0.17.2 on; `internal/service/bot_completion.go` for the Go server.
+Intended differences: `prompt` is an echo, `created_at` a time of the server's own: both are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from streamweir.codec.coerce import custom, leftover, text_of
+from streamweir.codec.think_tags import Passage, TaggedText
+from streamweir.dialects.ragflow.decode_answer_form import AnswerForm, Part
+from streamweir.dialects.ragflow.decode_failures import AnswerLine
+from streamweir.dialects.ragflow.decode_media import audio
+from streamweir.dialects.ragflow.decode_run import Run
+from streamweir.events import Content, Event, Meta, SessionStart, Status, Thinking
+
+__all__ = ["EnvelopeReader"]
+
+_TAGS: Final = ("think", "retrieving")
+_KNOWN: Final = (
+    "answer",
+    "reference",
+    "audio_binary",
+    "prompt",
+    "created_at",
+    "id",
+    "session_id",
+    "chat_id",
+    "final",
+    "start_to_think",
+    "end_to_think",
+    "running_status",
+)
+_RUNNING: Final = re.compile(r"\*'(.*?)'\* is running")
+_MARKS: Final = ("final", "start_to_think", "end_to_think")
+
+
+class EnvelopeReader:
+    """Reads the `data` of envelopes.
+
+    Args:
+        option: how answers come: `auto`, `delta` or `cumulative`.
+
+    Attributes:
+        complete: the server has marked the last frame.
+    """
+
+    def __init__(self, run: Run, option: str) -> None:
+        self.complete = False
+        self._run = run
+        self._form = AnswerForm(option)
+        self._text = TaggedText(*_TAGS)
+        self._line = AnswerLine()
+
+    def read(self, data: Mapping[str, Any]) -> Iterator[Event]:
+        """Yield what one frame says."""
+        self._run.note_answer(session_id=data.get("session_id"), message_id=data.get("id"))
+        if not self._run.begun and (self._run.session_id or data.get("chat_id")):
+            extra = leftover({"chat_id": data.get("chat_id")}, ())
+            yield SessionStart(self._run.session_id, meta=self._run.meta(extra=extra))
+        if "answer" not in data:
+            if rest := leftover(data, _KNOWN):
+                yield custom("data", rest, self._run.meta())
+            return
+        meta = self._run.meta(extra=leftover(data, _KNOWN))
+        if data.get("running_status") is True:
+            yield _running(text_of(data["answer"]), meta)
+            return
+        yield from self._answer(data, meta)
+        yield from audio(data.get("audio_binary"), self._run.meta())
+
+    def accepts_text(self, text: str) -> bool:
+        """Take note of one more text that says nothing but its words; False if it may say more."""
+        return self._form.is_in_pieces and self._text.accepts_text(text) and self._line.accepts_text(text)
+
+    def flush(self) -> Iterator[Event]:
+        """Yield the text that was held back for half a tag."""
+        yield from self._passages(self._text.flush(), self._run.meta())
+
+    def _answer(self, data: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
+        text, last = text_of(data["answer"]), data.get("final") is True
+        if data.get("start_to_think"):
+            yield from self.flush()
+            self._text.inside = "think"
+        new = self._form.new_in(text)
+        found = self._line.failure_in(new, self._run.meta())
+        if found:
+            text = text[: len(text) - len(new)] + found.before if found.before.strip() else ""
+        if last and not found:
+            yield from self._last(text, data, meta)
+        else:
+            yield from self._part(text, data, meta)
+            yield from self._run.reference(data.get("reference"))
+        if data.get("end_to_think"):
+            yield from self.flush()
+            self._text.inside = None
+        if found:
+            yield from self.flush()
+            yield found.error
+
+    def _part(self, text: str, data: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
+        if not text:
+            return
+        part = self._form.take(
+            text,
+            marked=any(data.get(mark) is not None for mark in _MARKS),
+            decorated=bool(data.get("prompt") or data.get("reference")),
+        )
+        if part.whole is None:
+            yield from self._passages(self._text.feed(part.text), meta)
+        else:
+            yield from self._whole(part, meta)
+
+    def _last(self, text: str, data: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
+        """The marked last frame: its answer is empty (Python), or all of it once more (Go)."""
+        self.complete = True
+        yield from self.flush()
+        yield from self._run.reference(data.get("reference"))
+        if text:
+            yield from self._whole(Part(text, "repeat"), meta)
+        elif self._run.text_open:
+            yield Content("", is_complete=True, meta=meta)
+        self._run.text_open = False
+
+    def _whole(self, part: Part, meta: Meta | None) -> Iterator[Event]:
+        """All of the answer so far, the thinking in its tags included."""
+        self._text = TaggedText(*_TAGS)
+        passages = self._text.feed(part.text)
+        if part.whole == "repeat":
+            passages += self._text.flush()
+        thinking = "".join(_readable(passage) for passage in passages if passage.tag)
+        answer = "".join(passage.text for passage in passages if not passage.tag)
+        if thinking:
+            yield Thinking(thinking, "reasoning", "snapshot", meta=meta)
+        if answer:
+            self._run.has_text = self._run.text_open = True
+            yield Content(
+                answer, is_complete=True if part.whole == "repeat" else None, whole=part.whole, meta=meta
+            )
+
+    def _passages(self, passages: list[Passage], meta: Meta | None) -> Iterator[Event]:
+        for passage in passages:
+            if passage.tag:
+                stage: Any = "analyzing" if passage.tag == "retrieving" else "reasoning"
+                yield Thinking(_readable(passage), stage, meta=meta)
+            else:
+                self._run.has_text = self._run.text_open = True
+                yield Content(passage.text, meta=meta)
+
+
+def _readable(passage: Passage) -> str:
+    """The steps of a retrieval are lines of HTML."""
+    return passage.text.replace("<br/>", "\n") if passage.tag == "retrieving" else passage.text
+
+
+def _running(text: str, meta: Meta | None) -> Status:
+    """`*'node'* is running...`: the progress of the agents up to 0.19."""
+    found = _RUNNING.search(text)
+    return Status("node", "running", found[1] if found else None, text, meta=meta)

@@ -1,0 +1,147 @@
+"""Writes chat answers in an envelope: pieces as from 0.24 on, or each time the whole as up to 0.23.1."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from streamweir.dialects.ragflow.encode_media import hexadecimal_audio
+from streamweir.dialects.ragflow.encode_writer import Message, Writer
+from streamweir.events import (
+    Content,
+    Data,
+    Error,
+    Event,
+    Reference,
+    SessionEnd,
+    SessionStart,
+    Stamp,
+    Thinking,
+    ToolCallDelta,
+)
+
+__all__ = ["ChatWriter", "CumulativeChatWriter"]
+
+
+class ChatWriter(Writer):
+    """Writes pieces, think flags and a last frame with `final` and the reference."""
+
+    time_key: str | None = ""
+
+    def __init__(self, lost: Counter[str]) -> None:
+        super().__init__(lost)
+        self._thinking = False
+        self._stamp = Stamp("", 0, 0)
+
+    def write(self, event: Event, stamp: Stamp) -> Iterator[Message]:
+        """Yield the envelopes that say `event`."""
+        self.note(event)
+        self._stamp = stamp
+        match event:
+            case Content():
+                if event.channel is not None:
+                    self.lost["channel of text"] += 1
+                yield from self._text(event)
+            case Thinking():
+                yield from self._think(event.content)
+            case Reference():
+                self._cite(event)
+            case Data(data_type="audio", data=dict() as data) if speech := hexadecimal_audio(data):
+                yield self._envelope(self._nothing, audio_binary=speech)
+            case Error(terminal=True, message=text):
+                data = {"answer": f"**ERROR**: {text}", "reference": []}
+                yield {"code": 500, "message": text, "data": data}
+            case SessionEnd():
+                if event.status in ("cancelled", "suspended"):
+                    self.lost[f"end as {event.status}"] += 1
+                if event.status != "error":
+                    yield from self._last()
+            case SessionStart() | ToolCallDelta():
+                return
+            case _:
+                self.lose(event)
+
+    def close(self) -> Iterator[Message | None]:
+        """Yield the mark of the end; it follows a failure too."""
+        yield {"code": 0, "message": "", "data": True}
+
+    _nothing = ""
+    """The answer of a frame that adds no text."""
+
+    def _text(self, event: Content) -> Iterator[Message]:
+        if event.content:
+            yield from self._turn(thinking=False)
+            yield self._envelope(event.content)
+
+    def _think(self, text: str) -> Iterator[Message]:
+        yield from self._turn(thinking=True)
+        yield self._envelope(text)
+
+    def _turn(self, *, thinking: bool) -> Iterator[Message]:
+        if self._thinking != thinking:
+            self._thinking = thinking
+            yield self._envelope("", **{"start_to_think" if thinking else "end_to_think": True})
+
+    def _last(self) -> Iterator[Message]:
+        yield from self._turn(thinking=False)
+        reference = self._take_reference(keyed=False) or {}
+        yield self._envelope("", reference=reference, created_at=self._stamp.timestamp / 1000, final=True)
+
+    def _envelope(self, answer: str, **fields: Any) -> Message:
+        data = {"answer": answer, "reference": {}, "audio_binary": None, "final": False, **fields}
+        return {
+            "code": 0,
+            "message": "",
+            "data": {**data, "id": self.one_message_id(self._stamp), "session_id": self._session_id},
+        }
+
+
+class CumulativeChatWriter(ChatWriter):
+    """Writes all of the answer in every frame, thinking in its tags: it has to keep the answer."""
+
+    can_replace = True
+    time_key = None
+
+    def __init__(self, lost: Counter[str]) -> None:
+        super().__init__(lost)
+        self._before = ""
+        self._parts: list[tuple[bool, str]] = []
+
+    def _text(self, event: Content) -> Iterator[Message]:
+        if event.op == "replace":
+            self._parts = [part for part in self._parts if part[0]]
+        if event.content:
+            self._parts.append((False, event.content))
+            yield self._envelope(self._whole)
+        if event.is_complete:
+            self._before, self._parts = self._whole, []
+
+    def _think(self, text: str) -> Iterator[Message]:
+        self._parts.append((True, text))
+        yield self._envelope(self._whole)
+
+    def _last(self) -> Iterator[Message]:
+        reference = self._take_reference(keyed=False) or {}
+        yield self._envelope(
+            self._whole, reference=reference, prompt="", created_at=self._stamp.timestamp / 1000
+        )
+
+    @property
+    def _whole(self) -> str:
+        text, inside = self._before, False
+        for thinking, piece in self._parts:
+            if thinking != inside:
+                text += "<think>" if thinking else "</think>"
+                inside = thinking
+            text += piece
+        return text
+
+    @property
+    def _nothing(self) -> str:  # type: ignore[override]
+        return self._whole
+
+    def _envelope(self, answer: str, **fields: Any) -> Message:
+        message = super()._envelope(answer, **fields)
+        message["data"].pop("final")
+        return message

@@ -1,0 +1,95 @@
+"""Writes OpenAI-shaped answers with RAGFlow's additions to the delta."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from streamweir.codec.openai_chunks import chunk, usage_of
+from streamweir.dialects.ragflow.encode_writer import Message, Writer
+from streamweir.dialects.ragflow.shared_forms import asked_by
+from streamweir.events import (
+    Content,
+    Error,
+    Event,
+    Interaction,
+    Reference,
+    SessionEnd,
+    SessionStart,
+    Stamp,
+    Thinking,
+    ToolCallDelta,
+)
+
+__all__ = ["OpenAIWriter"]
+
+
+class OpenAIWriter(Writer):
+    """Writes chunks; every one repeats the role, a failure is a piece of text."""
+
+    time_key = "created"
+
+    def __init__(self, lost: Counter[str]) -> None:
+        super().__init__(lost)
+        self._model = "model"
+        self._asked: Message | None = None
+
+    def write(self, event: Event, stamp: Stamp) -> Iterator[Message]:
+        """Yield the chunks that say `event`."""
+        self.note(event)
+        match event:
+            case SessionStart():
+                self._model = str(self.extra_of(event).get("model") or self._model)
+            case Content():
+                if event.channel is not None:
+                    self.lost["channel of text"] += 1
+                if event.content:
+                    yield self._chunk({"content": event.content}, stamp)
+            case Thinking():
+                yield self._chunk({"reasoning_content": event.content}, stamp)
+            case Reference():
+                self._cite(event)
+            case Interaction(state="requested", kind="form" | "questions") if self._asked is None:
+                self._asked = asked_by(event, message_id=self._message_id)
+            case Error(terminal=True):
+                yield self._chunk({"content": f"**ERROR**: {event.message}"}, stamp)
+                yield self._chunk({}, stamp, finish_reason="stop")
+            case SessionEnd():
+                yield from self._end(event, stamp)
+            case ToolCallDelta():
+                return
+            case _:
+                self.lose(event)
+
+    def _end(self, event: SessionEnd, stamp: Stamp) -> Iterator[Message]:
+        if event.status == "error":
+            return
+        delta: Message = {}
+        summary = event.summary or {}
+        reason = summary.get("finish_reason", "stop")
+        if event.status == "suspended":
+            delta["waiting_for_user"] = self._asked or {"cpn_id": "", "inputs": {}}
+            reason = "waiting_for_user"
+        elif event.status == "cancelled":
+            self.lost["end as cancelled"] += 1
+        if reference := self._take_reference(keyed=False):
+            delta["reference"] = reference["chunks"]
+        yield self._chunk(delta, stamp, finish_reason=reason, usage=usage_of(summary))
+
+    def _chunk(self, delta: Message, stamp: Stamp, **fields: Any) -> Message:
+        empty = {
+            "content": None,
+            "role": "assistant",
+            "function_call": None,
+            "tool_calls": None,
+            "reasoning_content": None,
+        }
+        found = chunk(
+            {**empty, **delta},
+            id=self.one_message_id(stamp),
+            created=stamp.timestamp // 1000,
+            model=self._model,
+            **fields,
+        )
+        return {**found, "system_fingerprint": ""}

@@ -1,0 +1,83 @@
+"""What the writers of the three forms have in common."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from streamweir.codec.base import NO_EXTRA, extra_in
+from streamweir.dialects.ragflow.shared_citations import write_reference
+from streamweir.events import Event, Reference, SessionStart, Stamp
+
+__all__ = ["Message", "Writer"]
+
+Message = dict[str, Any]
+
+
+class Writer:
+    """Turns the events of one valid stream into the JSON messages of one form.
+
+    Args:
+        lost: where what the form cannot say is counted.
+
+    Attributes:
+        writes_extra: the fields of RAGFlow's own that came with an event may be written; see `Encoder`.
+    """
+
+    can_replace = False
+    time_key: str | None = "created_at"
+    """The key of the seconds in the message of a text; empty if it has none.
+
+    None where the message of a text says what came before it too.
+    """
+
+    def __init__(self, lost: Counter[str]) -> None:
+        self.lost = lost
+        self.writes_extra = False
+        self._session_id: str | None = None
+        self._message_id: str | None = None
+        self._answer_id: str | None = None
+        self._citations: list[dict[str, Any]] = []
+        self._reference_extra: Mapping[str, Any] = {}
+
+    def write(self, event: Event, stamp: Stamp) -> Iterable[Message]:
+        """Return the messages that say `event`."""
+        raise NotImplementedError
+
+    def close(self) -> Iterator[Message | None]:
+        """Yield what follows the last event; None is `[DONE]`."""
+        yield None
+
+    def note(self, event: Event) -> None:
+        """Remember the ids that `event` carries."""
+        meta = event.meta or {}
+        given = event.session_id if isinstance(event, SessionStart) else None
+        self._session_id = given or meta.get("session_id") or self._session_id
+        self._message_id = meta.get("message_id") or self._message_id
+
+    def one_message_id(self, stamp: Stamp) -> str:
+        """The id of a stream that is one message: the first one known, whatever comes later."""
+        self._answer_id = self._answer_id or self._message_id or stamp.request_id
+        return self._answer_id
+
+    def extra_of(self, event: Event) -> Mapping[str, Any]:
+        """The fields of RAGFlow's own that came with `event`, none if it was read in another dialect."""
+        return extra_in(event) if self.writes_extra else NO_EXTRA
+
+    def lose(self, event: Event) -> None:
+        """Count `event` as one that this form cannot say."""
+        self.lost[event.type.replace("_", " ")] += 1
+
+    def _cite(self, event: Reference) -> None:
+        """Keep the citations for the message that takes them: the last one."""
+        self._citations = event.citations
+        self._reference_extra = self.extra_of(event)
+
+    def _take_reference(self, *, keyed: bool) -> Message | None:
+        """The reference that is still to be written, None if there is none."""
+        if not self._citations:
+            return None
+        reference = write_reference(self._citations, self._reference_extra, keyed=keyed)
+        self._citations, self._reference_extra = [], {}
+        return reference

@@ -1,0 +1,155 @@
+"""Reads every form of the envelope, one message at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final
+
+from streamweir.codec.base import Decoder
+from streamweir.codec.coerce import custom
+from streamweir.codec.detection import best_score
+from streamweir.codec.message_template import TextFields
+from streamweir.codec.standard_events import is_standard
+from streamweir.dialects.stream_envelope.decode_code_agent import CODE_AGENT
+from streamweir.dialects.stream_envelope.decode_flat import FLAT
+from streamweir.dialects.stream_envelope.decode_graph import GRAPH, Reader
+from streamweir.dialects.stream_envelope.decode_message import Message, Run
+from streamweir.dialects.stream_envelope.shared_vocabulary import TRACE
+from streamweir.events import Event, Warning
+from streamweir.framing import Frame
+
+__all__ = ["EnvelopeDecoder"]
+
+_READERS: Final[dict[str, Reader]] = {**GRAPH, **CODE_AGENT, **FLAT}
+_UNREADABLE: Final = "_serialization_error"
+_SAYS_IT_ALL_THE_SAME: Final = frozenset({"error", "done", "interrupt"})
+"""Types that mean something even where the server could not serialise their data."""
+
+_ENDS: Final = ("", "done", "error", "stopped")
+"""Types that say nothing more where a flag says how the stream ended."""
+
+_FLAGGED: Final = {
+    "stopped": frozenset({"", "content", "done", "error", "status", "stopped"}),
+    "done": frozenset({"", "content", "done"}),
+}
+"""Types beside which these fields are flags of the stream; elsewhere they are the app's own."""
+
+_OWN_TYPES: Final = frozenset({*GRAPH, *CODE_AGENT}) - {"content", "error", "done", "status", "thread_id"}
+
+
+class EnvelopeDecoder(Decoder):
+    """Reads the envelope, the flat form before it, the copilot's and the agent service's, also mixed."""
+
+    text_fields: ClassVar = TextFields(
+        texts=(
+            *(("data", name) for name in ("delta", "content", "text", "token", "plan")),
+            *((name,) for name in ("delta", "content", "text", "token", "data", "plan")),
+        ),
+        ignored=(("timestamp",),),
+    )
+
+    def __init__(self) -> None:
+        self._run = Run()
+        self._began = False
+
+    @classmethod
+    def detect(cls, head: bytes) -> float:
+        """Sure of an envelope; the flat forms go by the fields that only they have."""
+        return best_score(head, lambda message, _: _evidence(message))
+
+    def decode(self, frame: Frame) -> Iterable[Event]:
+        """Return the events that `frame` means; an end, a stop or an interrupt ends the stream."""
+        if not frame.data:
+            return ()
+        if frame.data.strip() == b"[DONE]":
+            self.complete = self._began
+            return ()
+        value = frame.json()
+        if not isinstance(value, dict):
+            return (custom("message", value),)
+        return self._read(Message(value))
+
+    def close(self) -> Iterable[Event]:
+        """After `[DONE]` the stream is complete, with the usage of its model runs."""
+        return (self._run.end_with(None),) if self.complete else ()
+
+    def _read(self, message: Message) -> Iterator[Event]:
+        stopped, done = _flag(message, "stopped"), _flag(message, "done")
+        if (stopped or done) and message.kind in _ENDS:
+            yield self._run.end(message, "cancelled" if stopped else "completed")
+            return
+        if _UNREADABLE in message.fields:
+            yield _unreadable(message)
+            if message.kind not in _SAYS_IT_ALL_THE_SAME:
+                return
+        if reader := _READERS.get(message.kind):
+            self._began = True
+            yield from reader(message, self._run)
+        else:
+            yield custom(message.kind or "message", dict(message.fields), message.ids())
+        if stopped or done:
+            yield self._run.end_with(message.ids(), "cancelled" if stopped else "completed")
+
+
+def _flag(message: Message, name: str) -> bool:
+    return message.kind in _FLAGGED[name] and message.fields.get(name) is True
+
+
+def _unreadable(message: Message) -> Event:
+    """The server could not write this event; it does not say which run or tool it belongs to."""
+    return Warning(
+        message="A part of the answer could not be read and was left out.",
+        message_code="UPSTREAM_MALFORMED_EVENT",
+        detail={"type": message.kind, "reason": message.fields.pop(_UNREADABLE)},
+        for_users=True,
+        meta=message.ids(),
+    )
+
+
+def _evidence(message: Mapping[str, Any]) -> float:
+    if is_standard(message):
+        return 0.0
+    kind, data = message.get("type"), message.get("data")
+    if isinstance(data, dict) and isinstance(kind, str):
+        return _evidence_of_envelope(message, kind)
+    if not isinstance(kind, str | None):
+        return 0.0
+    if {"run_id", "node_name"} <= message.keys() and kind in _READERS:
+        return 0.9
+    rows = _FLAT_EVIDENCE.get(kind, ())
+    return max((score for keys, score in rows if keys <= message.keys()), default=0.0)
+
+
+def _evidence_of_envelope(message: Mapping[str, Any], kind: str) -> float:
+    if any(name in message for name in TRACE[1:]):
+        return 0.98
+    if "run_id" in message and "node_name" in message:
+        return 0.95
+    if kind in _OWN_TYPES:
+        return 0.85 if "thread_id" in message else 0.7
+    return 0.75 if kind in _READERS and "thread_id" in message else 0.0
+
+
+_FLAT_EVIDENCE: Final[Mapping[Any, tuple[tuple[frozenset[str], float], ...]]] = {
+    "thread_id": ((frozenset({"thread_id"}), 0.8),),
+    "content": tuple(
+        (frozenset(keys), 0.6)
+        for keys in (("content", "thread_id"), ("content", "stopped"), ("data", "thread_id"))
+    ),
+    "tool_start": ((frozenset({"tool_name", "tool_input"}), 0.85), (frozenset({"tool_name"}), 0.7)),
+    "tool_end": ((frozenset({"tool_name", "tool_output"}), 0.85), (frozenset({"tool_name"}), 0.7)),
+    "done": ((frozenset({"thread_id"}), 0.6),),
+    "error": ((frozenset({"thread_id"}), 0.6),),
+    "status": ((frozenset({"stage", "message"}), 0.75), (frozenset({"status", "thread_id"}), 0.7)),
+    "tool_call": ((frozenset({"tool", "input"}), 0.75),),
+    "tool_result": ((frozenset({"action"}), 0.8),),
+    "thought_step": ((frozenset({"step"}), 0.85),),
+    "result": ((frozenset({"message", "actions"}), 0.85),),
+    "start": ((frozenset({"session_id"}), 0.6),),
+    "task_created": ((frozenset({"task_id"}), 0.85),),
+    "chunk": ((frozenset({"data"}), 0.55),),
+    "intermediate": ((frozenset({"data"}), 0.7),),
+    "complete": ((frozenset({"total_length"}), 0.7),),
+    None: ((frozenset({"stopped", "thread_id"}), 0.7), (frozenset({"stopped"}), 0.5)),
+}
+"""By type: which fields beside it tell this dialect, and how surely."""

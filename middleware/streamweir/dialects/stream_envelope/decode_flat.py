@@ -1,0 +1,125 @@
+"""The flat forms beside the envelope: the copilot that builds graphs, and the agent service.
+
+The copilot's calls have no ids, its results no tool: a result is an action, named for the tool that made it
+where that tool makes one kind of action. A batch gives several results, a tool without actions gives none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from streamweir.codec.coerce import arguments, custom, text_of
+from streamweir.dialects.stream_envelope.decode_graph import Reader, pieces, read_content
+from streamweir.dialects.stream_envelope.decode_message import Message, Run
+from streamweir.events import Content, Event, SessionStart, Status, Thinking, ToolCallEnd, ToolCallStart
+
+__all__ = ["FLAT"]
+
+_MAX_CALLS: Final = 1000
+
+
+def _tool_call(message: Message, run: Run) -> Iterator[Event]:
+    name = message.text("tool", "tool_name", "name") or "unknown"
+    run.copilot_calls.append(name)
+    del run.copilot_calls[:-_MAX_CALLS]
+    yield ToolCallStart(
+        tool_id="",
+        tool_name=name,
+        arguments=arguments(message.first("input", "tool_input")),
+        meta=message.meta("tool", "tool_name", "name", "input", "tool_input"),
+    )
+
+
+def _tool_result(message: Message, run: Run) -> Iterator[Event]:
+    """A result for which no call is open is one more action of a batch."""
+    action = message.first("action", "result")
+    name = _call_of(action, run.copilot_calls)
+    if name is None:
+        yield custom("tool_result", dict(message.fields), message.ids())
+        return
+    yield ToolCallEnd(
+        tool_id="", result=action, tool_name=name, meta=message.meta("action", "result", "tool")
+    )
+
+
+def _call_of(action: Any, calls: list[str]) -> str | None:
+    """Take the open call that `action` came from out of `calls`: by its name, else the last."""
+    kind = text_of(action.get("type")).lower() if isinstance(action, dict) else ""
+    if kind in calls:
+        calls.reverse()
+        calls.remove(kind)
+        calls.reverse()
+        return kind
+    return calls.pop() if calls else None
+
+
+def _thought_step(message: Message, run: Run) -> Iterator[Event]:
+    del run
+    step = message.fields.get("step")
+    text = step.get("content") if isinstance(step, dict) else step
+    yield Thinking(text_of(text), "planning", meta=message.meta("step"))
+
+
+def _result(message: Message, run: Run) -> Iterator[Event]:
+    """The last model's text once more, and the actions as they are to be applied."""
+    text = "".join(
+        piece.content for piece in pieces(message.first("message"), None) if isinstance(piece, Content)
+    )
+    if text:
+        yield Content(text, is_complete=True, whole="repeat", meta=message.ids())
+    actions = {key: value for key, value in message.fields.items() if key != "message"}
+    if actions:
+        yield custom("result", actions, message.ids())
+    run.copilot_calls.clear()
+
+
+def _start(message: Message, run: Run) -> Iterator[Event]:
+    del run
+    session_id = message.text("session_id")
+    yield SessionStart(session_id=session_id or None, meta=message.meta("session_id", session_id=session_id))
+
+
+def _task_created(message: Message, run: Run) -> Iterator[Event]:
+    del run
+    task_id = message.text("task_id")
+    yield Status(
+        "workflow",
+        "started",
+        task_id or None,
+        {"task_id": task_id},
+        meta=message.meta("task_id", run_id=task_id),
+    )
+
+
+def _intermediate(message: Message, run: Run) -> Iterator[Event]:
+    """What the service shows before the answer: tools at work and thoughts, as text for people."""
+    del run
+    yield Thinking(
+        message.text("data", "content", "message"), meta=message.meta("data", "content", "message")
+    )
+
+
+def _complete(message: Message, run: Run) -> Iterator[Event]:
+    yield run.end(message)
+
+
+def _silence(message: Message, run: Run) -> Iterator[Event]:
+    del message, run
+    yield from ()
+
+
+FLAT: Final[dict[str, Reader]] = {
+    "tool_call": _tool_call,
+    "tool_result": _tool_result,
+    "thought_step": _thought_step,
+    "result": _result,
+    "start": _start,
+    "task_created": _task_created,
+    "chunk": read_content,
+    "intermediate": _intermediate,
+    "complete": _complete,
+    "heartbeat": _silence,
+    "ping": _silence,
+    "pong": _silence,
+}

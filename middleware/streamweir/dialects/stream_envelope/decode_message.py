@@ -1,0 +1,153 @@
+"""One message on the wire, whichever form it has, and what a stream of them has to remember."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from streamweir.codec.coerce import leftover, meta_of, text_of
+from streamweir.dialects.stream_envelope.shared_vocabulary import TRACE
+from streamweir.events import Meta, SessionEnd
+
+__all__ = ["Message", "Run"]
+
+"""The envelope's fields for tracing: kept in `extra`."""
+
+_ENVELOPE: Final = frozenset({"type", "thread_id", "run_id", "node_name", "timestamp", *TRACE})
+_NO_NODE: Final = ("", "system", "unknown")
+"""What stands where there is no node: in the server, and in the first pages that read the old form."""
+_MAX_IDS: Final = 10_000
+_FINISH_REASONS: Final = ("stop", "length", "content_filter", "tool_calls")
+_TOKENS: Final = {
+    "prompt_tokens": ("prompt_tokens", "input_tokens"),
+    "completion_tokens": ("completion_tokens", "output_tokens"),
+    "total_tokens": ("total_tokens",),
+}
+
+
+class Message:
+    """A message: its kind, its fields and its envelope.
+
+    Attributes:
+        kind: the type; inferred where it is missing, empty where nothing says it.
+        fields: what stands in `data`, or at the top level in the flat forms; `data` wins.
+        top: the whole message.
+    """
+
+    __slots__ = ("fields", "kind", "top")
+
+    def __init__(self, top: Mapping[str, Any]) -> None:
+        self.top = top
+        data = top.get("data")
+        flat = {key: value for key, value in top.items() if key not in _ENVELOPE and value is not None}
+        if isinstance(data, dict):
+            del flat["data"]
+            flat.update(data)
+        self.fields: dict[str, Any] = flat
+        self.kind = text_of(top.get("type")) or self._inferred()
+
+    def _inferred(self) -> str:
+        if any(isinstance(self.fields.get(name), str) for name in ("delta", "content")):
+            return "content"
+        if isinstance(self.fields.get("error"), str | dict):
+            return "error"
+        return "thread_id" if not self.fields and self.thread_id else ""
+
+    @property
+    def run_id(self) -> str:
+        """The run that this belongs to, or an empty string."""
+        return text_of(self.top.get("run_id"))
+
+    @property
+    def thread_id(self) -> str:
+        """The conversation, or an empty string."""
+        return text_of(self.top.get("thread_id")) or text_of(self.fields.get("thread_id"))
+
+    @property
+    def node_name(self) -> str:
+        """The node at work, or an empty string."""
+        for name in (text_of(self.top.get("node_name")), text_of(self.fields.get("node_name"))):
+            if name not in _NO_NODE:
+                return name
+        return ""
+
+    def first(self, *names: str) -> Any:
+        """The first of the fields `names` that holds anything."""
+        return next((self.fields[name] for name in names if self.fields.get(name) not in (None, "")), None)
+
+    def text(self, *names: str) -> str:
+        """The first of the fields `names` that holds anything, as text."""
+        return text_of(self.first(*names))
+
+    def meta(self, *known: str, **ids: Any) -> Meta | None:
+        """The metadata: ids, and as `extra` the tracing fields and all fields but the `known` ones."""
+        traces = {name: self.top[name] for name in TRACE if self.top.get(name)}
+        rest = leftover(self.fields, {*known, "node_name", "thread_id"}) or {}
+        fields = {
+            "thread_id": self.thread_id,
+            "run_id": self.run_id,
+            "node_name": self.node_name,
+            "extra": {**rest, **traces},
+        }
+        return meta_of(**{**fields, **ids})
+
+    def ids(self) -> Meta | None:
+        """The metadata without the fields, for events that carry them all in their data."""
+        return self.meta(*self.fields)
+
+
+class Run:
+    """What a decoder remembers of its stream."""
+
+    def __init__(self) -> None:
+        self._streamed: dict[str, None] = {}
+        self.copilot_calls: list[str] = []
+        self.code_is_open = False
+        self._usage: Counter[str] = Counter()
+
+    def note_text(self, run_id: str) -> None:
+        """Text of this run was streamed; of too many runs the oldest is forgotten."""
+        self._streamed[run_id] = None
+        if len(self._streamed) > _MAX_IDS:
+            del self._streamed[next(iter(self._streamed))]
+
+    def is_silent(self, run_id: str) -> bool:
+        """No text of this run was streamed, nor any that says no run and may be of this one."""
+        return not {run_id, ""} & self._streamed.keys()
+
+    def add_usage(self, fields: Mapping[str, Any]) -> None:
+        """Add the tokens that one model run reports."""
+        self._usage.update(_tokens(fields))
+
+    def end(self, message: Message, status: Any = "completed") -> SessionEnd:
+        """The end of the stream, with the usage of all its model runs unless `message` knows better."""
+        summary: dict[str, Any] = {**self._usage, **_tokens(message.fields)}
+        known = ["usage", "usage_metadata", "stopped", "done", *_ALL_TOKENS]
+        if message.fields.get("finish_reason") in _FINISH_REASONS:
+            summary["finish_reason"] = message.fields["finish_reason"]
+            known.append("finish_reason")
+        return SessionEnd(status, summary=summary or None, meta=message.meta(*known))
+
+    def end_with(self, meta: Meta | None, status: Any = "completed") -> SessionEnd:
+        """The end of the stream beside an event, or after the last of them."""
+        return SessionEnd(status, summary=dict(self._usage) or None, meta=meta)
+
+
+_ALL_TOKENS: Final = frozenset(name for names in _TOKENS.values() for name in names)
+
+
+def _tokens(fields: Mapping[str, Any]) -> dict[str, int]:
+    """The numbers of tokens in `fields` or their usage object; a server that knows none writes 0."""
+    places = [fields, *(fields.get(name) for name in ("usage_metadata", "usage"))]
+    found = {key: _count(places, names) for key, names in _TOKENS.items()}
+    return {key: number for key, number in found.items() if number}
+
+
+def _count(places: Iterable[Any], names: Iterable[str]) -> int:
+    for place in places:
+        for name in names:
+            number = place.get(name) if isinstance(place, dict) else None
+            if isinstance(number, int) and not isinstance(number, bool) and 0 < number < 1 << 53:
+                return number
+    return 0
