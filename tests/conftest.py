@@ -18,6 +18,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write the expected output of recorded streams anew; read the diff",
     )
+    parser.addoption(
+        "--pairs",
+        type=int,
+        default=40,
+        metavar="N",
+        help="so many recorded streams go into each dialect and back (all: 100000)",
+    )
 
 
 @pytest.fixture

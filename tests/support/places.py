@@ -7,3 +7,5 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 DOCS: Final = ROOT / "docs"
 RECORDED: Final = ROOT / "tests" / "dialects"
 """Recorded bodies, in one folder per dialect."""
+CANONICAL: Final = ROOT / "tests" / "canonical"
+"""Streams of canonical events: together they hold every kind of event in every form that it has."""

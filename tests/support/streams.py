@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from places import RECORDED
+from places import CANONICAL, RECORDED
 from streamweir import Translator
+from streamweir.codec.registry import encoder_class
+from streamweir.testing import check_stream
 
 INPUTS = (".sse", ".ndjson", ".json", ".txt")
 
@@ -45,6 +47,11 @@ def recorded_streams() -> list[Recorded]:
     ]
 
 
+def canonical_streams() -> dict[str, bytes]:
+    """The corpus of canonical events by name, as NDJSON: what every encoder is given to write."""
+    return {path.stem: path.read_bytes() for path in sorted(CANONICAL.glob("*.ndjson"))}
+
+
 def translate(pieces: list[bytes], **options: Any) -> bytes:
     """Feed `pieces` to a translator whose ids and clock are fixed; return all its output."""
     fixed = {
@@ -72,3 +79,37 @@ def random_cuts(body: bytes, seed: int) -> Iterator[bytes]:
         end = start + chance.choice((1, 2, 3, 7, 20, 100, 1000))
         yield body[start:end]
         start = end
+
+
+def assert_keeps_its_meaning(
+    body: bytes, target: str, *, speaks: str = "standard", options: dict[str, Any] | None = None
+) -> None:
+    """What is written in the dialect `target` and read again ends the same way, with the same answer.
+
+    Where `target` cannot replace text, the answer is what a client of protocol 1.0 gets.
+    """
+    own = {speaks: options or {}}
+    written = translate([body], speaks=speaks, answers=target, framing="sse", protocol_options=own)
+    back = translate([written], speaks=target)
+    version = "1.1" if encoder_class(target)().can_replace else "1.0"
+    readable = {**own, "standard": {**own.get("standard", {}), "version": version}}
+    straight = translate([body], speaks=speaks, protocol_options=readable)
+    assert check_stream(back, framing="ndjson") == []
+    assert _ending(back) == _ending(straight)
+    assert _answer(back) == _answer(straight)
+
+
+def _ending(output: bytes) -> str:
+    return str(events_of(output)[-1]["data"]["status"])
+
+
+def _answer(output: bytes) -> str:
+    """The text of all messages and channels together, replaced text aside."""
+    texts: dict[object, str] = {}
+    for event in events_of(output):
+        if event["type"] == "content":
+            data = event["data"]
+            key = (event["metadata"].get("message_id"), data.get("channel"))
+            before = "" if data.get("op") == "replace" else texts.get(key, "")
+            texts[key] = before + data["content"]
+    return "".join(texts.values())

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from places import RECORDED
+from streams import canonical_streams, recorded_streams
 from streamweir import Translator
 from streamweir.codec.registry import decoder_names, encoder_names
 from streamweir.context import WarningCollector
@@ -15,7 +15,7 @@ from streamweir.dialects.legacy.decode import LegacyDecoder
 from streamweir.emit.host_translator import HostTranslator
 from streamweir.testing import cuts
 
-CASES = sorted(path for path in RECORDED.glob("*/*") if path.suffix in (".sse", ".ndjson"))
+STREAMS = recorded_streams()
 
 
 @pytest.fixture
@@ -46,16 +46,24 @@ def streamed(body: bytes, **options: Any) -> None:
     translator.close()
 
 
-@pytest.mark.parametrize("answers", encoder_names())
 @pytest.mark.parametrize("speaks", [*decoder_names(), "auto"])
-def test_a_translator_leaves_no_cycles(speaks: str, answers: str, unreachable: Any) -> None:
+def test_reading_leaves_no_cycles(speaks: str, unreachable: Any) -> None:
     def all_recorded() -> None:
-        for path in CASES:
-            if path.parent.name == speaks or (speaks == "auto" and path.stem.endswith("s")):
+        for stream in STREAMS:
+            if stream.dialect == speaks or (speaks == "auto" and stream.path.stem.endswith("s")):
                 for framing in ("sse", "json"):
-                    streamed(path.read_bytes(), speaks=speaks, answers=answers, framing=framing)
+                    streamed(stream.body, speaks=speaks, framing=framing)
 
     assert unreachable(all_recorded) == []
+
+
+@pytest.mark.parametrize("answers", encoder_names())
+def test_writing_leaves_no_cycles(answers: str, unreachable: Any) -> None:
+    def all_canonical() -> None:
+        for body in canonical_streams().values():
+            streamed(body, speaks="standard", answers=answers)
+
+    assert unreachable(all_canonical) == []
 
 
 OPTIONS: list[dict[str, Any]] = [
