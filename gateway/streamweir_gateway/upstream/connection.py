@@ -8,7 +8,8 @@ from collections.abc import Callable
 from contextvars import copy_context
 from typing import Final, cast
 
-from .http1 import ResponseParser
+from .failures import NotSent
+from .http1 import ResponseParser, keep_alive_seconds
 
 __all__ = ["UpstreamConnection"]
 
@@ -38,6 +39,7 @@ class UpstreamConnection(asyncio.Protocol):
     __slots__ = (
         "_buffered",
         "_is_paused",
+        "_is_unsent",
         "_linger_timer",
         "_loop",
         "_on_end",
@@ -61,6 +63,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._pieces: list[bytes] = []
         self._buffered = 0
         self._is_paused = False
+        self._is_unsent = False
         self._waiter: asyncio.Future[None] | None = None
         self._take: Callable[[bytes], bool] | None = None  # set while `relay` waits
 
@@ -68,8 +71,11 @@ class UpstreamConnection(asyncio.Protocol):
         """Send a request and wait for the headers of its response, which may come before it is all sent.
 
         Raises:
+            NotSent: the connection ended before the request was written whole.
             Unreachable, InvalidResponse: there are none.
         """
+        if not self.is_open:
+            raise NotSent("the connection had ended")
         self._parser = self._parser or ResponseParser()
         self._parser.is_head = is_head
         self._write(head, body)
@@ -133,9 +139,12 @@ class UpstreamConnection(asyncio.Protocol):
             and not self._is_paused
             and self._parser is not None
             and self._parser.may_be_reused
-            and self._transport is not None
-            and not self._transport.get_write_buffer_size()
+            and not self._is_unsent
         )
+
+    def keep_alive_seconds(self, longest: float) -> float:
+        """Return how long the upstream promises to leave it open, `longest` if it does not say."""
+        return longest if self._parser is None else keep_alive_seconds(self._parser.headers, longest)
 
     def end_exchange(self) -> None:
         """Forget the response."""
@@ -174,6 +183,7 @@ class UpstreamConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The connection stands; some servers refuse it with a response before there is a request."""
         self._transport = cast("asyncio.Transport", transport)
+        self._transport.set_write_buffer_limits(high=1)  # we learn of all that has to wait; 0 confuses TLS
         self._parser = ResponseParser()
         self.is_open = True
 
@@ -197,6 +207,14 @@ class UpstreamConnection(asyncio.Protocol):
             self._look_for_end(parser)
         self._wake()
 
+    def pause_writing(self) -> None:
+        """Some of the request waits to be sent."""
+        self._is_unsent = True
+
+    def resume_writing(self) -> None:
+        """All of it has been sent."""
+        self._is_unsent = False
+
     def eof_received(self) -> None:
         """The upstream sends no more: with nothing left to wait for, the transport closes itself."""
         self._end(None)
@@ -208,7 +226,7 @@ class UpstreamConnection(asyncio.Protocol):
 
     def _end(self, error: Exception | None) -> None:
         if self._parser is not None:
-            self._parser.end(error)
+            self._parser.end(error, was_sent=not self._is_unsent)
         self._wake()
         self._stop_lingering()
         if self.is_open:
@@ -216,8 +234,7 @@ class UpstreamConnection(asyncio.Protocol):
             self._on_end(self)
 
     def _write(self, head: bytes, body: bytes) -> None:
-        if not self.is_open or self._transport is None:
-            return
+        assert self._transport is not None
         if len(body) <= _ONE_WRITE:
             self._transport.write(head + body)
         else:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from typing import Final
+import time
+from typing import Final, NamedTuple
 
 from .connection import UpstreamConnection
 from .dialing import Address, dial, resolve
@@ -13,10 +14,27 @@ from .failures import ConnectTimedOut, NotConnected
 __all__ = ["ConnectionPool"]
 
 KEEP_ALIVE_SECONDS: Final = 4.0
-"""Below the 5 s of the usual servers: a POST that meets their closing could not be repeated."""
+"""How long an upstream is taken to leave an idle connection open, where it does not say less: below the 5 s
+of the usual servers."""
+
+SAFE_SHARE: Final = 0.75
+"""So much of that time a connection is used for. A request that meets the upstream's closing is lost: nobody
+knows whether it ran."""
+
+REMEMBERED_SECONDS: Final = 60.0
+"""How long it is remembered how soon an upstream has closed an idle connection."""
 
 ADDRESS_SECONDS: Final = 10.0
 """How long a host's addresses are believed; a failure to connect ends it."""
+
+
+class _Idle(NamedTuple):
+    """What is known of a connection that carries nothing."""
+
+    since: float
+    until: float
+    """It is not used any longer then."""
+    timer: asyncio.TimerHandle
 
 
 class ConnectionPool:
@@ -32,24 +50,32 @@ class ConnectionPool:
         self._host = host
         self._port = port
         self._context = context
-        self._idle: dict[UpstreamConnection, asyncio.TimerHandle] = {}  # the last one is the freshest
+        self._idle: dict[UpstreamConnection, _Idle] = {}  # the last one is the freshest
         self._busy: set[UpstreamConnection] = set()
         self._addresses: list[Address] = []
         self._resolved_at = 0.0
+        self._closes_after = KEEP_ALIVE_SECONDS
+        self._closed_at = 0.0
 
-    async def take(self, connect_timeout: float | None) -> UpstreamConnection:
-        """Return an idle connection, or a new one.
+    def take_kept(self) -> UpstreamConnection | None:
+        """Return an idle connection that the upstream still holds open, as far as one can see."""
+        while self._idle:
+            connection, idle = self._idle.popitem()
+            idle.timer.cancel()
+            if connection.has_news():
+                self._note_closing(idle)
+            elif time.monotonic() < idle.until:
+                self._busy.add(connection)
+                return connection
+            connection.abort()
+        return None
+
+    async def connect(self, connect_timeout: float | None) -> UpstreamConnection:
+        """Return a new connection.
 
         Raises:
             ConnectTimedOut, NotConnected: there is none.
         """
-        while self._idle:
-            connection, timer = self._idle.popitem()
-            timer.cancel()
-            if not connection.has_news():
-                self._busy.add(connection)
-                return connection
-            connection.abort()
         connection = await self._connect(connect_timeout)
         self._busy.add(connection)
         return connection
@@ -58,14 +84,12 @@ class ConnectionPool:
         """Keep a connection whose exchange is over, if its response was whole; else close it.
 
         Args:
-            connection: taken from here.
+            connection: of this pool.
             may_linger: its stream has said that it is over: give the response a moment to end as well.
         """
         if connection.is_reusable:
-            connection.end_exchange()
             self._busy.discard(connection)
-            loop = asyncio.get_running_loop()
-            self._idle[connection] = loop.call_later(KEEP_ALIVE_SECONDS, connection.abort)
+            self._keep(connection)
         elif may_linger and connection.is_open:
             connection.linger(self.give_back)
         else:
@@ -82,10 +106,32 @@ class ConnectionPool:
         for connection in (*self._idle, *self._busy):
             connection.abort()
 
+    def _keep(self, connection: UpstreamConnection) -> None:
+        seconds = SAFE_SHARE * min(self._idle_seconds(), connection.keep_alive_seconds(KEEP_ALIVE_SECONDS))
+        connection.end_exchange()
+        now = time.monotonic()
+        timer = asyncio.get_running_loop().call_later(seconds, self._expire, connection)
+        self._idle[connection] = _Idle(now, now + seconds, timer)
+
+    def _expire(self, connection: UpstreamConnection) -> None:
+        del self._idle[connection]
+        connection.abort()
+
     def _forget(self, connection: UpstreamConnection) -> None:
+        """A connection has ended; an idle one because the upstream closed it."""
         self._busy.discard(connection)
-        if (timer := self._idle.pop(connection, None)) is not None:
-            timer.cancel()
+        if (idle := self._idle.pop(connection, None)) is not None:
+            idle.timer.cancel()
+            self._note_closing(idle)
+
+    def _note_closing(self, idle: _Idle) -> None:
+        self._closes_after = min(self._idle_seconds(), time.monotonic() - idle.since)
+        self._closed_at = time.monotonic()
+
+    def _idle_seconds(self) -> float:
+        """Return how long this upstream is taken to leave an idle connection open."""
+        is_fresh = time.monotonic() - self._closed_at < REMEMBERED_SECONDS
+        return self._closes_after if is_fresh else KEEP_ALIVE_SECONDS
 
     async def _connect(self, connect_timeout: float | None) -> UpstreamConnection:
         try:

@@ -2,7 +2,8 @@
 
     UpstreamFailure
     ├── Unreachable         the connection ended before the response's headers were complete
-    │   └── NotConnected    there never was one
+    │   ├── NotConnected    there never was one
+    │   └── NotSent         it ended before the request was written whole
     ├── ConnectTimedOut     the connection did not stand in time
     ├── Truncated           the body broke off
     └── InvalidResponse     not HTTP, or a coding that cannot be read
@@ -20,6 +21,7 @@ __all__ = [
     "ConnectTimedOut",
     "InvalidResponse",
     "NotConnected",
+    "NotSent",
     "Truncated",
     "Unreachable",
     "UpstreamFailure",
@@ -46,6 +48,10 @@ class Unreachable(UpstreamFailure):
 
 class NotConnected(Unreachable):
     """No connection came about, so that the upstream has not seen anything of the request."""
+
+
+class NotSent(Unreachable):
+    """The connection ended before the request was written whole, so that the upstream cannot have run it."""
 
 
 class ConnectTimedOut(UpstreamFailure):

@@ -6,15 +6,16 @@ end means, and when a connection may carry another request. Source: RFC 9112.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Final
 
 import httptools
 
-from .failures import InvalidResponse, Truncated, Unreachable, UpstreamFailure
+from .failures import InvalidResponse, NotSent, Truncated, Unreachable, UpstreamFailure
 from .request import Headers
 
-__all__ = ["HEADER_BYTES", "ResponseParser", "coding_list", "request_head"]
+__all__ = ["HEADER_BYTES", "ResponseParser", "coding_list", "keep_alive_seconds", "request_head"]
 
 HEADER_BYTES: Final = 32 << 10
 """Status line and headers, those of interim responses included; also framing without a byte of body."""
@@ -92,11 +93,18 @@ class ResponseParser:
             self._parser = None
         return body
 
-    def end(self, error: Exception | None) -> None:
-        """The connection has ended: closed by the upstream, or broken with `error`."""
+    def end(self, error: Exception | None, *, was_sent: bool = True) -> None:
+        """The connection has ended: closed by the upstream, or broken with `error`.
+
+        Args:
+            error: what broke it.
+            was_sent: the request had been written whole by then.
+        """
         if self.is_complete or self.failure is not None:
             return
-        if not self.status:
+        if not was_sent and not self._bare_bytes:
+            self._fail(NotSent("the connection ended before the request was written whole"), error)
+        elif not self.status:
             self._fail(Unreachable("the connection ended before the headers were complete"), error)
         elif self._ends_with_connection and error is None:
             self.is_complete = True
@@ -169,6 +177,16 @@ def coding_list(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str
     values = [value for key, value in headers if key.lower() == name]
     codings = (coding.strip().lower() for coding in b",".join(values).decode("latin-1").split(","))
     return [coding for coding in codings if coding]
+
+
+def keep_alive_seconds(headers: Headers, longest: float) -> float:
+    """Return the `timeout` of the Keep-Alive header, `longest` where it says none or more."""
+    values = b",".join(value for name, value in headers if name.lower() == b"keep-alive")
+    match = _KEEP_ALIVE_TIMEOUT.search(values) if values else None
+    return longest if match is None else min(longest, float(match[1]))
+
+
+_KEEP_ALIVE_TIMEOUT: Final = re.compile(rb"(?:^|[,;\s])timeout\s*=\s*\"?([0-9]{1,9})", re.IGNORECASE)
 
 
 def _says_where_it_ends(headers: Headers) -> bool:

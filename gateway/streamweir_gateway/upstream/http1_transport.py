@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
 from streamweir_gateway.config import Tls
 
 from .connection import UpstreamConnection
 from .connection_pool import ConnectionPool
+from .failures import NotSent
 from .http1 import request_head
 from .request import Origin, UpstreamRequest
 from .tls import tls_context
@@ -42,16 +44,13 @@ class Http1Transport:
             ValueError: the request cannot be written as HTTP.
         """
         head = request_head(request.method, request.target.encode("ascii"), request.wire_headers())
-        pool = self._pool(request.origin)
-        connection = await pool.take(connect_timeout)
-        try:
-            if on_connected is not None:
-                on_connected()
-            response = await connection.request(head, request.body, is_head=request.method == "HEAD")
-        except BaseException:
-            pool.drop(connection)
-            raise
-        return TransportResponse(response.status, response.headers, _Body(connection, pool))
+        exchange = _Exchange(self._pool(request.origin), head, request, on_connected)
+        if (kept := exchange.pool.take_kept()) is not None:
+            try:
+                return await exchange.on(kept)
+            except NotSent:
+                pass  # the upstream has just closed it, and cannot have run anything
+        return await exchange.on(await exchange.pool.connect(connect_timeout))
 
     async def aclose(self) -> None:
         """Close every connection."""
@@ -69,6 +68,28 @@ class Http1Transport:
         if self._context is None:
             self._context = tls_context(Tls())
         return self._context
+
+
+class _Exchange(NamedTuple):
+    """One request, as it is written on whichever connection."""
+
+    pool: ConnectionPool
+    head: bytes
+    request: UpstreamRequest
+    on_connected: Callable[[], None] | None
+
+    async def on(self, connection: UpstreamConnection) -> TransportResponse:
+        """Send the request on `connection`."""
+        try:
+            if self.on_connected is not None:
+                self.on_connected()
+            response = await connection.request(
+                self.head, self.request.body, is_head=self.request.method == "HEAD"
+            )
+        except BaseException:
+            self.pool.drop(connection)
+            raise
+        return TransportResponse(response.status, response.headers, _Body(connection, self.pool))
 
 
 class _Body:
