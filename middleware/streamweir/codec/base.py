@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
+from streamweir.codec.detection import best_score
 from streamweir.codec.frame_template import Number
+from streamweir.codec.hints import Hints
 from streamweir.codec.message_template import TextFields
 from streamweir.events import Content, Event, SessionEnd, Stamp, Thinking
 from streamweir.framing import Frame
@@ -30,6 +32,8 @@ class Decoder:
             (redacted); a single event's `for_users` wins.
         option_values: the options that the dialect takes when it is read, and their allowed values; the
             first is the default.
+        hints: what its messages look like, so that it is not asked about others; None: it is always asked. A
+            dialect with a folder declares them in its `DIALECT`.
         text_fields: where its messages have their text, so that one that differs from the last in its text
             only need not be read anew; see `TextFields` for what this vouches for. Not inherited by classes
             that do anything of their own.
@@ -43,6 +47,7 @@ class Decoder:
     framing: ClassVar[FramingName] = "sse"
     errors_for_users: ClassVar[bool] = False
     option_values: ClassVar[Mapping[str, tuple[str, ...]]] = NO_OPTIONS
+    hints: ClassVar[Hints | None] = None
     text_fields: ClassVar[TextFields | None] = None
 
     complete: bool = False
@@ -55,10 +60,32 @@ class Decoder:
             cls.text_fields = None
 
     @classmethod
-    def detect(cls, head: bytes) -> float:
-        """How sure is it that a body that begins with `head` is this dialect? 0 (no) to 1 (nothing else)."""
-        del head
+    def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
+        """How sure does one of the first messages of a body make it that it is this dialect?
+
+        Args:
+            fields: the message, a JSON object.
+            event: its SSE event name.
+
+        Returns:
+            0 (no) to 1 (nothing else); from 0.5 on it counts as sure, unless another dialect is surer.
+        """
+        del fields, event
         return 0.0
+
+    @classmethod
+    def detect(cls, head: bytes) -> float:
+        """How sure is it that a body that begins with `head` is this dialect? 0 (no) to 1 (nothing else).
+
+        The best `score` of its messages. A dialect whose messages are no JSON objects, or say little one by
+        one, may look at the whole head instead; that is asked less often.
+        """
+        return best_score(head, cls.score)
+
+    @classmethod
+    def looks_at_heads(cls) -> bool:
+        """Has the class a `detect` of its own, in the place of `score`?"""
+        return getattr(cls.detect, "__func__", None) is not getattr(Decoder.detect, "__func__", None)
 
     @classmethod
     def options_for(cls, path: str) -> Options:

@@ -1,53 +1,75 @@
-"""What the first bytes of a body say, parsed once for all dialects that look at them."""
+"""What the first messages of a body say, parsed once for all dialects that look at them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from itertools import chain
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 from streamweir.codec.process_token import TOKEN_PREFIX
 from streamweir.errors import StreamweirError
-from streamweir.framing import SniffingParser
+from streamweir.framing import Frame, SniffingParser
+from streamweir.jsontext import parse_json
 
-__all__ = ["HeadMessage", "best_score", "head_messages"]
+__all__ = ["HeadMessage", "best_score", "head_message", "head_messages", "head_parser"]
 
-_HEAD_LIMIT = 8 << 20
+_HEAD_LIMIT: Final = 8 << 20
+_NO_FIELDS: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 class HeadMessage(NamedTuple):
-    """One of the first events of a body: its SSE event name and its JSON value (None: no JSON)."""
+    """One of the first messages of a body."""
 
     event: str | None
+    """Its SSE event name."""
+    data: bytes
     value: Any
+    """The JSON value of its data; None if that is no JSON."""
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """The fields of the JSON object; none if it is no object."""
+        return self.value if isinstance(self.value, dict) else _NO_FIELDS
+
+
+def head_message(frame: Frame) -> HeadMessage | None:
+    """Return what `frame` says; None for an event of this process, whatever dialect is around it."""
+    return None if TOKEN_PREFIX in frame.data else HeadMessage(frame.event, frame.data, _value(frame.data))
+
+
+def _value(data: bytes) -> Any:
+    """The JSON value of `data`; that of its first line where a server sets no blank lines between events."""
+    try:
+        return parse_json(data)[0]
+    except StreamweirError:
+        first, more, _ = data.partition(b"\n")
+        return _value(first) if more else None
+
+
+def head_parser(limit: int = _HEAD_LIMIT) -> SniffingParser:
+    """Return what cuts the head of a body into frames: lines, unless it is SSE or a document."""
+    return SniffingParser(limit, expected="ndjson")
 
 
 @lru_cache(maxsize=2)  # asked by one dialect after the other, and then never again
 def head_messages(head: bytes) -> tuple[HeadMessage, ...]:
-    """Return the events in `head`, an unfinished last one included if it can be read. Never raises."""
-    parser = SniffingParser(_HEAD_LIMIT)
-    messages = []
+    """Return the messages in `head`, an unfinished last one included if it can be read. Never raises."""
+    return tuple(_read(head))
+
+
+def _read(head: bytes) -> Iterator[HeadMessage]:
+    parser = head_parser()
     try:
         for frame in chain(parser.feed(head), parser.finish()):
-            if TOKEN_PREFIX in frame.data:  # ours: it says nothing about the dialect around it
-                continue
-            try:
-                messages.append(HeadMessage(frame.event, frame.json()))
-            except StreamweirError:
-                messages.append(HeadMessage(frame.event, None))
+            if message := head_message(frame):
+                yield message
     except StreamweirError:
-        pass
-    return tuple(messages)
+        return
 
 
 def best_score(head: bytes, score: Callable[[Mapping[str, Any], str | None], float]) -> float:
-    """Return the best `score(message, event name)` over the JSON objects in `head`; 0 if there is none."""
-    return max(
-        (
-            score(message.value, message.event)
-            for message in head_messages(head)
-            if isinstance(message.value, dict)
-        ),
-        default=0.0,
-    )
+    """Return the best `score(fields, event name)` over the JSON objects in `head`; 0 if there is none."""
+    objects = (message for message in head_messages(head) if isinstance(message.value, dict))
+    return max((score(message.fields, message.event) for message in objects), default=0.0)

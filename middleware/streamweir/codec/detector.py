@@ -1,13 +1,21 @@
-"""Which dialect is this? Asked event by event, so that the answer does not depend on how the network cuts."""
+"""Which dialect is this? Asked message by message, so that it does not matter how the network cuts."""
 
 from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import chain
 from typing import Final
 
+from streamweir.codec.base import Decoder
+from streamweir.codec.detection import HeadMessage, head_message, head_parser
+from streamweir.codec.dialects import Dialects
 from streamweir.codec.process_token import TOKEN_PREFIX
-from streamweir.codec.registry import decoder_class, decoder_names
+from streamweir.codec.registry import process_dialects
+from streamweir.errors import StreamweirError
+from streamweir.framing import Frame
 
 __all__ = ["Detector", "detect_dialect"]
 
@@ -15,6 +23,8 @@ logger = logging.getLogger("streamweir")
 
 _LINE_END: Final = re.compile(rb"[\r\n]")
 _BLANK: Final = b"\xef\xbb\xbf \t\r\n"
+
+_NOBODY: Final = (0.0, "")
 
 SURE: Final = 0.5
 """A dialect that claims this much, and more than every other, is taken at once."""
@@ -26,18 +36,28 @@ MAX_LINES: Final = 64
 class Detector:
     """Collects the first bytes of a body until a dialect claims them.
 
+    Each message is parsed once, and shown to the dialects whose hints it has. A dialect that looks at the
+    whole head, by a `detect` of its own, is asked at the first message, the second, the fourth and so on: the
+    cost is linear in the head.
+
     Args:
         limit: the most bytes to look at.
+        dialects: which may be found; those of the process if not given.
     """
 
-    def __init__(self, limit: int = 8 << 20) -> None:
+    def __init__(self, limit: int = 8 << 20, dialects: Dialects | None = None) -> None:
         self._limit = limit
+        self._index = (process_dialects() if dialects is None else dialects).hint_index
+        self._parser = head_parser(limit)
+        self._scores: dict[str, float] = {}
+        self._shown_heads: dict[str, type[Decoder]] = {}
+        """By name, what has to see the whole head."""
         self._lines = 0
-        self._judged = 0
+        self._messages = 0
+        self._taken = 0
         self._searched = 0
         self._is_document = False
         """The first line is a bare bracket: a pretty-printed document, which says nothing before its end."""
-        self._guess: tuple[float, str] | None = None
         self.head = bytearray()
         self.exhausted = False
         """Enough has been seen: waiting for more will not help."""
@@ -46,29 +66,31 @@ class Detector:
         """Return the dialect's name as soon as it is known, else None."""
         self.head += data
         while not self.exhausted and (line := self._next_line()):
-            if not self._says_something(line):
-                continue
-            self._is_document = self._is_document or (not self._lines and line.strip(_BLANK) in (b"{", b"["))
-            if self._is_document:
-                continue
-            if name := self._judge(bytes(self.head[: self._judged])):
+            if name := self._take(self._parser.feed(line)):
                 return name
-            self._lines += 1
-            self.exhausted = self._lines >= MAX_LINES
+            self._count(line)
         self.exhausted = self.exhausted or len(self.head) > self._limit
         return None
 
     def finish(self) -> str | None:
         """Return the best guess, or None if no dialect claims the body at all."""
-        name = None if self._lines >= MAX_LINES else self._judge(bytes(self.head[: self._limit]))
-        if name or self._guess is None:
-            return name or ("standard" if TOKEN_PREFIX in self.head else None)
-        return self._guess[1]
+        if not self._has_read_enough:
+            rest = bytes(self.head[self._taken : self._limit])
+            self._take(chain(self._parser.feed(rest), self._parser.finish()))
+            self._ask_about_head(len(self.head))
+        if not self._scores:
+            return "standard" if TOKEN_PREFIX in self.head else None
+        return max((score, name) for name, score in self._scores.items())[1]
 
     @property
     def blank(self) -> bool:
         """Nothing but white space and comments has come."""
-        return not any(map(self._says_something, self.head.replace(b"\r", b"\n").split(b"\n")))
+        rest = self.head[self._taken :].replace(b"\r", b"\n")
+        return not self._lines and not any(map(_says_something, rest.split(b"\n")))
+
+    @property
+    def _has_read_enough(self) -> bool:
+        return self._lines >= MAX_LINES and not self._is_document
 
     def _next_line(self) -> bytes:
         """The next whole line within the limit, with its end; empty if there is none yet."""
@@ -76,30 +98,63 @@ class Detector:
         if end is None:
             self._searched = min(len(self.head), self._limit)
             return b""
-        line = bytes(self.head[self._judged : end.end()])
-        self._judged = self._searched = end.end()
+        line = bytes(self.head[self._taken : end.end()])
+        self._taken = self._searched = end.end()
         return line
 
-    @staticmethod
-    def _says_something(line: bytes | bytearray) -> bool:
-        line = line.strip(_BLANK)
-        return bool(line) and not line.startswith(b":")
+    def _count(self, line: bytes) -> None:
+        if _says_something(line):
+            self._is_document = self._is_document or (not self._lines and line.strip(_BLANK) in (b"{", b"["))
+            self._lines += 1
+            self.exhausted = self.exhausted or self._has_read_enough
 
-    def _judge(self, head: bytes) -> str | None:
-        scores = sorted(((_score(name, head), name) for name in decoder_names()), reverse=True)
-        best, second = scores[0], scores[1]
-        if best[0] > (self._guess[0] if self._guess else 0):
-            self._guess = best
+    def _take(self, frames: Iterable[Frame]) -> str | None:
+        """Ask about the messages in `frames`, one after the other, until the answer is clear."""
+        try:
+            for frame in frames:
+                message = head_message(frame)
+                if message is not None and (name := self._ask(message)):
+                    return name
+        except StreamweirError:  # markup
+            self.exhausted = True
+        return None
+
+    def _ask(self, message: HeadMessage) -> str | None:
+        for dialect in self._index.candidates(message):
+            decoder = dialect.decoder
+            if decoder is not None and decoder.looks_at_heads():
+                self._shown_heads[dialect.name] = decoder
+            elif decoder is not None and isinstance(message.value, dict):
+                self._note(dialect.name, partial(decoder.score, message.value, message.event))
+        self._messages += 1
+        if self._messages & (self._messages - 1) == 0:
+            self._ask_about_head(self._taken)
+        return self._clear_winner()
+
+    def _ask_about_head(self, size: int) -> None:
+        head = bytes(self.head[: min(size, self._limit)]) if self._shown_heads else b""
+        for name, decoder in self._shown_heads.items():
+            self._note(name, partial(decoder.detect, head))
+
+    def _note(self, name: str, ask: Callable[[], float]) -> None:
+        """Note how sure a dialect is; one whose own code fails claims nothing."""
+        try:
+            score = ask()
+        except Exception:
+            logger.exception("the dialect %r failed to look at a body", name)
+            return
+        if score > self._scores.get(name, 0.0):
+            self._scores[name] = score
+
+    def _clear_winner(self) -> str | None:
+        claims = sorted(((score, name) for name, score in self._scores.items()), reverse=True)
+        best, second, *_ = *claims, _NOBODY, _NOBODY
         return best[1] if best[0] >= SURE and best[0] > second[0] else None
 
 
-def _score(name: str, head: bytes) -> float:
-    """How sure the dialect is; one whose own code fails claims nothing, so that the others are asked."""
-    try:
-        return decoder_class(name).detect(head)
-    except Exception:
-        logger.exception("the dialect %r failed to look at a body", name)
-        return 0.0
+def _says_something(line: bytes | bytearray) -> bool:
+    line = line.strip(_BLANK)
+    return bool(line) and not line.startswith(b":")
 
 
 def detect_dialect(data: bytes) -> str | None:

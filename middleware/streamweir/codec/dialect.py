@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from streamweir.codec.base import Decoder, Encoder, FramingName, Options
+from streamweir.codec.hints import Hints
 from streamweir.errors import ConfigurationError, did_you_mean
 
 __all__ = ["Dialect"]
@@ -31,6 +32,8 @@ class Dialect:
         encoder: the class that writes it, or its place.
         summary: what it is. Its first paragraph counts, so that a module's `__doc__` can stand here.
         package: the package that holds it, with its `examples.txt` and `README.md`.
+        hints: what its messages look like; those of the decoder if not given.
+        detectable: it may be found out by the first bytes of a body.
 
     Raises:
         ConfigurationError: the name cannot be one.
@@ -44,6 +47,8 @@ class Dialect:
         *,
         summary: str | None = None,
         package: str | None = None,
+        hints: Hints | None = None,
+        detectable: bool = True,
     ) -> None:
         if not isinstance(name, str) or not _NAME.fullmatch(name) or name in _RESERVED:
             raise ConfigurationError(f"{name!r} cannot be the name of a dialect")
@@ -51,6 +56,8 @@ class Dialect:
         self.summary: Final = " ".join((summary or "").strip().partition("\n\n")[0].split())
         """What it is, in one line."""
         self.package: Final = package
+        self.detectable: Final = detectable
+        self._hints: Final = hints
         self._decoder: Final = decoder
         self._encoder: Final = encoder
 
@@ -98,6 +105,13 @@ class Dialect:
     def writes(self) -> bool:
         """There is an encoder. Loads nothing."""
         return self._encoder is not None
+
+    @property
+    def hints(self) -> Hints | None:
+        """What its messages look like; None if every message has to be shown to it."""
+        if self._hints is not None or isinstance(self._decoder, str | None):
+            return self._hints
+        return self._decoder.hints
 
     @cached_property
     def decoder(self) -> type[Decoder] | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Protocol
 
 import streamweir.dialects
 from streamweir.codec.dialect import Dialect
+from streamweir.codec.hints import HintIndex
 from streamweir.errors import ConfigurationError, UnknownDialectError
 
 __all__ = ["Dialects", "InstalledDialect"]
@@ -83,6 +84,11 @@ class Dialects(Mapping[str, Dialect]):
     def writable(self) -> tuple[str, ...]:
         """The names of the dialects that can be written."""
         return tuple(name for name, dialect in self.items() if dialect.writes)
+
+    @cached_property
+    def hint_index(self) -> HintIndex:
+        """Finds those that a message may be of."""
+        return HintIndex(dialect for dialect in self.values() if dialect.detectable)
 
     def find(self, dialect: str | Dialect) -> Dialect:
         """Return the dialect of that name, or the one given.

@@ -41,7 +41,8 @@ def test_listing_dialects_loads_none_of_their_classes() -> None:
     listed = subprocess.run(
         [sys.executable, "-c", LISTED], capture_output=True, text=True, check=True, env=path, timeout=60
     ).stdout.split()
-    assert {name.count(".") for name in listed} == {2}
+    assert listed
+    assert not [name for name in listed if ".decode" in name or ".encode" in name]
 
 
 def test_a_set_with_more_in_it_is_another_set() -> None:

@@ -7,6 +7,7 @@ text; a failure that the server sends as ordinary text is an error; a run that w
 """
 
 from streamweir.codec.dialect import Dialect
+from streamweir.codec.hints import Hints
 
 __all__ = ["DIALECT"]
 
@@ -16,4 +17,13 @@ DIALECT = Dialect(
     ".encode:DataFormulatorEncoder",
     summary=__doc__,
     package=__name__,
+    hints=Hints(
+        names=(
+            *("context_info", "interact", "clarify", "explain", "completion", "delegate", "done"),
+            *("tool_start", "tool_result", "error", "warning", "result", "data_operation_result"),
+            *("thinking_text", "question", "progress", "skill_loaded", "continue_prompt", "text_delta"),
+            *("actions", "action"),
+        ),
+        keys=("status", "goal"),
+    ),
 )

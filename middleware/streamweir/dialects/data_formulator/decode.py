@@ -9,7 +9,6 @@ import msgspec
 
 from streamweir.codec.base import NO_OPTIONS, Decoder, Options
 from streamweir.codec.coerce import custom, leftover, text_of, tool_error
-from streamweir.codec.detection import best_score
 from streamweir.codec.message_template import TextFields
 from streamweir.dialects.data_formulator import decode_agent_runs as agent_runs
 from streamweir.dialects.data_formulator import decode_evidence as evidence
@@ -61,9 +60,9 @@ class DataFormulatorDecoder(Decoder):
         self._is_text = False
 
     @classmethod
-    def detect(cls, head: bytes) -> float:
+    def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
         """Goes by the type of an event together with the fields that only this dialect gives it."""
-        return best_score(head, evidence.score)
+        return evidence.score(fields, event)
 
     @classmethod
     def options_for(cls, path: str) -> Options:

@@ -8,6 +8,7 @@ any event name, other errors only under `event: error`.
 """
 
 from streamweir.codec.dialect import Dialect
+from streamweir.codec.hints import Hints
 
 __all__ = ["DIALECT"]
 
@@ -17,4 +18,5 @@ DIALECT = Dialect(
     ".encode:EasyflowEncoder",
     summary=__doc__,
     package=__name__,
+    hints=Hints(names=("needSaveMessage",), keys=("protocol", "domain", "errorCode")),
 )

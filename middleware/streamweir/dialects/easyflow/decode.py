@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import custom, is_custom, leftover, text_of, upstream_error
-from streamweir.codec.detection import best_score
 from streamweir.codec.message_template import TextFields
 from streamweir.dialects.easyflow.decode_domains import READERS, read_error, read_interaction, read_other
 from streamweir.dialects.easyflow.decode_envelope import Envelope, Run, is_envelope
@@ -39,9 +38,9 @@ class EasyflowDecoder(Decoder):
         self._is_done = False
 
     @classmethod
-    def detect(cls, head: bytes) -> float:
+    def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
         """Sure of the protocol's name; a known domain with a payload is next to it."""
-        return best_score(head, _evidence)
+        return _evidence(fields, event)
 
     def decode(self, frame: Frame) -> Iterable[Event]:
         """Return the events that `frame` means; `done` and errors that end the run end the stream."""

@@ -7,6 +7,7 @@ under `data`, and a text event may be bare text.
 """
 
 from streamweir.codec.dialect import Dialect
+from streamweir.codec.hints import Hints
 
 __all__ = ["DIALECT"]
 
@@ -16,4 +17,10 @@ DIALECT = Dialect(
     ".encode:LegacyEncoder",
     summary=__doc__,
     package=__name__,
+    hints=Hints(
+        names=(
+            *("token", "content", "thinking", "final_answer"),
+            *("tool_call", "tool_result", "dataframe_data", "done", "error"),
+        )
+    ),
 )

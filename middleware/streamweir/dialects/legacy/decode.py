@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import custom, is_custom, text_of
-from streamweir.codec.detection import best_score
 from streamweir.codec.message_template import TextFields
 from streamweir.codec.standard_events import is_standard, read_standard
 from streamweir.dialects.legacy.decode_messages import READERS, fields_of, read_other
@@ -64,9 +63,9 @@ class LegacyDecoder(Decoder):
         self._began = False
 
     @classmethod
-    def detect(cls, head: bytes) -> float:
+    def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
         """Goes by the type, where the shape is the flat one."""
-        return best_score(head, _evidence)
+        return _evidence(fields, event)
 
     def decode(self, frame: Frame) -> Iterable[Event]:
         """Return the event that `frame` holds."""

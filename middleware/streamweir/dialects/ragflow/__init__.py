@@ -5,6 +5,7 @@ Intended differences: the family is told from each frame, not from the route or 
 """
 
 from streamweir.codec.dialect import Dialect
+from streamweir.codec.hints import Hints
 
 __all__ = ["DIALECT"]
 
@@ -14,4 +15,5 @@ DIALECT = Dialect(
     ".encode:RagflowEncoder",
     summary=__doc__,
     package=__name__,
+    hints=Hints(keys=("event", "code", "choices", "session_id")),
 )

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import NO_OPTIONS, Decoder, Options
 from streamweir.codec.coerce import custom, is_custom, leftover
-from streamweir.codec.detection import best_score
 from streamweir.codec.message_template import TextFields
 from streamweir.codec.openai_chunks import is_chunk, is_completion
 from streamweir.dialects.ragflow.decode_agent import EVENTS, AgentReader
@@ -56,9 +55,10 @@ class RagflowDecoder(Decoder):
         """The last frame can only be a part of a stream."""
 
     @classmethod
-    def detect(cls, head: bytes) -> float:
+    def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
         """Sure of an agent's events and of envelopes; OpenAI's chunks are typical of others too."""
-        return best_score(head, lambda message, _: _evidence(message))
+        del event
+        return _evidence(fields)
 
     @classmethod
     def options_for(cls, path: str) -> Options:

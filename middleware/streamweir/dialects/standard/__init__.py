@@ -7,6 +7,8 @@ value of a wrong type is made to fit or kept under `extra`; unknown types become
 """
 
 from streamweir.codec.dialect import Dialect
+from streamweir.codec.hints import Hints
+from streamweir.events import EVENT_TYPES
 
 __all__ = ["DIALECT"]
 
@@ -16,4 +18,5 @@ DIALECT = Dialect(
     ".encode:StandardEncoder",
     summary=__doc__,
     package=__name__,
+    hints=Hints(names=EVENT_TYPES, keys=("message",)),
 )

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import custom
-from streamweir.codec.detection import best_score
 from streamweir.codec.folded_result import events_in, is_whole_answer, refusal_in
 from streamweir.codec.message_template import TextFields
 from streamweir.codec.standard_events import is_standard, read_standard
@@ -36,9 +35,10 @@ class StandardDecoder(Decoder):
     )
 
     @classmethod
-    def detect(cls, head: bytes) -> float:
+    def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
         """Sure of an object with a known `type`, `data` and `metadata`; foreign streams may lack the last."""
-        return best_score(head, lambda message, _: _evidence(message))
+        del event
+        return _evidence(fields)
 
     def decode(self, frame: Frame) -> Iterable[Event]:
         """Return the event that `frame` holds; an end of the session ends the stream."""

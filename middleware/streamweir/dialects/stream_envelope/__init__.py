@@ -8,6 +8,8 @@ error; calls are paired by `run_id`; success and failure come from `status`, nev
 """
 
 from streamweir.codec.dialect import Dialect
+from streamweir.codec.hints import Hints
+from streamweir.dialects.stream_envelope.shared_vocabulary import TRACE
 
 __all__ = ["DIALECT"]
 
@@ -17,4 +19,15 @@ DIALECT = Dialect(
     ".encode:EnvelopeEncoder",
     summary=__doc__,
     package=__name__,
+    hints=Hints(
+        names=(
+            *("thread_id", "tool_start", "tool_end", "tool_call", "tool_result", "node_start", "node_end"),
+            *("thought_step", "result", "start", "task_created", "chunk", "intermediate", "complete"),
+            *("model_input", "model_output", "status", "route_decision", "loop_iteration", "parallel_task"),
+            *("command", "state_update", "interrupt"),
+            *("code_agent_thought", "code_agent_planning", "code_agent_code", "code_agent_observation"),
+            *("code_agent_final_answer", "code_agent_error"),
+        ),
+        keys=("thread_id", "run_id", "stopped", *TRACE),
+    ),
 )

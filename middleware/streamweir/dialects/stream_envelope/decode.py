@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import custom
-from streamweir.codec.detection import best_score
 from streamweir.codec.message_template import TextFields
 from streamweir.codec.standard_events import is_standard
 from streamweir.dialects.stream_envelope.decode_code_agent import CODE_AGENT
@@ -53,9 +52,10 @@ class EnvelopeDecoder(Decoder):
         self._began = False
 
     @classmethod
-    def detect(cls, head: bytes) -> float:
+    def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
         """Sure of an envelope; the flat forms go by the fields that only they have."""
-        return best_score(head, lambda message, _: _evidence(message))
+        del event
+        return _evidence(fields)
 
     def decode(self, frame: Frame) -> Iterable[Event]:
         """Return the events that `frame` means; an end, a stop or an interrupt ends the stream."""

@@ -1,0 +1,77 @@
+"""Cheap signs of a dialect, declared: most dialects are never asked about a body that is not theirs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from streamweir.codec.detection import HeadMessage
+
+if TYPE_CHECKING:
+    from streamweir.codec.dialect import Dialect
+
+__all__ = ["HintIndex", "Hints"]
+
+_NAMING: Final = ("type", "event", "kind")
+"""The fields that name a message, beside the SSE event name."""
+
+
+class Hints:
+    """What messages of a dialect look like. One that has none of these signs is not shown to it.
+
+    Args:
+        names: SSE event names, or values of the fields `type`, `event`, `kind`.
+        keys: fields at the top of a message.
+        starts: what the data of a message begins with, for a dialect whose data is no JSON.
+    """
+
+    def __init__(
+        self, *, names: Iterable[str] = (), keys: Iterable[str] = (), starts: Iterable[bytes] = ()
+    ) -> None:
+        self.names: Final = frozenset(names)
+        self.keys: Final = frozenset(keys)
+        self.starts: Final = tuple(starts)
+
+
+class HintIndex:
+    """Finds the dialects that a message may be of, at a cost that does not grow with their number."""
+
+    def __init__(self, dialects: Iterable[Dialect]) -> None:
+        self._unhinted: list[Dialect] = []
+        self._by_name: defaultdict[str, list[Dialect]] = defaultdict(list)
+        self._by_key: defaultdict[str, list[Dialect]] = defaultdict(list)
+        self._by_start: defaultdict[bytes, list[Dialect]] = defaultdict(list)
+        for dialect in dialects:
+            if dialect.reads:
+                self._add(dialect)
+        self._starts = tuple(self._by_start)
+
+    def _add(self, dialect: Dialect) -> None:
+        hints = dialect.hints
+        if hints is None:
+            self._unhinted.append(dialect)
+            return
+        for name in hints.names:
+            self._by_name[name].append(dialect)
+        for key in hints.keys:
+            self._by_key[key].append(dialect)
+        for start in hints.starts:
+            self._by_start[start].append(dialect)
+
+    def candidates(self, message: HeadMessage) -> Iterable[Dialect]:
+        """Return the dialects that have to be asked about `message`, each once."""
+        return dict.fromkeys(self._all_candidates(message))
+
+    def _all_candidates(self, message: HeadMessage) -> Iterator[Dialect]:
+        yield from self._unhinted
+        fields = message.fields
+        for name in (message.event, *map(fields.get, _NAMING)):
+            if isinstance(name, str) and name in self._by_name:
+                yield from self._by_name[name]
+        for key in fields.keys() & self._by_key.keys():
+            yield from self._by_key[key]
+        if message.data.startswith(self._starts):
+            for start, dialects in self._by_start.items():
+                if message.data.startswith(start):
+                    yield from dialects
