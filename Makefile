@@ -28,7 +28,7 @@ test: $(READY)  ## run the tests; ARGS="-k retries" hands pytest more options
 	@$(TESTS) $(ARGS)
 
 fast: $(READY)  ## run the tests that take no time (under a minute): all but those marked slow
-	@$(TESTS) -m 'not slow' $(ARGS)
+	@$(TESTS) -m 'not slow' --hypothesis-profile fast $(ARGS)
 
 check: lint test  ## format, lint, types, tests: all that has to hold before a commit
 

@@ -1,12 +1,32 @@
 """What all tests share."""
 
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 settings.register_profile("untimed", deadline=None)  # no test holds a time limit
+settings.register_profile("fast", deadline=None, max_examples=20)
 settings.load_profile("untimed")
+
+TESTS = Path(__file__).parent
+SLOW = (
+    "examples",
+    "gateway/cli",
+    "gateway/connection/test_client_behaviour.py",
+    "gateway/connection/test_client_faults.py",
+    "gateway/processes",
+    "gateway/runs/test_any_bytes.py",
+    "gateway/runs/test_fault_combinations.py",
+    "gateway/runs/test_faults.py",
+    "gateway/test_other_servers.py",
+    "library/asgi/test_middleware_over_http.py",
+    "library/translation/test_no_cycles.py",
+    "soak",
+    "test_documentation.py",
+)
+"""What starts processes or waits for clocks. A single test of that kind is marked where it stands."""
 
 # A shell that runs the tests in the background has them ignore Ctrl-C, and so would the commands they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -25,6 +45,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help="so many recorded streams go into each dialect and back (all: 100000)",
     )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = tuple(TESTS / place for place in SLOW)
+    for item in items:
+        if any(item.path.is_relative_to(place) for place in places):
+            item.add_marker("slow")
 
 
 @pytest.fixture

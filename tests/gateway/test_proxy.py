@@ -57,6 +57,7 @@ async def test_one_byte_per_write() -> None:
     assert got.text == "Hello"
 
 
+@pytest.mark.slow
 async def test_the_body_ends_with_the_final_event_whatever_the_upstream_does() -> None:
     async def goes_on(call: Call) -> None:
         await call.send(SSE, *map(chunk, HELLO), chunk(b'data: {"type": "token", "content": "late"}\n\n'))
@@ -400,6 +401,7 @@ async def test_the_dialect_is_detected() -> None:
     assert got.text == "Hello"
 
 
+@pytest.mark.slow
 async def test_demo_backends_run_with_the_gateway() -> None:
     async with gateway(
         settled(endpoints={"/demo": {"upstream": "demo:legacy", "speaks": "legacy"}})

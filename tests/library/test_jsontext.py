@@ -86,6 +86,7 @@ def test_brackets_in_strings_and_side_by_side_are_no_nesting() -> None:
     parse_json(b"[" + b"[],{}," * 500 + b"1]")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "data",
     [

@@ -28,6 +28,7 @@ def test_the_conformance_kit_knows_the_same_fields() -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", recorded_streams(), ids=str)
 def test_recorded_streams_keep_it(stream: Recorded) -> None:
     options = {"speaks": stream.dialect, "protocol_options": {stream.dialect: stream.options}}

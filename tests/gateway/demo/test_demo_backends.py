@@ -143,6 +143,7 @@ async def test_answers_all_the_others(body: Any, demos: Mapping[str, str]) -> No
     assert events[-1]["data"]["status"] == "completed"
 
 
+@pytest.mark.slow
 async def test_plays_at_the_pace_of_a_model() -> None:
     async with serve_demos(["legacy"]) as demos, httpx.AsyncClient() as client:
         started = anyio.current_time()

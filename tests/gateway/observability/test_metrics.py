@@ -280,6 +280,7 @@ async def test_the_exposition_follows_the_conventions() -> None:
             assert (family.type == "counter") == sample.name.endswith("_total")
 
 
+@pytest.mark.slow
 async def test_workers_are_shown_as_one(tmp_path: Path) -> None:
     async def begins(call: Call) -> None:
         if call.body == b"open":

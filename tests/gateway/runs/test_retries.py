@@ -187,6 +187,7 @@ async def test_warnings_of_an_attempt_that_came_to_nothing_are_not_sent() -> Non
 # --- how long -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_a_short_retry_after_is_waited_for() -> None:
     began = time.monotonic()
     got, _, _ = await asked([answer(b"", "Retry-After: 1", status="429 Slow down"), WHOLE])
@@ -212,6 +213,7 @@ def test_the_wait_doubles_and_never_falls_below_what_is_asked_for() -> None:
     assert seconds_before(1, retries, error_info("RATE_LIMITED", retry_after_ms=10_001)) is None
 
 
+@pytest.mark.slow
 async def test_the_total_time_ends_a_wait() -> None:
     began = time.monotonic()
     timeouts = {"connect": "1s", "first_event": "1s", "idle": "1s", "total": "1s"}

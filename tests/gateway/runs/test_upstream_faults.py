@@ -161,6 +161,7 @@ async def test_idle() -> None:
     assert got.text == "Hel"
 
 
+@pytest.mark.slow
 async def test_comments_are_bytes_too() -> None:
     async def thinking(call: Call) -> None:
         await call.send(SSE, chunk(TOKEN))
@@ -179,6 +180,7 @@ async def test_total() -> None:
     assert await failing(dripping, timeouts=timeouts) == ("UPSTREAM_TIMEOUT", "total_timeout")
 
 
+@pytest.mark.slow
 async def test_a_slow_body_of_an_error_does_not_hold_it_up() -> None:
     head = b"HTTP/1.1 503 Unavailable\r\nContent-Length: 100\r\n\r\n{"
     async with asyncio.timeout(4):
@@ -186,6 +188,7 @@ async def test_a_slow_body_of_an_error_does_not_hold_it_up() -> None:
     assert got == ("UPSTREAM_ERROR", "upstream_error")
 
 
+@pytest.mark.slow
 async def test_an_error_status_is_no_wait_for_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(response_classification, "ERROR_BODY_SECONDS", 0.6)
     head = b"HTTP/1.1 404 Not Found\r\nContent-Length: 100\r\n\r\n{"

@@ -326,6 +326,7 @@ async def test_a_reset_before_and_after_the_headers(transport: str) -> None:
     assert (got.body, got.failure) == (b"one", Truncated)
 
 
+@pytest.mark.slow
 async def test_the_next_address_is_tried_beside_a_silent_one(monkeypatch: pytest.MonkeyPatch) -> None:
     async def addresses(host: str, port: int) -> list[Address]:
         silent = (socket.AF_INET, full.getsockname())
@@ -584,11 +585,13 @@ async def ends_later(call: Call) -> None:
     await call.send(chunk(b"more"), LAST_CHUNK)
 
 
+@pytest.mark.slow
 async def test_a_response_may_end_after_its_stream() -> None:
     assert (await left_at_the_last_event(ends_later, lets_end=True))[0] == 1
     assert (await left_at_the_last_event(ends_later, lets_end=False))[0] == 2
 
 
+@pytest.mark.slow
 async def test_a_stream_that_is_over_leaves_its_response_time_to_end() -> None:
     async def script(call: Call) -> None:
         while True:
@@ -603,6 +606,7 @@ async def test_a_stream_that_is_over_leaves_its_response_time_to_end() -> None:
         assert server.connections == 1
 
 
+@pytest.mark.slow
 async def test_a_response_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
     async def never(call: Call) -> None:
         await call.until_closed()
@@ -645,6 +649,7 @@ async def test_an_upstream_is_slowed_down_while_nobody_reads(piece: bytes) -> No
         assert sum(sent) < 64 << 20  # what the kernel's buffers take
 
 
+@pytest.mark.slow
 @both
 async def test_a_bomb_comes_in_bounded_pieces(transport: str) -> None:
     packer = zlib.compressobj(wbits=16 + zlib.MAX_WBITS)

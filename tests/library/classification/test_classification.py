@@ -88,6 +88,7 @@ def test_retry_after_is_seconds_or_a_date(value: str | None, milliseconds: int |
     assert parse_retry_after(value, now=NOW) == milliseconds
 
 
+@pytest.mark.slow
 @given(st.text() | st.from_regex(r"\w{3}, \d+ Nov \d+ \d+:\d+:\d+ [+-]?\w+"))
 def test_any_retry_after_is_bounded(value: str) -> None:
     milliseconds = parse_retry_after(value, now=NOW)

@@ -438,6 +438,7 @@ async def test_a_promised_length_that_does_not_come_is_truncated(speaks: str, fi
 # Clocks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("speaks", ["standard", "legacy"])
 @pytest.mark.parametrize(
     ("pieces", "clock", "reason"),
@@ -464,6 +465,7 @@ async def test_the_first_event_may_also_fail_to_come_without_headers() -> None:
         assert (error.info.reason, error.status) == ("first_event_timeout", None)
 
 
+@pytest.mark.slow
 async def test_comments_count_as_life_but_not_as_an_event() -> None:
     async def script(call: Connection) -> None:
         await call.begin()

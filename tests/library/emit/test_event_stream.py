@@ -484,6 +484,7 @@ async def test_leaving_a_silent_stream_cleans_up_too() -> None:
     await until(lambda: bool(cleaned))
 
 
+@pytest.mark.slow
 async def test_a_cleanup_that_hangs_is_left_to_itself() -> None:
     async def content() -> AsyncIterator[Any]:
         try:

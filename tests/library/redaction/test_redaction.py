@@ -336,6 +336,7 @@ def test_any_text_is_redacted_once_and_for_all_within_the_limit(text: str, limit
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]", clean)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("piece", PIECES)
 @pytest.mark.parametrize("end", ["", "!", "@", ":", "\n"])

@@ -185,6 +185,7 @@ def test_more_open_calls_than_can_be_kept_end_the_stream() -> None:
         run(tools, [start("one more")])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "hostile",
     [

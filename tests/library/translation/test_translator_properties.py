@@ -130,6 +130,7 @@ def checked(output: bytes, engine: Translator) -> bytes:
     return output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", DIALECTS)
 @settings(parent=QUICK, max_examples=60 * THOROUGH)
 @given(
