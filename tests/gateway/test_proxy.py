@@ -216,6 +216,15 @@ async def test_only_named_response_headers_come_back() -> None:
     assert not {"x-other", "set-cookie"} & {name for name, _ in got.headers}
 
 
+@pytest.mark.parametrize("odd", [b"a\x01b", b"a\0b", b"\x0b", b"a\x7f", b"a\x1b[31m"])
+async def test_a_response_header_that_cannot_be_written_is_left_out(odd: bytes) -> None:
+    head = SSE.replace(b"\r\n\r\n", b"\r\nX-Cost: %b\r\nX-Cost: a\t1\r\n\r\n" % odd)
+    script = head + b"".join(map(chunk, HELLO)) + LAST_CHUNK
+    got = (await relayed(script, forward_response_headers=["X-Cost"])).assert_valid()
+    assert got.text == "Hello"
+    assert [value for name, value in got.headers if name == "x-cost"] == ["a\t1"]
+
+
 async def test_cookies_of_one_request_are_not_sent_with_the_next() -> None:
     head = SSE.replace(b"\r\n\r\n", b"\r\nSet-Cookie: session=1; Path=/\r\n\r\n")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from functools import cache, lru_cache
@@ -21,6 +22,9 @@ __all__ = ["Endpoint"]
 
 ACCEPT_CHARACTERS: Final = 1024
 """So much of an Accept header is looked at."""
+
+_WRITABLE: Final = re.compile(rb"[^\x00-\x08\x0a-\x1f\x7f]*")
+"""Source: RFC 9110, section 5.5. A server refuses a response with anything else in a header."""
 
 
 class Endpoint:
@@ -68,11 +72,12 @@ class Endpoint:
         return [*_constant_headers(media_type), (REQUEST_ID, incoming.request_id.encode("ascii"))]
 
     def forwarded(self, response: UpstreamResponse) -> list[tuple[bytes, bytes]]:
-        """Return the headers of an upstream's response that the client gets."""
+        """Return the headers of an upstream's response that the client gets, if they can be written."""
         return [
             (name.lower().encode("ascii"), value)
             for name in self.config.forward_response_headers
             for value in response.values_of(name)
+            if _WRITABLE.fullmatch(value)
         ]
 
 
