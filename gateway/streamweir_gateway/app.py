@@ -128,7 +128,6 @@ class _Gateway:
 
     def _destination(self, endpoint: EndpointConfig, upstream: UpstreamConfig) -> Destination:
         url = upstream.url if upstream.demo is None else self._demos[upstream.demo]
-        assert url is not None, "an upstream has a URL or a demo"
         return Destination(
             endpoint,
             upstream,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import cast
 
 from streamweir.codec.registry import (
@@ -15,7 +14,7 @@ from streamweir.codec.registry import (
 from streamweir_gateway.cli.command import UsageError
 from streamweir_gateway.config import Address, DialectCatalogue, GatewayConfig, load_config
 from streamweir_gateway.config.diagnostics import InvalidValue
-from streamweir_gateway.config.http import LISTEN, NEEDS_AUTH, is_loopback
+from streamweir_gateway.config.values.addresses import LISTEN, NEEDS_AUTH, is_loopback
 
 __all__ = ["installed_dialects", "listening_on", "load"]
 
@@ -50,4 +49,4 @@ def listening_on(text: str, config: GatewayConfig) -> GatewayConfig:
         raise UsageError(f"--listen {text}: {refusal.message}{refusal.detail}") from refusal
     if config.auth is None and not is_loopback(address):
         raise UsageError(f"--listen {text}: {NEEDS_AUTH}")
-    return replace(config, listen=address)
+    return config.model_copy(update={"listen": address})

@@ -1,6 +1,6 @@
 """The configuration: one YAML file in, one immutable `GatewayConfig` out.
 
-    text -> tree -> interpolation -> validation (models) -> rules -> merging -> GatewayConfig
+    text -> tree -> interpolation -> merging -> validation (models) -> rules -> GatewayConfig
 
 Nothing here keeps state or starts anything; the dialects and the environment are passed in.
 """
@@ -8,9 +8,8 @@ Nothing here keeps state or starts anything; the dialects and the environment ar
 from streamweir.options.durations import format_duration, parse_duration
 from streamweir.options.sizes import format_size, parse_size
 from streamweir_gateway.config.diagnostics import ConfigErrors, Problem
-from streamweir_gateway.config.http import Address
 from streamweir_gateway.config.loading import load_config, parse_config
-from streamweir_gateway.config.resolved import (
+from streamweir_gateway.config.models import (
     Auth,
     Breaker,
     Cors,
@@ -18,7 +17,6 @@ from streamweir_gateway.config.resolved import (
     GatewayConfig,
     InjectedWarning,
     Limits,
-    RateLimit,
     Retries,
     ServerConfig,
     Timeouts,
@@ -26,7 +24,9 @@ from streamweir_gateway.config.resolved import (
     UpstreamConfig,
 )
 from streamweir_gateway.config.rules import DialectCatalogue
-from streamweir_gateway.config.templates import join_path, placeholders
+from streamweir_gateway.config.values.addresses import Address
+from streamweir_gateway.config.values.path_templates import join_path, placeholders
+from streamweir_gateway.config.values.rates import RateLimit
 
 __all__ = [
     "Address",

@@ -9,40 +9,40 @@ from pathlib import Path
 
 from streamweir_gateway.config.diagnostics import KeyPath, Report
 from streamweir_gateway.config.interpolation import Unresolved
-from streamweir_gateway.config.models import GatewayFile
-from streamweir_gateway.config.upstream_sections import TlsSection
+from streamweir_gateway.config.models import GatewayConfig, Tls
 
 __all__ = ["check_certificates"]
 
 
-def check_certificates(file: GatewayFile, folder: Path, report: Report, *, tolerant: bool) -> None:
-    """Report the files under `tls` that cannot be used; a relative path starts at `folder`.
+def check_certificates(config: GatewayConfig, report: Report, *, tolerant: bool) -> None:
+    """Report the files under `tls` that cannot be used.
 
     With `tolerant` a file that cannot be read is no problem, and what needs it is not checked.
     """
-    for name, upstream in file.upstreams.items():
+    for name, upstream in config.upstreams.items():
         if upstream.tls.model_fields_set:
-            _Check(("upstreams", name, "tls"), upstream.tls, folder, report, tolerant).all()
+            _Check(("upstreams", name, "tls"), upstream.tls, report, tolerant).all()
 
 
 @dataclass(frozen=True)
 class _Check:
     where: KeyPath
-    tls: TlsSection
-    folder: Path
+    tls: Tls
     report: Report
     tolerant: bool
 
     def all(self) -> None:
-        said = {name: path for name in ("ca", "cert", "key") if (path := getattr(self.tls, name)) is not None}
-        found = {name: path for name, text in said.items() if (path := self._readable(name, text))}
+        named = {
+            name: path for name in ("ca", "cert", "key") if (path := getattr(self.tls, name)) is not None
+        }
+        found = {name: path for name, text in named.items() if (path := self._readable(name, text))}
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         if "ca" in found:
             try:
                 context.load_verify_locations(found["ca"])
             except (OSError, ValueError):
                 self._report("ca", "holds no certificates in PEM form")
-        if "cert" in found and found.keys() >= said.keys() & {"key"}:
+        if "cert" in found and found.keys() >= named.keys() & {"key"}:
             self._pair(context, found["cert"], found.get("key"))
 
     def _pair(self, context: ssl.SSLContext, cert: Path, key: Path | None) -> None:
@@ -56,7 +56,7 @@ class _Check:
     def _readable(self, name: str, text: str) -> Path | None:
         if isinstance(text, Unresolved):
             return None
-        path = self.folder / text
+        path = Path(text)
         try:
             # A pipe or a device would be read without an end.
             reason = None if stat.S_ISREG(path.stat().st_mode) else "not a file"

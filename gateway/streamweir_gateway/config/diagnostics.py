@@ -89,10 +89,12 @@ class Report:
 
     file: str
     marks: Mapping[KeyPath, Mark] = field(default_factory=dict)
+    origins: Mapping[KeyPath, KeyPath] = field(default_factory=dict)
+    """Where each value of the merged tree was written."""
     filled: set[KeyPath] = field(default_factory=set)
     """Values that `${...}` filled in: they are never quoted."""
     problems: set[Problem] = field(default_factory=set)
-    """A set: what is wrong in `defaults` is found once for every endpoint, and said once."""
+    """A set: what is wrong in `defaults` is found at every endpoint and reported once."""
 
     def at(self, position: Position | None, message: str, path: KeyPath = ()) -> None:
         """Add a problem at a place that is known already; None: the file as a whole."""
@@ -101,17 +103,26 @@ class Report:
 
     def at_key(self, path: KeyPath, message: str) -> None:
         """Add a problem with a key: an unknown, misplaced or missing one."""
-        self.at(self._mark(path).key, message, path)
+        origin = self.origin_of(path)
+        self.at(self._mark(origin).key, message, origin)
 
     def at_value(self, path: KeyPath, message: str, detail: str = "") -> None:
         """Add a problem with a value; `detail` may quote it."""
-        known = self._written(path)
+        known = self._marked(self.origin_of(path))
         shown = "" if self.is_filled(known) else detail
         self.at(self._mark(known).value, message + shown, known)
 
     def is_filled(self, path: KeyPath) -> bool:
-        """Tell whether the value, or one that it is part of, came from outside the file."""
-        return any(path[:length] in self.filled for length in range(1, len(path) + 1))
+        """Whether the value, or one that it is part of, came from outside the file."""
+        origin = self.origin_of(path)
+        return any(origin[:length] in self.filled for length in range(1, len(origin) + 1))
+
+    def origin_of(self, path: KeyPath) -> KeyPath:
+        """Return where a value of the merged tree was written, or would have been."""
+        for length in range(len(path), 0, -1):
+            if path[:length] in self.origins:
+                return self.origins[path[:length]] + path[length:]
+        return path
 
     def stop_if_any(self) -> None:
         """Raise `ConfigErrors` with what has been collected, in the file's order, if it is anything."""
@@ -124,7 +135,7 @@ class Report:
             path = path[:-1]
         return self.marks.get(path, Mark(Position(1, 1), Position(1, 1)))
 
-    def _written(self, path: KeyPath) -> KeyPath:
+    def _marked(self, path: KeyPath) -> KeyPath:
         """Return `path` without the index of a list that is written as its one item."""
         while path and path not in self.marks and isinstance(path[-1], int):
             path = path[:-1]

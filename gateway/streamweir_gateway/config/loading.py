@@ -1,4 +1,4 @@
-"""A file -> a settled configuration, or every reason why not."""
+"""A file -> a configuration, or every reason why not."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from pathlib import Path
 from streamweir_gateway.config.certificates import check_certificates
 from streamweir_gateway.config.diagnostics import Position, Report
 from streamweir_gateway.config.interpolation import Interpolation
-from streamweir_gateway.config.merging import settle
-from streamweir_gateway.config.resolved import GatewayConfig
+from streamweir_gateway.config.models import GatewayConfig
 from streamweir_gateway.config.rules import DialectCatalogue, check_rules
 from streamweir_gateway.config.tree import read_tree
 from streamweir_gateway.config.validation import validate
@@ -25,7 +24,7 @@ def load_config(
     environ: Mapping[str, str] = os.environ,
     check: bool = False,
 ) -> GatewayConfig:
-    """Read, check and settle the configuration file at `path`.
+    """Read and check the configuration file at `path`.
 
     Args:
         dialects: the names that the file may use.
@@ -60,16 +59,16 @@ def parse_config(
     """
     report = Report(name)
     tree = read_tree(text, report)
-    file = None
+    config = None
     if tree is not None:
         filled = Interpolation(environ, folder, tolerant=check).fill(tree, report)
-        file = validate(filled, report)
-    if file is not None:
-        check_rules(file, dialects, report)
-        check_certificates(file, folder, report, tolerant=check)
+        config = validate(filled, report, folder)
+    if config is not None:
+        check_rules(config, dialects, report)
+        check_certificates(config, report, tolerant=check)
     report.stop_if_any()
-    assert file is not None, "a file without models has problems"
-    return settle(file, folder)
+    assert config is not None, "a file without models has problems"
+    return config
 
 
 def _read_text(path: Path, report: Report) -> str:

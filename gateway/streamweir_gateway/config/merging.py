@@ -1,205 +1,137 @@
-"""The layers over each other: built-in default < `defaults` < the upstream's < the endpoint's."""
+"""The layers of the file over each other, before anything is validated: `defaults` < upstream < endpoint.
+
+Nothing is looked into here: a value of the wrong kind wins like any other, and is refused where it stands.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import fields
-from pathlib import Path
-from types import MappingProxyType
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from streamweir_gateway.config.diagnostics import KeyPath
-from streamweir_gateway.config.http import demo_dialect
-from streamweir_gateway.config.models import GatewayFile, OnDisconnectSection, OptionsSection, WarningSection
-from streamweir_gateway.config.resolved import (
-    Auth,
-    Breaker,
-    Cors,
-    EndpointConfig,
-    GatewayConfig,
-    InjectedWarning,
-    Limits,
-    Retries,
-    ServerConfig,
-    Timeouts,
-    Tls,
-    UpstreamConfig,
-)
-from streamweir_gateway.config.sections import Section
-from streamweir_gateway.config.upstream_sections import UpstreamSection
+from streamweir_gateway.config.interpolation import Unresolved
+from streamweir_gateway.config.models.endpoint import EndpointOptions
+from streamweir_gateway.config.models.section import Derived, Section, written_keys
+from streamweir_gateway.config.models.upstream import UpstreamOptions
+from streamweir_gateway.config.values.urls import demo_dialect, is_url
 
-__all__ = ["Layer", "Origin", "layers_of", "merged_timeouts", "settle", "url_of"]
+__all__ = ["Merged", "Tree", "merge"]
 
-_BUILT_IN: Final = OptionsSection()
+Tree: TypeAlias = dict[str, Any]
+
+_WHOLE: Final = frozenset({"request"})
+"""Mappings that are one value: a template is not merged with another."""
 
 
 class Layer(NamedTuple):
-    """A section of the file and where it stands."""
+    """A mapping of the file and where it stands."""
 
     path: KeyPath
-    section: Section
+    tree: Mapping[str, Any]
+
+    def only(self, section: type[Section]) -> Layer:
+        """Return what is about the keys of `section`."""
+        return Layer(self.path, {key: self.tree[key] for key in written_keys(section) if key in self.tree})
 
 
-class Origin(NamedTuple):
-    """A value after merging, and where it was written."""
+class Merged(NamedTuple):
+    """A tree in which every upstream and endpoint holds all that the file says about it."""
 
-    value: float | None
-    layer: int
-    """The higher, the closer to the endpoint; -1 is the built-in default."""
-    path: KeyPath
-
-
-Layers: TypeAlias = tuple[Layer, ...]
+    tree: Tree
+    origins: Mapping[KeyPath, KeyPath]
+    """Where each of its values was written; a value that no layer holds has no entry."""
 
 
-def layers_of(file: GatewayFile, template: str, reference: str) -> Layers:
-    """Return the sections that speak about one upstream of an endpoint, the weakest first."""
-    upstream = file.upstreams.get(reference)
-    return (
-        Layer(("defaults",), file.defaults),
-        *([Layer(("upstreams", reference), upstream)] if upstream else []),
-        Layer(("endpoints", template), file.endpoints[template]),
-    )
-
-
-def merged_timeouts(layers: Layers) -> dict[str, Origin]:
-    """Return each timeout with the place that it comes from."""
-    merged = {name: Origin(value, -1, ()) for name, value in _BUILT_IN.timeouts}
-    for number, (path, section) in enumerate(layers):
-        timeouts = getattr(section, "timeouts", _BUILT_IN.timeouts)
-        for name in timeouts.model_fields_set:
-            merged[name] = Origin(getattr(timeouts, name), number, (*path, "timeouts", name))
-    return merged
-
-
-def url_of(file: GatewayFile, reference: str) -> str:
-    """Return the URL, or `demo:<dialect>`, that an endpoint's `upstream` stands for."""
-    named = file.upstreams.get(reference)
-    return named.url if named else reference
-
-
-def settle(file: GatewayFile, folder: Path) -> GatewayConfig:
-    """Return the configuration of a file that has passed every rule and stands in `folder`."""
-    return GatewayConfig(
-        listen=file.listen,
-        endpoints=tuple(_settle_endpoint(file, template, folder) for template in file.endpoints),
-        auth=Auth(keys=file.auth.keys) if file.auth else None,
-        rate_limit=file.rate_limit,
-        cors=Cors(origins=file.cors.origins) if file.cors else None,
-        server=ServerConfig(**dict(file.server)),
-        debug=file.debug,
-    )
-
-
-def _settle_endpoint(file: GatewayFile, template: str, folder: Path) -> EndpointConfig:
-    endpoint = file.endpoints[template]
-    # What an upstream says as well belongs to the upstreams; of the rest, no upstream says anything.
-    layers = (Layer(("defaults",), file.defaults), Layer(("endpoints", template), endpoint))
-    after_leaving = _strongest(layers, "on_disconnect")
-    return EndpointConfig(
-        template=template,
-        upstreams=tuple(
-            _settle_upstream(file, reference, layers_of(file, template, reference), folder)
-            for reference in endpoint.upstream
-        ),
-        path=endpoint.path,
-        on_disconnect=(
-            after_leaving.continue_for if isinstance(after_leaving, OnDisconnectSection) else after_leaving
-        ),
-        protocol_options=_merged_options(layers),
-        limits=Limits(**_merged_section(layers, "limits")),
-        warnings=tuple(map(_settle_warning, _strongest(layers, "warnings"))),
-        **{name: _strongest(layers, name) for name in _TAKEN_WHOLE},
-    )
-
-
-def _settle_upstream(file: GatewayFile, reference: str, layers: Layers, folder: Path) -> UpstreamConfig:
-    url = url_of(file, reference)
-    demo = demo_dialect(url)
-    named = file.upstreams.get(reference)
-    return UpstreamConfig(
-        name=reference if named else None,
-        url=url if demo is None else None,
-        demo=demo,
-        speaks=_strongest(layers, "speaks"),
-        headers=_merged_headers(layers),
-        timeouts=Timeouts(**{name: origin.value for name, origin in merged_timeouts(layers).items()}),
-        **(_settle_connection(named, folder) if named else {}),
-    )
-
-
-def _settle_connection(upstream: UpstreamSection, folder: Path) -> dict[str, Any]:
-    """Return what only a named upstream can say."""
-    retries, breaker, tls = upstream.retries, upstream.breaker, upstream.tls
-    return {
-        "retries": Retries(attempts=retries.attempts, backoff=retries.backoff, on=frozenset(retries.on)),
-        "breaker": Breaker(**dict(breaker)) if breaker else None,
-        "max_streams": upstream.max_streams,
-        "tls": Tls(
-            verify=tls.verify,
-            **{name: _beside(folder, getattr(tls, name)) for name in ("ca", "cert", "key")},
-        ),
-        "transport": upstream.transport,
+def merge(tree: Tree) -> Merged:
+    """Return what a file comes to; `tree` stays as it is."""
+    merging = _Merging(tree, Layer(("defaults",), _mapping(tree.get("defaults"))))
+    merged = {
+        **tree,
+        **merging.each("upstreams", merging.upstream),
+        **merging.each("endpoints", merging.endpoint),
     }
+    return Merged(merged, merging.origins)
 
 
-def _beside(folder: Path, path: str | None) -> str | None:
-    """Return a path as the process finds it: a relative one starts at the file's folder."""
-    return None if path is None else str(folder / path)
+@dataclass
+class _Merging:
+    file: Tree
+    defaults: Layer
+    origins: dict[KeyPath, KeyPath] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.upstream_defaults = self.defaults.only(UpstreamOptions)
+        self.endpoint_defaults = self.defaults.only(EndpointOptions)
+
+    def each(self, key: str, merged: Callable[[Layer], Tree]) -> Tree:
+        """Return the mapping under `key` with each item merged; nothing where it is no mapping."""
+        items = self.file.get(key)
+        if not isinstance(items, dict):
+            return {}
+        return {
+            key: {
+                name: merged(Layer((key, name), item)) if isinstance(item, dict) else item
+                for name, item in items.items()
+            }
+        }
+
+    def upstream(self, own: Layer) -> Tree:
+        return self._over(own.path, self.upstream_defaults, own)
+
+    def endpoint(self, own: Layer) -> Tree:
+        references = own.tree.get("upstream")
+        if not isinstance(references, list):
+            references = [references] if isinstance(references, str) else []
+        return {
+            "template": Derived(own.path[-1]),
+            "upstreams": Derived([self._target(own, *numbered) for numbered in enumerate(references)]),
+            **self._over(own.path, self.endpoint_defaults, own),
+        }
+
+    def _target(self, endpoint: Layer, index: int, reference: object) -> Tree:
+        """Return one upstream of an endpoint; one that cannot be found is refused where it is named."""
+        at: KeyPath = (*endpoint.path, "upstreams", index)
+        options = endpoint.only(UpstreamOptions)
+        named = _mapping(self.file.get("upstreams")).get(str(reference))
+        if isinstance(reference, str) and isinstance(named, dict):
+            shared = Layer(("upstreams", reference), named)
+            self.origins[at] = shared.path
+            return {"name": Derived(reference), **self._over(at, self.upstream_defaults, shared, options)}
+        self.origins[*at, "url"] = (*endpoint.path, "upstream", index)
+        known = isinstance(reference, str) and (is_url(reference) or demo_dialect(reference) is not None)
+        url = reference if known else Unresolved(reference)
+        return {"url": url, **self._over(at, self.upstream_defaults, options)}
+
+    def _over(self, at: KeyPath, *layers: Layer) -> Tree:
+        """Return the layers over each other, the weakest first, as what stands `at` a path."""
+        merged: Tree = {}
+        for layer in layers:
+            merged = self._put(layer.tree, merged, layer.path, at)
+        return merged
+
+    def _put(
+        self, stronger: Mapping[str, Any], weaker: Mapping[str, Any], origin: KeyPath, at: KeyPath
+    ) -> Tree:
+        """Return `stronger`, which stands at `origin` in the file, over `weaker`: mappings key by key."""
+        merged = dict(weaker)
+        for key, value in stronger.items():
+            here, written = (*at, key), (*origin, key)
+            self.origins[here] = written
+            if isinstance(value, dict) and key not in _WHOLE:
+                below = _mapping(merged.get(key))
+                if key == "headers":
+                    below = _without_names(below, value)
+                value = self._put(value, below, written, here)  # noqa: PLW2901 - what it comes to
+            merged[key] = value
+        return merged
 
 
-_TAKEN_WHOLE: Final = tuple(
-    option.name
-    for option in fields(EndpointConfig)
-    if option.name
-    not in {
-        "template",
-        "upstreams",
-        "path",
-        "on_disconnect",
-        "protocol_options",
-        "limits",
-        "warnings",
-    }
-)
-"""Options of which the strongest layer's value holds as it is."""
+def _without_names(headers: Mapping[str, Any], names: Sequence[str] | Mapping[str, Any]) -> Tree:
+    """Return `headers` without those in `names`, whatever their capitals."""
+    folded = {name.lower() for name in names}
+    return {name: value for name, value in headers.items() if name.lower() not in folded}
 
 
-def _said(layers: Layers, name: str) -> Iterator[Any]:
-    """Yield what the layers that say anything about `name` say, the weakest first."""
-    for _, section in layers:
-        if name in section.model_fields_set:
-            yield getattr(section, name)
-
-
-def _strongest(layers: Layers, name: str) -> Any:
-    value = getattr(_BUILT_IN, name)
-    for value in _said(layers, name):  # noqa: B007 - the last one is the answer
-        pass
-    return value
-
-
-def _merged_section(layers: Layers, name: str) -> dict[str, Any]:
-    merged = dict(getattr(_BUILT_IN, name))
-    for section in _said(layers, name):
-        merged |= {key: getattr(section, key) for key in section.model_fields_set}
-    return merged
-
-
-def _merged_headers(layers: Layers) -> tuple[tuple[str, str], ...]:
-    merged: dict[str, tuple[str, str]] = {}
-    for headers in _said(layers, "headers"):
-        merged |= {name.lower(): (name, value) for name, value in headers.items()}
-    return tuple(merged.values())
-
-
-def _merged_options(layers: Layers) -> Mapping[str, Mapping[str, str]]:
-    merged: dict[str, dict[str, str]] = {}
-    for by_dialect in _said(layers, "protocol_options"):
-        for dialect, options in by_dialect.items():
-            merged.setdefault(dialect, {}).update(options)
-    return MappingProxyType({dialect: MappingProxyType(options) for dialect, options in merged.items()})
-
-
-def _settle_warning(warning: WarningSection) -> InjectedWarning:
-    return InjectedWarning(message=warning.message, message_code=warning.message_code)
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}

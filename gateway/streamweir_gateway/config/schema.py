@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pydantic.json_schema import GenerateJsonSchema
 
-from streamweir_gateway.config.models import GatewayFile
+from streamweir_gateway.config.models import GatewayConfig
 
 __all__ = ["SCHEMA_FILE", "config_schema", "schema_text"]
 
@@ -17,7 +17,7 @@ SCHEMA_FILE: Final = Path(__file__).with_name("config.schema.json")
 
 def config_schema() -> dict[str, Any]:
     """Return the schema (draft 2020-12) of what a file may hold before anything is filled in."""
-    schema = GatewayFile.model_json_schema()
+    schema = GatewayConfig.model_json_schema()
     return {"$schema": GenerateJsonSchema.schema_dialect, **schema}
 
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from streamweir_gateway.config import GatewayConfig
-from streamweir_gateway.config.resolved import UpstreamConfig
+from streamweir_gateway.config import GatewayConfig, UpstreamConfig
 
 __all__ = ["secrets_of"]
 
@@ -33,6 +32,6 @@ def _secrets_of_upstream(upstream: UpstreamConfig) -> Iterator[str]:
             yield value
             if value.count(" ") == 1:
                 yield value.partition(" ")[2]  # without its scheme
-    if upstream.url is not None and (password := urlsplit(upstream.url).password):
+    if password := urlsplit(upstream.url).password:
         yield password
         yield unquote(password)

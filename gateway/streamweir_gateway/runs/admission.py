@@ -107,7 +107,7 @@ class Admissions:
 
     def of(self, config: UpstreamConfig) -> Admission:
         """Return the door of an upstream: that of its name, or of its URL where it has none."""
-        key = config.name or config.url or config.label
+        key = config.name or config.url
         if key not in self._all:
             self._all[key] = admission = Admission(config)
             admission.breaker.on_change = partial(self._on_breaker, admission.label)

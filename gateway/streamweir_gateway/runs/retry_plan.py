@@ -6,7 +6,7 @@ Source: the configuration contract (`retries`, an endpoint's list of upstreams).
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 from streamweir.errors import ErrorInfo
@@ -42,7 +42,7 @@ class Failure(NamedTuple):
         """How much it says to the client: the upstream's own failures most."""
         return 0 if self.info is None else 2 if self.was_asked else 1
 
-    def is_in(self, kinds: frozenset[int | str]) -> bool:
+    def is_in(self, kinds: Collection[int | str]) -> bool:
         """Is it one of those after which the same upstream is asked again?"""
         if not self.was_asked:
             return False

@@ -123,4 +123,4 @@ TRANSPORTS: Final[dict[str, Callable[[ssl.SSLContext | None], Transport]]] = {
 
 
 def _is_secure(config: UpstreamConfig) -> bool:
-    return (config.url or "").lower().startswith("https:")
+    return config.url.lower().startswith("https:")

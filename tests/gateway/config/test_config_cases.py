@@ -16,8 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
-from streamweir_gateway.config import ConfigErrors, DialectCatalogue, load_config
+from streamweir_gateway.config import (
+    ConfigErrors,
+    DialectCatalogue,
+    EndpointConfig,
+    GatewayConfig,
+    load_config,
+)
+from streamweir_gateway.config.models.upstream import UpstreamOptions
 
 CASES = Path(__file__).with_name("cases")
 SMALLEST = "good-smallest"
@@ -44,18 +52,24 @@ ENVIRON = {
     "TWO_LINES": "s3cret\ns3cret",
     "WEB_KEY": "s3cret-web",
 }
+MERGED = {
+    GatewayConfig: {"defaults", "upstreams"},
+    EndpointConfig: {"upstream", *UpstreamOptions.model_fields},
+}
+"""What stands in the file and is seen in what it is merged into."""
 
 
 def plain(value: Any) -> Any:
-    """Return what JSON can say of a settled configuration."""
+    """Return what JSON can say of a configuration."""
+    if isinstance(value, BaseModel):
+        names = [name for name in type(value).model_fields if name not in MERGED.get(type(value), ())]
+        return {name: plain(getattr(value, name)) for name in names}
     if dataclasses.is_dataclass(value):
         return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, tuple):
         return [plain(inner) for inner in value]
-    if isinstance(value, frozenset):
-        return sorted(value, key=str)
     if isinstance(value, IPv4Network | IPv6Network):
         return str(value)
     return "unknown" if value != value else value  # noqa: PLR0124 - not a number

@@ -12,7 +12,7 @@ import pytest
 import trustme
 
 from loopback import PATIENCE, answer
-from streamweir_gateway.config import Timeouts, Tls, UpstreamConfig
+from streamweir_gateway.config import Tls, UpstreamConfig
 from streamweir_gateway.upstream.client import UpstreamClient, UpstreamClients
 from streamweir_gateway.upstream.failures import ConnectTimedOut, NotConnected, Unreachable
 from streamweir_gateway.upstream.request import Origin, UpstreamRequest
@@ -28,7 +28,6 @@ def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, bool]]
     return "asyncio", {"use_uvloop": request.param}
 
 
-NO_TIMEOUTS = Timeouts(connect=5.0, first_event=None, idle=None, total=None, write=None)
 both = pytest.mark.parametrize("transport", ["auto", "httpcore"])
 
 
@@ -89,16 +88,7 @@ async def secure_server(context: ssl.SSLContext) -> AsyncIterator[Server]:
 
 
 def config(url: str, transport: str, **tls: object) -> UpstreamConfig:
-    return UpstreamConfig(
-        name=None,
-        url=url,
-        demo=None,
-        speaks="auto",
-        headers=(),
-        timeouts=NO_TIMEOUTS,
-        tls=Tls(**tls),  # type: ignore[arg-type]
-        transport=transport,  # type: ignore[arg-type]
-    )
+    return UpstreamConfig.model_validate({"url": url, "tls": tls, "transport": transport})
 
 
 async def ask(client: UpstreamClient, url: str, *, connect_timeout: float | None = 5.0) -> bytes:

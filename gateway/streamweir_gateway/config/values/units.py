@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 from streamweir.options.durations import DURATION_PATTERN, OFF, seconds_of
 from streamweir.options.sizes import SIZE_PATTERN, bytes_of
 from streamweir_gateway.config.diagnostics import InvalidValue, not_this
-from streamweir_gateway.config.scalars import Scalar, or_off
+from streamweir_gateway.config.values.scalars import Scalar, or_off
 
 __all__ = ["DURATION", "DURATION_OR_OFF", "SIZE", "size_from"]
 

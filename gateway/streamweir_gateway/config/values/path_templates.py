@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from streamweir.options.durations import OFF
 from streamweir_gateway.config.diagnostics import InvalidValue
+from streamweir_gateway.config.values.scalars import Scalar, text_schema
 
-__all__ = ["join_path", "placeholders", "read_endpoint_path", "read_upstream_path", "shape"]
+__all__ = ["ENDPOINT_PATH", "PATH_OR_OFF", "UPSTREAM_PATH", "join_path", "placeholders", "shape"]
 
 _PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -34,12 +36,12 @@ def shape(template: str) -> str:
     return _PLACEHOLDER.sub("{}", template)
 
 
-def read_endpoint_path(value: object) -> str:
-    """Return the path of an endpoint, the key under `endpoints`.
+def join_path(base: str, path: str | None) -> str:
+    """Return an upstream's URL with an endpoint's path appended; without one, the URL as it is."""
+    return base if path is None else base.rstrip("/") + path
 
-    Raises:
-        InvalidValue: it is no path that a request could have.
-    """
+
+def _endpoint_path(value: object) -> str:
     template = _read_path(value)
     if "${" in template:
         raise InvalidValue("holds `${`, but nothing is filled in in a key")
@@ -55,22 +57,21 @@ def read_endpoint_path(value: object) -> str:
     return template
 
 
-def read_upstream_path(value: object) -> str:
-    """Return the path at the upstream, which may hold a query.
+def _path_or_off(value: object) -> str | None:
+    if value == OFF:
+        return None
+    path = _endpoint_path(value)
+    if "{" in path:
+        raise InvalidValue("must be a path without names in braces")
+    return path
 
-    Raises:
-        InvalidValue: it cannot be appended to a URL.
-    """
+
+def _upstream_path(value: object) -> str:
     template = _read_path(value)
     if not template.isascii() or " " in template:
         raise InvalidValue("must be percent-encoded: it holds a space or a character that is not ASCII")
     placeholders(template)
     return template
-
-
-def join_path(base: str, path: str | None) -> str:
-    """Return an upstream's URL with an endpoint's path appended; without one, the URL as it is."""
-    return base if path is None else base.rstrip("/") + path
 
 
 def _read_path(value: object) -> str:
@@ -83,3 +84,11 @@ def _read_path(value: object) -> str:
     if {".", ".."} & set(value.partition("?")[0].split("/")):
         raise InvalidValue("has a segment . or .., which HTTP clients take out of a path")
     return value
+
+
+ENDPOINT_PATH: Final = Scalar(_endpoint_path, text_schema("^/"), is_key=True)
+"""The path of an endpoint, the key under `endpoints`."""
+UPSTREAM_PATH: Final = Scalar(_upstream_path, text_schema("^/"))
+"""The path at the upstream, which may hold a query."""
+PATH_OR_OFF: Final = Scalar(_path_or_off, text_schema("^(/|off$)"), stand_in=None)
+"""A path of the gateway itself."""

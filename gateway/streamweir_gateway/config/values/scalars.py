@@ -5,6 +5,7 @@ pydantic's own types would quote values in their messages and convert more than 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
@@ -20,6 +21,8 @@ __all__ = [
     "COUNT",
     "FLAG",
     "FLAG_ON",
+    "NAME",
+    "NAME_PATTERN",
     "NOT_SUPPORTED",
     "REFERENCE_SCHEMA",
     "TEXT",
@@ -34,6 +37,8 @@ __all__ = [
 ]
 
 NOT_SUPPORTED: Final = "not supported by this version"
+
+NAME_PATTERN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 _KEEP: Final = object()
 REFERENCE_SCHEMA: Final = {"type": "string", "pattern": r"\$\{"}
@@ -91,6 +96,12 @@ def read_text(value: Any) -> str:
         raise InvalidValue("is empty")
     if any("\ud800" <= character <= "\udfff" for character in value):
         raise InvalidValue("is not valid Unicode: it holds half a character")
+    return value
+
+
+def _read_name(value: Any) -> str:
+    if not isinstance(value, str) or not NAME_PATTERN.fullmatch(value):
+        raise InvalidValue("must be a name of letters, digits and _ . -")
     return value
 
 
@@ -163,6 +174,7 @@ def or_off(leaf: Scalar) -> Scalar:
     return Scalar(read, {"anyOf": [dict(leaf.schema), {"enum": [OFF]}]}, leaf.stand_in)
 
 
+NAME: Final = Scalar(_read_name, text_schema(f"^{NAME_PATTERN.pattern}$"), is_key=True)
 TEXT: Final = Scalar(read_text, text_schema())
 FLAG: Final = Scalar(_read_flag, {"enum": [True, False, "true", "false"]}, stand_in=False)
 FLAG_ON: Final = replace(FLAG, stand_in=True)

@@ -11,14 +11,14 @@ from pydantic_core import CoreSchema, core_schema
 
 from streamweir_gateway.config.diagnostics import InvalidValue, not_this
 from streamweir_gateway.config.interpolation import Unresolved
-from streamweir_gateway.config.scalars import REFERENCE_SCHEMA, any_of
+from streamweir_gateway.config.values.scalars import REFERENCE_SCHEMA, any_of
 
 __all__ = ["SectionOrKeyword"]
 
 
 @dataclass(frozen=True)
 class SectionOrKeyword:
-    """Annotates a field: `Annotated[BreakerSection | None, SectionOrKeyword(BreakerSection, {"off": None})]`.
+    """Annotates a field: `Annotated[Breaker | None, SectionOrKeyword(Breaker, {"off": None})]`.
 
     That the field may be None, where the key is absent or by a word, does not let the file say null.
     """

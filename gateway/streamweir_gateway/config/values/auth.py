@@ -1,25 +1,20 @@
-"""Values about those who call the gateway: keys, rate limits, origins of pages, trusted proxies.
+"""Who may call: keys of callers, origins of pages.
 
 No message quotes a key.
 """
 
 from __future__ import annotations
 
-import ipaddress
 import re
-from ipaddress import IPv4Network, IPv6Network
 from typing import Any, Final
 
 from streamweir_gateway.config.diagnostics import InvalidValue, not_this
-from streamweir_gateway.config.resolved import RateLimit
-from streamweir_gateway.config.scalars import Scalar, read_text, text_schema
+from streamweir_gateway.config.values.scalars import Scalar, read_text, text_schema
 
-__all__ = ["ANY_ORIGIN", "CALLER_KEY", "NETWORK", "ORIGIN", "RATE_LIMIT"]
+__all__ = ["ANY_ORIGIN", "CALLER_KEY", "ORIGIN"]
 
 ANY_ORIGIN: Final = "*"
 
-_SECONDS: Final = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0}
-_RATE: Final = re.compile(rf"([1-9][0-9]{{0,8}})/({'|'.join(_SECONDS)})")
 _ORIGIN: Final = re.compile(r"([a-z][a-z0-9+.-]*)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::([1-9][0-9]{0,4}))?")
 _ORIGIN_RULE: Final = "must be scheme://host or scheme://host:port as browsers send it"
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
@@ -30,16 +25,6 @@ def _caller_key(value: Any) -> str:
     if not re.fullmatch(r"[!-~]+", key):
         raise InvalidValue("must be printable ASCII without spaces: it travels in a header")
     return key
-
-
-def _rate_limit(value: Any) -> RateLimit:
-    match = _RATE.fullmatch(value) if isinstance(value, str) else None
-    if match is None:
-        raise InvalidValue(
-            "must be requests per second, minute, hour or day, such as 600/minute (1 to 999999999 of them)",
-            not_this(value),
-        )
-    return RateLimit(requests=int(match[1]), seconds=_SECONDS[match[2]])
 
 
 def _origin(value: Any) -> str:
@@ -73,24 +58,5 @@ def _check_port(origin: str) -> None:
         raise InvalidValue(f"{_ORIGIN_RULE}: without the scheme's own port", not_this(origin))
 
 
-def _network(value: Any) -> IPv4Network | IPv6Network:
-    text = read_text(value)
-    try:
-        return ipaddress.ip_network(text)
-    except ValueError:
-        pass
-    try:
-        meant = ipaddress.ip_network(text, strict=False)
-    except ValueError:
-        raise InvalidValue(
-            "must be an IP address or a network, such as 10.0.0.1 or 10.0.0.0/8", not_this(text)
-        ) from None
-    raise InvalidValue("must be a network, without bits after its prefix", f"; did you mean '{meant}'?")
-
-
 CALLER_KEY: Final = Scalar(_caller_key, text_schema("^[!-~]+$"))
-RATE_LIMIT: Final = Scalar(
-    _rate_limit, text_schema(f"^[1-9][0-9]{{0,8}}/({'|'.join(_SECONDS)})$"), RateLimit(requests=1, seconds=1)
-)
 ORIGIN: Final = Scalar(_origin, text_schema(r"^(\*|[a-z][a-z0-9+.-]*://[^/?#A-Z]+)$"))
-NETWORK: Final = Scalar(_network, text_schema("^[0-9a-fA-F.:/]+$"))

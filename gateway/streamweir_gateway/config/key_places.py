@@ -1,0 +1,83 @@
+"""Which key stands where: what is said about one that does not belong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Final, get_args, get_origin
+
+from streamweir_gateway.config.diagnostics import KeyPath, suggestion
+from streamweir_gateway.config.models.endpoint import Defaults, EndpointConfig, EndpointOptions, Limits
+from streamweir_gateway.config.models.gateway import GatewayConfig
+from streamweir_gateway.config.models.section import Section, written_keys
+from streamweir_gateway.config.models.server import ServerConfig
+from streamweir_gateway.config.models.upstream import Timeouts, UpstreamConfig
+from streamweir_gateway.config.values.scalars import NOT_SUPPORTED, any_of
+from streamweir_gateway.config.values.section_or_keyword import SectionOrKeyword
+from streamweir_gateway.config.values.written_as import WrittenAs
+
+__all__ = ["ELSEWHERE", "NOT_BUILT", "about_unknown_key"]
+
+NOT_BUILT: Final[Mapping[type[Section], tuple[str, ...]]] = {
+    GatewayConfig: ("dialects", "store"),
+    EndpointOptions: ("eof", "history", "relay", "resume", "threads", "verbatim"),
+    EndpointConfig: ("models", "probe"),
+    ServerConfig: ("admin", "body_bytes", "hang_time", "index", "log", "log_level", "runs"),
+}
+"""Keys of the contract that have no field yet. To build one: give it a field, strike it out here."""
+
+ELSEWHERE: Final[Mapping[type[Section], Mapping[str, str]]] = {
+    Defaults: {
+        "upstream": "stands at each endpoint, not in defaults",
+        "path": "stands at each endpoint, not in defaults",
+    },
+}
+"""Keys that are right, in the wrong place."""
+
+_HOMES: Final[Mapping[str, type[Section]]] = {
+    "at the top": GatewayConfig,
+    "in `defaults` or at an endpoint": EndpointOptions,
+    "under `upstreams.NAME`": UpstreamConfig,
+    "in `server`": ServerConfig,
+    "in `timeouts`": Timeouts,
+    "in `limits`": Limits,
+}
+"""Where a key stands that is written in another place; only those that can be told by their name."""
+
+
+def about_unknown_key(path: KeyPath) -> str:
+    """Return the message about a key that the models do not have, given where it was written."""
+    section, key = _section_at(path[:-1]), str(path[-1])
+    if any(key in keys for home, keys in NOT_BUILT.items() if issubclass(section, home)):
+        return NOT_SUPPORTED
+    if key in ELSEWHERE.get(section, {}):
+        return ELSEWHERE[section][key]
+    if homes := [home for home, model in _HOMES.items() if key in written_keys(model)]:
+        return f"unknown key; {key!r} stands {any_of(*homes)}"
+    return f"unknown key{suggestion(key, written_keys(section))}"
+
+
+def _section_at(path: KeyPath) -> type[Section]:
+    """Return the model of the mapping at `path`."""
+    kind: Any = GatewayConfig
+    for step in path:
+        if isinstance(kind, type) and issubclass(kind, Section):
+            field = kind.model_fields[str(step)]
+            kind = _written_kind([field.annotation, *field.metadata])
+        else:
+            inner = get_args(kind)
+            kind = _written_kind([inner[-1] if get_origin(kind) is Mapping else inner[0]])
+    return kind if isinstance(kind, type) and issubclass(kind, Section) else Section
+
+
+def _written_kind(annotations: Iterable[Any]) -> Any:
+    """Return what the file holds where a field is annotated so."""
+    kind, *metadata = annotations
+    if get_origin(kind) is Annotated:
+        kind, *inner = get_args(kind)
+        metadata = [*inner, *metadata]
+    for annotation in metadata:
+        if isinstance(annotation, WrittenAs):
+            return _written_kind([annotation.kind])
+        if isinstance(annotation, SectionOrKeyword):
+            return annotation.section
+    return kind

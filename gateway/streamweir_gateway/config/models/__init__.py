@@ -1,0 +1,25 @@
+"""What a file may hold and what the gateway works with: one set of frozen models, defaults included.
+
+Durations are seconds, sizes bytes, `off` is None. No `repr` shows a key, a header's value or a URL.
+"""
+
+from streamweir_gateway.config.models.access import Auth, Cors
+from streamweir_gateway.config.models.endpoint import EndpointConfig, InjectedWarning, Limits
+from streamweir_gateway.config.models.gateway import GatewayConfig
+from streamweir_gateway.config.models.server import ServerConfig
+from streamweir_gateway.config.models.upstream import Breaker, Retries, Timeouts, Tls, UpstreamConfig
+
+__all__ = [
+    "Auth",
+    "Breaker",
+    "Cors",
+    "EndpointConfig",
+    "GatewayConfig",
+    "InjectedWarning",
+    "Limits",
+    "Retries",
+    "ServerConfig",
+    "Timeouts",
+    "Tls",
+    "UpstreamConfig",
+]

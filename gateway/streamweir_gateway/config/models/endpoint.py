@@ -1,0 +1,177 @@
+"""An endpoint: one path of the gateway and all that the proxy needs to know about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, TypeAlias
+
+from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
+
+from streamweir.errors import MACHINE_CODE
+from streamweir.options.limits import Limits as LibraryLimits
+from streamweir.options.sizes import format_size
+from streamweir_gateway.config.diagnostics import InvalidValue
+from streamweir_gateway.config.models.field_types import (
+    NOT_EMPTY,
+    ONE_OR_MORE,
+    READ_ONLY,
+    Duration,
+    DurationOrOff,
+    Flag,
+    Rate,
+    Size,
+    Text,
+    one_or_more,
+)
+from streamweir_gateway.config.models.section import (
+    DERIVED,
+    Section,
+    absent,
+    derived,
+    empty,
+    made_by,
+    written,
+)
+from streamweir_gateway.config.models.upstream import UpstreamConfig, UpstreamOptions
+from streamweir_gateway.config.values.http import HEADER_NAME, METHOD, QUERY_NAME, RESPONSE_HEADER_NAME
+from streamweir_gateway.config.values.path_templates import UPSTREAM_PATH
+from streamweir_gateway.config.values.scalars import COUNT, Scalar, choice, only, read_text, text_schema
+from streamweir_gateway.config.values.section_or_keyword import SectionOrKeyword
+from streamweir_gateway.config.values.urls import UPSTREAM_REFERENCE
+from streamweir_gateway.config.values.written_as import WrittenAs
+
+__all__ = [
+    "Defaults",
+    "EndpointConfig",
+    "EndpointOptions",
+    "InjectedWarning",
+    "Limits",
+    "OnDisconnect",
+]
+
+_LIBRARY: Final = LibraryLimits()
+
+
+def _read_code(value: Any) -> str:
+    code = read_text(value)
+    if not MACHINE_CODE.fullmatch(code):
+        raise InvalidValue("must be 3 to 64 capital letters, digits and _, a letter first")
+    return code
+
+
+def _read_option(value: Any) -> str:
+    """Read the value of a dialect's option; `version: 1.0` and `tools: true` mean the words."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else read_text(value)
+
+
+_CODE: Final = text_schema(f"^{MACHINE_CODE.pattern}$")
+
+Option: TypeAlias = Annotated[str, Scalar(_read_option, {"type": ["string", "number", "boolean"]})]
+Options: TypeAlias = Annotated[Mapping[str, Option], READ_ONLY]
+
+
+class Limits(Section):
+    """How large things may become before a stream or a request is refused."""
+
+    event_bytes: Size = written(format_size(_LIBRARY.event_bytes))
+    """One event from the upstream."""
+    stream_bytes: Size = written(format_size(_LIBRARY.stream_bytes))
+    """All bytes from the upstream, decoded."""
+    request_bytes: Size = written("10MiB")
+    """The body of a client's request."""
+    malformed_events: Annotated[int, COUNT] = _LIBRARY.malformed_events
+    """Events of one stream that cannot be read."""
+
+
+class InjectedWarning(Section):
+    """A warning that every stream of the endpoint begins with."""
+
+    message: Text
+    """Text for the user."""
+    message_code: Annotated[str | None, Scalar(_read_code, _CODE)] = absent()
+    """For programs, such as `DEPRECATED`."""
+
+
+class OnDisconnect(Section):
+    """How long the upstream's run goes on when the client has gone away."""
+
+    continue_for: Duration
+    """Then it is cancelled."""
+
+
+class EndpointOptions(UpstreamOptions):
+    """What may stand at an endpoint and in `defaults`."""
+
+    methods: Annotated[tuple[Annotated[str, METHOD], ...], NOT_EMPTY] = written(["POST"])
+    """HTTP methods that clients may use."""
+    answers: Annotated[
+        tuple[Text, ...],
+        one_or_more("must be a protocol, or a list of protocols"),
+        NOT_EMPTY,
+        ONE_OR_MORE,
+    ] = written(["standard"])
+    """Protocols that clients may have; the first is the default."""
+    framing: Annotated[str, choice("sse", "ndjson")] = "sse"
+    """The framing where the client's Accept leaves it open."""
+    request: Annotated[str, only("passthrough", "mapped")] = "passthrough"
+    """How the client's body becomes the upstream's."""
+    heartbeat: DurationOrOff = written("15s")
+    """A sign of life after so much silence; may be `off`."""
+    forward_headers: tuple[Annotated[str, HEADER_NAME], ...] = ()
+    """Headers of the client that go on to the upstream."""
+    forward_query: tuple[Annotated[str, QUERY_NAME], ...] = ()
+    """Query parameters of the client that go on to the upstream."""
+    forward_response_headers: tuple[Annotated[str, RESPONSE_HEADER_NAME], ...] = ()
+    """Headers of the upstream's response that the client gets."""
+    on_disconnect: Annotated[
+        float | None,
+        WrittenAs(
+            Annotated[
+                OnDisconnect,
+                SectionOrKeyword(OnDisconnect, {"cancel": 0.0, "continue": None}, "{continue_for: DURATION}"),
+            ],
+            lambda value: value.continue_for if isinstance(value, OnDisconnect) else value,
+        ),
+    ] = written("cancel")
+    """What becomes of the upstream's run when the client goes away."""
+    full_text: Annotated[str, choice("dedupe", "append", "replace")] = "dedupe"
+    """What to do when an upstream repeats the whole answer."""
+    stream_tool_arguments: Flag = False
+    """Send a tool's arguments piece by piece too."""
+    protocol_options: Annotated[Mapping[str, Options], READ_ONLY] = empty()
+    """By dialect: what it lets one choose when reading or writing it."""
+    raw: Flag = False
+    """Add `metadata.source`, the upstream's own event."""
+    limits: Limits = made_by(Limits)
+    warnings: tuple[InjectedWarning, ...] = ()
+    """Warnings that every stream begins with."""
+    rate_limit: Rate = absent()
+    """Requests to this endpoint, such as `600/minute`, in place of the gateway's."""
+
+
+class Defaults(EndpointOptions):
+    """What holds for every endpoint that does not set it itself."""
+
+
+class EndpointConfig(EndpointOptions):
+    """One path that clients may call, and the upstreams behind it.
+
+    `speaks`, `timeouts` and `headers` are merged with those of each upstream: what holds is in `upstreams`.
+    """
+
+    template: Annotated[SkipJsonSchema[str], DERIVED] = derived("")
+    """The path that clients call, such as `/support/{agent_id}/chat`."""
+    upstream: Annotated[
+        tuple[Annotated[str, UPSTREAM_REFERENCE], ...],
+        one_or_more("must be a name of `upstreams`, a URL, or a list of either"),
+        NOT_EMPTY,
+        ONE_OR_MORE,
+    ] = Field(repr=False)
+    """A name of `upstreams`, a URL or `demo:<dialect>`; of a list, the first that gives an event."""
+    upstreams: Annotated[SkipJsonSchema[tuple[UpstreamConfig, ...]], DERIVED] = derived(())
+    """What `upstream` names, in its order, with the options of this endpoint."""
+    path: Annotated[str | None, UPSTREAM_PATH] = absent()
+    """Appended to the upstream's URL; `{names}` come from the endpoint's own path."""

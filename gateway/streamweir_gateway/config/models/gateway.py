@@ -1,0 +1,54 @@
+"""The whole file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from streamweir_gateway.config.interpolation import Unresolved
+from streamweir_gateway.config.models.access import OPEN, Auth, Cors
+from streamweir_gateway.config.models.endpoint import Defaults, EndpointConfig
+from streamweir_gateway.config.models.field_types import READ_ONLY, Flag, Rate
+from streamweir_gateway.config.models.section import Section, absent, empty, made_by, written
+from streamweir_gateway.config.models.server import ServerConfig
+from streamweir_gateway.config.models.upstream import UpstreamConfig
+from streamweir_gateway.config.values.addresses import LISTEN, Address
+from streamweir_gateway.config.values.path_templates import ENDPOINT_PATH
+from streamweir_gateway.config.values.scalars import NAME
+from streamweir_gateway.config.values.section_or_keyword import SectionOrKeyword
+from streamweir_gateway.config.values.written_as import WrittenAs, values_of
+
+__all__ = ["GatewayConfig"]
+
+
+def _nothing_if_unresolved(value: Any) -> Any:
+    return {} if isinstance(value, Unresolved) else value
+
+
+class GatewayConfig(Section):
+    """The configuration file of the streamweir gateway."""
+
+    listen: Annotated[Address, LISTEN] = written("127.0.0.1:8080")
+    """HOST:PORT; an IPv6 address in brackets."""
+    defaults: Defaults = made_by(Defaults)
+    upstreams: Annotated[Mapping[Annotated[str, NAME], UpstreamConfig], READ_ONLY] = empty()
+    """Backends by name."""
+    endpoints: Annotated[
+        tuple[EndpointConfig, ...],
+        WrittenAs(Mapping[Annotated[str, ENDPOINT_PATH], EndpointConfig], values_of),
+        BeforeValidator(_nothing_if_unresolved),
+    ]
+    """By path, such as `/support/{agent_id}/chat`."""
+    auth: Annotated[
+        Auth | None, SectionOrKeyword(Auth, {"open": OPEN}, "{keys: {NAME: KEY}}", quotes=False)
+    ] = absent()
+    """Who may call; `open`: whoever can reach the address."""
+    rate_limit: Rate = absent()
+    """Requests per key, or else per client address, such as `600/minute`."""
+    cors: Annotated[Cors | None, SectionOrKeyword(Cors)] = absent()
+    """Which pages of other origins may read the answers."""
+    server: ServerConfig = made_by(ServerConfig)
+    debug: Flag = False
+    """Add redacted details to errors and warnings."""

@@ -1,0 +1,81 @@
+"""What every model is made of: the base, the ways to write a default, and values that merging adds."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic_core import PydanticCustomError
+
+__all__ = [
+    "DERIVED",
+    "Derived",
+    "Section",
+    "absent",
+    "derived",
+    "empty",
+    "made_by",
+    "written",
+    "written_keys",
+]
+
+SectionType = TypeVar("SectionType", bound="Section")
+
+
+class Section(BaseModel):
+    """A mapping in the file; `model_fields_set` names what was written in it or in what it is merged from."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        validate_default=True,
+        hide_input_in_errors=True,
+        use_attribute_docstrings=True,
+    )
+
+
+class Derived(NamedTuple):
+    """A value that merging adds: no file can hold one."""
+
+    value: object
+
+
+def _unwrap(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    if not isinstance(value, Derived):
+        # What pydantic says of a key that a model does not have.
+        raise PydanticCustomError("extra_forbidden", "the file cannot hold this key")
+    return read(value.value)
+
+
+DERIVED: Final = WrapValidator(_unwrap)
+"""Annotates a field whose value merging adds; in a file its key is as unknown as any other."""
+
+
+def written(default: str | list[Any]) -> Any:
+    """Return a field's default as the file would hold it: it is read like one, and shown so in the schema."""
+    return Field(default)
+
+
+def absent() -> Any:
+    """Return the default None of a key that the file may leave out, but not set to null."""
+    return Field(None, validate_default=False)
+
+
+def derived(default: object = None, *, hidden: bool = False) -> Any:
+    """Return the default of a field that merging fills in; a `hidden` one is left out of the `repr`."""
+    return Field(default, validate_default=False, repr=not hidden)
+
+
+def empty(*, hidden: bool = False) -> Any:
+    """Return the default of a mapping that the file does not hold; the `repr` leaves a `hidden` one out."""
+    return Field(default_factory=dict, repr=not hidden)
+
+
+def made_by(section: type[SectionType]) -> Any:
+    """Return the default of a section that the file does not hold."""
+    return Field(default_factory=section)
+
+
+def written_keys(section: type[Section]) -> list[str]:
+    """Return the keys that a file may hold in `section`."""
+    return [name for name, field in section.model_fields.items() if DERIVED not in field.metadata]

@@ -1,0 +1,38 @@
+"""The process: how it listens, stops and shows how it is."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Network, IPv6Network
+from typing import Annotated, TypeAlias
+
+from streamweir_gateway.config.models.field_types import Duration
+from streamweir_gateway.config.models.section import Section, written
+from streamweir_gateway.config.values.addresses import NETWORK
+from streamweir_gateway.config.values.path_templates import PATH_OR_OFF
+from streamweir_gateway.config.values.scalars import whole_number
+from streamweir_gateway.config.values.units import size_from
+
+__all__ = ["ServerConfig"]
+
+PathOrOff: TypeAlias = Annotated[str | None, PATH_OR_OFF]
+
+
+class ServerConfig(Section):
+    """The process: how it listens, stops and shows how it is."""
+
+    workers: Annotated[int, whole_number(1, 1024)] = 1
+    """Processes that serve; what counts streams, requests and failures counts in each."""
+    drain: Duration = written("30s")
+    """How long streams under way may take to finish when the gateway stops."""
+    health: PathOrOff = "/healthz"
+    """Answers while the process is alive; may be `off`."""
+    ready: PathOrOff = "/readyz"
+    """Answers 503 while the gateway drains; may be `off`."""
+    metrics: PathOrOff = "/metrics"
+    """Numbers for Prometheus; may be `off`."""
+    trusted_proxies: tuple[Annotated[IPv4Network | IPv6Network, NETWORK], ...] = ()
+    """Addresses and networks whose X-Forwarded-For is believed."""
+    header_bytes: Annotated[int, size_from("1KiB")] = written("32KiB")
+    """Request line and headers of one request."""
+    header_time: Duration = written("10s")
+    """How long they may take to come."""

@@ -1,0 +1,130 @@
+"""An upstream: a backend, how often and how long it is asked, and over which connection."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+from urllib.parse import urlsplit
+
+from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
+
+from streamweir.options.durations import format_duration
+from streamweir.options.timeouts import Timeouts as LibraryTimeouts
+from streamweir_gateway.config.models.field_types import (
+    NOT_EMPTY,
+    AtLeastOne,
+    Duration,
+    DurationOrOff,
+    FilePath,
+    Headers,
+    Text,
+)
+from streamweir_gateway.config.models.section import (
+    DERIVED,
+    Section,
+    absent,
+    derived,
+    empty,
+    made_by,
+    written,
+)
+from streamweir_gateway.config.values.http import RETRY_CAUSE
+from streamweir_gateway.config.values.scalars import FLAG_ON, choice, or_off, whole_number
+from streamweir_gateway.config.values.section_or_keyword import SectionOrKeyword
+from streamweir_gateway.config.values.urls import UPSTREAM_URL, demo_dialect
+
+__all__ = ["Breaker", "Retries", "Timeouts", "Tls", "UpstreamConfig", "UpstreamOptions"]
+
+_LIBRARY: Final = LibraryTimeouts()
+
+
+class Timeouts(Section):
+    """How long each part of a stream may take; each may be `off`."""
+
+    connect: DurationOrOff = written(format_duration(_LIBRARY.connect))
+    """Until the connection to the upstream stands."""
+    first_event: DurationOrOff = written(format_duration(_LIBRARY.first_event))
+    """From sending the request to the first decoded event."""
+    idle: DurationOrOff = written(format_duration(_LIBRARY.idle))
+    """Between two bytes from the upstream, after the first event."""
+    total: DurationOrOff = written(format_duration(_LIBRARY.total))
+    """Over all attempts."""
+    write: DurationOrOff = written("30s")
+    """How long a client may not read."""
+
+
+class UpstreamOptions(Section):
+    """What may stand in `defaults`, at an upstream and at an endpoint, where the endpoint's value wins."""
+
+    speaks: Text = "auto"
+    """The dialect of the upstream; `auto` detects it from the first bytes."""
+    timeouts: Timeouts = made_by(Timeouts)
+    headers: Headers = empty(hidden=True)
+    """Headers of the request to the upstream; each name once, whatever its capitals."""
+
+
+class Retries(Section):
+    """When a request that has not given an event yet is sent again."""
+
+    attempts: AtLeastOne = 1
+    """How often it is sent in all; the first one counts."""
+    backoff: Duration = written("200ms")
+    """Before the second attempt."""
+    on: Annotated[tuple[Annotated[int | Literal["connect"], RETRY_CAUSE], ...], NOT_EMPTY] = written(
+        ["connect", 429, 503]
+    )
+    """`connect`, where no connection came about, and HTTP statuses."""
+
+
+class Breaker(Section):
+    """When an upstream that fails again and again is not asked for a while."""
+
+    failures: AtLeastOne = 5
+    """So many in a row."""
+    open_for: Duration = written("30s")
+    """Until one request is let through as a trial."""
+
+
+class Tls(Section):
+    """How the upstream's certificate is checked, and what the gateway shows of its own."""
+
+    verify: Annotated[bool, FLAG_ON] = True
+    """Whether the upstream's certificate is checked."""
+    ca: FilePath = absent()
+    """A file of certificates to trust in place of the system's."""
+    cert: FilePath = absent()
+    """A file with the gateway's own certificate, and with its key unless `key` names another file."""
+    key: FilePath = absent()
+    """A file with the key of `cert`."""
+
+
+class UpstreamConfig(UpstreamOptions):
+    """A backend: under `upstreams` shared by endpoints, at an endpoint with its options over it."""
+
+    name: Annotated[SkipJsonSchema[str | None], DERIVED] = derived()
+    """Its name in `upstreams`, at an endpoint that names it."""
+    url: Annotated[str, UPSTREAM_URL] = Field(repr=False)
+    """Its base URL, or `demo:<dialect>`."""
+    retries: Retries = made_by(Retries)
+    """When a request is sent again; only before the first event."""
+    max_streams: Annotated[int | None, or_off(whole_number(1))] = 1000
+    """At the same time; `off` for any number."""
+    breaker: Annotated[Breaker | None, SectionOrKeyword(Breaker, {"off": None})] = made_by(Breaker)
+    """When it is not asked for a while; `off`: it is always asked."""
+    tls: Tls = made_by(Tls)
+    """Of an https URL."""
+    transport: Annotated[Literal["auto", "httpcore"], choice("auto", "httpcore")] = "auto"
+    """How requests go out: `httpcore` for HTTP/2 and proxies."""
+
+    @property
+    def demo(self) -> str | None:
+        """The dialect of an embedded backend, whose URL is known once it runs; None for any other."""
+        return demo_dialect(self.url)
+
+    @property
+    def label(self) -> str:
+        """How logs and metrics call it: its name, `demo:<dialect>` or the URL's scheme, host and port."""
+        if self.name or self.demo is not None:
+            return self.name or self.url
+        url = urlsplit(self.url)
+        return f"{url.scheme}://{url.netloc.rpartition('@')[2]}"

@@ -1,0 +1,34 @@
+"""The rules that look at more than one value, or at what lies outside the file.
+
+They speak of the merged configuration; the report knows where each of its values was written.
+"""
+
+from __future__ import annotations
+
+from streamweir_gateway.config.diagnostics import Report
+from streamweir_gateway.config.models import GatewayConfig
+from streamweir_gateway.config.rules.access import check_access
+from streamweir_gateway.config.rules.catalogue import DialectCatalogue
+from streamweir_gateway.config.rules.collisions import check_collisions
+from streamweir_gateway.config.rules.options import check_endpoint_options, check_upstream_options
+from streamweir_gateway.config.rules.timeout_order import check_timeout_order
+from streamweir_gateway.config.rules.upstreams import check_path, check_references, check_upstream
+
+__all__ = ["DialectCatalogue", "check_rules"]
+
+
+def check_rules(config: GatewayConfig, dialects: DialectCatalogue, report: Report) -> None:
+    """Report all that is wrong with values which are each well-formed."""
+    if not config.endpoints and not report.problems:
+        report.at_value(("endpoints",), "must name at least one endpoint")
+    check_endpoint_options(config.defaults, ("defaults",), dialects, report)
+    for name, upstream in config.upstreams.items():
+        check_upstream_options(upstream, ("upstreams", name), dialects, report)
+        check_upstream(upstream, ("upstreams", name), dialects, report)
+    for endpoint in config.endpoints:
+        check_endpoint_options(endpoint, ("endpoints", endpoint.template), dialects, report)
+        check_references(endpoint, config.upstreams, dialects, report)
+        check_timeout_order(endpoint, report)
+        check_path(endpoint, report)
+    check_collisions(config, report)
+    check_access(config, report)

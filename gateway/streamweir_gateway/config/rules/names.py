@@ -1,0 +1,31 @@
+"""Names that must be known, and lists that name nothing twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from streamweir_gateway.config.diagnostics import KeyPath, Report, quoted, suggestion
+from streamweir_gateway.config.interpolation import Unresolved
+from streamweir_gateway.config.values.urls import is_url
+
+__all__ = ["check_name", "check_repetition"]
+
+
+def check_name(name: str, path: KeyPath, known: Collection[str], what: str, report: Report) -> None:
+    """Report a name of `what` that is not known."""
+    if not isinstance(name, Unresolved) and name not in known:
+        report.at_value(path, f"unknown {what}", f" {quoted(name)}{suggestion(name, known)}")
+
+
+def check_repetition(
+    names: Sequence[Any], path: KeyPath, report: Report, fold: Callable[[Any], str] = str
+) -> None:
+    """Report what a list holds twice; two names are the same where `fold` makes them so."""
+    seen: set[str] = set()
+    for index, name in enumerate(names):
+        if fold(name) in seen and not isinstance(name, Unresolved):
+            # A URL may hold credentials.
+            shown = "" if is_url(str(name)) else f": {name}"
+            report.at_value((*path, index), "is listed twice", shown)
+        seen.add(fold(name))

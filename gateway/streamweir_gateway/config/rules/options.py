@@ -1,0 +1,72 @@
+"""Options of upstreams and endpoints: dialects, protocols and their options, lists, names of headers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from streamweir_gateway.config.diagnostics import KeyPath, Report, quoted, suggestion
+from streamweir_gateway.config.interpolation import Unresolved
+from streamweir_gateway.config.models.endpoint import EndpointOptions
+from streamweir_gateway.config.models.upstream import UpstreamOptions
+from streamweir_gateway.config.rules.catalogue import DialectCatalogue
+from streamweir_gateway.config.rules.names import check_name, check_repetition
+
+__all__ = ["check_endpoint_options", "check_upstream_options"]
+
+AUTO: Final = "auto"
+"""The word for finding out the upstream's dialect from its first bytes."""
+
+_LISTS: Final[Mapping[str, Callable[[str], str]]] = {
+    "methods": str,
+    "answers": str,
+    "forward_headers": str.lower,
+    "forward_query": str,
+    "forward_response_headers": str.lower,
+}
+"""Lists that name nothing twice, and what makes two names the same."""
+
+
+def check_upstream_options(
+    options: UpstreamOptions, path: KeyPath, dialects: DialectCatalogue, report: Report
+) -> None:
+    """Report what is wrong with options that stand at `path`."""
+    check_name(options.speaks, (*path, "speaks"), dialects.decoders | {AUTO}, "dialect", report)
+    _check_header_names((name for name, _ in options.headers), (*path, "headers"), report)
+
+
+def check_endpoint_options(
+    options: EndpointOptions, path: KeyPath, dialects: DialectCatalogue, report: Report
+) -> None:
+    """Report what is wrong with options that stand at `path`."""
+    check_upstream_options(options, path, dialects, report)
+    for index, name in enumerate(options.answers):
+        check_name(name, (*path, "answers", index), dialects.encoders, "output protocol", report)
+    for key, fold in _LISTS.items():
+        check_repetition(getattr(options, key), (*path, key), report, fold)
+    for dialect, chosen in options.protocol_options.items():
+        _check_dialect_options(chosen, (*path, "protocol_options", dialect), dialect, dialects, report)
+
+
+def _check_header_names(names: Iterable[str], path: KeyPath, report: Report) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name.lower() in seen:
+            report.at_key((*path, name), "duplicate key: header names do not differ by capitals")
+        seen.add(name.lower())
+
+
+def _check_dialect_options(
+    chosen: Mapping[str, str], path: KeyPath, dialect: str, dialects: DialectCatalogue, report: Report
+) -> None:
+    names = dialects.decoders | dialects.encoders
+    if dialect not in names:
+        report.at_key(path, f"unknown dialect{suggestion(dialect, names)}")
+        return
+    known = dialects.options.get(dialect, {})
+    for option, value in chosen.items():
+        if option not in known:
+            report.at_key((*path, option), f"unknown option of {dialect}{suggestion(option, known)}")
+        elif known[option] and value not in known[option] and not isinstance(value, Unresolved):
+            message = f"must be {' or '.join(known[option])}"
+            report.at_value((*path, option), message, f", not {quoted(value)}")

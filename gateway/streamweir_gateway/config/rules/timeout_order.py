@@ -1,0 +1,57 @@
+"""After merging, connect <= first_event <= total and idle <= total."""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+from streamweir.options.durations import format_duration
+from streamweir_gateway.config.diagnostics import KeyPath, Report, path_text
+from streamweir_gateway.config.models import EndpointConfig
+
+__all__ = ["check_timeout_order"]
+
+_ORDER: Final = (("connect", "first_event"), ("first_event", "total"), ("idle", "total"))
+_STRENGTH: Final = ("defaults", "upstreams", "endpoints")
+"""Where a timeout may be written, the weakest first."""
+
+
+class _Timeout(NamedTuple):
+    value: float | None
+    origin: KeyPath
+    """Where it was written; empty for a built-in default."""
+
+    @property
+    def bound(self) -> float:
+        return math.inf if self.value is None else self.value
+
+    @property
+    def strength(self) -> int:
+        return _STRENGTH.index(str(self.origin[0])) if self.origin else -1
+
+    @property
+    def place(self) -> str:
+        return f"in {path_text(self.origin[:-2])}" if self.origin else "by default"
+
+
+def check_timeout_order(endpoint: EndpointConfig, report: Report) -> None:
+    """Report clocks that outlast the one behind them, at any of the endpoint's upstreams."""
+    for index, upstream in enumerate(endpoint.upstreams):
+        at: KeyPath = ("endpoints", endpoint.template, "upstreams", index, "timeouts")
+        timeouts = {
+            name: _Timeout(value, report.origins.get((*at, name), ())) for name, value in upstream.timeouts
+        }
+        for shorter, longer in _ORDER:
+            if timeouts[shorter].bound > timeouts[longer].bound:
+                _report(report, f"{shorter} is longer than {longer}", timeouts[shorter], timeouts[longer])
+
+
+def _report(report: Report, message: str, left: _Timeout, right: _Timeout) -> None:
+    """Report at the value that stands closest to the endpoint: it is the one that broke the order."""
+    closest, other = (left, right) if left.strength >= right.strength else (right, left)
+    texts = [format_duration(left.value), format_duration(right.value)]
+    if other.strength != closest.strength:
+        texts[other is right] += f" {other.place}"
+    # Either value would give away itself beside a message at the other one.
+    hidden = report.is_filled(left.origin) or report.is_filled(right.origin)
+    report.at_value(closest.origin, message + ("" if hidden else f" ({' > '.join(texts)})"))

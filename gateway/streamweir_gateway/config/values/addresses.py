@@ -1,0 +1,67 @@
+"""Addresses: the one to listen on, and those of proxies that are trusted."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from ipaddress import IPv4Network, IPv6Network
+from typing import Any, Final, NamedTuple
+
+from streamweir_gateway.config.diagnostics import InvalidValue, not_this
+from streamweir_gateway.config.values.scalars import Scalar, read_text, text_schema
+
+__all__ = ["LISTEN", "NEEDS_AUTH", "NETWORK", "Address", "is_loopback"]
+
+_LISTEN: Final = re.compile(r"(?:\[([^\[\]]+)\]|([A-Za-z0-9_.-]+)):([0-9]{1,5})")
+NEEDS_AUTH: Final = (
+    "anybody could call: name `auth.keys`, or write `auth: open` on purpose,"
+    " or listen on a loopback address (127.0.0.1, [::1], localhost)"
+)
+
+
+class Address(NamedTuple):
+    """Where the gateway listens."""
+
+    host: str
+    port: int
+
+
+def _listen(value: Any) -> Address:
+    match = _LISTEN.fullmatch(value) if isinstance(value, str) else None
+    if match is None or int(match[3]) > 65535 or (match[1] and not _ip(match[1])):
+        raise InvalidValue("must be HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080")
+    return Address(match[1] or match[2], int(match[3]))
+
+
+def is_loopback(address: Address) -> bool:
+    """Whether only programs on this machine can reach `address`."""
+    ip = _ip(address.host)
+    return ip.is_loopback if ip else address.host.lower() == "localhost"
+
+
+def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
+
+
+def _network(value: Any) -> IPv4Network | IPv6Network:
+    text = read_text(value)
+    try:
+        return ipaddress.ip_network(text)
+    except ValueError:
+        pass
+    try:
+        meant = ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        raise InvalidValue(
+            "must be an IP address or a network, such as 10.0.0.1 or 10.0.0.0/8", not_this(text)
+        ) from None
+    raise InvalidValue("must be a network, without bits after its prefix", f"; did you mean '{meant}'?")
+
+
+LISTEN: Final = Scalar(
+    _listen, text_schema(r"^(\[[^\]]+\]|[^\[\]:]+):[0-9]{1,5}$"), stand_in=Address("127.0.0.1", 0)
+)
+NETWORK: Final = Scalar(_network, text_schema("^[0-9a-fA-F.:/]+$"))

@@ -1,0 +1,35 @@
+"""A value that stands in the file in another shape than the gateway works with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+__all__ = ["WrittenAs", "items_of", "values_of"]
+
+
+@dataclass(frozen=True)
+class WrittenAs:
+    """Annotates a field: `Annotated[tuple[Thing, ...], WrittenAs(Mapping[str, Thing], values_of)]`."""
+
+    kind: Any
+    """What the file holds."""
+    convert: Callable[[Any], object]
+    """Returns the field's value, given what the file holds, validated."""
+
+    def __get_pydantic_core_schema__(self, _source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self.convert, handler.generate_schema(self.kind))
+
+
+def values_of(mapping: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the values of a mapping whose keys the values hold themselves."""
+    return tuple(mapping.values())
+
+
+def items_of(mapping: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """Return the pairs of a mapping that is only ever walked."""
+    return tuple(mapping.items())
