@@ -15,6 +15,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from streamweir.codec.dialects import Dialects
+
 __all__ = ["BACKEND", "LOAD_CPU", "Target", "backend", "build_tools", "running", "targets"]
 
 HERE: Final = Path(__file__).resolve().parent
@@ -64,7 +66,7 @@ def targets(folder: Path) -> dict[str, Target]:
             "streamweir" if answers == "standard" else f"streamweir-{answers}",
             [*gateway, str(_filled("gateway.yaml.in", folder, answers))],
         )
-        for answers in ("standard", "legacy", "data-formulator", "easyflow", "ragflow", "stream-envelope")
+        for answers in Dialects.built_in().writable
     ]
     return {target.name: target for target in found}
 

@@ -9,18 +9,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import streamweir
+from streamweir.codec.registry import process_dialects
 from streamweir_gateway.cli.addresses import base_url
 from streamweir_gateway.config import EndpointConfig, GatewayConfig
 
 __all__ = ["banner", "curl_line"]
 
-_QUESTION: Final = "How many orders did Hangzhou have?"
-_BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
-    "data-formulator": {"user_question": _QUESTION, "input_tables": [], "model": {}},
-    "easyflow": {"prompt": _QUESTION},
-    "ragflow": {"question": _QUESTION, "stream": True},
-}
-"""By dialect: the smallest body that such a backend understands, where it is not just a message."""
+_MESSAGE: Final[Mapping[str, Any]] = {"message": "How many orders did Hangzhou have?"}
 
 
 def banner(config: GatewayConfig, address: tuple[str, int]) -> Iterator[str]:
@@ -54,10 +49,10 @@ def curl_line(endpoint: EndpointConfig, url: str, *, asks_for_key: bool = False)
     method = "POST" if "POST" in endpoint.methods else endpoint.methods[0]
     if method in ("GET", "HEAD", "DELETE", "OPTIONS"):
         return f"curl -N -X {method} {address}"
-    body = (
-        {"message": _QUESTION}
-        if endpoint.upstreams[0].demo
-        else _BODIES.get(endpoint.upstreams[0].speaks, {"message": _QUESTION})
-    )
-    content = f"-H 'Content-Type: application/json' -d {shlex.quote(json.dumps(body))}"
+    body = _MESSAGE if endpoint.upstreams[0].demo else _sample_request(endpoint.upstreams[0].speaks)
+    content = f"-H 'Content-Type: application/json' -d {shlex.quote(json.dumps(dict(body)))}"
     return f"curl -N {'' if method == 'POST' else f'-X {method} '}{address} {content}"
+
+
+def _sample_request(speaks: str) -> Mapping[str, Any]:
+    return _MESSAGE if speaks == "auto" else process_dialects().find(speaks).sample_request

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from streamweir.codec.base import Decoder, Encoder, FramingName, Options
@@ -19,6 +20,7 @@ T = TypeVar("T")
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _RESERVED: Final = frozenset({"auto"})
+_JUST_A_MESSAGE: Final[Mapping[str, Any]] = MappingProxyType({"message": "Hello"})
 
 
 class Dialect:
@@ -34,12 +36,14 @@ class Dialect:
         package: the package that holds it, with its `examples.txt` and `README.md`.
         hints: what its messages look like; those of the decoder if not given.
         detectable: it may be found out by the first bytes of a body.
+        sample_request: the smallest body that a backend understands which speaks it; just a `message` if not
+            given.
 
     Raises:
         ConfigurationError: the name cannot be one.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (one keyword for each thing that a dialect has)
         self,
         name: str,
         decoder: type[Decoder] | str | None = None,
@@ -49,6 +53,7 @@ class Dialect:
         package: str | None = None,
         hints: Hints | None = None,
         detectable: bool = True,
+        sample_request: Mapping[str, Any] = _JUST_A_MESSAGE,
     ) -> None:
         if not isinstance(name, str) or not _NAME.fullmatch(name) or name in _RESERVED:
             raise ConfigurationError(f"{name!r} cannot be the name of a dialect")
@@ -57,6 +62,7 @@ class Dialect:
         """What it is, in one line."""
         self.package: Final = package
         self.detectable: Final = detectable
+        self.sample_request: Final = sample_request
         self._hints: Final = hints
         self._decoder: Final = decoder
         self._encoder: Final = encoder

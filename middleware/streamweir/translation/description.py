@@ -14,8 +14,9 @@ from typing import Any, Final
 import msgspec
 
 from streamweir.codec.base import NO_OPTIONS, Decoder, Encoder
+from streamweir.codec.dialect import Dialect
 from streamweir.codec.event_examples import VOCABULARY, Said
-from streamweir.codec.registry import Dialect, get_dialect
+from streamweir.codec.registry import process_dialects
 from streamweir.errors import StreamweirError
 from streamweir.events import Event, Stamp, wire_data
 from streamweir.framing import Frame, SniffingParser
@@ -85,15 +86,15 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(row.event for row in self.writing if row.lost)
 
 
-def describe(name: str) -> Description:
-    """Return what the dialect called `name` reads, writes and cannot say.
+def describe(dialect: str | Dialect) -> Description:
+    """Return what a dialect, by its name or itself, reads, writes and cannot say.
 
     Raises:
         UnknownDialectError: no dialect has that name.
     """
-    dialect = get_dialect(name)
+    dialect = process_dialects().find(dialect)
     return Description(
-        name=name,
+        name=dialect.name,
         summary=dialect.summary,
         reads=dialect.decoder is not None,
         writes=dialect.encoder is not None,

@@ -26,4 +26,5 @@ DIALECT = Dialect(
         ),
         keys=("status", "goal"),
     ),
+    sample_request={"user_question": "Which region grows?", "input_tables": [], "model": {}},
 )

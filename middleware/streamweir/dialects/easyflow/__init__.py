@@ -19,4 +19,5 @@ DIALECT = Dialect(
     summary=__doc__,
     package=__name__,
     hints=Hints(names=("needSaveMessage",), keys=("protocol", "domain", "errorCode")),
+    sample_request={"prompt": "Which region grows?"},
 )

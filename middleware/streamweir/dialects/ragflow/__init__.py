@@ -16,4 +16,5 @@ DIALECT = Dialect(
     summary=__doc__,
     package=__name__,
     hints=Hints(keys=("event", "code", "choices", "session_id")),
+    sample_request={"question": "Which region grows?", "stream": True},
 )

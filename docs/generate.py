@@ -1,0 +1,168 @@
+"""Writes what the documents say of each dialect, from the dialects themselves: `make docs`.
+
+docs/dialects/     a page for each, from the README.md in its folder and what its code does; an overview
+README.md          the table of dialects
+config.yaml        the protocols that clients may have, and a demo endpoint for each dialect
+
+In the last two it writes between the marks `dialects` and `end of dialects` only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from importlib.resources import files
+from pathlib import Path
+from textwrap import indent
+from typing import Final
+
+from streamweir.codec.dialect import Dialect
+from streamweir.codec.dialects import Dialects
+from streamweir.translation.description import Description, Reading, describe
+
+__all__ = ["documents"]
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+FIRST: Final = "standard"
+"""The dialect that stands first wherever they are listed: clients get it unless they ask for another."""
+
+_REGION: Final = re.compile(r"^( *)(<!--|#) dialects\b.*\n(?:.*\n)*?(?=^ *\2 end of dialects)", re.MULTILINE)
+
+
+def main() -> None:
+    """Write the documents that have changed."""
+    for path, text in documents().items():
+        if not path.exists() or path.read_text() != text:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+            print(path.relative_to(ROOT))
+
+
+def documents() -> dict[Path, str]:
+    """Return what each document should hold."""
+    dialects = Dialects.built_in()
+    ordered = sorted(dialects.values(), key=lambda dialect: (dialect.name != FIRST, dialect.name))
+    found = {dialect.name: describe(dialect) for dialect in ordered}
+    return {
+        **{ROOT / f"docs/dialects/{name}.md": _page(dialects[name], found[name]) for name in found},
+        ROOT / "docs/dialects/README.md": _overview(found.values()),
+        ROOT / "README.md": _with_regions(ROOT / "README.md", [_table(found.values(), "docs/dialects/")]),
+        ROOT / "config.yaml": _with_regions(
+            ROOT / "config.yaml", [_answers(found.values()), _endpoints(found.values())]
+        ),
+    }
+
+
+def _with_regions(path: Path, regions: Iterable[str]) -> str:
+    """The document with what stands between its marks replaced, first by first."""
+    text, following = path.read_text(), iter(regions)
+
+    def filled(found: re.Match[str]) -> str:
+        mark = found[0].partition("\n")[0]
+        return f"{mark}\n{indent(next(following), found[1])}"
+
+    return _REGION.sub(filled, text)
+
+
+def _page(dialect: Dialect, found: Description) -> str:
+    assert dialect.package is not None
+    text = (files(dialect.package) / "README.md").read_text("utf-8").strip()
+    folder = dialect.package.rpartition(".")[2]
+    return (
+        f"{text}\n\n## In short\n\n{_facts(found)}\n"
+        f"<!-- `make docs` writes this page from middleware/streamweir/dialects/{folder}/. -->\n"
+    )
+
+
+def _facts(found: Description) -> str:
+    rows = [
+        ("reads", _yes(found.reads)),
+        ("writes", _yes(found.writes)),
+        ("framing", ", ".join(found.framings)),
+        *(
+            (f"option `{option.name}`", f"{_codes(option.values)} ({option.when})")
+            for option in found.options
+        ),
+        ("ends with", _ends(found) or "-"),
+    ]
+    if found.writes:
+        rows.append(("cannot say, or not fully", _losses(found)))
+    return _rows(("", ""), rows)
+
+
+def _options(found: Description) -> Iterator[tuple[str, str]]:
+    for option in found.options:
+        yield f"option `{option.name}`", f"{_codes(option.values)} ({option.when})"
+
+
+def _overview(found: Collection[Description]) -> str:
+    losses = [(_link(one, ""), _losses(one)) for one in found if one.writes]
+    return f"""\
+# Dialects
+
+What is read becomes the events of [the protocol](../protocol.md), and what is written is made of them: any
+dialect that is read goes into any that is written, and no pair has code of its own.
+
+{_table(found, "")}
+A dialect of your own: [Adding a dialect](../adding-a-dialect.md).
+
+## What is lost
+
+It depends on the dialect that is written alone. What has no word there is left out and counted, and the
+stream ends with a warning that says so.
+
+{_rows(("dialect", "cannot say, or not fully"), losses)}
+<!-- `make docs` writes this page from the dialects. -->
+"""
+
+
+def _table(found: Iterable[Description], folder: str) -> str:
+    rows = ((_link(one, folder), one.summary, _yes(one.reads), _yes(one.writes), _ends(one)) for one in found)
+    return _rows(("name", "what it is", "reads", "writes", "ends with"), rows)
+
+
+def _rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = (head, ("---",) * len(head), *rows)
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def _answers(found: Iterable[Description]) -> str:
+    return "".join(f"- {one.name}\n" for one in found if one.writes)
+
+
+def _endpoints(found: Iterable[Description]) -> str:
+    return "\n".join(
+        f"# {one.summary}\n/{one.name}:\n  upstream: demo:{one.name}\n  speaks: {one.name}\n"
+        for one in found
+        if one.writes
+    )
+
+
+def _ends(found: Description) -> str:
+    return ", ".join(f"`{row.event}`" for row in found.reading if _ends_well(row))
+
+
+def _ends_well(row: Reading) -> bool:
+    types = {event["type"] for event in row.becomes}
+    return row.completes or ("session_end" in types and "error" not in types)
+
+
+def _link(found: Description, folder: str) -> str:
+    return f"[`{found.name}`]({folder}{found.name}.md)"
+
+
+def _losses(found: Description) -> str:
+    return "; ".join(found.cannot_say) or "-"
+
+
+def _codes(values: Iterable[str]) -> str:
+    return ", ".join(f"`{value}`" for value in values) or "any text"
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+if __name__ == "__main__":
+    main()
