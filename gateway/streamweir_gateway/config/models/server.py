@@ -5,11 +5,12 @@ from __future__ import annotations
 from ipaddress import IPv4Network, IPv6Network
 from typing import Annotated, TypeAlias
 
-from streamweir_gateway.config.models.field_types import Duration
+from streamweir.options.durations import OFF
+from streamweir_gateway.config.models.field_types import Duration, Size
 from streamweir_gateway.config.models.section import Section, written
-from streamweir_gateway.config.values.addresses import NETWORK
+from streamweir_gateway.config.values.addresses import LISTEN, NETWORK, Address
 from streamweir_gateway.config.values.path_templates import PATH_OR_OFF
-from streamweir_gateway.config.values.scalars import whole_number
+from streamweir_gateway.config.values.scalars import or_off, whole_number
 from streamweir_gateway.config.values.units import size_from
 
 __all__ = ["ServerConfig"]
@@ -24,12 +25,18 @@ class ServerConfig(Section):
     """Processes that serve; what counts streams, requests and failures counts in each."""
     drain: Duration = written("30s")
     """How long streams under way may take to finish when the gateway stops."""
+    hang_time: Duration = written("30s")
+    """A worker whose event loop stood still for so long is replaced."""
+    body_bytes: Size = written("256MiB")
+    """What all request bodies of a worker may hold at once; a request beyond it is refused."""
     health: PathOrOff = "/healthz"
     """Answers while the process is alive; may be `off`."""
     ready: PathOrOff = "/readyz"
     """Answers 503 while the gateway drains; may be `off`."""
     metrics: PathOrOff = "/metrics"
     """Numbers for Prometheus; may be `off`."""
+    admin: Annotated[Address | None, or_off(LISTEN)] = written(OFF)
+    """HOST:PORT of its own for `health`, `ready` and `metrics`; `off`: they are served beside the endpoints."""
     trusted_proxies: tuple[Annotated[IPv4Network | IPv6Network, NETWORK], ...] = ()
     """Addresses and networks whose X-Forwarded-For is believed."""
     header_bytes: Annotated[int, size_from("1KiB")] = written("32KiB")

@@ -37,3 +37,5 @@ def _check_own_paths(config: GatewayConfig, report: Report) -> None:
         if getattr(server, first) is not None and getattr(server, first) == getattr(server, second):
             written, other = (second, first) if second in server.model_fields_set else (first, second)
             report.at_value(("server", written), f"must differ from {other}")
+    if server.admin == config.listen and server.admin.port:
+        report.at_value(("server", "admin"), "must differ from listen")
