@@ -19,6 +19,8 @@ from streamweir.errors import ErrorType, Reason
 
 __all__ = [
     "EVENT_TYPES",
+    "META_FIELDS",
+    "META_IDS",
     "PROTOCOL_VERSION",
     "WIRE_FIELDS",
     "Content",
@@ -67,15 +69,35 @@ class Meta(TypedDict, total=False):
     duration_ms: int
     extra: dict[str, Any]
     source: dict[str, Any]
+    private: dict[str, Any]
+    """Fields of the upstream's own that only a client of its dialect may have, such as an app's prompt.
+
+    They are in no other protocol's metadata, the standard's neither.
+    """
+
+
+META_IDS: Final = (
+    "session_id",
+    "thread_id",
+    "message_id",
+    "run_id",
+    "parent_run_id",
+    "node_id",
+    "node_name",
+)
+META_FIELDS: Final = (*META_IDS, "duration_ms", "extra", "source")
+"""What metadata may hold on the wire, beside the stamp."""
+
+_OF_THE_UPSTREAM: Final = ("extra", "source", "private")
 
 
 def failure_meta(meta: Meta | None) -> Meta | None:
     """The part of `meta` that a failed call or step may carry: not what the upstream said."""
-    if not meta or not ("extra" in meta or "source" in meta):
+    if not meta or not any(name in meta for name in _OF_THE_UPSTREAM):
         return meta
-    kept = meta.copy()
-    kept.pop("extra", None)
-    kept.pop("source", None)
+    kept: Any = meta.copy()
+    for name in _OF_THE_UPSTREAM:
+        kept.pop(name, None)
     return kept or None
 
 

@@ -21,6 +21,7 @@ from streamweir.errors import MalformedEvent
 __all__ = [
     "MAX_DEPTH",
     "decode_text",
+    "one_line",
     "parse_json",
     "parse_json_text",
     "plain_json",
@@ -48,6 +49,13 @@ _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 _OWN_VALUES: Final = orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
 """What Python code puts into a value beyond JSON and means as JSON."""
 
+_SEPARATORS: Final = (
+    (b"\xe2\x80\xa8", b"\\u2028"),
+    (b"\xe2\x80\xa9", b"\\u2029"),
+    (b"\xc2\x85", b"\\u0085"),
+)
+"""What ends a line for `str.splitlines` and all that is made with it, and its form inside a JSON string."""
+
 _decode = msgspec.json.Decoder().decode
 
 
@@ -73,9 +81,17 @@ def parse_json_text(text: str) -> Any:
 def write_json(value: Any) -> bytes:
     """Return `value` as one line of UTF-8 JSON; NaN is null, integers beyond 64 bit are strings."""
     try:
-        return orjson.dumps(value)
+        return one_line(orjson.dumps(value))
     except TypeError:
-        return orjson.dumps(_writable(value), default=str)
+        return one_line(orjson.dumps(_writable(value), default=str))
+
+
+def one_line(data: bytes) -> bytes:
+    """Return the JSON text `data` as a line for readers, too, that cut at U+0085, U+2028 and U+2029."""
+    if b"\xe2\x80" in data or b"\xc2\x85" in data:
+        for separator, escape in _SEPARATORS:
+            data = data.replace(separator, escape)
+    return data
 
 
 def write_json_text(value: Any) -> str:

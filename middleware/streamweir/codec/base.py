@@ -192,7 +192,10 @@ class Encoder:
 
         Such fields may hold an application's prompt: an encoder reads them here and nowhere else.
         """
-        return extra_in(event) if self.writes_extra else NO_EXTRA
+        if not self.writes_extra or not event.meta:
+            return NO_EXTRA
+        private = event.meta.get("private")
+        return {**extra_in(event), **private} if private else extra_in(event)
 
     @property
     def can_replace(self) -> bool:

@@ -11,6 +11,7 @@ from streamweir.events import Data, Error, Event, Meta, ToolError
 from streamweir.jsontext import parse_json_text, write_json_text
 
 __all__ = [
+    "and_extra",
     "arguments",
     "custom",
     "dataframe",
@@ -25,7 +26,7 @@ __all__ = [
 ]
 
 
-_OBJECTS: Final = frozenset({"extra", "source"})
+_OBJECTS: Final = frozenset({"extra", "source", "private"})
 _COLUMN_NAMES: Final = ("key", "field", "dataIndex", "name", "id")
 
 
@@ -115,6 +116,13 @@ def meta_of(**fields: Any) -> Meta | None:
         elif isinstance(value, int | float) and not isinstance(value, bool):
             meta[name] = str(value)
     return cast("Meta", meta) if meta else None
+
+
+def and_extra(meta: Meta | None, rest: Mapping[str, Any] | None) -> Meta | None:
+    """`meta` with `rest` among the fields that no rule knows."""
+    if not rest:
+        return meta
+    return {**(meta or {}), "extra": {**(meta or {}).get("extra", {}), **rest}}
 
 
 def milliseconds(value: Any, *, scale: float = 1) -> int | None:

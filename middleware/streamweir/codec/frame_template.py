@@ -18,7 +18,7 @@ from typing import Final
 
 import msgspec
 
-from streamweir.jsontext import write_json
+from streamweir.jsontext import one_line, write_json
 
 __all__ = ["SAMPLE_SIZE", "FrameTemplate", "Number"]
 
@@ -75,13 +75,13 @@ class FrameTemplate:
     def write(self, texts: Sequence[str], numbers: Mapping[str, Number]) -> bytes:
         """Return the frames of `texts`; `numbers` are those of the first."""
         if len(texts) == 1:
-            text = _string(texts[0])
+            text = one_line(_string(texts[0]))
             return self._template % tuple([numbers[key][0] if key else text for key in self._keys])
         count, width = len(texts), len(self._keys)
         values: list[bytes | int] = [0] * (count * width)
         for place, key in enumerate(self._keys):
             if key is None:
-                values[place::width] = _lines(texts).split(b"\n")[:count]
+                values[place::width] = one_line(_lines(texts)).split(b"\n")[:count]
             else:
                 first, step = numbers[key]
                 values[place::width] = (

@@ -60,6 +60,17 @@ _DELTA: Final = frozenset(
 """Of these `reasoning_details` repeats `reasoning`; `role` is always the assistant."""
 
 
+_CHUNK: Final = (
+    *("id", "object", "created", "model", "choices", "usage", "error"),
+    *("system_fingerprint", "service_tier", "provider", "prompt_filter_results"),
+)
+_CHOICE: Final = (
+    *("index", "delta", "message", "text", "finish_reason"),
+    *("native_finish_reason", "stop_reason", "matched_stop", "content_filter_results"),
+)
+"""What a chunk and a choice consist of: ids, times, and words of the server that its end repeats."""
+
+
 class _Call(msgspec.Struct):
     """A tool call while its arguments arrive."""
 
@@ -102,10 +113,17 @@ class ChunkReader:
         if not self._begun:
             self._begun = True
             yield SessionStart(meta=meta_of(message_id=self._id, extra=_origin(message)))
-        self.summary.update(tokens_in(message.get("usage")))
+        self._count(message.get("usage"))
+        if rest := leftover(message, _CHUNK):
+            yield custom("chunk", rest, meta)
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, dict):
                 yield from self.read_choice(choice, meta)
+
+    def _count(self, usage: Any) -> None:
+        """Note the tokens, and what else a server counts."""
+        if isinstance(usage, dict):
+            self.summary.update({**(leftover(usage, TOKENS) or {}), **tokens_in(usage)})
 
     def close(self) -> Iterator[Event]:
         """Yield what is left at the end, and the end: suspended if the client is to run tools."""
@@ -123,10 +141,11 @@ class ChunkReader:
         fields = delta if isinstance(delta, dict) else whole if isinstance(whole, dict) else {}
         if not fields and isinstance(choice.get("text"), str):
             fields = {"content": choice["text"]}
-        yield from self.read_delta(fields, index, meta, "snapshot" if fields is whole else None)
-        rest = leftover(fields, self.known)
-        if rest:
+        if rest := leftover(fields, self.known):
             yield custom("delta", rest, meta)
+        if rest := leftover(choice, _CHOICE):
+            yield custom("choice", rest, meta)
+        yield from self.read_delta(fields, index, meta, "snapshot" if fields is whole else None)
         if isinstance(reason := choice.get("finish_reason"), str) and reason:
             yield from self.finish(reason, index, meta)
 

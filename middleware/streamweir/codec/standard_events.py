@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, get_args
 
-from streamweir.codec.coerce import arguments, custom, leftover, meta_of, milliseconds, text_of
+from streamweir.codec.coerce import and_extra, arguments, custom, leftover, meta_of, milliseconds, text_of
 from streamweir.codec.standard_shapes import citations, questions, structured
 from streamweir.errors import CODES, Reason
 from streamweir.events import (
     EVENT_TYPES,
+    META_IDS,
     WIRE_FIELDS,
     Content,
     Data,
@@ -37,7 +38,7 @@ __all__ = ["is_standard", "read_standard"]
 
 _OURS: Final = frozenset({"request_id", "timestamp", "sequence", "source", "extra", "duration_ms"})
 _STAMP: Final = frozenset({"request_id", "timestamp", "sequence"})
-_IDS: Final = tuple(name for name in Meta.__annotations__ if name not in ("extra", "source", "duration_ms"))
+_ENVELOPE: Final = frozenset({"type", "data", "metadata"})
 
 _STAGES: Final = ("reasoning", "planning", "analyzing")
 _FORMATS: Final = ("markdown", "text", "html")
@@ -76,9 +77,14 @@ def read_standard(message: Mapping[str, Any]) -> Event:
     if data is None and kind in _SAYS_IT_WITHOUT_DATA:
         data = {}
     if read is None or not isinstance(data, dict):
-        value = data if data is not None else leftover(message, ("type", "metadata"))
-        return custom(kind, value, _meta(message.get("metadata"), None))
-    return read(data, _meta(message.get("metadata"), _unknown(kind, data)))
+        beside = leftover(message, _ENVELOPE)
+        if data is None:
+            return custom(kind, beside, _meta(message.get("metadata"), None))
+        return custom(kind, data, _meta(message.get("metadata"), beside))
+    unknown = _unknown(kind, data)
+    if not message.keys() <= _ENVELOPE:
+        unknown = {**(leftover(message, _ENVELOPE) or {}), **(unknown or {})}
+    return read(data, _meta(message.get("metadata"), unknown))
 
 
 def _unknown(kind: str, data: dict[str, Any]) -> dict[str, Any] | None:
@@ -91,21 +97,15 @@ def _unknown(kind: str, data: dict[str, Any]) -> dict[str, Any] | None:
     return unknown
 
 
-def _and_extra(meta: Meta | None, rest: dict[str, Any] | None) -> Meta | None:
-    if not rest:
-        return meta
-    return {**(meta or {}), "extra": {**(meta or {}).get("extra", {}), **rest}}
-
-
 def _meta(metadata: Any, unknown: dict[str, Any] | None) -> Meta | None:
     if not isinstance(metadata, dict):
         return meta_of(extra=unknown)
     if unknown is None and metadata.keys() <= _STAMP:
         return None
     extra = metadata.get("extra")
-    foreign = leftover(metadata, {*_IDS, *_OURS}) or {}
+    foreign = leftover(metadata, {*META_IDS, *_OURS}) or {}
     return meta_of(
-        **{key: metadata[key] for key in _IDS if key in metadata},
+        **{key: metadata[key] for key in META_IDS if key in metadata},
         duration_ms=milliseconds(metadata.get("duration_ms")),
         extra={**(unknown or {}), **foreign, **(extra if isinstance(extra, dict) else {})},
     )
@@ -204,13 +204,13 @@ def _data(data: dict[str, Any], meta: Meta | None) -> Event:
         return custom(text_of(kind) or "data", value, meta)
     value, rest = fitting
     return Data(
-        _one_of(kind, get_args(DataType)), value, _object(data.get("metadata")), meta=_and_extra(meta, rest)
+        _one_of(kind, get_args(DataType)), value, _object(data.get("metadata")), meta=and_extra(meta, rest)
     )
 
 
 def _reference(data: dict[str, Any], meta: Meta | None) -> Event:
     fitting, rest = citations(data.get("citations"))
-    return Reference(fitting, meta=_and_extra(meta, rest))
+    return Reference(fitting, meta=and_extra(meta, rest))
 
 
 def _status(data: dict[str, Any], meta: Meta | None) -> Event:
@@ -241,7 +241,7 @@ def _interaction(data: dict[str, Any], meta: Meta | None) -> Event:
         ui=_object(data.get("ui")),
         questions=asked,
         resume=_object(data.get("resume")),
-        meta=_and_extra(meta, rest),
+        meta=and_extra(meta, rest),
     )
 
 
@@ -270,7 +270,7 @@ def _session_end(data: dict[str, Any], meta: Meta | None) -> Event:
     summary = data.get("summary")
     rest = None if isinstance(summary, dict) or summary is None else {"summary": summary}
     return SessionEnd(
-        status, _one_of(data.get("reason"), get_args(Reason)), _object(summary), meta=_and_extra(meta, rest)
+        status, _one_of(data.get("reason"), get_args(Reason)), _object(summary), meta=and_extra(meta, rest)
     )
 
 

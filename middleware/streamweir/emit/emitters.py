@@ -13,6 +13,7 @@ from streamweir.emit.engine_chain import EngineChain
 from streamweir.emit.event_validation import checked_event, checked_meta
 from streamweir.errors import EventValidationError, LifecycleError
 from streamweir.events import (
+    META_FIELDS,
     Content,
     Data,
     Event,
@@ -34,7 +35,7 @@ E = TypeVar("E", bound=Event)
 
 MetaFields = Mapping[str, Any] | None
 
-_META: Final = frozenset(Meta.__annotations__) - {"session_id", "source"}
+_META: Final = frozenset(META_FIELDS) - {"session_id", "source"}
 """What emitters take as `meta`; the session is the engine's, and a source has only what was translated."""
 
 

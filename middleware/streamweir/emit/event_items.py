@@ -17,11 +17,20 @@ from typing import Any, Final
 from streamweir.codec.coerce import custom
 from streamweir.emit.event_validation import TIMED, checked_event, checked_meta
 from streamweir.errors import CODES, EventValidationError
-from streamweir.events import EVENT_TYPES, WIRE_FIELDS, Error, Event, Meta, SessionStart, ToolCallEnd
+from streamweir.events import (
+    EVENT_TYPES,
+    META_FIELDS,
+    WIRE_FIELDS,
+    Error,
+    Event,
+    Meta,
+    SessionStart,
+    ToolCallEnd,
+)
 
 __all__ = ["event_of"]
 
-_META: Final = frozenset(Meta.__annotations__) - {"source"}
+_META: Final = frozenset(META_FIELDS) - {"source"}
 _OURS: Final = frozenset({"request_id", "timestamp", "sequence", "source"})
 """What is counted and stamped here, whatever an item says."""
 

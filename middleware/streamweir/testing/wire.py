@@ -14,8 +14,10 @@ from typing import Any, Final, NamedTuple
 __all__ = ["Framed", "read_json", "read_ndjson", "read_sse"]
 
 _EVENT_BLOCK: Final = re.compile(r"id: (0|[1-9][0-9]*)\ndata: ([^\n]*)")
-_ESCAPED_WITHOUT_NEED: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u(?!00[01][0-9a-fA-F]|007[fF])")
-"""An escape other than that of a control character, which JSON cannot hold as it is."""
+_ESCAPED_WITHOUT_NEED: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u(?!00[01][0-9a-fA-F]|007[fF]|0085|202[89])")
+"""An escape other than those of control characters, which JSON cannot hold as they are, and of line ends."""
+
+_LINE_ENDS: Final = re.compile("[\x85\u2028\u2029]")
 
 
 class Framed(NamedTuple):
@@ -83,6 +85,8 @@ def read_json(text: str) -> tuple[Any, list[str]]:
         return None, [f"not JSON: {_shown(text)}"]
     if _ESCAPED_WITHOUT_NEED.search(text):
         breaches.append("escaped characters: JSON is UTF-8, not ASCII-escaped")
+    if _LINE_ENDS.search(text):
+        breaches.append("U+0085, U+2028 or U+2029 as it is: careless readers cut the line there")
     return value, breaches
 
 

@@ -15,12 +15,20 @@ import msgspec
 
 from streamweir.codec.standard_events import read_standard
 from streamweir.errors import ErrorInfo, MalformedEvent
-from streamweir.events import EVENT_TYPES, Event, Meta, SessionEnd, SessionStart, Unknown, wire_data
+from streamweir.events import (
+    EVENT_TYPES,
+    META_FIELDS,
+    Event,
+    Meta,
+    SessionEnd,
+    SessionStart,
+    Unknown,
+    wire_data,
+)
 from streamweir.stages import error_event
 
 __all__ = ["EventMetadata", "ReceivedEvent", "failure_events", "made_event"]
 
-_META_KEYS: Final = tuple(Meta.__annotations__)
 _SAYS_IT_WITHOUT_DATA: Final = frozenset({"session_start", "session_end"})
 
 
@@ -140,4 +148,4 @@ def _payload(kind: str, data: Any, metadata: dict[str, Any]) -> Event | Unknown:
 
 
 def _meta(metadata: dict[str, Any]) -> Meta | None:
-    return cast("Meta | None", {key: metadata[key] for key in _META_KEYS if key in metadata} or None)
+    return cast("Meta | None", {key: metadata[key] for key in META_FIELDS if key in metadata} or None)

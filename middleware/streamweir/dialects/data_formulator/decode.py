@@ -19,7 +19,17 @@ from streamweir.dialects.data_formulator.decode_tool_calls import Actions, OpenC
 from streamweir.dialects.data_formulator.shared_failures import error_event, operation_failure, text_failure
 from streamweir.dialects.data_formulator.shared_vocabulary import ENDINGS, ENDPOINT_OF_PATH, ENDPOINT_OF_TYPE
 from streamweir.errors import MalformedEvent
-from streamweir.events import Content, Error, Event, Interaction, SessionEnd, ToolCallEnd, Warning
+from streamweir.events import (
+    Content,
+    Error,
+    Event,
+    Interaction,
+    Meta,
+    SessionEnd,
+    Thinking,
+    ToolCallEnd,
+    Warning,
+)
 from streamweir.framing import Frame
 from streamweir.jsontext import parse_json
 
@@ -58,6 +68,7 @@ class DataFormulatorDecoder(Decoder):
         self._waits = False
         self._half = False
         self._is_text = False
+        self._thoughts = 0
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
@@ -78,17 +89,16 @@ class DataFormulatorDecoder(Decoder):
         for value in _values(frame):
             if isinstance(value, dict):
                 message = {"type": frame.event, **value} if frame.event else value
-                yield from self._read(message)
+                yield from map(self._apart, self._read(message))
             else:
                 yield custom("message", value)
         self._half = False
 
     def accepts_text(self, text: str) -> bool:
-        """The answer goes on, unless the text reports a failure; thinking does in any case."""
-        if self._is_text:
-            if text_failure(text):
-                return False
-            self._answered = self._answered or bool(text.strip())
+        """The answer goes on, unless the text reports a failure; a thought is whole."""
+        if not self._is_text or text_failure(text):
+            return False
+        self._answered = self._answered or bool(text.strip())
         return True
 
     def close(self) -> Iterator[Event]:
@@ -99,6 +109,14 @@ class DataFormulatorDecoder(Decoder):
             yield msgspec.structs.replace(self._flat_error, terminal=True)
         elif self._answered and not self._half:
             yield from self._end_at_eof()
+
+    def _apart(self, event: Event) -> Event:
+        """Make each thought a message of its own: it is a paragraph, and no piece of one."""
+        if isinstance(event, Thinking) and event.content:
+            self._thoughts += 1
+            meta: Meta = {**(event.meta or {}), "message_id": f"thought_{self._thoughts}"}
+            return msgspec.structs.replace(event, meta=meta)
+        return event
 
     def _end_at_eof(self) -> Iterator[Event]:
         chosen = self.option("endpoint")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import custom, dataframe, leftover, meta_of, text_of
+from streamweir.codec.coerce import custom, dataframe, leftover, text_of
 from streamweir.dialects.data_formulator.decode_plain_events import extra_of
 from streamweir.dialects.data_formulator.shared_failures import agent_error
 from streamweir.events import (
@@ -47,7 +47,7 @@ def action_start(message: Mapping[str, Any], name: str) -> Event:
         tool_id="",
         tool_name=name,
         arguments=leftover(message, ("type", "action", "thought", "iteration")) or {},
-        meta=meta_of(extra=leftover(message, set(message) - {"action", "iteration"})),
+        meta=extra_of(message, set(message) - {"action", "iteration"}),
     )
 
 
@@ -94,7 +94,7 @@ def result_data(message: Mapping[str, Any]) -> Iterator[Event]:
     count = virtual.get("row_count")
     if not isinstance(count, int):
         count = len(frame["rows"])
-    yield Data("dataframe", frame, {**about, "row_count": count}, meta=meta_of(extra=rest))
+    yield Data("dataframe", frame, {**about, "row_count": count}, meta=extra_of(rest, ()))
     chart = goal.get("chart") or _present(
         chart_type=goal.get("chart_type"), encodings=goal.get("chart_encodings")
     )
@@ -118,7 +118,7 @@ def completion(message: Mapping[str, Any], *, waits: bool) -> Iterator[Event]:
     }
     if status == "success":
         del rest["status"]
-    yield SessionEnd("suspended" if waits else "completed", meta=meta_of(extra=rest))
+    yield SessionEnd("suspended" if waits else "completed", meta=extra_of(rest, ()))
 
 
 def final_text(message: Mapping[str, Any], text: str) -> Iterator[Event]:

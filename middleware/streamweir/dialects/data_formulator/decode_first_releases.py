@@ -21,7 +21,8 @@ def modern_form(message: Mapping[str, Any]) -> dict[str, Any] | None:
         case {"status": "error"} | {"error": dict()}:
             return {**message, "type": "error"}
         case {"status": "ok" | "success", "result": {"type": str(kind)} as step}:
-            return _step(kind, step)
+            beside = leftover(message, ("status", "result")) or {}
+            return {**beside, **_step(kind, step)}
         case {"text": str(), **rest} if "goal" in rest or "tag" in rest:
             return {**message, "type": "question"}
         case {"questions": list()}:
@@ -40,7 +41,9 @@ def _step(kind: str, step: Mapping[str, Any]) -> dict[str, Any]:
         case "data_transformation":
             return {**said, "type": "result", "status": "success"}
         case "planning":
-            return {**(leftover(fields, ("message",)) or {}), "type": "thinking_text", "content": text}
+            about = leftover(step, ("type", "content", "status", "error_message")) or {}
+            rest = leftover(fields, ("message",)) if fields is content else None
+            return {**about, **(rest or {}), "type": "thinking_text", "content": text}
         case "completion":
             rest = leftover(fields, ("message", "reason", "summary")) or {}
             return {**said, "content": {**rest, "summary": text}}

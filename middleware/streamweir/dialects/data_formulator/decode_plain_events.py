@@ -11,9 +11,15 @@ from streamweir.events import Event, Meta, Status, Thinking, Warning
 __all__ = ["PLAIN_EVENTS", "extra_of"]
 
 
+_PRIVATE: Final = ("dialog", "trajectory")
+"""Where the application's own prompt stands."""
+
+
 def extra_of(message: Mapping[str, Any], known: Iterable[str]) -> Meta | None:
-    """What of `message` its rule does not know, as metadata."""
-    return meta_of(extra=leftover(message, {"type", *known}))
+    """What of `message` its rule does not know, as metadata; the application's prompt apart from the rest."""
+    rest = leftover(message, {"type", *known}) or {}
+    private = {name: rest.pop(name) for name in _PRIVATE if name in rest}
+    return meta_of(extra=rest, private=private)
 
 
 def _thinking(message: Mapping[str, Any]) -> Event:

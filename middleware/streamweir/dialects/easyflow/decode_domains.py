@@ -138,7 +138,8 @@ def _tool_error(payload: Mapping[str, Any], result: Any) -> Any:
 
 def _tool_progress(envelope: Envelope, run: Run) -> Iterator[Event]:
     del run
-    data = {**envelope.payload, "tool_id": envelope.text("tool_call_id", "id")}
+    rest = leftover(envelope.payload, ("tool_call_id", "id"))
+    data = {**(rest or {}), "tool_id": envelope.text("tool_call_id", "id")}
     yield _standard("tool_call_progress", envelope, data)
 
 
@@ -177,7 +178,9 @@ def _step_status(envelope: Envelope, run: Run) -> Iterator[Event]:
     known = ("state", "status") if state else ()
     detail = leftover(envelope.payload, {*known, "node_id", "name", "node_name", "conversation_id"})
     name = envelope.text("name", "node_name")
-    ids = {key: envelope.text(key) for key in ("node_id", "node_name") if envelope.payload.get(key)}
+    ids: dict[str, Any] = {
+        key: envelope.text(key) for key in ("node_id", "node_name") if envelope.payload.get(key)
+    }
     meta = envelope.meta(*envelope.payload, **ids)
     yield Status("node" if node_id else "workflow", state or "running", name or None, detail, meta=meta)
 
@@ -211,7 +214,9 @@ def read_interaction(envelope: Envelope, run: Run) -> Iterator[Event]:
     resume = event.resume
     if resume is None and word == "request":
         resume = {"form_id": form_id, "conversation_id": envelope.conversation_id}
-    yield msgspec.structs.replace(event, state=_ASKING[word], resume=resume, meta=envelope.meta(*known))
+    beyond = leftover((event.meta or {}).get("extra", {}), known)
+    meta = envelope.meta(*known, extra=beyond or {})
+    yield msgspec.structs.replace(event, state=_ASKING[word], resume=resume, meta=meta)
 
 
 def read_error(envelope: Envelope, run: Run) -> Iterator[Event]:
@@ -254,7 +259,8 @@ def _standard(kind: str, envelope: Envelope, data: Mapping[str, Any] | None = No
     fields = dict(envelope.payload if data is None else data)
     fields.pop("conversation_id", None)
     event = read_standard({"type": kind, "data": fields, "metadata": None})
-    event.meta = envelope.ids()
+    beyond = (event.meta or {}).get("extra", {})
+    event.meta = envelope.ids(extra=beyond)
     return event
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+from streamweir.codec.base import NO_EXTRA
 from streamweir.codec.coerce import leftover, meta_of, milliseconds, text_of
 from streamweir.dialects.easyflow.shared_vocabulary import DOMAINS, META_IDS
 from streamweir.events import Meta, SessionEnd
@@ -215,9 +216,9 @@ class Envelope:
         """The first of the payload's fields `names` that holds anything, as text."""
         return next((text_of(self.payload[name]) for name in names if self.payload.get(name)), "")
 
-    def meta(self, *known: str, **ids: Any) -> Meta | None:
+    def meta(self, *known: str, extra: Mapping[str, Any] = NO_EXTRA, **ids: Any) -> Meta | None:
         """The metadata: ids, a duration, and as `extra` what the rule does not know of payload and `meta`."""
-        extra = {**self.rest, **(leftover(self.payload, {*known, "conversation_id", "role"}) or {})}
+        extra = {**self.rest, **(leftover(self.payload, {*known, "conversation_id", "role"}) or {}), **extra}
         if rest := leftover(self.open_meta, {*known, *META_IDS, *_DURATIONS}):
             extra["meta"] = rest
         fields = {
@@ -229,9 +230,9 @@ class Envelope:
         }
         return meta_of(**{**fields, **ids})
 
-    def ids(self) -> Meta | None:
+    def ids(self, extra: Mapping[str, Any] = NO_EXTRA) -> Meta | None:
         """The metadata without the payload's fields."""
-        return self.meta(*self.payload)
+        return self.meta(*self.payload, extra=extra)
 
     def duration(self) -> int | None:
         """How long it took, where `meta` says it."""

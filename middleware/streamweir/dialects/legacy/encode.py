@@ -9,6 +9,7 @@ from streamweir.codec.base import Encoder
 from streamweir.codec.frame_template import Number
 from streamweir.dialects.legacy.shared_fields import KNOWN
 from streamweir.events import (
+    META_IDS,
     Content,
     Data,
     Error,
@@ -27,7 +28,6 @@ from streamweir.jsontext import write_json, write_json_text
 
 __all__ = ["LegacyEncoder"]
 
-_IDS: Final = tuple(name for name in Meta.__annotations__ if name not in ("extra", "source", "duration_ms"))
 _USAGE: Final = ("prompt_tokens", "completion_tokens", "total_tokens", "finish_reason")
 
 
@@ -125,7 +125,7 @@ def _described(event: Data) -> dict[str, Any]:
 
 def _beside(meta: Meta, extra: Mapping[str, Any]) -> dict[str, Any]:
     """The ids of an event, and those fields of the upstream's own that no name of ours would take over."""
-    ids = {name: value for name in _IDS if (value := meta.get(name)) is not None}
+    ids = {name: value for name in META_IDS if (value := meta.get(name)) is not None}
     return {**{name: value for name, value in extra.items() if name not in KNOWN}, **ids}
 
 

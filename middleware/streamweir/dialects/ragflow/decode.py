@@ -24,6 +24,9 @@ __all__ = ["RagflowDecoder"]
 _WITHOUT_DONE: Final = re.compile(r"/(?:agentbots/[^/]+/completions|canvas/completion)/?\Z")
 """The routes that never send `[DONE]`."""
 
+_ENVELOPE: Final = ("code", "message", "data", "session_id", "message_id", "task_id", "event", "id")
+"""The fields of an envelope; `event` is null where it stands."""
+
 _STEPS: Final = frozenset({"workflow_started", "node_started", "node_finished", "message"})
 """Events of a run under way: no whole answer is one of these by itself."""
 
@@ -142,6 +145,7 @@ class RagflowDecoder(Decoder):
         yield failure(text, message.get("code"), self._run.meta())
 
     def _enveloped(self, data: Any, message: Mapping[str, Any]) -> Iterator[Event]:
+        beside = leftover(message, _ENVELOPE)
         match data:
             case True:
                 yield from self._flush()
@@ -149,12 +153,12 @@ class RagflowDecoder(Decoder):
                     yield SessionEnd(meta=self._run.meta())
             case {"event": str(), "data": dict()}:
                 self._run.note_ids(session_id=data.get("session_id"))
-                yield from self._agent.read_whole(data)
+                yield from self._agent.read_whole({**(beside or {}), **data})
             case dict() if not leftover(data, ("session_id", "message_id", "id", "chat_id")):
-                yield from self._session_only({**message, **data})
+                yield from self._session_only({**message, **data}, beside)
             case dict():
                 self._last = self._envelope
-                yield from self._envelope.read(data)
+                yield from self._envelope.read(data, beside)
                 self._run.begun = self._run.begun or "answer" in data
                 self.complete = self.complete or self._envelope.complete
             case str() if data:
@@ -162,13 +166,13 @@ class RagflowDecoder(Decoder):
             case None | False | "":
                 return
             case _:
-                yield custom("data", data, self._run.meta())
+                yield custom("data", data, self._run.meta(extra=beside))
 
-    def _session_only(self, fields: Mapping[str, Any]) -> Iterator[Event]:
-        """A run without a word (an empty question): only its session is told."""
+    def _session_only(self, fields: Mapping[str, Any], beside: Mapping[str, Any] | None) -> Iterator[Event]:
+        """A run without a word (an empty question): only its session is known."""
         self._run.note_ids(session_id=fields.get("session_id"), message_id=fields.get("message_id"))
         if self._run.session_id and not self._run.begun:
-            yield SessionStart(self._run.session_id, meta=self._run.meta())
+            yield SessionStart(self._run.session_id, meta=self._run.meta(extra=beside))
 
     def _text_only(self, text: str) -> Iterator[Event]:
         """A whole answer that is bare text: in practice a failure under the code of success."""

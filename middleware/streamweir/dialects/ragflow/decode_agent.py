@@ -214,10 +214,10 @@ class AgentReader:
         error = data.get("error") or found.get("_ERROR")
         match data.get("component_type"):
             case "Tool":
-                yield self._tool_result(data, found, error)
+                yield self._tool_result(data, found, error, rest)
                 return
             case "Event":
-                yield carried(found, self._run.meta(extra=rest))
+                yield carried(found, self._run.meta(extra={**(leftover(data, _NODE) or {}), **(rest or {})}))
                 return
         name = text_of(data.get("component_name")) or None
         took = milliseconds(data.get("elapsed_time"), scale=1000)
@@ -256,7 +256,9 @@ class AgentReader:
             yield ToolCallStart("", name, arguments=arguments(call.get("arguments")), meta=meta)
             yield ToolCallEnd("", result=call.get("results", call.get("result")), tool_name=name, meta=meta)
 
-    def _tool_result(self, data: Mapping[str, Any], outputs: Mapping[str, Any], error: Any) -> Event:
+    def _tool_result(
+        self, data: Mapping[str, Any], outputs: Mapping[str, Any], error: Any, rest: Mapping[str, Any] | None
+    ) -> Event:
         calls = outputs.get("use_tools")
         call = calls[0] if isinstance(calls, list) and calls and isinstance(calls[0], dict) else {}
         return ToolCallEnd(
@@ -265,10 +267,13 @@ class AgentReader:
             call.get("results"),
             tool_error(error, code=outputs.get("code")) if error else None,
             tool_name=text_of(data.get("component_name")) or None,
-            meta=self._run.meta(duration_ms=milliseconds(data.get("elapsed_time"), scale=1000)),
+            meta=self._run.meta(
+                duration_ms=milliseconds(data.get("elapsed_time"), scale=1000),
+                extra={**(leftover(data, _NODE) or {}), **(rest or {})},
+            ),
         )
 
-    # TextDeduplication
+    # Messages
 
     def _message(self, data: Mapping[str, Any], rest: Mapping[str, Any] | None) -> Iterator[Event]:
         meta = self._run.meta(extra={**(leftover(data, _MESSAGE) or {}), **(rest or {})})
@@ -281,6 +286,8 @@ class AgentReader:
         if data.get("end_to_think"):
             yield from self.flush()
             self._text.inside = None
+        if meta and "extra" in meta and not data.get("content") and not thinking:
+            yield custom("message", meta["extra"], self._run.meta())
         yield from audio(data.get("audio_binary"), self._run.meta())
         yield from self._attached(data)
         yield from self._run.reference(data.get("reference"))

@@ -57,17 +57,18 @@ class EnvelopeReader:
         self._text = TaggedText(*_TAGS)
         self._line = AnswerLine()
 
-    def read(self, data: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield what one frame says."""
+    def read(self, data: Mapping[str, Any], beside: Mapping[str, Any] | None = None) -> Iterator[Event]:
+        """Yield what one frame says; `beside` is what stands in its envelope beside the data."""
         self._run.note_answer(session_id=data.get("session_id"), message_id=data.get("id"))
         if not self._run.begun and (self._run.session_id or data.get("chat_id")):
             extra = leftover({"chat_id": data.get("chat_id")}, ())
             yield SessionStart(self._run.session_id, meta=self._run.meta(extra=extra))
+        rest = {**(leftover(data, _KNOWN) or {}), **(beside or {})}
+        if rest and not data.get("answer"):
+            yield custom("data", rest, self._run.meta())
         if "answer" not in data:
-            if rest := leftover(data, _KNOWN):
-                yield custom("data", rest, self._run.meta())
             return
-        meta = self._run.meta(extra=leftover(data, _KNOWN))
+        meta = self._run.meta(extra=rest)
         if data.get("running_status") is True:
             yield _running(text_of(data["answer"]), meta)
             return

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from streamweir.codec.coerce import meta_of, text_of
+from streamweir.codec.coerce import custom, meta_of, text_of
 from streamweir.dialects.ragflow.shared_citations import read_reference
-from streamweir.events import Meta, Reference
+from streamweir.events import Event, Meta, Reference
 
 __all__ = ["Run"]
 
@@ -50,7 +50,7 @@ class Run:
         """The session that the server named last."""
         return self._ids.get("session_id")
 
-    def reference(self, value: Any) -> Iterator[Reference]:
+    def reference(self, value: Any) -> Iterator[Event]:
         """Yield the citations of a reference, unless it says nothing or nothing new."""
         if not value or value == self._reference:
             return
@@ -58,3 +58,5 @@ class Run:
         citations, extra = read_reference(value)
         if citations:
             yield Reference(citations, meta=self.meta(extra=extra))
+        elif extra:
+            yield custom("reference", extra, self.meta())

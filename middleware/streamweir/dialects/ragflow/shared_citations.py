@@ -28,7 +28,7 @@ def read_reference(reference: Any) -> tuple[list[dict[str, Any]], dict[str, Any]
     fields = reference if isinstance(reference, dict) else {"chunks": reference}
     chunks = fields.get("chunks")
     citations: list[dict[str, Any]] = []
-    rests: dict[str, Any] = {}
+    rests: dict[str, Any] = _without_citation(chunks)
     for key, chunk in _keyed(chunks):
         citation, rest = _citation(key, chunk)
         if citation:
@@ -68,6 +68,13 @@ def _keyed(chunks: Any) -> Iterator[tuple[str | None, Mapping[str, Any]]]:
         else ()
     )
     return ((key, chunk) for key, chunk in pairs if isinstance(chunk, dict))
+
+
+def _without_citation(chunks: Any) -> dict[str, Any]:
+    """What stands among the chunks and is none."""
+    if isinstance(chunks, dict):
+        return {key: value for key, value in chunks.items() if value and not isinstance(value, dict)}
+    return {}
 
 
 def _citation(key: str | None, chunk: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -73,6 +73,7 @@ class StandardEncoder(Encoder):
 def _metadata_rest(event: Event, meta: Meta) -> bytes:
     """The metadata behind the stamp, as JSON text; a duration that has no place here goes under `extra`."""
     rest: dict[str, Any] = {**meta}
+    rest.pop("private", None)
     if "duration_ms" in rest and event.type not in _TIMED:
         rest["extra"] = {**rest.get("extra", {}), "duration_ms": rest.pop("duration_ms")}
     return b"," + write_json(rest)[1:] + b"}"

@@ -33,6 +33,9 @@ _FLAGGED: Final = {
 }
 """Types beside which these fields are flags of the stream; elsewhere they are the app's own."""
 
+_WHOLE: Final = frozenset({"code_agent_thought", "code_agent_planning", "thought_step"})
+"""Thoughts that come whole."""
+
 _OWN_TYPES: Final = frozenset({*GRAPH, *CODE_AGENT}) - {"content", "error", "done", "status", "thread_id"}
 
 
@@ -50,6 +53,7 @@ class EnvelopeDecoder(Decoder):
     def __init__(self) -> None:
         self._run = Run()
         self._began = False
+        self._is_whole = False
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
@@ -69,6 +73,11 @@ class EnvelopeDecoder(Decoder):
             return (custom("message", value),)
         return self._read(Message(value))
 
+    def accepts_text(self, text: str) -> bool:
+        """Text goes on; a whole thought is a message of its own."""
+        del text
+        return not self._is_whole
+
     def close(self) -> Iterable[Event]:
         """After `[DONE]` the stream is complete, with the usage of its model runs."""
         return (self._run.end_with(None),) if self.complete else ()
@@ -84,6 +93,7 @@ class EnvelopeDecoder(Decoder):
                 return
         if reader := _READERS.get(message.kind):
             self._began = True
+            self._is_whole = message.kind in _WHOLE
             yield from reader(message, self._run)
         else:
             yield custom(message.kind or "message", dict(message.fields), message.ids())

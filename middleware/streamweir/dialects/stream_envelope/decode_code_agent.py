@@ -20,13 +20,12 @@ _TOOL: Final = "python"
 
 
 def _thought(message: Message, run: Run) -> Iterator[Event]:
-    del run
-    yield Thinking(message.text("content"), meta=message.meta("content", message_id=message.run_id))
+    meta = message.meta("content", message_id=run.next_thought())
+    yield Thinking(message.text("content"), meta=meta)
 
 
 def _planning(message: Message, run: Run) -> Iterator[Event]:
-    del run
-    meta = message.meta("plan", message_id=message.run_id)
+    meta = message.meta("plan", message_id=run.next_thought())
     yield Thinking(message.text("plan"), "planning", meta=meta)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from streamweir.codec.coerce import arguments, custom, text_of
+from streamweir.codec.coerce import and_extra, arguments, custom, leftover, text_of
 from streamweir.dialects.stream_envelope.decode_graph import Reader, pieces, read_content
 from streamweir.dialects.stream_envelope.decode_message import Message, Run
 from streamweir.events import Content, Event, SessionStart, Status, Thinking, ToolCallEnd, ToolCallStart
@@ -55,10 +55,10 @@ def _call_of(action: Any, calls: list[str]) -> str | None:
 
 
 def _thought_step(message: Message, run: Run) -> Iterator[Event]:
-    del run
-    step = message.fields.get("step")
-    text = step.get("content") if isinstance(step, dict) else step
-    yield Thinking(text_of(text), "planning", meta=message.meta("step"))
+    step, meta = message.fields.get("step"), message.meta("step", message_id=run.next_thought())
+    if isinstance(step, dict):
+        meta, step = and_extra(meta, leftover(step, ("content", "index"))), step.get("content")
+    yield Thinking(text_of(step), "planning", meta=meta)
 
 
 def _result(message: Message, run: Run) -> Iterator[Event]:

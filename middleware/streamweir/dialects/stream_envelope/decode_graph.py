@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from streamweir.codec.coerce import (
+    and_extra,
     arguments,
     custom,
     leftover,
@@ -61,6 +62,8 @@ _TASK_STATES: Final[dict[str, State]] = {
     "failed": "failed",
 }
 _THINKING_BLOCKS: Final = ("thinking", "reasoning", "reasoning_content")
+_TEXT_BLOCK: Final = ("type", "index", "signature", "text", *_THINKING_BLOCKS)
+"""What a block of text or thinking consists of; its place and its signature are bookkeeping."""
 _REPEATED_BLOCKS: Final = frozenset(
     {"tool_use", "tool_call", "tool_call_chunk", "function_call", "input_json_delta", "redacted_thinking"}
 )
@@ -92,17 +95,25 @@ def pieces(value: Any, meta: Meta | None) -> Iterator[Event]:
             case None | "":
                 pass
             case {"type": str(kind)} if kind in _THINKING_BLOCKS:
-                if text := _thinking(block):
-                    yield Thinking(text, meta=meta)
+                yield from _text_block(kind, block, _thinking(block), meta)
             case {"type": str(kind)} if kind in _REPEATED_BLOCKS:
                 pass
             case {"text": str(text)}:
-                if text:
-                    yield Content(text, meta=meta)
+                yield from _text_block("text", block, text, meta)
             case {"type": str(kind)}:
                 yield custom(kind, block, meta)
             case _:
                 yield Content(text_of(block), meta=meta)
+
+
+def _text_block(kind: str, block: dict[str, Any], text: str, meta: Meta | None) -> Iterator[Event]:
+    """The text of a block, with what else stands in it; without a text that is an event of its own."""
+    rest = leftover(block, _TEXT_BLOCK)
+    if text:
+        said = Thinking if kind in _THINKING_BLOCKS else Content
+        yield said(text, meta=and_extra(meta, rest))
+    elif rest:
+        yield custom(kind, rest, meta)
 
 
 def _thinking(block: dict[str, Any]) -> str:
@@ -229,14 +240,15 @@ def _parallel_task(message: Message, run: Run) -> Iterator[Event]:
 def _state_update(message: Message, run: Run) -> Iterator[Event]:
     """The state may hold the history, so it is data of the app's own and never text."""
     del run
-    carried = read_carried(message.fields.get("state_snapshot"), message.ids())
+    meta = message.meta("state_snapshot", "updated_fields")
+    carried = read_carried(message.fields.get("state_snapshot"), meta)
     yield carried or custom(message.kind, dict(message.fields), message.ids())
 
 
 def _interrupt(message: Message, run: Run) -> Iterator[Event]:
     state = message.fields.get("state")
     if isinstance(state, dict) and CARRIER in state:
-        if carried := read_carried(state, message.ids()):
+        if carried := read_carried(state, message.meta("state", "node_label")):
             yield carried
     else:
         yield _approval(message, state)
@@ -279,7 +291,7 @@ def _error(message: Message, run: Run) -> Iterator[Event]:
         text = error
     code = fields.get("code")
     if _is_stop(code, text):
-        yield run.end_with(message.ids(), "cancelled")
+        yield run.end_with(message.meta(*_ERROR, "code", "stopped", "done"), "cancelled")
         return
     yield upstream_error(
         text,

@@ -104,6 +104,7 @@ class Run:
         self._streamed: dict[str, None] = {}
         self.copilot_calls: list[str] = []
         self.code_is_open = False
+        self._thoughts = 0
         self._usage: Counter[str] = Counter()
 
     def note_text(self, run_id: str) -> None:
@@ -111,6 +112,11 @@ class Run:
         self._streamed[run_id] = None
         if len(self._streamed) > _MAX_IDS:
             del self._streamed[next(iter(self._streamed))]
+
+    def next_thought(self) -> str:
+        """The id of a thought that comes whole: it is a message of its own, and no piece of one."""
+        self._thoughts += 1
+        return f"thought_{self._thoughts}"
 
     def is_silent(self, run_id: str) -> bool:
         """No text of this run was streamed, nor any that says no run and may be of this one."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from streamweir.codec.standard_events import read_standard
-from streamweir.events import Event, Meta, wire_data
+from streamweir.events import META_IDS, Event, Meta, wire_data
 
 __all__ = ["CARRIER", "carry", "read_carried"]
 
@@ -24,7 +24,9 @@ def carry(event: Event, extra: Mapping[str, Any]) -> dict[str, Any]:
     """Return the state that holds `event`; `extra` is what of its own fields is to be written."""
     value: dict[str, Any] = {"type": event.type, "data": wire_data(event)}
     if event.meta:
-        metadata = {name: item for name, item in event.meta.items() if name not in ("source", "extra")}
+        metadata = {
+            name: item for name, item in event.meta.items() if name in META_IDS or name == "duration_ms"
+        }
         value["metadata"] = {**metadata, "extra": extra} if extra else metadata
     return {CARRIER: value}
 
@@ -32,10 +34,13 @@ def carry(event: Event, extra: Mapping[str, Any]) -> dict[str, Any]:
 def read_carried(state: Any, meta: Meta | None) -> Event | None:
     """Return the event in `state`; None if it is a state of the graph. An error carried ends nothing."""
     match state:
-        case {"agent_event": {"type": str(kind), "data": dict(data)} as value} if kind in _CARRIED:
+        case {"agent_event": {"type": str(kind), "data": dict(data)} as value, **rest} if kind in _CARRIED:
             if kind == "error":
                 data = {**data, "terminal": False}
-            metadata = value.get("metadata")
-            own = metadata if isinstance(metadata, dict) else {}
-            return read_standard({"type": kind, "data": data, "metadata": {**(meta or {}), **own}})
+            given = value.get("metadata")
+            own = given if isinstance(given, dict) else {}
+            metadata: dict[str, Any] = {**(meta or {}), **own}
+            if beside := {**(meta or {}).get("extra", {}), **own.get("extra", {}), **rest}:
+                metadata["extra"] = beside
+            return read_standard({**value, "data": data, "metadata": metadata})
     return None
