@@ -36,7 +36,7 @@ class ServerConfig(Section):
     metrics: PathOrOff = "/metrics"
     """Numbers for Prometheus; may be `off`."""
     admin: Annotated[Address | None, or_off(LISTEN)] = written(OFF)
-    """HOST:PORT of its own for `health`, `ready` and `metrics`; `off`: they are served beside the endpoints."""
+    """HOST:PORT of its own for `health`, `ready` and `metrics`; `off`: they stand beside the endpoints."""
     trusted_proxies: tuple[Annotated[IPv4Network | IPv6Network, NETWORK], ...] = ()
     """Addresses and networks whose X-Forwarded-For is believed."""
     header_bytes: Annotated[int, size_from("1KiB")] = written("32KiB")
