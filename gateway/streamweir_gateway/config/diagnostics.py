@@ -29,6 +29,11 @@ __all__ = [
 MAX_QUOTED: Final = 80
 """Characters of a value in a message, quotes included."""
 
+MAX_COMPARED: Final = 500
+"""Known names among which the nearest to an unknown one is sought."""
+MAX_LISTED: Final = 50
+"""Known names in a message."""
+
 KeyPath: TypeAlias = tuple[str | int, ...]
 """The keys and list indices that lead from the top of the file to a value."""
 
@@ -161,9 +166,15 @@ def not_this(value: object) -> str:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return what to say after an unknown name: the known one nearest to it, or else all of them."""
+    """Return what to say after an unknown name: the known one nearest to it, or else what there is.
+
+    Of many known names only some are compared and fewer shown: a file may hold many unknown ones as well.
+    """
     names = sorted(known)
-    return did_you_mean(name, names) or f" (known: {', '.join(names) or 'none'})"
+    near = did_you_mean(name, names[:MAX_COMPARED])
+    if near or len(names) <= MAX_LISTED:
+        return near or f" (known: {', '.join(names) or 'none'})"
+    return f" (known: {', '.join(names[:MAX_LISTED])} and {len(names) - MAX_LISTED} more)"
 
 
 def _reading_order(problem: Problem) -> tuple[int, int, str, str]:

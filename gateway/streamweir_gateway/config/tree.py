@@ -24,8 +24,8 @@ __all__ = ["read_tree"]
 
 MAX_DEPTH: Final = 50
 """Deeper than any configuration; what walks the tree later is recursive."""
-MAX_NODES: Final = 100_000
-"""Aliases are expanded: a few lines of them can stand for billions of values."""
+MAX_REPEATED: Final = 100_000
+"""Values that stand in place of aliases: a few lines of them can stand for billions."""
 
 _TAG: Final = "tag:yaml.org,2002:"
 _MERGE: Final = _TAG + "merge"
@@ -88,7 +88,9 @@ class _TooBig(Exception):  # noqa: N818 - never leaves this file
 class _Builder:
     report: Report
     marks: dict[KeyPath, Mark] = field(default_factory=dict)
-    nodes: int = 0
+    seen: set[int] = field(default_factory=set)
+    """Nodes, by identity, that have been built at least once: the file is as long as they are many."""
+    repeated: int = 0
 
     def build(self, node: Node, path: KeyPath, inside: tuple[Node, ...]) -> Any:
         """Return the value of `node`, whose ancestors are `inside`."""
@@ -105,12 +107,14 @@ class _Builder:
         return Unresolved()
 
     def _bound(self, node: Node, inside: tuple[Node, ...]) -> None:
-        self.nodes += 1
+        if id(node) in self.seen:
+            self.repeated += 1
+        self.seen.add(id(node))
         if any(node is ancestor for ancestor in inside):
             raise _TooBig(node, "an anchor holds an alias of itself")
         if len(inside) > MAX_DEPTH:
             raise _TooBig(node, "is nested too deeply")
-        if self.nodes > MAX_NODES:
+        if self.repeated > MAX_REPEATED:
             raise _TooBig(node, "stands for too many values once its aliases are filled in")
 
     def _item(self, node: Node, path: KeyPath, inside: tuple[Node, ...]) -> Any:

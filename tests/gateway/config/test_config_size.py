@@ -1,0 +1,93 @@
+"""Large files: as many keys as somebody writes are read, and the work grows with the file and no faster."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+from streamweir_gateway.config import ConfigErrors, DialectCatalogue, GatewayConfig, parse_config
+from streamweir_gateway.config.diagnostics import Report
+from streamweir_gateway.config.interpolation import Interpolation
+from streamweir_gateway.config.rules import check_rules
+from streamweir_gateway.config.tree import read_tree
+from streamweir_gateway.config.validation import validate
+
+DIALECTS = DialectCatalogue(frozenset({"legacy"}), frozenset({"legacy", "standard"}))
+
+
+def load_text(text: str) -> GatewayConfig:
+    return parse_config(text, name="config.yaml", folder=Path(), dialects=DIALECTS, environ={})
+
+
+def endpoints(number: int, line: str) -> str:
+    """Return a file whose endpoints are `line` with the number of each in the place of `#`."""
+    return "endpoints:\n" + "".join(f"  {line.replace('#', str(index))}\n" for index in range(number))
+
+
+def calls_of(work: Callable[[], object]) -> int:
+    """Return how many functions of Python or C `work` calls."""
+    calls = 0
+
+    def count(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event in {"call", "c_call"}
+
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "/a#/{x}: {upstream: 'http://h'}",
+        "'/{x#}': {upstream: 'http://h', methods: [GET]}",
+        "/a#: {upstream: gone#}",
+        "/a#: {upstream: ['http://a', 'demo:legacy'], timeouts: {total: 1s}}",
+    ],
+    ids=["unlike", "alike", "unknown upstreams", "order of timeouts"],
+)
+def test_twice_as_many_endpoints_are_twice_the_work(line: str) -> None:
+    def check(number: int) -> int:
+        report = Report("config.yaml")
+        tree = read_tree(endpoints(number, line), report)
+        assert tree is not None
+
+        def judge() -> None:
+            config = validate(Interpolation({}, Path()).fill(tree, report), report)
+            assert config is not None
+            check_rules(config, DIALECTS, report)
+
+        return calls_of(judge)
+
+    check(1)  # what happens once a process
+    assert check(200) < 2.2 * check(100)
+
+
+@pytest.mark.slow
+def test_a_file_may_hold_more_than_a_hundred_thousand_values() -> None:
+    names = ", ".join(f"q{index}" for index in range(100_001))
+    config = load_text(f"endpoints: {{/a: {{upstream: 'http://h', forward_query: [{names}]}}}}")
+    assert len(config.endpoints[0].forward_query) == 100_001
+
+
+def test_few_lines_of_aliases_cannot_stand_for_billions_of_values() -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
+    with pytest.raises(ConfigErrors, match="stands for too many values once its aliases are filled in"):
+        load_text("\n".join(lines))
+
+
+def test_of_many_known_names_a_message_shows_some() -> None:
+    upstreams = "".join(f"  u{index}: {{url: 'http://h'}}\n" for index in range(200))
+    with pytest.raises(ConfigErrors) as caught:
+        load_text(f"upstreams:\n{upstreams}endpoints: {{/a: {{upstream: other}}}}")
+    (problem,) = caught.value.problems
+    assert problem.message.endswith(" and 150 more)")
