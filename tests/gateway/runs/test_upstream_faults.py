@@ -142,6 +142,7 @@ def then_silent(*pieces: bytes) -> Script:
     return script
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pieces", [(), (SSE,), (SSE, chunk(b": comment\n\n"))])
 async def test_no_first_event(pieces: tuple[bytes, ...]) -> None:
     assert await failing(then_silent(*pieces)) == ("UPSTREAM_TIMEOUT", "first_event_timeout")

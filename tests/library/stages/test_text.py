@@ -193,6 +193,7 @@ def test_thinking_snapshots_become_pieces_and_a_new_thought_is_said() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_many_messages_take_linear_time_and_bounded_memory() -> None:
     stage = TextDeduplication()
     began = time.perf_counter()

@@ -178,6 +178,7 @@ def test_a_call_whose_arguments_were_announced_can_be_handed_to_the_client() -> 
     ]
 
 
+@pytest.mark.slow
 def test_more_open_calls_than_can_be_kept_end_the_stream() -> None:
     tools = Tools()
     run(tools, (start(f"t{number}") for number in range(MAX_CALLS)))
