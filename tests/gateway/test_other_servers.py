@@ -10,21 +10,8 @@ import anyio
 import pytest
 import uvicorn
 
-from loopback import (
-    HELLO,
-    LAST_CHUNK,
-    SSE,
-    WHOLE,
-    Call,
-    Gateway,
-    Log,
-    Script,
-    ask,
-    chunk,
-    client,
-    one_endpoint,
-    upstream,
-)
+from loopback import Gateway, Log, ask, client, one_endpoint
+from scripted_upstream import HELLO, LAST_CHUNK, SSE, WHOLE, Call, Script, chunk, upstream
 from streamweir.testing import check_stream
 from streamweir_gateway.app import build_app
 from streamweir_gateway.config import GatewayConfig

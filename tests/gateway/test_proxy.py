@@ -5,23 +5,8 @@ import json
 
 import pytest
 
-from loopback import (
-    CLOSE_DELIMITED,
-    HELLO,
-    LAST_CHUNK,
-    SSE,
-    WHOLE,
-    Call,
-    answer,
-    ask,
-    chunk,
-    client,
-    gateway,
-    one_endpoint,
-    relayed,
-    settled,
-    upstream,
-)
+from loopback import ask, client, gateway, one_endpoint, relayed, settled
+from scripted_upstream import CLOSE_DELIMITED, HELLO, LAST_CHUNK, SSE, WHOLE, Call, answer, chunk, upstream
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from starlette.routing import Match
 from starlette.routing import Route as StarletteRoute
 
-from loopback import WHOLE, ask, gateway, settled, upstream
+from loopback import ask, gateway, settled
+from scripted_upstream import WHOLE, upstream
 from streamweir_gateway.routing import Route, RoutingTable, methods_of, path_of, routes_of
 from streamweir_gateway.runs.supervision import Streams
 

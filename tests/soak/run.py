@@ -18,13 +18,14 @@ import os
 import random
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from upstream import Backend, backend
+from streamweir_gateway.fake import FakeBackend, Settings, serve_fake
 
 CLIENTS: Final = 100
 LEFT_WITHIN: Final = 1.0
@@ -42,7 +43,13 @@ DESCRIPTORS: Final = 30
 BREATH: Final = 0.2
 """Seconds after a storm in which the last client's connection must be gone too."""
 
-BEHAVIOURS: Final = (b"no headers", b"silent", b"flood", b"whole")
+BEHAVIOURS: Final = {
+    "no headers": "fault=no-headers",
+    "silent": "fault=stall@1",
+    "flood": "events=10000000&pace=0",
+    "whole": "events=20&pace=10ms",
+}
+"""What the backend is asked for in the query."""
 
 
 class State(NamedTuple):
@@ -83,9 +90,8 @@ async def gateway(upstream: str) -> AsyncIterator[Gateway]:
     with tempfile.TemporaryDirectory() as folder:
         file, log = Path(folder, "soak.yaml"), Path(folder, "log")
         named = {"soak": {"url": upstream, "speaks": "legacy", "max_streams": 10_000}}
-        file.write_text(
-            json.dumps({"upstreams": named, "endpoints": {"/chat": {"upstream": "soak"}}}), encoding="utf-8"
-        )
+        endpoint = {"upstream": "soak", "forward_query": ["fault", "events", "pace"]}
+        file.write_text(json.dumps({"upstreams": named, "endpoints": {"/chat": endpoint}}), encoding="utf-8")
         with log.open("wb") as errors:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "streamweir_gateway", "serve", str(file), "--listen", "127.0.0.1:0"),
@@ -107,13 +113,11 @@ async def gateway(upstream: str) -> AsyncIterator[Gateway]:
             await process.wait()
 
 
-async def client(port: int, behaviour: bytes, stays: float | None) -> None:
+async def client(port: int, behaviour: str, stays: float | None) -> None:
     """Ask for a stream and leave after `stays` seconds, or at its end."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(
-        b"POST /chat HTTP/1.1\r\nHost: soak\r\nConnection: close\r\nContent-Type: text/plain\r\n"
-        b"Content-Length: %d\r\n\r\n%s" % (len(behaviour), behaviour)
-    )
+    head = f"POST /chat?{BEHAVIOURS[behaviour]} HTTP/1.1\r\nHost: soak\r\nConnection: close\r\n"
+    writer.write(f"{head}Content-Length: 2\r\n\r\n{{}}".encode())
     try:
         if stays is not None:
             await asyncio.sleep(stays)
@@ -124,17 +128,27 @@ async def client(port: int, behaviour: bytes, stays: float | None) -> None:
         writer.transport.abort()
 
 
-async def storm(number: int, running: Gateway, upstream: Backend) -> State:
+async def left_by_all(upstream: FakeBackend) -> float | None:
+    """Wait until nobody is there; return how long it took, None if it took too long."""
+    began = time.monotonic()
+    while upstream.playing:
+        if time.monotonic() - began > LEFT_WITHIN:
+            return None
+        await asyncio.sleep(0.01)
+    return time.monotonic() - began
+
+
+async def storm(number: int, running: Gateway, upstream: FakeBackend) -> State:
     """Send the clients, let them leave, and look at what is left."""
     chance = random.Random(number)
     longest = (0.0, 0.05, 0.3, 1.0)[number % 4]
     clients = []
     for index in range(CLIENTS):
-        behaviour = BEHAVIOURS[index % len(BEHAVIOURS)]
-        stays = None if behaviour == b"whole" and number % 2 else chance.uniform(0, longest)
+        behaviour = [*BEHAVIOURS][index % len(BEHAVIOURS)]
+        stays = None if behaviour == "whole" and number % 2 else chance.uniform(0, longest)
         clients.append(client(running.port, behaviour, stays))
     await asyncio.gather(*clients)
-    left_after = await upstream.all_left(LEFT_WITHIN)
+    left_after = await left_by_all(upstream)
     await asyncio.sleep(BREATH)
     return State(running.memory_mb(), running.descriptors(), left_after)
 
@@ -142,13 +156,13 @@ async def storm(number: int, running: Gateway, upstream: Backend) -> State:
 async def soak(storms: int) -> int:
     """Run all storms, print what was seen, return the exit code."""
     states: list[State] = []
-    async with backend() as upstream, gateway(upstream.url) as running:
+    async with serve_fake(Settings(dialect="legacy")) as upstream, gateway(upstream.url) as running:
         for number in range(storms):
             states.append(await storm(number, running, upstream))
             if number % max(1, storms // 10) == 0 or number == storms - 1:
                 print(f"storm {number + 1:4}: {states[-1]}", flush=True)
         reasons = _reasons(running.log)
-        print(f"{storms * CLIENTS} clients, {upstream.served} requests to the upstream; how they ended:")
+        print(f"{storms * CLIENTS} clients, {upstream.requests} requests to the upstream; how they ended:")
         print("  " + ", ".join(f"{reason} {count}" for reason, count in reasons.most_common()))
     problems = list(_problems(states, reasons, storms * CLIENTS))
     print("\n".join(problems) or "flat: nothing was kept")

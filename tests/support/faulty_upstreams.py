@@ -15,7 +15,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from loopback import PATIENCE, Answer, Gateway, ask, gateway, settled
+from loopback import Answer, Gateway, ask, gateway, settled
+from scripted_upstream import PATIENCE
 from streamweir.errors import CODES
 from streamweir_gateway.fake import FakeBackend, Settings, serve_fake
 from streamweir_gateway.fake.secrets import CREDENTIALS, PRIVATE

@@ -1,18 +1,17 @@
-"""Real HTTP on the loopback interface: the gateway, upstreams that break in every way, a bare client."""
+"""Real HTTP on the loopback interface: the gateway on a free port, and a bare client."""
 
 import asyncio
-import contextlib
 import json
 import socket
-import struct
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import h11
 
+from scripted_upstream import PATIENCE, Script, upstream
 from streams import events_of
 from streamweir.codec.registry import (
     decoder_names,
@@ -27,141 +26,6 @@ from streamweir_gateway.observability.metrics import make_metrics
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.processes.server import GatewayServer
 from streamweir_gateway.runs.supervision import Streams
-
-PATIENCE = 10.0
-"""Seconds after which a test has hung."""
-
-HELLO = (
-    b'data: {"type": "token", "content": "Hel"}\n\n',
-    b'data: {"type": "token", "content": "lo"}\n\n',
-    b'data: {"type": "done"}\n\n',
-)
-SSE = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
-CLOSE_DELIMITED = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
-
-
-def chunk(data: bytes) -> bytes:
-    return b"%x\r\n%s\r\n" % (len(data), data)
-
-
-LAST_CHUNK = b"0\r\n\r\n"
-WHOLE = SSE + b"".join(map(chunk, HELLO)) + LAST_CHUNK
-"""A response that says hello and is done."""
-
-
-def answer(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
-    """A whole response with a Content-Length."""
-    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers]
-    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
-
-
-class Call:
-    """One request that reached an upstream, and its connection."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.reader = reader
-        self.writer = writer
-        self.method = self.target = ""
-        self.headers: list[tuple[str, str]] = []
-        self.body = b""
-        self.closed = asyncio.Event()
-        self.closed_at = 0.0
-
-    async def read_request(self) -> None:
-        head = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-        first, *lines = head.rstrip().split("\r\n")
-        self.method, self.target, _ = first.split(" ")
-        self.headers = [
-            (name.lower(), value.strip()) for name, _, value in (line.partition(":") for line in lines)
-        ]
-        self.body = await self.reader.readexactly(int(self.header("content-length") or 0))
-
-    def header(self, name: str) -> str | None:
-        return next((value for key, value in self.headers if key == name), None)
-
-    async def send(self, *pieces: bytes, pause: float = 0.0) -> None:
-        for piece in pieces:
-            self.writer.write(piece)
-            await self.writer.drain()
-            if pause:
-                await asyncio.sleep(pause)
-
-    async def until_closed(self) -> None:
-        """Wait until the gateway has closed the connection."""
-        with contextlib.suppress(ConnectionError):
-            while await self.reader.read(65536):
-                pass
-        self.note_closed()
-
-    def note_closed(self) -> None:
-        self.closed_at = time.monotonic()
-        self.closed.set()
-
-    def reset(self) -> None:
-        """Break the connection with RST."""
-        raw = self.writer.get_extra_info("socket")
-        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.writer.transport.abort()
-
-
-Script = Callable[[Call], Awaitable[None]]
-
-
-class Upstream:
-    """A server on a free port that plays `script` on every connection and then closes it."""
-
-    def __init__(self, script: Script | bytes, *, reads_request: bool = True) -> None:
-        self._script = script
-        self._reads_request = reads_request
-        self.url = ""
-        self.calls: list[Call] = []
-        self.connections = 0
-        self.called = asyncio.Event()
-        self.tasks: set[asyncio.Task[None] | None] = set()
-
-    @property
-    def call(self) -> Call:
-        """The only request that there was."""
-        assert len(self.calls) == 1
-        return self.calls[0]
-
-    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
-        self.tasks.add(asyncio.current_task())
-        call = Call(reader, writer)
-        try:
-            if self._reads_request:
-                await call.read_request()
-            self.calls.append(call)
-            self.called.set()
-            if isinstance(self._script, bytes):
-                await call.send(self._script)
-            else:
-                await self._script(call)
-        except ConnectionError:
-            call.note_closed()
-        except (asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass
-        finally:
-            writer.close()
-
-    async def stop(self) -> None:
-        running = [task for task in self.tasks if task is not None and not task.done()]
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running)
-
-
-@asynccontextmanager
-async def upstream(script: Script | bytes, *, reads_request: bool = True) -> AsyncIterator[Upstream]:
-    server = Upstream(script, reads_request=reads_request)
-    listener = await asyncio.start_server(server.handle, "127.0.0.1", 0)
-    server.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
-    try:
-        yield server
-    finally:
-        listener.close()
-        await server.stop()
 
 
 def settled(**file: Any) -> GatewayConfig:

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from loopback import WHOLE, Gateway, ask, client, gateway, settled, upstream
+from loopback import Gateway, ask, client, gateway, settled
+from scripted_upstream import WHOLE, upstream
 from streamweir_gateway.config import GatewayConfig
 
 pytestmark = pytest.mark.anyio

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from loopback import SSE, WHOLE, Answer, ask, gateway, settled, upstream
+from loopback import Answer, ask, gateway, settled
+from scripted_upstream import SSE, WHOLE, upstream
 from streamweir_gateway.config import GatewayConfig
 
 pytestmark = pytest.mark.anyio

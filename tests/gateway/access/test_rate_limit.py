@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from loopback import WHOLE, Gateway, ask, gateway, settled, upstream
+from loopback import Gateway, ask, gateway, settled
+from scripted_upstream import WHOLE, upstream
 from streamweir_gateway.access.rate_limit import RateLimiter
 from streamweir_gateway.config import GatewayConfig, RateLimit
 

@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from loopback import HELLO, LAST_CHUNK, SSE, WHOLE, Call, Gateway, chunk, gateway, settled, upstream
+from loopback import Gateway, gateway, settled
+from scripted_upstream import HELLO, LAST_CHUNK, SSE, WHOLE, Call, chunk, upstream
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopback import PATIENCE
+from scripted_upstream import PATIENCE
 from streamweir import Translator
 from streamweir.codec.registry import encoder_names
 from streamweir.errors import ConfigurationError

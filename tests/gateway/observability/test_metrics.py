@@ -12,24 +12,9 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from loopback import (
-    HELLO,
-    LAST_CHUNK,
-    SSE,
-    WHOLE,
-    Answer,
-    Call,
-    Gateway,
-    answer,
-    ask,
-    chunk,
-    client,
-    gateway,
-    one_endpoint,
-    settled,
-    upstream,
-)
+from loopback import Answer, Gateway, ask, client, gateway, one_endpoint, settled
 from running_gateway import running_gateway
+from scripted_upstream import HELLO, LAST_CHUNK, SSE, WHOLE, Call, answer, chunk, upstream
 from streamweir_gateway.observability.metrics import Metrics
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import GAP_BOUNDS, RequestRecord

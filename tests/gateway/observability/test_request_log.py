@@ -15,19 +15,9 @@ from typing import Any
 import pytest
 
 from command_line import COMMAND
-from loopback import (
-    HELLO,
-    SSE,
-    WHOLE,
-    Call,
-    ask,
-    client,
-    gateway,
-    one_endpoint,
-    settled,
-    upstream,
-)
+from loopback import ask, client, gateway, one_endpoint, settled
 from running_gateway import Running
+from scripted_upstream import HELLO, SSE, WHOLE, Call, upstream
 from streamweir_gateway.app import build_app
 from streamweir_gateway.observability.causes import causes_of
 from streamweir_gateway.observability.lines import BUFFER_BYTES, LineWriter

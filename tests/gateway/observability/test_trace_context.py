@@ -2,7 +2,8 @@
 
 import pytest
 
-from loopback import WHOLE, Gateway, ask, gateway, one_endpoint, upstream
+from loopback import Gateway, ask, gateway, one_endpoint
+from scripted_upstream import WHOLE, upstream
 from streamweir_gateway.observability.trace_context import TraceContext, trace_context_of
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"

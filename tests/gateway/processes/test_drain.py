@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from loopback import HELLO, LAST_CHUNK, SSE, Call, Script, ask, chunk, client, upstream
+from loopback import ask, client
 from running_gateway import Running, running_gateway
+from scripted_upstream import HELLO, LAST_CHUNK, SSE, Call, Script, chunk, upstream
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(os.name == "nt", reason="POSIX signals")]
 

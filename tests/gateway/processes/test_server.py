@@ -7,21 +7,8 @@ from typing import Any
 
 import pytest
 
-from loopback import (
-    CLOSE_DELIMITED,
-    HELLO,
-    SSE,
-    WHOLE,
-    Call,
-    Gateway,
-    Script,
-    ask,
-    chunk,
-    client,
-    gateway,
-    one_endpoint,
-    upstream,
-)
+from loopback import Gateway, ask, client, gateway, one_endpoint
+from scripted_upstream import CLOSE_DELIMITED, HELLO, SSE, WHOLE, Call, Script, chunk, upstream
 
 pytestmark = pytest.mark.anyio
 

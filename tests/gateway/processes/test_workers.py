@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from loopback import HELLO, LAST_CHUNK, SSE, WHOLE, Call, ask, chunk, client, upstream
+from loopback import ask, client
 from running_gateway import Running, running_gateway
+from scripted_upstream import HELLO, LAST_CHUNK, SSE, WHOLE, Call, chunk, upstream
 
 pytestmark = [
     pytest.mark.anyio,

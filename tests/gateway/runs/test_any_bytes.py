@@ -8,19 +8,8 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from loopback import (
-    CLOSE_DELIMITED,
-    LAST_CHUNK,
-    SSE,
-    Answer,
-    Call,
-    Gateway,
-    ask,
-    chunk,
-    gateway,
-    settled,
-    upstream,
-)
+from loopback import Answer, Gateway, ask, gateway, settled
+from scripted_upstream import CLOSE_DELIMITED, LAST_CHUNK, SSE, Call, chunk, upstream
 from streams import Recorded, recorded_streams
 
 STREAMS = [stream for stream in recorded_streams() if len(stream.body) < 20_000]

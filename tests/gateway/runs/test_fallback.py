@@ -6,20 +6,8 @@ from typing import Any
 
 import pytest
 
-from loopback import (
-    HELLO,
-    LAST_CHUNK,
-    SSE,
-    Call,
-    Script,
-    answer,
-    ask,
-    chunk,
-    client,
-    gateway,
-    settled,
-    upstream,
-)
+from loopback import ask, client, gateway, settled
+from scripted_upstream import HELLO, LAST_CHUNK, SSE, Call, Script, answer, chunk, upstream
 from streamweir_gateway.config import GatewayConfig
 
 pytestmark = pytest.mark.anyio

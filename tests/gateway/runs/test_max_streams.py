@@ -5,19 +5,8 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from loopback import (
-    HELLO,
-    SSE,
-    WHOLE,
-    Call,
-    answer,
-    ask,
-    chunk,
-    client,
-    gateway,
-    settled,
-    upstream,
-)
+from loopback import ask, client, gateway, settled
+from scripted_upstream import HELLO, SSE, WHOLE, Call, answer, chunk, upstream
 from streamweir_gateway.config import GatewayConfig
 from streamweir_gateway.runs.admission import Admissions, Overloaded
 

@@ -6,21 +6,8 @@ from typing import Any
 
 import pytest
 
-from loopback import (
-    HELLO,
-    LAST_CHUNK,
-    SSE,
-    Call,
-    Gateway,
-    Upstream,
-    answer,
-    chunk,
-    client,
-    gateway,
-    one_endpoint,
-    settled,
-    upstream,
-)
+from loopback import Gateway, client, gateway, one_endpoint, settled
+from scripted_upstream import HELLO, LAST_CHUNK, SSE, Call, Upstream, answer, chunk, upstream
 
 pytestmark = pytest.mark.anyio
 

@@ -8,23 +8,8 @@ from typing import Any
 
 import pytest
 
-from loopback import (
-    HELLO,
-    LAST_CHUNK,
-    SSE,
-    WHOLE,
-    Answer,
-    Call,
-    Script,
-    Upstream,
-    answer,
-    ask,
-    chunk,
-    client,
-    gateway,
-    settled,
-    upstream,
-)
+from loopback import Answer, ask, client, gateway, settled
+from scripted_upstream import HELLO, LAST_CHUNK, SSE, WHOLE, Call, Script, Upstream, answer, chunk, upstream
 from streamweir.errors import error_info
 from streamweir_gateway.config import GatewayConfig, Retries
 from streamweir_gateway.runs.destination import Destination
@@ -146,15 +131,10 @@ async def test_a_connection_that_is_refused_is_tried_again() -> None:
     async with gateway(retrying(f"http://127.0.0.1:{address[1]}", attempts=10, backoff="40ms")) as running:
         asking = asyncio.create_task(ask(running))
         await asyncio.sleep(0.1)
-        server = Upstream(WHOLE)
-        listener = await asyncio.start_server(server.handle, *address)
-        try:
+        async with upstream(WHOLE, port=address[1]) as server:
             got = await asking
             assert got.assert_valid().text == "Hello"
             assert server.connections == 1
-        finally:
-            listener.close()
-            await server.stop()
 
 
 async def test_a_request_that_may_have_been_processed_is_not_repeated() -> None:

@@ -9,21 +9,17 @@ from typing import Any
 
 import pytest
 
-from loopback import (
+from loopback import Answer, ask, gateway, one_endpoint, relayed
+from scripted_upstream import (
     CLOSE_DELIMITED,
     HELLO,
     LAST_CHUNK,
     SSE,
     WHOLE,
-    Answer,
     Call,
     Script,
     answer,
-    ask,
     chunk,
-    gateway,
-    one_endpoint,
-    relayed,
     upstream,
 )
 from streamweir_gateway.runs import response_classification, supervision

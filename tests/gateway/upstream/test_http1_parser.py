@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopback import CLOSE_DELIMITED, LAST_CHUNK, SSE, answer, chunk
+from scripted_upstream import CLOSE_DELIMITED, LAST_CHUNK, SSE, answer, chunk
 from streamweir_gateway.upstream.http1 import ResponseParser, coding_list
 
 HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"

@@ -3,7 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import h2.config
 import h2.connection
@@ -12,7 +12,8 @@ import h2.exceptions
 import pytest
 import trustme
 
-from loopback import HELLO, PATIENCE, answer, ask, gateway, settled, upstream
+from loopback import ask, gateway, settled
+from scripted_upstream import HELLO, PATIENCE, Call, answer, upstream
 from streamweir_gateway.upstream.client import UpstreamClient
 from streamweir_gateway.upstream.failures import (
     InvalidResponse,
@@ -23,7 +24,6 @@ from streamweir_gateway.upstream.failures import (
 )
 from streamweir_gateway.upstream.httpcore_transport import HttpcoreTransport
 from streamweir_gateway.upstream.request import Origin, UpstreamRequest
-from tcp_server import serving
 
 pytestmark = pytest.mark.anyio
 
@@ -46,17 +46,17 @@ class Stream:
         self.headers: dict[str, str] = {}
         self.body = b""
 
-    def head(self, *headers: tuple[str, str], status: str = "200") -> None:
+    async def head(self, *headers: tuple[str, str], status: str = "200") -> None:
         self.connection.h2.send_headers(self.id, [(":status", status), *headers])
-        self.connection.flush()
+        await self.connection.flush()
 
-    def data(self, data: bytes, *, end: bool = False) -> None:
+    async def data(self, data: bytes, *, end: bool = False) -> None:
         self.connection.h2.send_data(self.id, data, end_stream=end)
-        self.connection.flush()
+        await self.connection.flush()
 
-    def reset(self) -> None:
+    async def reset(self) -> None:
         self.connection.h2.reset_stream(self.id)
-        self.connection.flush()
+        await self.connection.flush()
 
 
 Script = Callable[[Stream], Awaitable[None]]
@@ -65,33 +65,29 @@ Script = Callable[[Stream], Awaitable[None]]
 class Connection:
     """An HTTP/2 server's side of a connection, which plays a script for each request."""
 
-    def __init__(
-        self, server: "Http2Server", reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    def __init__(self, server: "Http2Server", call: Call) -> None:
         self.h2 = h2.connection.H2Connection(
             h2.config.H2Configuration(client_side=False, header_encoding="utf-8")
         )
-        self.writer = writer
-        self.closed = asyncio.Event()
+        self.call = call
         self._server = server
-        self._reader = reader
         self._streams: dict[int, Stream] = {}
 
     async def run(self) -> None:
         self.h2.initiate_connection()
-        self.flush()
+        await self.flush()
         try:
-            while data := await self._reader.read(65536):
+            while data := await self.call.read():
                 for event in self.h2.receive_data(data):
                     await self._take(event)
-                self.flush()
+                await self.flush()
         except h2.exceptions.ProtocolError:
             pass
         finally:
-            self.closed.set()
+            self.call.note_closed()
 
-    def flush(self) -> None:
-        self.writer.write(self.h2.data_to_send())
+    async def flush(self) -> None:
+        await self.call.send(self.h2.data_to_send())
 
     async def _take(self, event: h2.events.Event) -> None:
         match event:
@@ -122,12 +118,12 @@ async def http2_server(script: Script) -> AsyncIterator[Http2Server]:
     AUTHORITY.issue_cert("127.0.0.1").configure_cert(context)
     server = Http2Server(script)
 
-    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        server.connections.append(Connection(server, reader, writer))
+    async def handle(call: Call) -> None:
+        server.connections.append(Connection(server, call))
         await server.connections[-1].run()
 
-    async with serving(handle, context) as port:
-        server.url = f"https://127.0.0.1:{port}"
+    async with upstream(handle, reads_request=False, tls=context) as listening:
+        server.url = listening.url
         yield server
 
 
@@ -161,10 +157,10 @@ async def outcome(script: Script) -> tuple[bytes, type[UpstreamFailure] | None]:
 
 
 async def hello(stream: Stream) -> None:
-    stream.head(("content-type", "text/event-stream"))
+    await stream.head(("content-type", "text/event-stream"))
     for event in HELLO:
-        stream.data(event)
-    stream.data(b"", end=True)
+        await stream.data(event)
+    await stream.data(b"", end=True)
 
 
 async def test_a_stream_over_http2() -> None:
@@ -179,7 +175,7 @@ async def test_a_stream_over_http2() -> None:
         assert stream.headers[":authority"] == server.url.removeprefix("https://")
         assert (stream.headers["x-name"], stream.body) == ("value", b"{}")
         for connection in server.connections:
-            await connection.closed.wait()
+            await connection.call.closed.wait()
 
 
 async def test_through_the_gateway(tmp_path: object) -> None:
@@ -199,8 +195,8 @@ async def test_through_the_gateway(tmp_path: object) -> None:
 
 async def test_leaving_ends_the_connection() -> None:
     async def waiting(stream: Stream) -> None:
-        stream.head()
-        stream.data(b"one")
+        await stream.head()
+        await stream.data(b"one")
 
     async with http2_server(waiting) as server, trusting_client() as client:
         reads: list[bytes] = []
@@ -213,32 +209,32 @@ async def test_leaving_ends_the_connection() -> None:
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            await server.connections[0].closed.wait()
+            await server.connections[0].call.closed.wait()
 
 
 async def test_http2_that_breaks() -> None:
     async def resets(stream: Stream) -> None:
-        stream.head()
-        stream.data(b"one")
+        await stream.head()
+        await stream.data(b"one")
         await asyncio.sleep(0.05)
-        stream.reset()
+        await stream.reset()
 
     async def resets_at_once(stream: Stream) -> None:
-        stream.reset()
+        await stream.reset()
 
     async def hangs_up(stream: Stream) -> None:
-        stream.head()
-        stream.data(b"one")
+        await stream.head()
+        await stream.data(b"one")
         await asyncio.sleep(0.05)
-        stream.connection.writer.transport.abort()
+        stream.connection.call.close()
 
     async def goes_away(stream: Stream) -> None:
         stream.connection.h2.close_connection(error_code=11)
-        stream.connection.flush()
+        await stream.connection.flush()
 
     async def talks_nonsense(stream: Stream) -> None:
-        stream.head()
-        stream.connection.writer.write(b"\x00\x00\x01\x00\x00\x00\x00\x00\x09x")
+        await stream.head()
+        await stream.connection.call.send(b"\x00\x00\x01\x00\x00\x00\x00\x00\x09x")
         await asyncio.sleep(0.05)
 
     assert await outcome(resets) == (b"one", Truncated)
@@ -259,41 +255,44 @@ class ForwardProxy:
         self.heads: list[bytes] = []
         self._refusal = refusal
 
-    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = await reader.readuntil(b"\r\n\r\n")
+    async def handle(self, call: Call) -> None:
+        head = await call.read_until(b"\r\n\r\n")
         self.heads.append(head)
         if self._refusal:
-            writer.write(self._refusal)
+            await call.send(self._refusal)
         elif head.startswith(b"CONNECT "):
-            await self._tunnel(head.split()[1].decode(), reader, writer)
+            await self._tunnel(head.split()[1].decode(), call)
         else:
-            writer.write(answer(b"from the proxy"))
+            await call.send(answer(b"from the proxy"))
 
-    async def _tunnel(self, to: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _tunnel(self, to: str, call: Call) -> None:
         host, _, port = to.rpartition(":")
-        far_reader, far_writer = await asyncio.open_connection(host, int(port))
-        writer.write(b"HTTP/1.1 200 Connected\r\n\r\n")
-        back = asyncio.create_task(copied(far_reader, writer))
-        await copied(reader, far_writer)
+        reader, writer = await asyncio.open_connection(host, int(port))
+        await call.send(b"HTTP/1.1 200 Connected\r\n\r\n")
+        back = asyncio.create_task(copied(lambda: reader.read(65536), call.send))
+        try:
+            await copied(call.read, lambda data: sent(writer, data))
+        finally:
+            writer.close()
         await back
 
 
-async def copied(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    try:
-        while data := await reader.read(65536):
-            writer.write(data)
-            await writer.drain()
-    except OSError:
-        pass
-    finally:
-        writer.close()
+async def sent(writer: asyncio.StreamWriter, data: bytes) -> None:
+    writer.write(data)
+    await writer.drain()
+
+
+async def copied(read: Callable[[], Awaitable[bytes]], send: Callable[[bytes], Awaitable[None]]) -> None:
+    with suppress(OSError):
+        while data := await read():
+            await send(data)
 
 
 @asynccontextmanager
 async def forward_proxy(refusal: bytes = b"") -> AsyncIterator[ForwardProxy]:
     proxy = ForwardProxy(refusal)
-    async with serving(proxy.handle) as port:
-        proxy.url = f"http://127.0.0.1:{port}"
+    async with upstream(proxy.handle, reads_request=False) as listening:
+        proxy.url = listening.url
         yield proxy
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from loopback import PATIENCE, Call, Script, Upstream, answer, upstream
+from scripted_upstream import PATIENCE, Call, Script, Upstream, answer, upstream
 from streamweir_gateway.upstream import connection_pool
 from streamweir_gateway.upstream.client import UpstreamClient
 from streamweir_gateway.upstream.failures import NotSent, Unreachable, UpstreamFailure
@@ -189,7 +189,7 @@ def refusing_the_second(server: list[Upstream]) -> Script:
     async def script(call: Call) -> None:
         await call.send(answer(b"a"))
         if server[0].connections == 1:
-            await call.reader.read(1000)
+            await call.read()
             call.reset()
 
     return script
@@ -208,7 +208,7 @@ async def test_a_request_that_was_not_written_whole_goes_out_once_more() -> None
 
 async def test_a_fresh_connection_that_ends_is_not_tried_again() -> None:
     async def script(call: Call) -> None:
-        await call.reader.read(1000)
+        await call.read()
         call.reset()
 
     async with upstream(script, reads_request=False) as server:

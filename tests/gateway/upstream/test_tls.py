@@ -3,21 +3,19 @@
 import asyncio
 import datetime
 import ssl
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trustme
 
-from loopback import PATIENCE, answer
+from scripted_upstream import PATIENCE, Call, Upstream, answer, upstream
 from streamweir_gateway.config import Tls, UpstreamConfig
 from streamweir_gateway.upstream.client import UpstreamClient, UpstreamClients
 from streamweir_gateway.upstream.failures import ConnectTimedOut, NotConnected, Unreachable
 from streamweir_gateway.upstream.request import Origin, UpstreamRequest
 from streamweir_gateway.upstream.tls import TlsFileError, tls_context
-from tcp_server import serving
 
 pytestmark = pytest.mark.anyio
 
@@ -65,26 +63,15 @@ def authority(tmp_path: Path) -> Authority:
     return Authority(tmp_path)
 
 
-class Server:
-    def __init__(self) -> None:
-        self.port = 0
-        self.connections = 0
-
-
-@asynccontextmanager
-async def secure_server(context: ssl.SSLContext) -> AsyncIterator[Server]:
+def secure_server(context: ssl.SSLContext) -> AbstractAsyncContextManager[Upstream]:
     """A server that answers every request with `ok`."""
-    server = Server()
 
-    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        server.connections += 1
+    async def handle(call: Call) -> None:
         while True:
-            await reader.readuntil(b"\r\n\r\n{}")
-            writer.write(answer(b"ok"))
-            await writer.drain()
+            await call.read_until(b"\r\n\r\n{}")
+            await call.send(answer(b"ok"))
 
-    async with serving(handle, context) as server.port:
-        yield server
+    return upstream(handle, reads_request=False, tls=context)
 
 
 def config(url: str, transport: str, **tls: object) -> UpstreamConfig:
@@ -164,42 +151,35 @@ async def test_a_certificate_of_our_own(authority: Authority, transport: str) ->
 
 @both
 async def test_no_tls_on_the_port(transport: str) -> None:
-    async def plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(10)
-        writer.write(answer(b"", status="400 Bad Request"))
+    async def plain(call: Call) -> None:
+        await call.read()
+        await call.send(answer(b"", status="400 Bad Request"))
         await asyncio.sleep(0.05)
 
-    async with serving(plain) as port:
+    async with upstream(plain, reads_request=False) as server:
         with pytest.raises(NotConnected):
-            await asked(port, transport)
+            await asked(server.port, transport)
 
 
 @both
 async def test_a_handshake_that_is_cut(transport: str) -> None:
-    async def cut(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(10)
-        writer.transport.abort()
+    async def cut(call: Call) -> None:
+        await call.read()
 
-    async with serving(cut) as port:
+    async with upstream(cut, reads_request=False) as server:
         with pytest.raises(NotConnected):
-            await asked(port, transport)
+            await asked(server.port, transport)
 
 
 @both
 async def test_a_handshake_that_never_ends(transport: str) -> None:
-    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while await reader.read(1000):
-            pass
-        closed.set()
-
-    closed = asyncio.Event()
-    async with serving(silent) as port:
-        url = f"https://127.0.0.1:{port}"
+    async with upstream(Call.until_closed, reads_request=False) as server:
+        url = f"https://127.0.0.1:{server.port}"
         client = UpstreamClient.for_upstream(config(url, transport))
         with pytest.raises(ConnectTimedOut):
             await ask(client, url, connect_timeout=0.2)
         async with asyncio.timeout(PATIENCE):
-            await closed.wait()
+            await server.call.closed.wait()
         await client.aclose()
 
 

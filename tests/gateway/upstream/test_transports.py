@@ -11,7 +11,8 @@ from contextvars import ContextVar
 
 import pytest
 
-from loopback import (
+from loopback import ask, gateway, one_endpoint
+from scripted_upstream import (
     CLOSE_DELIMITED,
     HELLO,
     LAST_CHUNK,
@@ -21,10 +22,7 @@ from loopback import (
     Script,
     Upstream,
     answer,
-    ask,
     chunk,
-    gateway,
-    one_endpoint,
     upstream,
 )
 from streamweir_gateway.upstream import connection, connection_pool
@@ -469,7 +467,6 @@ async def test_bytes_on_an_idle_connection_end_it() -> None:
 async def test_a_connection_closed_while_idle_is_seen_before_it_is_used() -> None:
     async def script(call: Call) -> None:
         await call.send(answer(b"a"))
-        call.writer.close()
 
     async with upstream(script) as server:
         client = UpstreamClient()

@@ -12,7 +12,7 @@ import anyio
 import httpx
 import pytest
 
-from http_script import Connection, Script, Server, serving
+from scripted_upstream import Call, Script, Upstream, upstream
 from streamweir import MessageStreamHandler, Translator
 from streamweir.client import (
     ConnectionFailed,
@@ -68,7 +68,7 @@ LEGACY_END = b'data: {"type": "done"}\n\n'
 
 
 def answering(body: bytes, *headers: str, **options: str) -> Script:
-    async def script(call: Connection) -> None:
+    async def script(call: Call) -> None:
         await call.begin(*headers, **options)
         await call.send(body)
 
@@ -78,7 +78,7 @@ def answering(body: bytes, *headers: str, **options: str) -> Script:
 def beginning(*pieces: bytes) -> Script:
     """Send the pieces, then say nothing until the client has gone."""
 
-    async def script(call: Connection) -> None:
+    async def script(call: Call) -> None:
         await call.begin()
         await call.send(*pieces)
         await call.until_closed()
@@ -86,8 +86,8 @@ def beginning(*pieces: bytes) -> Script:
     return script
 
 
-async def read(server: Server, **options: Any) -> list[ReceivedEvent]:
-    async with stream_request(server.url, **options) as events:
+async def read(server: Upstream, **options: Any) -> list[ReceivedEvent]:
+    async with stream_request(f"{server.url}/chat", **options) as events:
         return [event async for event in events]
 
 
@@ -107,7 +107,7 @@ def code_of(events: list[ReceivedEvent]) -> str:
 
 @pytest.mark.parametrize(("write", "kind"), [(sse, "text/event-stream"), (ndjson, "application/x-ndjson")])
 async def test_a_standard_stream_arrives_as_it_was_sent(write: Any, kind: str) -> None:
-    async with serving(answering(write(START, HELLO, END), content_type=kind)) as server:
+    async with upstream(answering(write(START, HELLO, END), content_type=kind)) as server:
         events = await read(server)
     assert [event.to_dict() for event in events] == [START, HELLO, END]
     assert isinstance(events[1].data, Content)
@@ -116,36 +116,36 @@ async def test_a_standard_stream_arrives_as_it_was_sent(write: Any, kind: str) -
 
 async def test_it_does_not_matter_how_the_network_cuts() -> None:
     body = sse(START, HELLO, END)
-    async with serving(beginning(*(body[i : i + 1] for i in range(len(body))))) as server:
+    async with upstream(beginning(*(body[i : i + 1] for i in range(len(body))))) as server:
         assert [event.to_dict() for event in await read(server)] == [START, HELLO, END]
 
 
 async def test_an_event_arrives_before_the_next_is_sent() -> None:
-    async with serving(beginning(sse(START))) as server, stream_request(server.url) as events:
+    async with upstream(beginning(sse(START))) as server, stream_request(f"{server.url}/chat") as events:
         assert (await anext(events)).type == "session_start"
 
 
 async def test_the_end_of_the_session_ends_the_stream_whatever_the_connection_does() -> None:
-    async with serving(beginning(sse(START, HELLO, END, HELLO))) as server:
+    async with upstream(beginning(sse(START, HELLO, END, HELLO))) as server:
         assert types(await read(server)) == ["session_start", "content", "session_end"]
         await server.until_finished()
 
 
 async def test_heartbeats_and_done_marks_are_no_events() -> None:
     body = b": ping\n\n" + sse(START) + b": ping\n\nretry: 3\n\n" + sse(HELLO, END) + b"data: [DONE]\n\n"
-    async with serving(answering(body)) as server:
+    async with upstream(answering(body)) as server:
         assert len(await read(server)) == 3
 
 
 async def test_a_malformed_event_is_a_warning() -> None:
     body = b"data: {nonsense\n\n" + sse(START) + b"data: 3\n\n" + sse(HELLO, END)
-    async with serving(answering(body)) as server:
+    async with upstream(answering(body)) as server:
         events = await read(server)
     assert types(events) == ["session_start", "warning", "warning", "content", "session_end"]
 
 
 async def test_too_many_malformed_events_end_the_stream() -> None:
-    async with serving(beginning(sse(START), b"data: no\n\n" * 200)) as server:
+    async with upstream(beginning(sse(START), b"data: no\n\n" * 200)) as server:
         with pytest.raises(StreamFailed) as caught:
             await read(server)
     assert (caught.value.info.code, caught.value.info.reason) == ("STREAM_LIMIT_EXCEEDED", "malformed")
@@ -153,7 +153,7 @@ async def test_too_many_malformed_events_end_the_stream() -> None:
 
 @pytest.mark.parametrize("speaks", ["legacy", "auto"])
 async def test_any_dialect_is_read(speaks: str) -> None:
-    async with serving(answering(LEGACY + LEGACY_END)) as server:
+    async with upstream(answering(LEGACY + LEGACY_END)) as server:
         events = await read(server, speaks=speaks, request_id="req_mine")
     assert types(events) == ["session_start", "content", "content", "session_end"]
     assert {event.metadata.request_id for event in events} == {"req_mine"}
@@ -162,7 +162,7 @@ async def test_any_dialect_is_read(speaks: str) -> None:
 
 async def test_a_dialect_with_soft_evidence_ends_in_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streamweir.client.request.SETTLE_SECONDS", 0.05)
-    async with serving(beginning(LEGACY, b"data: [DONE]\n\n")) as server:
+    async with upstream(beginning(LEGACY, b"data: [DONE]\n\n")) as server:
         events = await read(server, speaks="legacy")
     assert events[-1].to_dict()["data"]["status"] == "completed"
 
@@ -172,13 +172,13 @@ async def test_a_compressed_answer_is_unpacked(coding: str) -> None:
     packed = (
         gzip.compress(sse(START, HELLO, END)) if coding == "gzip" else zlib.compress(sse(START, HELLO, END))
     )
-    async with serving(answering(packed, f"Content-Encoding: {coding}")) as server:
+    async with upstream(answering(packed, f"Content-Encoding: {coding}")) as server:
         assert types(await read(server)) == ["session_start", "content", "session_end"]
 
 
 async def test_a_stream_is_folded_straight_from_the_network() -> None:
-    async with serving(answering(sse(START, HELLO, END))) as server:
-        message = await MessageStreamHandler().consume(stream_request(server.url))
+    async with upstream(answering(sse(START, HELLO, END))) as server:
+        message = await MessageStreamHandler().consume(stream_request(f"{server.url}/chat"))
     assert (message.main_content, message.status) == ("Hel\u2028lo 更好 ☕", "completed")
 
 
@@ -186,7 +186,7 @@ async def test_a_stream_is_folded_straight_from_the_network() -> None:
 
 
 async def test_the_request_says_what_it_was_given() -> None:
-    async with serving(answering(sse(START, END))) as server:
+    async with upstream(answering(sse(START, END))) as server:
         await read(
             server,
             json={"message": "更好"},
@@ -197,37 +197,38 @@ async def test_the_request_says_what_it_was_given() -> None:
         (call,) = server.calls
     assert (call.method, call.target) == ("POST", "/chat?a=b+c")
     assert call.body.decode() == '{"message":"更好"}'
-    headers = call.headers
+    headers = dict(call.headers)
     assert (headers["content-type"], headers["x-request-id"]) == ("application/json", "req_mine")
     assert (headers["authorization"], headers["accept"]) == ("Bearer k", "text/event-stream;q=1")
     assert headers["accept-encoding"] == "identity"
 
 
 async def test_a_request_without_a_body_has_an_id_of_its_own() -> None:
-    async with serving(answering(sse(START, END))) as server:
-        stream = stream_request(server.url, method="GET")
+    async with upstream(answering(sse(START, END))) as server:
+        stream = stream_request(f"{server.url}/chat", method="GET")
         assert [event.type async for event in stream] == ["session_start", "session_end"]
         (call,) = server.calls
     assert (call.method, call.body) == ("GET", b"")
-    assert call.headers["x-request-id"] == stream.request_id
+    assert call.header("x-request-id") == stream.request_id
     assert stream.request_id.startswith("req_")
     assert stream.status == 200
 
 
 async def test_a_client_of_the_caller_is_used_and_left_open() -> None:
-    async with serving(answering(sse(START, END))) as server:
-        base = server.url.removesuffix("/chat")
-        async with httpx.AsyncClient(base_url=base, headers={"X-Tenant": "t"}, trust_env=False) as client:
+    async with upstream(answering(sse(START, END))) as server:
+        async with httpx.AsyncClient(
+            base_url=server.url, headers={"X-Tenant": "t"}, trust_env=False
+        ) as client:
             for _ in range(2):
                 async with stream_request("/chat", client=client) as events:
                     assert len([event async for event in events]) == 2
             assert not client.is_closed
-        assert [call.headers["x-tenant"] for call in server.calls] == ["t", "t"]
+        assert [call.header("x-tenant") for call in server.calls] == ["t", "t"]
 
 
 async def test_nothing_is_sent_before_it_is_asked_for() -> None:
-    async with serving(answering(sse(START, END))) as server:
-        async with stream_request(server.url):
+    async with upstream(answering(sse(START, END))) as server:
+        async with stream_request(f"{server.url}/chat"):
             pass
         assert server.calls == []
 
@@ -235,7 +236,7 @@ async def test_nothing_is_sent_before_it_is_asked_for() -> None:
 # What goes wrong: each way as an exception, and as events
 
 
-async def failure(server: Server, kind: type[StreamRequestError], **options: Any) -> StreamRequestError:
+async def failure(server: Upstream, kind: type[StreamRequestError], **options: Any) -> StreamRequestError:
     """Return the exception; without exceptions, the same failure arrives as events."""
     with pytest.raises(kind) as caught:
         await read(server, **options)
@@ -249,9 +250,8 @@ async def failure(server: Server, kind: type[StreamRequestError], **options: Any
 
 @pytest.mark.parametrize("speaks", ["standard", "legacy"])
 async def test_nobody_listens(speaks: str) -> None:
-    server = Server()
-    async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener:
-        server.url = f"http://127.0.0.1:{listener.extra(anyio.abc.SocketAttribute.local_port)}/"
+    async with upstream(b"") as server:
+        pass
     error = await failure(server, ConnectionFailed, request_id="req_mine", speaks=speaks)
     assert (error.info.code, error.request_id, error.status) == ("UPSTREAM_UNREACHABLE", "req_mine", None)
     assert error.__cause__ is not None
@@ -268,10 +268,10 @@ async def test_nobody_listens(speaks: str) -> None:
     ],
 )
 async def test_the_connection_ends_before_the_headers(first: bytes, code: str) -> None:
-    async def script(call: Connection) -> None:
+    async def script(call: Call) -> None:
         await call.send(first)
 
-    async with serving(script) as server:
+    async with upstream(script) as server:
         error = await failure(server, ConnectionFailed)
     assert (error.info.code, error.status) == (code, None)
 
@@ -291,7 +291,7 @@ async def test_a_rejection_says_what_its_envelope_says() -> None:
         status="503 Service Unavailable",
         content_type="application/json",
     )
-    async with serving(script) as server:
+    async with upstream(script) as server:
         error = await failure(server, RequestRejected)
     assert (error.status, error.request_id, error.info.code) == (503, "req_srv", "OVERLOADED")
     assert (error.info.message, error.info.recoverable) == ("Busy.", True)
@@ -311,7 +311,7 @@ async def test_a_rejection_says_what_its_envelope_says() -> None:
 )
 async def test_any_other_status_is_a_rejection(status: str, body: bytes, code: str) -> None:
     script = answering(body, "Location: http://127.0.0.1:1/", status=status, content_type="text/html")
-    async with serving(script) as server:
+    async with upstream(script) as server:
         error = await failure(server, RequestRejected)
     assert (error.status, error.info.code) == (int(status[:3]), code)
     assert "secret" not in str(error)
@@ -320,11 +320,11 @@ async def test_any_other_status_is_a_rejection(status: str, body: bytes, code: s
 async def test_nobody_waits_long_for_the_reason_of_a_rejection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streamweir.client.http_request.REJECTION_SECONDS", 0.05)
 
-    async def script(call: Connection) -> None:
+    async def script(call: Call) -> None:
         await call.begin(status="500 Oh")
         await call.until_closed()
 
-    async with serving(script) as server:
+    async with upstream(script) as server:
         error = await failure(server, RequestRejected)
     assert error.info.code == "UPSTREAM_ERROR"
 
@@ -333,7 +333,7 @@ async def test_nobody_waits_long_for_the_reason_of_a_rejection(monkeypatch: pyte
 @pytest.mark.parametrize("indent", [None, 2])
 async def test_an_envelope_in_place_of_a_stream_is_a_rejection(speaks: str, indent: int | None) -> None:
     body = json.dumps(ENVELOPE, indent=indent).encode()
-    async with serving(answering(body, content_type="application/json")) as server:
+    async with upstream(answering(body, content_type="application/json")) as server:
         error = await failure(server, RequestRejected, speaks=speaks)
     assert (error.status, error.info.code, error.info.message) == (200, "OVERLOADED", "Busy.")
 
@@ -350,27 +350,27 @@ async def test_an_envelope_in_place_of_a_stream_is_a_rejection(speaks: str, inde
     ],
 )
 async def test_an_answer_that_is_no_stream_fails(speaks: str, body: bytes, kind: str) -> None:
-    async with serving(answering(body, content_type=kind)) as server:
+    async with upstream(answering(body, content_type=kind)) as server:
         error = await failure(server, StreamFailed, speaks=speaks)
     assert (error.info.code, error.status) == ("UPSTREAM_INVALID_RESPONSE", 200)
 
 
 async def test_a_coding_that_is_not_known_fails() -> None:
-    async with serving(answering(b"xyz", "Content-Encoding: snappy")) as server:
+    async with upstream(answering(b"xyz", "Content-Encoding: snappy")) as server:
         error = await failure(server, StreamFailed)
     assert error.info.code == "UPSTREAM_INVALID_RESPONSE"
 
 
 async def test_a_compressed_answer_that_breaks_off_is_truncated() -> None:
     packed = gzip.compress(sse(START, HELLO, END))
-    async with serving(answering(packed[:-20], "Content-Encoding: gzip")) as server:
+    async with upstream(answering(packed[:-20], "Content-Encoding: gzip")) as server:
         error = await failure(server, StreamTruncated)
     assert error.info.code == "UPSTREAM_TRUNCATED"
 
 
 async def test_a_terminal_error_is_raised_in_its_place() -> None:
-    async with serving(beginning(sse(START, HELLO, FAILURE, FAILED_END))) as server:
-        stream = stream_request(server.url)
+    async with upstream(beginning(sse(START, HELLO, FAILURE, FAILED_END))) as server:
+        stream = stream_request(f"{server.url}/chat")
         assert [(await anext(stream)).type, (await anext(stream)).type] == ["session_start", "content"]
         with pytest.raises(StreamFailed) as caught:
             await anext(stream)
@@ -386,18 +386,18 @@ async def test_an_error_that_does_not_end_the_run_is_an_event() -> None:
     passing = wire(
         "error", 2, error_type="execution", code="X", message="m", recoverable=True, terminal=False
     )
-    async with serving(answering(sse(START, passing, END))) as server:
+    async with upstream(answering(sse(START, passing, END))) as server:
         assert types(await read(server)) == ["session_start", "error", "session_end"]
 
 
 async def test_a_failed_end_without_its_error_is_a_failure() -> None:
-    async with serving(answering(sse(START, FAILED_END))) as server:
+    async with upstream(answering(sse(START, FAILED_END))) as server:
         error = await failure(server, StreamFailed)
     assert error.info.code == "UPSTREAM_ERROR"
 
 
 async def test_a_terminal_error_without_an_end_gets_one() -> None:
-    async with serving(answering(sse(START, FAILURE))) as server:
+    async with upstream(answering(sse(START, FAILURE))) as server:
         events = await read(server, raise_errors=False)
     assert [event.metadata.sequence for event in events] == [0, 2, 3]
     assert code_of(events) == "UPSTREAM_TIMEOUT"
@@ -406,7 +406,7 @@ async def test_a_terminal_error_without_an_end_gets_one() -> None:
 @pytest.mark.parametrize("status", ["cancelled", "suspended"])
 async def test_another_end_is_no_failure(status: str) -> None:
     end = wire("session_end", 1, status=status, reason="cancelled")
-    async with serving(answering(sse(START, end))) as server:
+    async with upstream(answering(sse(START, end))) as server:
         assert types(await read(server)) == ["session_start", "session_end"]
 
 
@@ -421,14 +421,14 @@ async def test_another_end_is_no_failure(status: str) -> None:
     ],
 )
 async def test_a_stream_without_an_end_is_truncated(speaks: str, body: bytes) -> None:
-    async with serving(answering(body)) as server:
+    async with upstream(answering(body)) as server:
         error = await failure(server, StreamTruncated, speaks=speaks)
     assert (error.info.code, error.info.recoverable, error.status) == ("UPSTREAM_TRUNCATED", True, 200)
 
 
 @pytest.mark.parametrize(("speaks", "first"), [("standard", sse(START, HELLO)), ("legacy", LEGACY)])
 async def test_a_promised_length_that_does_not_come_is_truncated(speaks: str, first: bytes) -> None:
-    async with serving(answering(first, "Content-Length: 9999")) as server:
+    async with upstream(answering(first, "Content-Length: 9999")) as server:
         error = await failure(server, StreamTruncated, speaks=speaks)
         events = await read(server, speaks=speaks, raise_errors=False)
     assert error.info.code == "UPSTREAM_TRUNCATED"
@@ -451,33 +451,33 @@ async def test_a_promised_length_that_does_not_come_is_truncated(speaks: str, fi
 )
 async def test_each_clock_runs_out(speaks: str, pieces: int, clock: str, reason: str) -> None:
     first = {"standard": sse(START), "legacy": LEGACY}[speaks]
-    async with serving(beginning(*[first] * pieces)) as server:
+    async with upstream(beginning(*[first] * pieces)) as server:
         error = await failure(server, RequestTimeout, speaks=speaks, timeouts={clock: "80ms"})
     assert (error.info.code, error.info.reason) == ("UPSTREAM_TIMEOUT", reason)
 
 
 async def test_the_first_event_may_also_fail_to_come_without_headers() -> None:
-    async def script(call: Connection) -> None:
+    async def script(call: Call) -> None:
         await call.until_closed()
 
-    async with serving(script) as server:
+    async with upstream(script) as server:
         error = await failure(server, RequestTimeout, timeouts={"first_event": 0.08})
         assert (error.info.reason, error.status) == ("first_event_timeout", None)
 
 
 @pytest.mark.slow
 async def test_comments_count_as_life_but_not_as_an_event() -> None:
-    async def script(call: Connection) -> None:
+    async def script(call: Call) -> None:
         await call.begin()
         while True:
             await call.send(b": ping\n\n")
             await anyio.sleep(0.02)
 
-    async with serving(script) as server:
+    async with upstream(script) as server:
         error = await failure(server, RequestTimeout, timeouts={"first_event": 0.15, "idle": 0.1})
     assert error.info.reason == "first_event_timeout"
 
-    async def lively(call: Connection) -> None:
+    async def lively(call: Call) -> None:
         await call.begin()
         await call.send(sse(START))
         for _ in range(10):
@@ -485,25 +485,28 @@ async def test_comments_count_as_life_but_not_as_an_event() -> None:
             await call.send(b": ping\n\n")
         await call.send(sse(END))
 
-    async with serving(lively) as server:
+    async with upstream(lively) as server:
         assert len(await read(server, timeouts={"idle": "200ms"})) == 2
 
 
 async def test_the_time_that_the_reader_takes_is_not_idle() -> None:
-    async def script(call: Connection) -> None:
+    async def script(call: Call) -> None:
         await call.begin()
         await call.send(sse(START))
         await anyio.sleep(0.2)
         await call.send(sse(END))
 
-    async with serving(script) as server, stream_request(server.url, timeouts={"idle": 0.1}) as events:
+    async with (
+        upstream(script) as server,
+        stream_request(f"{server.url}/chat", timeouts={"idle": 0.1}) as events,
+    ):
         assert (await anext(events)).type == "session_start"
         await anyio.sleep(0.3)
         assert (await anext(events)).type == "session_end"
 
 
 async def test_clocks_can_be_off() -> None:
-    async with serving(answering(sse(START, END))) as server:
+    async with upstream(answering(sse(START, END))) as server:
         for timeouts in ("off", {"connect": None, "first_event": "off", "idle": None, "total": None}):
             assert len(await read(server, timeouts=timeouts)) == 2
 
@@ -512,8 +515,8 @@ async def test_clocks_can_be_off() -> None:
 
 
 async def test_leaving_closes_the_connection_at_once() -> None:
-    async with serving(beginning(sse(START))) as server:
-        async with stream_request(server.url) as events:
+    async with upstream(beginning(sse(START))) as server:
+        async with stream_request(f"{server.url}/chat") as events:
             await anext(events)
         await server.until_finished()
         with pytest.raises(StopAsyncIteration):
@@ -525,19 +528,19 @@ def fail(_: object) -> None:
 
 
 async def test_an_exception_of_the_reader_closes_the_connection() -> None:
-    async with serving(beginning(sse(START))) as server:
+    async with upstream(beginning(sse(START))) as server:
         handler = MessageStreamHandler(on_update=fail)
         with pytest.raises(RuntimeError, match="mine"):
-            await handler.consume(stream_request(server.url))
+            await handler.consume(stream_request(f"{server.url}/chat"))
         await server.until_finished()
 
 
 async def test_cancelling_closes_the_connection_at_once() -> None:
-    async with serving(beginning(sse(START, HELLO))) as server:
+    async with upstream(beginning(sse(START, HELLO))) as server:
         async with anyio.create_task_group() as tasks:
 
             async def consume() -> None:
-                async for event in stream_request(server.url):
+                async for event in stream_request(f"{server.url}/chat"):
                     if event.type == "content":
                         tasks.start_soon(stop)
 
@@ -550,18 +553,18 @@ async def test_cancelling_closes_the_connection_at_once() -> None:
 
 
 async def test_cancelling_before_the_headers_closes_the_connection() -> None:
-    async def script(call: Connection) -> None:
+    async def script(call: Call) -> None:
         await call.until_closed()
 
-    async with serving(script) as server:
+    async with upstream(script) as server:
         with anyio.move_on_after(0.1):
             await read(server)
         await server.until_finished()
 
 
 async def test_another_task_may_close_a_stream_that_is_being_read() -> None:
-    async with serving(beginning(sse(START))) as server:
-        stream = stream_request(server.url)
+    async with upstream(beginning(sse(START))) as server:
+        stream = stream_request(f"{server.url}/chat")
         seen = []
 
         async def consume() -> None:
@@ -579,22 +582,22 @@ async def test_another_task_may_close_a_stream_that_is_being_read() -> None:
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])  # trio wants a context manager here, and says so
 async def test_a_loop_that_is_left_closes_the_connection() -> None:
-    async with serving(beginning(sse(START))) as server:
-        async for _ in stream_request(server.url):
+    async with upstream(beginning(sse(START))) as server:
+        async for _ in stream_request(f"{server.url}/chat"):
             break
         await server.until_finished()
 
 
 async def test_closing_before_the_first_event_sends_nothing() -> None:
-    async with serving(answering(sse(START, END))) as server:
-        stream = stream_request(server.url)
+    async with upstream(answering(sse(START, END))) as server:
+        stream = stream_request(f"{server.url}/chat")
         await stream.aclose()
         assert [event async for event in stream] == []
         assert server.calls == []
 
 
 async def test_many_streams_end_cleanly_in_a_storm_of_cancellations() -> None:
-    async with serving(beginning(sse(START))) as server:
+    async with upstream(beginning(sse(START))) as server:
         ended = 0
 
         async def one(delay: float) -> None:
@@ -659,7 +662,7 @@ except ImportError as error:
 async def test_what_a_translator_writes_is_read_back() -> None:
     translator = Translator(speaks="legacy", request_id="req_t")
     body = translator.feed(LEGACY + LEGACY_END) + translator.close()
-    async with serving(answering(body, "X-Request-Id: req_t")) as server:
-        stream = stream_request(server.url)
+    async with upstream(answering(body, "X-Request-Id: req_t")) as server:
+        stream = stream_request(f"{server.url}/chat")
         assert [event.type async for event in stream][-1] == "session_end"
     assert stream.request_id == "req_t"
