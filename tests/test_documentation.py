@@ -19,7 +19,8 @@ from typing import get_args
 
 import pytest
 
-from places import ROOT
+from places import DOCS, ROOT
+from source_tree import PACKAGES
 from streamweir import convert, list_dialects
 from streamweir.codec.dialects import Dialects
 from streamweir.errors import CODES, Reason
@@ -175,14 +176,35 @@ def test_every_word_of_the_protocol_is_documented() -> None:
     assert [word for word in words if f"`{word}`" not in page] == []
 
 
-def test_the_files_of_the_architecture_page_exist() -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text()
-    names = {*re.findall(r"`([a-z0-9_/]+\.py)`", page)}
-    files = [
-        f"/{file}" for folder in ("middleware", "gateway", "tests") for file in (ROOT / folder).rglob("*.py")
-    ]
-    assert "runs/proxy.py" in names
-    assert [name for name in sorted(names) if not any(file.endswith(f"/{name}") for file in files)] == []
+ARCHITECTURE = (DOCS / "architecture.md").read_text()
+
+
+@pytest.mark.parametrize("package", PACKAGES.values(), ids=lambda package: package.name)
+def test_the_architecture_page_has_every_room(package: Path) -> None:
+    """A room is a folder or a module at the top of a package: the first column of the package's table."""
+    section = ARCHITECTURE.partition(f"`{package.relative_to(ROOT)}/`\n")[2].partition("\n## ")[0]
+    named = re.findall(r"^\| `([a-z_]+(?:/|\.py))` \|", section, re.MULTILINE)
+    folders = {f"{path.parent.name}/" for path in package.glob("*/__init__.py")}
+    modules = {path.name for path in package.glob("[a-z]*.py")}
+    assert sorted(named) == sorted(folders | modules)
+
+
+def test_what_the_architecture_page_names_exists() -> None:
+    named = {*re.findall(r"`([a-z0-9_/*]+(?:\.py|/))`", ARCHITECTURE)}
+    assert "tests/support/" in named
+    folders = [*PACKAGES.values(), ROOT / "tests"]
+    missing = [name for name in sorted(named) if not (ROOT / name).exists()]
+    assert [name for name in missing if not any([*folder.rglob(name)] for folder in folders)] == []
+
+
+def test_the_glossary_is_in_use() -> None:
+    """Its words are those of the code and of the other pages."""
+    words = re.findall(r"\*\*([a-z ]+)\*\*", (DOCS / "glossary.md").read_text(), re.IGNORECASE)
+    assert len(words) > 30
+    files = [path for package in PACKAGES.values() for path in package.rglob("*.py")]
+    pages = [page for page in PAGES if page.name != "glossary.md"]
+    text = "".join(path.read_text().lower() for path in [*files, *pages])
+    assert [word for word in words if not re.search(word.lower().replace(" ", "[ _]?"), text)] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
