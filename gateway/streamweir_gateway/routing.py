@@ -5,19 +5,23 @@ The more literal path wins over the one with `{names}`, whatever their order in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from starlette.responses import Response
-from starlette.routing import compile_path
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from streamweir.http.path_template import PathTemplate
 from streamweir.jsontext import write_json
 from streamweir_gateway.config import EndpointConfig, GatewayConfig
 from streamweir_gateway.runs.supervision import Streams
 
 __all__ = ["Found", "Route", "RoutingTable", "methods_of", "path_of", "routes_of"]
+
+_UNSAFE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\\]|%00")
+"""What no `{name}` stands for: who decodes once more or takes \\ for a slash reads another path."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,27 +46,29 @@ class RoutingTable:
     """All routes; those without `{names}` are found at once, however many there are."""
 
     def __init__(self, routes: Sequence[Route]) -> None:
-        self._literal = {
-            (method, route.template): Found(route, {})
-            for route in reversed(routes)  # the first one stays
-            if "{" not in route.template
-            for method in route.methods
-        }
-        self._all = [(compile_path(route.template)[0], route) for route in routes]
-        self._templated = [(pattern, route) for pattern, route in self._all if "{" in route.template]
+        self._literal: dict[str, list[Route]] = {}
+        self._templated: list[tuple[PathTemplate, Route]] = []
+        for route in routes:
+            if "{" in route.template:
+                self._templated.append((PathTemplate(route.template), route))
+            else:
+                self._literal.setdefault(route.template, []).append(route)
 
     def find(self, method: str, path: str) -> Found | None:
         """Return what serves a request, if anything does."""
-        if (literal := self._literal.get((method, path))) is not None:
-            return literal
-        for pattern, route in self._templated:
-            if method in route.methods and (match := pattern.fullmatch(path)):
-                return Found(route, match.groupdict())
-        return None
+        return next((found for found in self._at(path) if method in found.route.methods), None)
 
     def routes_at(self, path: str) -> list[Route]:
         """Return the routes of a path, whatever their methods."""
-        return [route for pattern, route in self._all if pattern.fullmatch(path)]
+        return [found.route for found in self._at(path)]
+
+    def _at(self, path: str) -> Iterator[Found]:
+        for route in self._literal.get(path, ()):
+            yield Found(route, {})
+        for template, route in self._templated:
+            values = template.match(path)
+            if values is not None and not any(map(_UNSAFE.search, values.values())):
+                yield Found(route, values)
 
 
 def methods_of(routes: Iterable[Route]) -> tuple[str, ...]:

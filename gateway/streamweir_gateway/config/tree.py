@@ -24,8 +24,8 @@ __all__ = ["read_tree"]
 
 MAX_DEPTH: Final = 50
 """Deeper than any configuration; what walks the tree later is recursive."""
-MAX_REPEATED: Final = 100_000
-"""Values that stand in place of aliases: a few lines of them can stand for billions."""
+MANY_VALUES: Final = 100_000
+"""Of more, aliases may make up half: a few lines of them can stand for billions of values."""
 
 _TAG: Final = "tag:yaml.org,2002:"
 _MERGE: Final = _TAG + "merge"
@@ -90,7 +90,7 @@ class _Builder:
     marks: dict[KeyPath, Mark] = field(default_factory=dict)
     seen: set[int] = field(default_factory=set)
     """Nodes, by identity, that have been built at least once: the file is as long as they are many."""
-    repeated: int = 0
+    values: int = 0
 
     def build(self, node: Node, path: KeyPath, inside: tuple[Node, ...]) -> Any:
         """Return the value of `node`, whose ancestors are `inside`."""
@@ -107,14 +107,13 @@ class _Builder:
         return Unresolved()
 
     def _bound(self, node: Node, inside: tuple[Node, ...]) -> None:
-        if id(node) in self.seen:
-            self.repeated += 1
+        self.values += 1
         self.seen.add(id(node))
         if any(node is ancestor for ancestor in inside):
             raise _TooBig(node, "an anchor holds an alias of itself")
         if len(inside) > MAX_DEPTH:
             raise _TooBig(node, "is nested too deeply")
-        if self.repeated > MAX_REPEATED:
+        if self.values > max(MANY_VALUES, 2 * len(self.seen)):
             raise _TooBig(node, "stands for too many values once its aliases are filled in")
 
     def _item(self, node: Node, path: KeyPath, inside: tuple[Node, ...]) -> Any:

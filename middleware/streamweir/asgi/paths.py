@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from streamweir.errors import ConfigurationError
+from streamweir.http.path_template import PathTemplate
 
 __all__ = ["PathPatterns", "Paths"]
 
@@ -29,20 +30,18 @@ class PathPatterns:
     def __init__(self, paths: Paths) -> None:
         self.are_given = paths is not None
         patterns = [paths] if isinstance(paths, str) else paths or ()
-        self._patterns = tuple(re.compile(_expression(pattern), re.DOTALL) for pattern in patterns)
+        self._templates = tuple(_template(pattern) for pattern in patterns)
 
     def cover(self, path: str) -> bool:
         """Is `path` (of a scope) one of those meant?"""
-        return not self.are_given or any(pattern.fullmatch(path) for pattern in self._patterns)
+        return not self.are_given or any(template.match(path) is not None for template in self._templates)
 
 
-def _expression(pattern: str) -> str:
+def _template(pattern: str) -> PathTemplate:
     if not isinstance(pattern, str) or not pattern.startswith(("/", "*")):
         raise ConfigurationError(f"paths: a pattern begins with '/', {pattern!r} does not")
-    stem, star = (pattern[:-1], ".*") if pattern.endswith("*") else (pattern, "")
-    literals = _NAME.split(stem)
-    if any(character in literal for literal in literals for character in "{}*"):
+    if any(character in _NAME.sub("", pattern.removesuffix("*")) for character in "{}*"):
         raise ConfigurationError(
             f"paths: {pattern!r} may hold {{name}} for one segment and a '*' at its end, nothing else"
         )
-    return "[^/]+".join(map(re.escape, literals)) + star
+    return PathTemplate(pattern)

@@ -7,7 +7,7 @@ from typing import Final
 
 from streamweir.options.durations import OFF
 from streamweir_gateway.config.diagnostics import InvalidValue
-from streamweir_gateway.config.values.scalars import Scalar, text_schema
+from streamweir_gateway.config.values.scalars import NOT_SUPPORTED, Scalar, text_schema
 
 __all__ = ["ENDPOINT_PATH", "PATH_OR_OFF", "UPSTREAM_PATH", "join_path", "placeholders", "shape"]
 
@@ -49,6 +49,8 @@ def _endpoint_path(value: object) -> str:
         raise InvalidValue("must be a path without a query")
     if "%" in template:
         raise InvalidValue("must be written decoded, without %: it is compared with the decoded path")
+    if template.endswith("/*"):
+        raise InvalidValue(f"a rest (/*) is {NOT_SUPPORTED}")
     names = placeholders(template)
     if len(set(names)) < len(names):
         raise InvalidValue("has the same name in braces twice")
