@@ -20,10 +20,15 @@ def test_a_prompt_leaves_only_in_the_dialect_it_came_in(stream: Recorded, speaks
 
 
 @pytest.mark.parametrize("stream", RUNS, ids=str)
-def test_the_standard_always_says_it(stream: Recorded) -> None:
-    assert any(
-        "dialog" in event["metadata"].get("extra", {}) for event in events_of(translate([stream.body]))
-    )
+def test_the_standard_has_the_other_fields_and_the_prompt_only_where_raw_is_asked_for(
+    stream: Recorded,
+) -> None:
+    written = translate([stream.body], speaks=stream.dialect)
+    assert PROMPT not in written
+    assert any("refined_goal" in event["metadata"].get("extra", {}) for event in events_of(written))
+    raw = events_of(translate([stream.body], speaks=stream.dialect, raw=True))
+    assert any("(instructions)" in str(event["metadata"].get("source")) for event in raw)
+    assert not any("(instructions)" in str(event["metadata"].get("extra")) for event in raw)
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -88,12 +88,18 @@ VALID: list[Events] = [
     [start(), event("tool_call_delta", {"tool_id": "t", "arguments_delta": "{}"}), call(), called(), end()],
     [start(), call(), event("tool_call_progress", {"tool_id": "t", "progress": None}), called(status="failed", error={"code": "TOOL_FAILED", "message": "m"}), end()],
     [start(), text("a", False, "1"), text("b", False, "2", channel="report"), text("", True, "1"), text("", True, "2", channel="report"), end()],
-    [start(), text("a\u2028\U0001f600\\u00e9", False), call(), called(), text("42", op="replace"), end()],
+    [start(), text("a\U0001f600\\u00e9", False), call(), called(), text("42", op="replace"), end()],
     [start(), event("data", {"data_type": "state_delta", "data": [{"op": "add", "path": "/a", "value": 1}]}), end()],
     [start(), event("data", {"data_type": "image", "data": {"url": "u", "media_type": "image/png"}}, extra={"a": None}), end()],
     [start(), failure(code="UPSTREAM_TIMEOUT"), end("error", "idle_timeout")],
     [start(), failure(code="LLM_RATE_LIMIT"), end("error", "upstream_error")],
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize("separator", ["\x85", "\u2028", "\u2029"])
+def test_finds_what_careless_readers_take_for_a_line_end(separator: str) -> None:
+    (breach,) = check_stream(sse([start(), text(f"a{separator}b"), end()]))
+    assert "careless readers" in breach
 
 
 @pytest.mark.parametrize("events", VALID)

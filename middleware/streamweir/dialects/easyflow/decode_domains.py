@@ -48,6 +48,7 @@ _FAILED: Final = frozenset({"error", "failed", "failure"})
 _RAW_CODE: Final = "SYSTEM_ERROR"
 """AIFlowy's code for an exception: its text was not written for users."""
 
+_CALL: Final = ("tool_call_id", "id", "name", "tool_name", "description", "arguments")
 _ASKING: Final[dict[str, Any]] = {"request": "requested", "cancel": "cancelled", "resolve": "resolved"}
 _KINDS: Final = frozenset({"form", "questions", "approval", "tool", "handoff", "continue"})
 
@@ -107,8 +108,10 @@ def _tool_call(envelope: Envelope, run: Run) -> Iterator[Event]:
             tool_name=envelope.text("name", "tool_name") or "unknown",
             description=envelope.text("description") or None,
             arguments=arguments(envelope.payload.get("arguments")),
-            meta=envelope.meta("tool_call_id", "id", "name", "tool_name", "description", "arguments"),
+            meta=envelope.meta(*_CALL),
         )
+    elif extra := (envelope.meta(*_CALL) or {}).get("extra"):
+        yield custom("tool/tool_call", extra, envelope.ids())
 
 
 def _tool_result(envelope: Envelope, run: Run) -> Iterator[Event]:

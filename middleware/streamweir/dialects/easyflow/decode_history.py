@@ -28,7 +28,7 @@ def read_history(envelope: Envelope, run: Run) -> Iterator[Event]:
                 yield from _call(snake_keys(call), envelope, run)
         case "tool":
             call_id = text_of(message.get("tool_call_id", message.get("id")))
-            yield ToolCallEnd(tool_id=call_id, result=message.get("content"), meta=envelope.ids())
+            yield ToolCallEnd(tool_id=call_id, result=message.get("content"), meta=envelope.meta("content"))
 
 
 def _saved(content: Any) -> dict[str, Any]:

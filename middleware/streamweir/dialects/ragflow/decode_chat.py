@@ -71,6 +71,7 @@ class EnvelopeReader:
         meta = self._run.meta(extra=rest)
         if data.get("running_status") is True:
             yield _running(text_of(data["answer"]), meta)
+            yield from self._run.reference(data.get("reference"))
             return
         yield from self._answer(data, meta)
         yield from audio(data.get("audio_binary"), self._run.meta())

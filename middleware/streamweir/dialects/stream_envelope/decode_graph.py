@@ -135,7 +135,8 @@ def _tool_start(message: Message, run: Run) -> Iterator[Event]:
 def _tool_end(message: Message, run: Run) -> Iterator[Event]:
     del run
     output = next((message.fields[name] for name in _OUTPUT if name in message.fields), None)
-    has_failed = failed(message.fields.get("status"))
+    status = message.fields.get("status")
+    has_failed = failed(status)
     error = message.fields.get("error") if has_failed else None
     if isinstance(error, dict):
         reason = tool_error(error.get("message"), code=error.get("code"))
@@ -151,7 +152,8 @@ def _tool_end(message: Message, run: Run) -> Iterator[Event]:
         meta=message.meta(
             *_NAME,
             *_OUTPUT,
-            *("duration", "status", "error"),
+            *("duration", "error"),
+            *(("status",) if isinstance(status, str) else ()),
             duration_ms=milliseconds(message.fields.get("duration")),
         ),
     )

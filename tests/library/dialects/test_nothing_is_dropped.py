@@ -1,0 +1,125 @@
+"""Whatever an upstream's message holds comes out somewhere.
+
+Each recorded message gets a field that no rule knows, in every object of it in turn. What may be left out is
+what a dialect's page calls bookkeeping, and what an upstream says of failures.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from places import ROOT
+from streams import Recorded, events_of, recorded_streams
+from streamweir import Translator
+from streamweir.codec.registry import decoder_names
+
+PROBE = "probe-77"
+DEEP = 3
+TYPES = ("type", "event", "kind", "domain", "role")
+FIXED: dict[str, Any] = {"framing": "ndjson", "request_id": "req_1", "session_id": "s", "clock": lambda: 0}
+
+
+class Place(NamedTuple):
+    """One object of one recorded message."""
+
+    stream: Recorded
+    line: int
+    path: tuple[str | int, ...]
+    keys: tuple[str, ...]
+    words: frozenset[str]
+    """The names on the way to it, and the types of what lies on it."""
+
+
+def bookkeeping(dialect: str) -> set[str]:
+    """The words that the dialect's page lists as left out."""
+    page = (ROOT / "docs/dialects" / f"{dialect}.md").read_text()
+    (listed,) = re.findall(r"^Bookkeeping, left out: (.*?)(?:\n\n|\Z)", page, re.MULTILINE | re.DOTALL)
+    return set(re.findall(r"`([^`]+)`", listed))
+
+
+def lines_of(path: Path) -> list[str]:
+    return path.read_text("utf-8", errors="replace").split("\n")[:400]
+
+
+def json_in(line: str) -> tuple[str, Any]:
+    prefix = "data:" if line.startswith("data:") else ""
+    try:
+        return prefix, json.loads(line.removeprefix(prefix))
+    except ValueError:
+        return prefix, None
+
+
+def objects_in(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    if isinstance(value, dict):
+        yield path, value
+    if len(path) < DEEP and isinstance(value, dict | list):
+        items: Iterable[Any] = value.items() if isinstance(value, dict) else enumerate(value[:2])
+        for key, item in items:
+            yield from objects_in(item, (*path, key))
+
+
+def words_on(value: Any, path: tuple[str | int, ...]) -> frozenset[str]:
+    words = {str(key) for key in path if isinstance(key, str)}
+    for key in (None, *path):
+        value = value if key is None else value[key]
+        if isinstance(value, dict):
+            words |= {str(value[name]).lower() for name in TYPES if isinstance(value.get(name), str)}
+    return frozenset(words)
+
+
+def places(dialect: str) -> list[Place]:
+    """One place for each shape of an object that occurs in the recorded streams of `dialect`."""
+    found: dict[object, Place] = {}
+    for stream in recorded_streams():
+        if stream.dialect != dialect or stream.path.suffix not in (".sse", ".ndjson"):
+            continue
+        for number, line in enumerate(lines_of(stream.path)):
+            message = json_in(line)[1]
+            for path, value in objects_in(message if isinstance(message, dict) and message else None):
+                words = words_on(message, path)
+                shape = tuple("*" if isinstance(key, int) else key for key in path), *sorted(value), words
+                found.setdefault(shape, Place(stream, number, path, tuple(value), words))
+    return list(found.values())
+
+
+def output_with_probe(place: Place) -> bytes | None:
+    """What the probed message gives, and what follows it; None where its stream was over before it."""
+    lines = lines_of(place.stream.path)
+    prefix, message = json_in(lines[place.line])
+    target = message
+    for key in place.path:
+        target = target[key]
+    target["zz_unheard_of"] = PROBE
+    options = {place.stream.dialect: place.stream.options}
+    translator = Translator(speaks=place.stream.dialect, protocol_options=options, **FIXED)
+    translator.feed("\n".join([*lines[: place.line], ""]).encode())
+    if translator.ended:
+        return None
+    probed = [prefix + json.dumps(message, ensure_ascii=False), *lines[place.line + 1 :]]
+    return translator.feed("\n".join(probed).encode()) + translator.close()
+
+
+def speaks_of_failure(output: bytes) -> bool:
+    return any(
+        event["type"] in ("error", "warning")
+        or event["data"].get("status") in ("failed", "cancelled")
+        or event["data"].get("state") == "failed"
+        or "[withheld]" in str(event["data"])
+        for event in events_of(output)
+    )
+
+
+@pytest.mark.parametrize("dialect", decoder_names())
+def test_a_field_that_no_rule_knows_comes_out_somewhere(dialect: str) -> None:
+    left_out, dropped = bookkeeping(dialect), []
+    for place in places(dialect):
+        if place.words & left_out:
+            continue
+        output = output_with_probe(place)
+        if output and PROBE.encode() not in output and not speaks_of_failure(output):
+            dropped.append(place)
+    assert not dropped
