@@ -15,6 +15,7 @@ import msgspec
 
 from streamweir.events import (
     Content,
+    Data,
     Error,
     Event,
     Meta,
@@ -79,7 +80,8 @@ class TextDeduplication:
         """Return what of `event` is new, None if all of it is; before the end, complete all messages."""
         kind = type(event)
         if kind is Content or kind is Thinking:  # nearly all: a `match` would cost as much as the rest
-            return self._text(event)  # type: ignore[arg-type]
+            passed = self._text(event)  # type: ignore[arg-type]
+            return passed if passed is None or passed else _what_is_beside(event)
         match event:
             case ToolCallStart() | ToolCallEnd():
                 self._tools += 1
@@ -235,6 +237,14 @@ class TextDeduplication:
         for key, message in self._messages.items():
             yield from _completion(key, message)
         self._messages.clear()
+
+
+def _what_is_beside(event: Event) -> Iterable[Event]:
+    """What an event says whose text says nothing, or nothing new."""
+    if not event.meta or "extra" not in event.meta:
+        return ()
+    data = {"name": event.type, "value": event.meta["extra"]}
+    return (Data(data_type="custom", data=data, meta=ids_of(event.meta)),)
 
 
 def _key(event: Content | Thinking) -> _Key:

@@ -195,7 +195,10 @@ def test_whatever_is_asked_becomes_a_question_that_the_pages_accept(kind: str) -
     body = standard(("interaction", asked), ("session_end", {"status": "suspended"}))
     last = written(body)[-1]
     assert last["type"] == "clarify"
-    assert last["questions"] == [{"text": "Go on?", "responseType": "free_text", "required": True}]
+    (question,) = last["questions"]
+    assert question["text"] == "Go on?"
+    labels = [option["label"] for option in question.get("options", ())]
+    assert labels == (["Approve", "Reject"] if kind == "approval" else [])
     assert (last["trajectory"], last["completed_step_count"]) == ([], 0)
 
 

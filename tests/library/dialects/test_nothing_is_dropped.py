@@ -68,7 +68,12 @@ def words_on(value: Any, path: tuple[str | int, ...]) -> frozenset[str]:
         value = value if key is None else value[key]
         if isinstance(value, dict):
             words |= {str(value[name]).lower() for name in TYPES if isinstance(value.get(name), str)}
+            words |= {str(item["role"]).lower() for item in value.values() if _has_role(item)}
     return frozenset(words)
+
+
+def _has_role(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("role"), str)
 
 
 def places(dialect: str) -> list[Place]:

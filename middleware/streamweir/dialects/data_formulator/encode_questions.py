@@ -59,6 +59,13 @@ def _resume(event: Interaction | None) -> dict[str, Any]:
 def _questions(event: Interaction) -> list[dict[str, Any]]:
     if event.questions:
         return [_question(question) for question in event.questions]
+    if event.kind == "approval":
+        text = "\n".join(dict.fromkeys(text for text in (event.title, event.description) if text))
+        return [_question({"text": text or _OPEN_QUESTION, "options": ["Approve", "Reject"]})]
+    properties = (event.schema or {}).get("properties")
+    fields = properties.items() if isinstance(properties, dict) else ()
+    if asked := [_field(name, field) for name, field in fields if isinstance(field, dict)]:
+        return asked
     return [_free_text(event.description or event.title or _OPEN_QUESTION)]
 
 
@@ -72,6 +79,11 @@ def _question(question: Mapping[str, Any]) -> dict[str, Any]:
         "options": labels or None,
     }
     return {key: value for key, value in written.items() if value is not None}
+
+
+def _field(name: str, field: Mapping[str, Any]) -> dict[str, Any]:
+    """A field of a form as a question."""
+    return _question({"text": text_in(field, "title", "description") or name, "options": field.get("enum")})
 
 
 def _label(option: Any) -> str:

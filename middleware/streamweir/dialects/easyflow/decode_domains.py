@@ -211,7 +211,10 @@ def read_interaction(envelope: Envelope, run: Run) -> Iterator[Event]:
         run.ask(form_id)
     else:
         run.forms.pop(form_id, None)
-    known = ("form_id", "id", "title", "description", "schema", "ui", "questions", "resume")
+    own_kind = envelope.text("kind")
+    if kind == "form" and own_kind in _KINDS:
+        kind = own_kind
+    known = ("form_id", "id", "kind", "title", "description", "schema", "ui", "questions", "resume")
     event = _standard("interaction", envelope, {**envelope.payload, "interaction_id": form_id, "kind": kind})
     assert isinstance(event, Interaction)
     resume = event.resume

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from streamweir.codec.base import Encoder
 from streamweir.codec.frame_template import Number
+from streamweir.codec.questions import form_schema, question_text
 from streamweir.dialects.easyflow.shared_vocabulary import (
     DOMAINS,
     META_IDS,
@@ -44,6 +45,7 @@ _OWN_NAME: Final = re.compile(rf"({'|'.join(sorted(DOMAINS))})/(\w+)")
 _SESSION_WORDS: Final = {state: word for word, state in SESSION_STATES.items()}
 _STEP_WORDS: Final = {state: word for word, state in STEP_STATES.items()}
 _INTERACTION_WORDS: Final = {"requested": "request", "cancelled": "cancel", "resolved": "resolve"}
+_FORMS: Final = frozenset({"form", "questions", "approval"})
 _MISREAD: Final = frozenset({"tool_progress"})
 """Types of our own that AIFlowy's pages would take for another: any tool event is a call or its result."""
 
@@ -287,10 +289,19 @@ def _other(event: Event) -> _Said:
 
 
 def _interaction(event: Interaction) -> _Said:
+    """EasyFlow has one form for asking a person; what else is asked keeps its kind beside the form."""
     fields = wire_data(event)
     for name in ("interaction_id", "kind", "state"):
         del fields[name]
+    kind: str = event.kind
+    if kind in _FORMS:
+        if event.state == "requested":
+            fields["schema"] = form_schema(event)
+            fields["title"] = event.title or question_text(event).partition("\n")[0]
+        if kind != "form":
+            fields["kind"] = kind
+        kind = "form"
     if isinstance(event.resume, dict) and event.resume.keys() == {"form_id", "conversation_id"}:
         del fields["resume"]
-    kind = f"{event.kind}_{_INTERACTION_WORDS[event.state]}"
-    return _Said("interaction", kind, {"form_id": event.interaction_id, **fields})
+    word = f"{kind}_{_INTERACTION_WORDS[event.state]}"
+    return _Said("interaction", word, {"form_id": event.interaction_id, **fields})

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from streamweir.codec.base import Encoder
 from streamweir.codec.frame_template import Number
+from streamweir.codec.questions import asks_person, question_text
 from streamweir.dialects.legacy.shared_fields import KNOWN
 from streamweir.events import (
     META_IDS,
@@ -14,6 +15,7 @@ from streamweir.events import (
     Data,
     Error,
     Event,
+    Interaction,
     Meta,
     SessionEnd,
     SessionStart,
@@ -39,6 +41,10 @@ class LegacyEncoder(Encoder):
 
     framings = ("sse", "ndjson")
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._has_text = False
+
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the frame that says `event`, none where the old vocabulary has no word."""
         del stamp
@@ -61,7 +67,10 @@ class LegacyEncoder(Encoder):
             case Content(content=text):
                 if event.channel is not None:
                     self.lost["channel of text"] += 1
+                self._has_text = self._has_text or bool(text)
                 return {"type": "token", "content": text} if text else None
+            case Interaction() if asks_person(event):
+                return self._question(event)
             case Thinking(content=text):
                 return {"type": "thinking", "content": text} if text else None
             case ToolCallStart():
@@ -84,6 +93,13 @@ class LegacyEncoder(Encoder):
                 return None
         self.lost[event.type.replace("_", " ")] += 1
         return None
+
+    def _question(self, event: Interaction) -> dict[str, Any]:
+        """The old vocabulary cannot ask: a person reads the question as a part of the answer."""
+        text = question_text(event)
+        gap = "\n\n" if self._has_text else ""
+        self._has_text = True
+        return {"type": "token", "content": gap + text}
 
 
 def _tool_call(event: ToolCallStart) -> dict[str, Any]:

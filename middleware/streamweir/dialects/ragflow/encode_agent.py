@@ -163,8 +163,8 @@ class AgentWriter(Writer):
         if event.state != "requested" or self._asked is not None:
             self.lost[f"interaction {event.state}"] += 1
             return
-        if event.kind not in ("form", "questions"):
-            self.lost[f"interaction of kind {event.kind}"] += 1
+        if event.kind == "tool":
+            self.lost["interaction of kind tool"] += 1
         self._asked = asked_by(event, message_id=self._message_id)
 
     def _before_end(self) -> Iterator[tuple[str, Message]]:

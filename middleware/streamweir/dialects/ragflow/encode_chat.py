@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from streamweir.codec.questions import asks_person, question_text
 from streamweir.dialects.ragflow.encode_media import hexadecimal_audio
 from streamweir.dialects.ragflow.encode_writer import Message, Writer
 from streamweir.events import (
@@ -13,6 +14,7 @@ from streamweir.events import (
     Data,
     Error,
     Event,
+    Interaction,
     Reference,
     SessionEnd,
     SessionStart,
@@ -32,6 +34,7 @@ class ChatWriter(Writer):
     def __init__(self, lost: Counter[str]) -> None:
         super().__init__(lost)
         self._thinking = False
+        self._has_text = False
         self._stamp = Stamp("", 0, 0)
 
     def write(self, event: Event, stamp: Stamp) -> Iterator[Message]:
@@ -45,6 +48,8 @@ class ChatWriter(Writer):
                 yield from self._text(event)
             case Thinking():
                 yield from self._think(event.content)
+            case Interaction() if asks_person(event):
+                yield from self._text(Content(self._gap + question_text(event)))
             case Reference():
                 self._cite(event)
             case Data(data_type="audio", data=dict() as data) if speech := hexadecimal_audio(data):
@@ -69,8 +74,14 @@ class ChatWriter(Writer):
     _nothing = ""
     """The answer of a frame that adds no text."""
 
+    @property
+    def _gap(self) -> str:
+        """What sets a question apart from the answer before it."""
+        return "\n\n" if self._has_text else ""
+
     def _text(self, event: Content) -> Iterator[Message]:
         if event.content:
+            self._has_text = True
             yield from self._turn(thinking=False)
             yield self._envelope(event.content)
 
@@ -112,6 +123,7 @@ class CumulativeChatWriter(ChatWriter):
         if event.op == "replace":
             self._parts = [part for part in self._parts if part[0]]
         if event.content:
+            self._has_text = True
             self._parts.append((False, event.content))
             yield self._envelope(self._whole)
         if event.is_complete:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from streamweir.codec.openai_chunks import chunk, usage_of
+from streamweir.codec.questions import asks_person
 from streamweir.dialects.ragflow.encode_writer import Message, Writer
 from streamweir.dialects.ragflow.shared_forms import asked_by
 from streamweir.events import (
@@ -50,7 +51,7 @@ class OpenAIWriter(Writer):
                 yield self._chunk({"reasoning_content": event.content}, stamp)
             case Reference():
                 self._cite(event)
-            case Interaction(state="requested", kind="form" | "questions") if self._asked is None:
+            case Interaction() if asks_person(event) and self._asked is None:
                 self._asked = asked_by(event, message_id=self._message_id)
             case Error(terminal=True):
                 yield self._chunk({"content": f"**ERROR**: {event.message}"}, stamp)

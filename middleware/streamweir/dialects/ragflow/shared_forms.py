@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from streamweir.codec.coerce import leftover, text_of
+from streamweir.codec.questions import form_schema, question_text
 from streamweir.events import Interaction, Meta
 
 __all__ = ["asked_by", "interaction"]
@@ -49,8 +50,14 @@ def asked_by(event: Interaction, *, message_id: str | None = None) -> dict[str, 
         **(leftover(resume, ("session_id", "message_id", "inputs")) or {}),
         **({"cpn_id": component} if component else {}),
         "inputs": _inputs_of(event),
-        "tips": "\n".join(text for text in (event.title, event.description) if text),
+        "tips": _tips(event),
     }
+
+
+def _tips(event: Interaction) -> str:
+    """What stands above the inputs; where there are none, all that is asked."""
+    said = "\n".join(dict.fromkeys(text for text in (event.title, event.description) if text))
+    return said or ("" if _inputs_of(event) else question_text(event))
 
 
 def _inputs_of(event: Interaction) -> dict[str, Any]:
@@ -63,7 +70,7 @@ def _inputs_of(event: Interaction) -> dict[str, Any]:
             f"question_{number}": _input_of_question(question)
             for number, question in enumerate(event.questions, 1)
         }
-    schema = event.schema or {}
+    schema = form_schema(event) or {}
     properties, required = schema.get("properties"), schema.get("required")
     return {
         key: _input(key, field, optional=not (isinstance(required, list) and key in required))

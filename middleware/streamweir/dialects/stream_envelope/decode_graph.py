@@ -250,7 +250,7 @@ def _state_update(message: Message, run: Run) -> Iterator[Event]:
 def _interrupt(message: Message, run: Run) -> Iterator[Event]:
     state = message.fields.get("state")
     if isinstance(state, dict) and CARRIER in state:
-        if carried := read_carried(state, message.meta("state", "node_label")):
+        if carried := read_carried(state, message.meta("state", "node_label", "message")):
             yield carried
     else:
         yield _approval(message, state)

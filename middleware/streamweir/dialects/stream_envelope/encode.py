@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 from streamweir.codec.base import Encoder
 from streamweir.codec.coerce import leftover
 from streamweir.codec.frame_template import Number
+from streamweir.codec.questions import asks_person, question_text
 from streamweir.dialects.stream_envelope.shared_carrier import CARRIER, carry
 from streamweir.dialects.stream_envelope.shared_vocabulary import TRACE
 from streamweir.events import (
@@ -193,6 +194,8 @@ class EnvelopeEncoder(Encoder):
         resume = asked.resume or {}
         own = asked.kind == "approval" and isinstance(resume.get("command"), dict)
         state = resume.get("state") if own else carry(asked, self.extra_of(asked))
+        if not own and asks_person(asked):
+            node["message"] = question_text(asked)
         return "interrupt", {**node, "state": state, "thread_id": self._thread_id}
 
     def _carried(self, event: Event) -> _Said:

@@ -1,0 +1,86 @@
+"""What a person is asked, for protocols that know one form of asking, or none: as a form, or as text.
+
+Source: the standard protocol 1.1, section 2 (`interaction`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from streamweir.codec.coerce import text_in, text_of
+from streamweir.events import Interaction
+
+__all__ = ["APPROVED", "asks_person", "form_schema", "question_text"]
+
+APPROVED: Final = "approved"
+"""The field of a form that stands for an approval."""
+
+
+def asks_person(event: Interaction) -> bool:
+    """Is `event` a question to a person? A tool is for the client's program to run."""
+    return event.state == "requested" and event.kind != "tool"
+
+
+def form_schema(event: Interaction) -> dict[str, Any] | None:
+    """Return what is asked as JSON Schema; None where there is nothing to fill in.
+
+    A question is a text, one with options an enum of them; an approval is a boolean.
+    """
+    if event.schema is not None:
+        return event.schema
+    if event.kind == "approval":
+        title = event.title or event.description or "Approve?"
+        return {
+            "type": "object",
+            "properties": {APPROVED: {"type": "boolean", "title": title}},
+            "required": [APPROVED],
+        }
+    if not event.questions:
+        return None
+    names = {f"question_{number}": question for number, question in enumerate(event.questions, 1)}
+    required = [name for name, question in names.items() if question.get("required") is not False]
+    schema = {"type": "object", "properties": {name: _property(asked) for name, asked in names.items()}}
+    return {**schema, "required": required} if required else schema
+
+
+def question_text(event: Interaction) -> str:
+    """Return what is asked as text for a person: title, text, and questions or fields with their options."""
+    said = [text for text in (event.title, event.description) if text]
+    asked = [_line(text_of(item.get("text")), item.get("options")) for item in event.questions or ()]
+    properties = (event.schema or {}).get("properties")
+    for name, field in properties.items() if isinstance(properties, dict) and not asked else ():
+        if isinstance(field, dict):
+            asked.append(_line(text_in(field, "title", "description") or name, field.get("enum")))
+    return "\n".join([*dict.fromkeys(said), *asked]) or _UNSAID[event.kind]
+
+
+_UNSAID: Final = {
+    "approval": "Your approval is needed to go on.",
+    "continue": "Shall the run go on?",
+    "handoff": "Another agent is to take over.",
+    "form": "Your input is needed to go on.",
+    "questions": "Your input is needed to go on.",
+    "tool": "A tool is to be run.",
+}
+"""By kind: what stands for a question that says nothing itself."""
+
+
+def _property(question: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {"type": "string", "title": text_of(question.get("text"))}
+    if options := _options(question.get("options")):
+        found["enum"] = options
+    return found
+
+
+def _line(text: str, options: Any) -> str:
+    labels = _options(options)
+    return f"- {text} ({' / '.join(labels)})" if labels else f"- {text}"
+
+
+def _options(options: Any) -> list[str]:
+    """The options as texts; of one that is an object, what a person would read."""
+    return [
+        text_in(option, "label", "text", "title", "value") if isinstance(option, dict) else text_of(option)
+        for option in (options if isinstance(options, list) else ())
+    ]

@@ -1,0 +1,52 @@
+"""A person who is asked reads the question, whatever the client's protocol."""
+
+import json
+
+import pytest
+
+from streamweir import convert
+from streamweir.codec.registry import encoder_names
+
+ASKED = {
+    "approval": {"title": "Delete the table?"},
+    "continue": {"description": "Ten steps are done. Shall it go on?"},
+    "form": {"title": "Trip", "schema": {"type": "object", "properties": {"city": {"title": "Which city?"}}}},
+    "questions": {"questions": [{"text": "Which table?", "options": ["Orders", "Drinks"]}]},
+}
+WORDS = {
+    "approval": "Delete the table?",
+    "continue": "go on",
+    "form": "Which city?",
+    "questions": "Which table?",
+}
+
+
+def asking(kind: str) -> bytes:
+    asked = {"interaction_id": "i-1", "kind": kind, "state": "requested", **ASKED[kind]}
+    events = [
+        {"type": "content", "data": {"content": "So far."}},
+        {"type": "interaction", "data": asked},
+        {"type": "session_end", "data": {"status": "suspended"}},
+    ]
+    return b"".join(json.dumps({**event, "metadata": {}}).encode() + b"\n" for event in events)
+
+
+@pytest.mark.parametrize("answers", encoder_names())
+@pytest.mark.parametrize("kind", ASKED)
+def test_the_question_is_on_the_wire(kind: str, answers: str) -> None:
+    if (kind, answers) == ("continue", "data-formulator"):
+        pytest.skip("its pages ask in words of their own: continue_prompt")
+    output = convert(asking(kind), speaks="standard", answers=answers)
+    assert WORDS[kind] in output.decode()
+
+
+@pytest.mark.parametrize("kind", ["approval", "questions"])
+def test_easyflow_has_one_form_for_asking(kind: str) -> None:
+    output = convert(asking(kind), speaks="standard", answers="easyflow").decode()
+    frames = [json.loads(line[6:]) for line in output.split("\n") if line.startswith("data: {")]
+    (asked,) = [frame["payload"] for frame in frames if frame["domain"] == "interaction"]
+    (field,) = asked["schema"]["properties"].values()
+    assert field.get("enum") == (["Orders", "Drinks"] if kind == "questions" else None)
+    assert field["type"] == ("string" if kind == "questions" else "boolean")
+    back = convert(output, speaks="easyflow", answers="standard").decode()
+    assert f'"kind":"{kind}"' in back
