@@ -7,7 +7,7 @@ import pytest
 from streamweir import convert
 from streamweir.codec.registry import encoder_names
 
-ASKED = {
+ASKED: dict[str, dict[str, object]] = {
     "approval": {"title": "Delete the table?"},
     "continue": {"description": "Ten steps are done. Shall it go on?"},
     "form": {"title": "Trip", "schema": {"type": "object", "properties": {"city": {"title": "Which city?"}}}},
