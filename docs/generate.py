@@ -3,14 +3,15 @@
 docs/dialects/     a page for each, from the README.md in its folder and what its code does; an overview
 README.md          the table of dialects
 config.yaml        the protocols that clients may have, and a demo endpoint for each dialect
+docs/adding-a-dialect.md        the files that `streamweir dialects --new` begins with
 
-In the last two it writes between the marks `dialects` and `end of dialects` only.
+In the last three it writes between marks only, from `NAME` to `end of NAME`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from textwrap import indent
@@ -26,7 +27,8 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 FIRST: Final = "standard"
 """The dialect that stands first wherever they are listed: clients get it unless they ask for another."""
 
-_REGION: Final = re.compile(r"^( *)(<!--|#) dialects\b.*\n(?:.*\n)*?(?=^ *\2 end of dialects)", re.MULTILINE)
+_TEMPLATE: Final = ROOT / "gateway/streamweir_gateway/cli/dialect_template"
+_LANGUAGES: Final = {".py": "python", ".md": "markdown"}
 
 
 def main() -> None:
@@ -43,25 +45,36 @@ def documents() -> dict[Path, str]:
     dialects = Dialects.built_in()
     ordered = sorted(dialects.values(), key=lambda dialect: (dialect.name != FIRST, dialect.name))
     found = {dialect.name: describe(dialect) for dialect in ordered}
+    parts = {
+        "README.md": {"dialects": _table(found.values(), "docs/dialects/")},
+        "config.yaml": {"answers": _answers(found.values()), "demos": _endpoints(found.values())},
+        "docs/adding-a-dialect.md": dict(_files_of_a_new_dialect()),
+    }
     return {
         **{ROOT / f"docs/dialects/{name}.md": _page(dialects[name], found[name]) for name in found},
         ROOT / "docs/dialects/README.md": _overview(found.values()),
-        ROOT / "README.md": _with_regions(ROOT / "README.md", [_table(found.values(), "docs/dialects/")]),
-        ROOT / "config.yaml": _with_regions(
-            ROOT / "config.yaml", [_answers(found.values()), _endpoints(found.values())]
-        ),
+        **{ROOT / name: _filled((ROOT / name).read_text(), parts[name]) for name in parts},
     }
 
 
-def _with_regions(path: Path, regions: Iterable[str]) -> str:
-    """The document with what stands between its marks replaced, first by first."""
-    text, following = path.read_text(), iter(regions)
+def _filled(document: str, parts: Mapping[str, str]) -> str:
+    """The document with what stands between the marks of each part replaced."""
+    for name, text in parts.items():
+        begin, end = (rf" *(?:<!--|#) {mark}{re.escape(name)}\b.*\n" for mark in ("", "end of "))
+        found = re.search(f"(?<=\n)({begin})(?:.*\n)*?(?={end})", document)
+        assert found is not None, name
+        margin = found[1][: -len(found[1].lstrip())]
+        document = f"{document[: found.end(1)]}{indent(text, margin)}{document[found.end() :]}"
+    return document
 
-    def filled(found: re.Match[str]) -> str:
-        mark = found[0].partition("\n")[0]
-        return f"{mark}\n{indent(next(following), found[1])}"
 
-    return _REGION.sub(filled, text)
+def _files_of_a_new_dialect() -> Iterator[tuple[str, str]]:
+    for template in _TEMPLATE.iterdir():
+        name = template.name.removesuffix(".in")
+        is_body = template.suffix == ".sse"
+        folder = "tests/dialects/acme" if is_body else "middleware/streamweir/dialects/acme"
+        language = _LANGUAGES.get(Path(name).suffix, "text")
+        yield name, f"`{folder}/{name}`:\n\n```{language}\n{template.read_text()}```\n"
 
 
 def _page(dialect: Dialect, found: Description) -> str:

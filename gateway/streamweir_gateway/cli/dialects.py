@@ -6,6 +6,7 @@ import argparse
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from textwrap import wrap
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ import msgspec
 from streamweir import ConfigurationError, list_dialects
 from streamweir.translation.description import Description, Reading, Sent, Writing, describe
 from streamweir_gateway.cli.command import OK, Commands, UsageError, add_command
+from streamweir_gateway.cli.new_dialect import write_dialect
 
 __all__ = ["NAME", "add_to"]
 
@@ -23,7 +25,8 @@ _WIDTH: Final = 100
 _EXAMPLES: Final = """\
   streamweir dialects                  all of them
   streamweir dialects ragflow          its options, its events, what it cannot say
-  streamweir dialects ragflow --json   with an example of every event"""
+  streamweir dialects ragflow --json   with an example of every event
+  streamweir dialects --new acme       in a checkout: begin a dialect (docs/adding-a-dialect.md)"""
 
 _TELLING: Final[dict[str, tuple[str, ...]]] = {
     "content": ("op", "channel"),
@@ -43,7 +46,7 @@ def add_to(commands: Commands) -> None:
         commands,
         NAME,
         _run,
-        usage="[--json] [NAME]",
+        usage="[--json] [NAME] | --new NAME",
         summary="list the dialects, or explain one",
         description="Lists the dialects that can be read and written, or explains one of them. What is\n"
         "printed is found out by reading and writing examples with the installed code.",
@@ -51,9 +54,12 @@ def add_to(commands: Commands) -> None:
     )
     parser.add_argument("name", nargs="?", metavar="NAME", help="the dialect to explain")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--new", metavar="NAME", help="write the folder of a new dialect")
 
 
 def _run(args: argparse.Namespace) -> int:
+    if args.new is not None:
+        return _begin(args.new)
     try:
         found = [describe(name) for name in ([args.name] if args.name else list_dialects())]
     except ConfigurationError as error:
@@ -63,6 +69,12 @@ def _run(args: argparse.Namespace) -> int:
         print(json.dumps(shown, indent=2, ensure_ascii=False))
     else:
         print("\n".join(_page(found[0]) if args.name else _list(found)))
+    return OK
+
+
+def _begin(name: str) -> int:
+    here = Path.cwd()
+    print("\n".join(str(path.relative_to(here)) for path in write_dialect(name, here)))
     return OK
 
 

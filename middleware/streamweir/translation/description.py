@@ -2,14 +2,15 @@
 
 The examples stand in the dialect's folder, in `examples.txt`. A line that begins with `#` opens an example
 and is its name; the lines up to the next `#` are what stands on the wire, one event or the few that belong
-together. Everything else is asked of the classes, so that a description cannot drift from what they do.
+together. Behind the name, `-> nothing` says that it is bookkeeping, `-> custom` that the standard has no word
+for it. Everything else is asked of the classes, so that a description cannot drift from what they do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from importlib.resources import files
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -22,7 +23,16 @@ from streamweir.events import Event, Stamp, wire_data
 from streamweir.framing import Frame, SniffingParser
 from streamweir.stages import ErrorSanitizer, passed_on
 
-__all__ = ["Description", "Option", "Reading", "Sent", "Writing", "describe"]
+__all__ = [
+    "Description",
+    "Example",
+    "Option",
+    "Reading",
+    "Sent",
+    "Writing",
+    "describe",
+    "examples_of",
+]
 
 _EXAMPLE_BYTES: Final = 1 << 20
 _STAMP: Final = Stamp("req_1", 1, 1_790_000_000_000)
@@ -35,6 +45,15 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
     values: tuple[str, ...]
     when: str
     """`reading`, `writing` or `both`."""
+
+
+class Example(NamedTuple):
+    """One event of a dialect as it stands on the wire, or a few that belong together."""
+
+    event: str
+    wire: str
+    becomes: str
+    """`nothing`, `custom`, or empty for events that the standard has a word for."""
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,26 +143,28 @@ def _options(dialect: Dialect) -> Iterator[Option]:
 
 def _readings(dialect: Dialect, decoder_class: type[Decoder]) -> Iterator[Reading]:
     safety = ErrorSanitizer(errors_for_users=decoder_class.errors_for_users, debug=False)
-    for event, example in _examples(dialect):
+    for example in examples_of(dialect):
         decoder = decoder_class()
-        decoded = _decoded(decoder, example)
+        decoded = _decoded(decoder, example.wire)
         safe = [event for item in decoded for event in passed_on(safety, item)]
         yield Reading(
-            event=event,
-            example=example,
+            event=example.event,
+            example=example.wire,
             becomes=tuple({"type": item.type, "data": wire_data(item)} for item in safe),
             completes=decoder.complete,
         )
 
 
-def _examples(dialect: Dialect) -> Iterator[tuple[str, str]]:
+def examples_of(dialect: Dialect) -> Iterator[Example]:
+    """Yield the examples in the dialect's folder; none if it has no folder."""
     if dialect.package is None:
         return
     file = files(dialect.package) / "examples.txt"
     text = file.read_text("utf-8") if file.is_file() else ""
     for example in f"\n{text}".split("\n#")[1:]:
-        event, _, wire = example.partition("\n")
-        yield event.strip(), wire.strip("\n")
+        head, _, wire = example.partition("\n")
+        event, _, becomes = head.partition("->")
+        yield Example(event.strip(), wire.strip("\n"), becomes.strip())
 
 
 def _decoded(decoder: Decoder, example: str) -> list[Event]:

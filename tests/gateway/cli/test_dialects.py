@@ -8,9 +8,9 @@ import pytest
 from command_line import run
 from streams import translate
 from streamweir import list_dialects
-from streamweir.codec.registry import decoder_names, encoder_names
+from streamweir.codec.registry import decoder_names, encoder_names, get_dialect
 from streamweir.testing import check_stream
-from streamweir.translation.description import describe
+from streamweir.translation.description import describe, examples_of
 
 
 def test_lists_all() -> None:
@@ -53,17 +53,14 @@ def test_an_unknown_name() -> None:
 @pytest.mark.parametrize("name", decoder_names())
 def test_every_example_is_understood(name: str) -> None:
     """Each means something: a standard event, the end, or bookkeeping."""
-    rows = describe(name).reading
-    assert rows
-    assert len({row.event for row in rows}) == len(rows)
-    strangers = [
-        row.event for row in rows if any(map(is_custom, row.becomes)) and row.event not in KEPT_WHOLE
-    ]
-    assert strangers == []
-    silent = [
-        row.event for row in rows if not row.becomes and not row.completes and row.event not in BOOKKEEPING
-    ]
-    assert silent == []
+    rows = {row.event: row for row in describe(name).reading}
+    examples = [*examples_of(get_dialect(name))]
+    assert examples
+    assert len(rows) == len(examples)
+    for example in examples:
+        row = rows[example.event]
+        assert any(map(is_custom, row.becomes)) == (example.becomes == "custom"), example.event
+        assert (not row.becomes and not row.completes) == (example.becomes == "nothing"), example.event
 
 
 @pytest.mark.parametrize("name", decoder_names())
@@ -84,9 +81,3 @@ def test_what_is_written_is_read_again(name: str) -> None:
 
 def is_custom(event: dict[str, Any]) -> bool:
     return bool(event["type"] == "data" and event["data"]["data_type"] == "custom")
-
-
-KEPT_WHOLE = {"any other type", "actions", "question", "debug", "command"}
-"""Examples of events that have no word in the standard."""
-
-BOOKKEEPING = {"ping", "needSaveMessage (AIFlowy)"}
