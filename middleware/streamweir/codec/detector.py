@@ -86,7 +86,7 @@ class Detector:
     def blank(self) -> bool:
         """Nothing but white space and comments has come."""
         rest = self.head[self._taken :].replace(b"\r", b"\n")
-        return not self._lines and not any(map(_says_something, rest.split(b"\n")))
+        return not self._lines and not any(map(_has_content, rest.split(b"\n")))
 
     @property
     def _has_read_enough(self) -> bool:
@@ -103,7 +103,7 @@ class Detector:
         return line
 
     def _count(self, line: bytes) -> None:
-        if _says_something(line):
+        if _has_content(line):
             self._is_document = self._is_document or (not self._lines and line.strip(_BLANK) in (b"{", b"["))
             self._lines += 1
             self.exhausted = self.exhausted or self._has_read_enough
@@ -152,7 +152,7 @@ class Detector:
         return best[1] if best[0] >= SURE and best[0] > second[0] else None
 
 
-def _says_something(line: bytes | bytearray) -> bool:
+def _has_content(line: bytes | bytearray) -> bool:
     line = line.strip(_BLANK)
     return bool(line) and not line.startswith(b":")
 

@@ -63,25 +63,25 @@ def refined(events: Sequence[Event], failure: FailureInBody) -> Sequence[Event]:
     """Return `events`; an error that is all of them says what the dialect has left open of `failure`."""
     match events:
         case [Error() as error]:
-            told = error_event_of(failure)
+            given = error_event_of(failure)
             own_word = failure.recoverable
             exact = msgspec.structs.replace(
                 error,
-                message=error.message or told.message,
+                message=error.message or given.message,
                 recoverable=error.recoverable if own_word is None else own_word,
-                retry_after_ms=told.retry_after_ms if error.retry_after_ms is None else error.retry_after_ms,
+                retry_after_ms=given.retry_after_ms if error.retry_after_ms is None else error.retry_after_ms,
             )
-            return [_classed_as(told, exact) if error.code == "UPSTREAM_ERROR" != told.code else exact]
+            return [_classed_as(given, exact) if error.code == "UPSTREAM_ERROR" != given.code else exact]
     return events
 
 
-def _classed_as(told: Error, error: Error) -> Error:
+def _classed_as(given: Error, error: Error) -> Error:
     return msgspec.structs.replace(
         error,
-        error_type=told.error_type,
-        code=told.code,
-        recoverable=told.recoverable,
-        reason=told.reason,
+        error_type=given.error_type,
+        code=given.code,
+        recoverable=given.recoverable,
+        reason=given.reason,
     )
 
 

@@ -23,10 +23,10 @@ from streamweir.events import (
     Warning,
 )
 
-__all__ = ["VOCABULARY", "Said"]
+__all__ = ["EVENT_EXAMPLES", "EventExample"]
 
 
-class Said(NamedTuple):
+class EventExample(NamedTuple):
     """One thing that can be said: its name, the events that say it, what has to come before them."""
 
     name: str
@@ -60,12 +60,12 @@ _TABLE: Final = {"name": "sales", "columns": ["product", "sold"], "rows": [["tea
 _FORM: Final = {"type": "object", "properties": {"city": {"type": "string"}}}
 
 
-def _said(name: str, *events: Event, after: tuple[Event, ...] = ()) -> Said:
-    return Said(name, events, (_START, *after))
+def _example(name: str, *events: Event, after: tuple[Event, ...] = ()) -> EventExample:
+    return EventExample(name, events, (_START, *after))
 
 
-def _data(kind: DataType, data: Any) -> Said:
-    return _said(f"data {kind}", Data(kind, data))
+def _data(kind: DataType, data: Any) -> EventExample:
+    return _example(f"data {kind}", Data(kind, data))
 
 
 def _error(*, terminal: bool) -> Error:
@@ -79,21 +79,21 @@ def _error(*, terminal: bool) -> Error:
     )
 
 
-VOCABULARY: Final[tuple[Said, ...]] = (
-    Said("session_start", (_START,), ()),
-    _said("thinking", Thinking("Let me see.", "reasoning", meta=_META)),
-    _said("tool_call_start", _CALL),
-    _said(
+EVENT_EXAMPLES: Final[tuple[EventExample, ...]] = (
+    EventExample("session_start", (_START,), ()),
+    _example("thinking", Thinking("Let me see.", "reasoning", meta=_META)),
+    _example("tool_call_start", _CALL),
+    _example(
         "tool_call_progress",
         ToolCallProgress(tool_id="call_1", progress=0.5, message="half", meta=_META),
         after=(_CALL,),
     ),
-    _said(
+    _example(
         "tool_call_end success",
         ToolCallEnd(tool_id="call_1", result={"hits": 3}, meta=_META),
         after=(_CALL,),
     ),
-    _said(
+    _example(
         "tool_call_end failed",
         ToolCallEnd(
             tool_id="call_1",
@@ -103,14 +103,14 @@ VOCABULARY: Final[tuple[Said, ...]] = (
         ),
         after=(_CALL,),
     ),
-    _said("content", _TEXT),
-    _said("content, the last piece", Content("", is_complete=True, meta=_META), after=(_TEXT,)),
-    _said(
+    _example("content", _TEXT),
+    _example("content, the last piece", Content("", is_complete=True, meta=_META), after=(_TEXT,)),
+    _example(
         "content, replacing",
         Content("Goodbye", op="replace", is_complete=True, meta=_META),
         after=(_TEXT,),
     ),
-    _said("content, another channel", Content("# Report", channel="report", meta=_META)),
+    _example("content, another channel", Content("# Report", channel="report", meta=_META)),
     _data("dataframe", _TABLE),
     _data("chart", {"mark": "bar"}),
     _data("image", {"url": "https://example.com/a.png", "media_type": "image/png"}),
@@ -119,14 +119,14 @@ VOCABULARY: Final[tuple[Said, ...]] = (
     _data("state", {"step": 1}),
     _data("state_delta", [{"op": "replace", "path": "/step", "value": 2}]),
     _data("custom", {"name": "note", "value": {"a": 1}}),
-    _said("reference", Reference([{"id": "d1", "title": "Handbook", "snippet": "five days"}])),
-    _said("status", Status("node", "started", "search")),
-    _said("warning", Warning("An old table was skipped.", "TABLE_SKIPPED")),
-    _said(
+    _example("reference", Reference([{"id": "d1", "title": "Handbook", "snippet": "five days"}])),
+    _example("status", Status("node", "started", "search")),
+    _example("warning", Warning("An old table was skipped.", "TABLE_SKIPPED")),
+    _example(
         "interaction form",
         Interaction(interaction_id="form_1", kind="form", title="Where?", schema=_FORM),
     ),
-    _said(
+    _example(
         "interaction questions",
         Interaction(
             interaction_id="ask_1",
@@ -134,10 +134,10 @@ VOCABULARY: Final[tuple[Said, ...]] = (
             questions=[{"text": "Which one?", "response_type": "free_text"}],
         ),
     ),
-    _said("interaction approval", Interaction(interaction_id="call_1", kind="approval"), after=(_CALL,)),
-    _said("error", _error(terminal=True), SessionEnd("error", "upstream_error")),
-    _said("error, the run goes on", _error(terminal=False)),
-    _said("session_end completed", SessionEnd("completed", "done", _USAGE), after=(_TEXT,)),
-    _said("session_end cancelled", SessionEnd("cancelled", "cancelled"), after=(_TEXT,)),
-    _said("session_end suspended", SessionEnd("suspended", "interaction"), after=(_TEXT,)),
+    _example("interaction approval", Interaction(interaction_id="call_1", kind="approval"), after=(_CALL,)),
+    _example("error", _error(terminal=True), SessionEnd("error", "upstream_error")),
+    _example("error, the run goes on", _error(terminal=False)),
+    _example("session_end completed", SessionEnd("completed", "done", _USAGE), after=(_TEXT,)),
+    _example("session_end cancelled", SessionEnd("cancelled", "cancelled"), after=(_TEXT,)),
+    _example("session_end suspended", SessionEnd("suspended", "interaction"), after=(_TEXT,)),
 )

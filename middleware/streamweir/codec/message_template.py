@@ -124,7 +124,7 @@ class MessageTemplate:
         holes = sorted([text, *beside])
         return cls(event, frame.event, frame.data, holes) if _fits(frame.data, holes) else None
 
-    def says(self, piece: Piece, frame: Frame) -> bool:
+    def matches(self, piece: Piece, frame: Frame) -> bool:
         """Is `frame`, which was read as `piece`, read likewise by this form?"""
         return _are_alike(self.event, piece) and self.text_of(frame) == piece.content
 
@@ -178,7 +178,7 @@ class MessageTemplates:
         if piece is None:
             self.form = None
             self._alike = 0
-        elif self.form is None or not self.form.says(piece, frame):
+        elif self.form is None or not self.form.matches(piece, frame):
             is_alike = last is not None and _are_alike(last, piece)
             self._alike = self._alike + 1 if is_alike else 0
             self.form = self._form_of(frame, piece, self._fields) if is_alike else None
@@ -190,10 +190,10 @@ class MessageTemplates:
         if last is None or last.content == piece.content:
             return None
         for form in fields.known:
-            if form.says(piece, frame) and form.says(last, self._frame):
+            if form.matches(piece, frame) and form.matches(last, self._frame):
                 return form
         learned = MessageTemplate.learn(frame, piece, fields) if self._alike >= SAMPLE_SIZE else None
-        if learned is None or not learned.says(last, self._frame):
+        if learned is None or not learned.matches(last, self._frame):
             return None
         fields.keep(learned)
         return learned

@@ -46,16 +46,16 @@ def form_schema(event: Interaction) -> dict[str, Any] | None:
 
 def question_text(event: Interaction) -> str:
     """Return what is asked as text for a person: title, text, and questions or fields with their options."""
-    said = [text for text in (event.title, event.description) if text]
+    texts = [text for text in (event.title, event.description) if text]
     asked = [_line(text_of(item.get("text")), item.get("options")) for item in event.questions or ()]
     properties = (event.schema or {}).get("properties")
     for name, field in properties.items() if isinstance(properties, dict) and not asked else ():
         if isinstance(field, dict):
             asked.append(_line(text_in(field, "title", "description") or name, field.get("enum")))
-    return "\n".join([*dict.fromkeys(said), *asked]) or _UNSAID[event.kind]
+    return "\n".join([*dict.fromkeys(texts), *asked]) or _DEFAULT_TEXTS[event.kind]
 
 
-_UNSAID: Final = {
+_DEFAULT_TEXTS: Final = {
     "approval": "Your approval is needed to go on.",
     "continue": "Shall the run go on?",
     "handoff": "Another agent is to take over.",

@@ -54,7 +54,7 @@ _ENDS: Final = {
     "failure": "error",
     "canceled": "cancelled",
 }
-_SAYS_IT_WITHOUT_DATA: Final = frozenset({"session_start", "session_end"})
+_DATA_OPTIONAL: Final = frozenset({"session_start", "session_end"})
 _KINDS: Final = ("form", "questions", "approval", "tool", "handoff", "continue")
 
 
@@ -74,7 +74,7 @@ def read_standard(message: Mapping[str, Any]) -> Event:
     kind = message["type"]
     read = _READERS.get(kind)
     data = message.get("data")
-    if data is None and kind in _SAYS_IT_WITHOUT_DATA:
+    if data is None and kind in _DATA_OPTIONAL:
         data = {}
     if read is None or not isinstance(data, dict):
         beside = leftover(message, _ENVELOPE)

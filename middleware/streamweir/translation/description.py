@@ -16,7 +16,7 @@ import msgspec
 
 from streamweir.codec.base import NO_OPTIONS, Decoder, Encoder
 from streamweir.codec.dialect import Dialect
-from streamweir.codec.event_examples import VOCABULARY, Said
+from streamweir.codec.event_examples import EVENT_EXAMPLES, EventExample
 from streamweir.codec.registry import process_dialects
 from streamweir.errors import StreamweirError
 from streamweir.events import Event, Stamp, wire_data
@@ -179,26 +179,26 @@ def _decoded(decoder: Decoder, example: str) -> list[Event]:
 
 
 def _writings(encoder_class: type[Encoder]) -> Iterator[Writing]:
-    for said in VOCABULARY:
-        if said.replaces and not encoder_class().can_replace:
+    for example in EVENT_EXAMPLES:
+        if example.replaces and not encoder_class().can_replace:
             # A stage before the encoder sees to it that such a target never gets one.
-            yield Writing(event=said.name, becomes=(), lost=True, later=False)
+            yield Writing(event=example.name, becomes=(), lost=True, later=False)
         else:
-            yield _writing(encoder_class, said)
+            yield _writing(encoder_class, example)
 
 
-def _writing(encoder_class: type[Encoder], said: Said) -> Writing:
+def _writing(encoder_class: type[Encoder], example: EventExample) -> Writing:
     """Compare a stream with `said` in it to the same stream without."""
     encoder, without = encoder_class(), encoder_class()
-    _write(encoder, said.before)
-    _write(without, said.before)
-    becomes = _write(encoder, said.events)
-    if said.ends:
+    _write(encoder, example.before)
+    _write(without, example.before)
+    becomes = _write(encoder, example.events)
+    if example.ends:
         becomes += _sent(encoder.close())
-        return Writing(event=said.name, becomes=becomes, lost=bool(encoder.lost), later=False)
-    endings = [_write(side, (said.end,)) for side in (encoder, without)]
+        return Writing(event=example.name, becomes=becomes, lost=bool(encoder.lost), later=False)
+    endings = [_write(side, (example.end,)) for side in (encoder, without)]
     return Writing(
-        event=said.name,
+        event=example.name,
         becomes=becomes,
         lost=encoder.lost.total() > without.lost.total(),
         later=not becomes and endings[0] != endings[1],

@@ -35,7 +35,7 @@ from streamweir.jsontext import parse_json
 
 __all__ = ["DataFormulatorDecoder"]
 
-_NOTHING_SAID = ("warning", "error")
+_ONLY_PROBLEMS = ("warning", "error")
 
 _CALLED_AS = {"completion": "summary"}
 """What a model may call where it should have written what ends the run (0.7), if the name is another."""
@@ -137,7 +137,7 @@ class DataFormulatorDecoder(Decoder):
             yield from self._read_untyped(message)
             return
         self._is_text = kind == "text_delta"
-        if kind not in _NOTHING_SAID:
+        if kind not in _ONLY_PROBLEMS:
             self._flat_error = None
         self._seen = self._seen or ENDPOINT_OF_TYPE.get(kind)
         plain = PLAIN_EVENTS.get(kind)

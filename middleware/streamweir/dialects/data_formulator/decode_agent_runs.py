@@ -63,7 +63,7 @@ def action_called(message: Mapping[str, Any], name: str) -> Event:
 
 def result_failed(message: Mapping[str, Any]) -> bool:
     """Does a `result` say that nothing came of the action?"""
-    return _says_failed(message) or _says_failed(_result(message))
+    return _has_failed(message) or _has_failed(_result(message))
 
 
 def result_outcome(message: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -133,7 +133,7 @@ def _result(message: Mapping[str, Any]) -> dict[str, Any]:
     return _object(_object(message.get("content")).get("result"))
 
 
-def _says_failed(fields: Mapping[str, Any]) -> bool:
+def _has_failed(fields: Mapping[str, Any]) -> bool:
     status = fields.get("status")
     return isinstance(status, str) and status not in ("success", "ok")
 

@@ -36,15 +36,15 @@ def _step(kind: str, step: Mapping[str, Any]) -> dict[str, Any]:
     text = text_in(fields, "message", "reason", "summary")
     if step.get("status") == "error":
         return {"type": "error", "message": text_in(step, "error_message"), "step": kind}
-    said = leftover(step, ("error_message",)) or {}
+    rest_of_step = leftover(step, ("error_message",)) or {}
     match kind:
         case "data_transformation":
-            return {**said, "type": "result", "status": "success"}
+            return {**rest_of_step, "type": "result", "status": "success"}
         case "planning":
             about = leftover(step, ("type", "content", "status", "error_message")) or {}
             rest = leftover(fields, ("message",)) if fields is content else None
             return {**about, **(rest or {}), "type": "thinking_text", "content": text}
         case "completion":
             rest = leftover(fields, ("message", "reason", "summary")) or {}
-            return {**said, "content": {**rest, "summary": text}}
-    return said
+            return {**rest_of_step, "content": {**rest, "summary": text}}
+    return rest_of_step

@@ -28,17 +28,17 @@ def pause(message: Mapping[str, Any]) -> Iterator[Event]:
     if message.get("type") in _SHOWS_THOUGHT or not message.get("thought"):
         known.append("thought")
         yield from thought(message)
-    asked, said = _asked(message)
+    asked, covered = _asked(message)
     form = message.get("form")
     if not asked and isinstance(form, dict) and form:
-        yield _form(message, form, {*known, *said})
+        yield _form(message, form, {*known, *covered})
     else:
         yield Interaction(
             interaction_id=text_of(message.get("type")),
             kind="questions",
             questions=[_question(item) for item in asked],
             resume=_resume(message),
-            meta=extra_of(message, {*known, *said}),
+            meta=extra_of(message, {*known, *covered}),
         )
     yield SessionEnd("suspended")
 
@@ -63,10 +63,10 @@ def _asked(message: Mapping[str, Any]) -> tuple[list[dict[str, Any]], tuple[str,
     questions = [item for item in items if isinstance(item, dict)]
     if not questions and message.get("message"):
         return [{"text": message["message"], "options": message.get("options")}], ("message", "options")
-    return questions, ("questions",) if all(map(_is_said, items)) and given in (None, items) else ()
+    return questions, ("questions",) if all(map(_is_covered, items)) and given in (None, items) else ()
 
 
-def _is_said(question: Any) -> bool:
+def _is_covered(question: Any) -> bool:
     """Can the standard say all of this question? Values of options, codes of texts and the like it cannot."""
     if not isinstance(question, dict) or not question.keys() <= _QUESTION:
         return False

@@ -47,7 +47,7 @@ def tool_result(message: Mapping[str, Any]) -> Event:
         known = known - {"type"}  # it is the tool's own
     error = message.get("error")
     failed = state == "failed" or bool(error)
-    if state == "failed" and _only_tells_of_failure(message):
+    if state == "failed" and _is_failure_alone(message):
         known, error = {*known, "stdout"}, message["stdout"]
     iteration = {"iteration": message.get("iteration")}
     return ToolCallEnd(
@@ -60,7 +60,7 @@ def tool_result(message: Mapping[str, Any]) -> Event:
     )
 
 
-def _only_tells_of_failure(message: Mapping[str, Any]) -> bool:
+def _is_failure_alone(message: Mapping[str, Any]) -> bool:
     """Is the output of a failed call nothing but its error? Skills say it there alone, or twice."""
     output = message.get("stdout")
     return bool(output) and "stdout_holds" not in message and message.get("error") in (None, "", output)

@@ -34,7 +34,7 @@ _FIXED_TEXTS: Final = {
 }
 """What the server says in place of a model's error, by what it means: flat errors have no other code."""
 
-_SAID: Final = ("type", "status", "error", "message", "error_message", "token", "result")
+_KNOWN: Final = ("type", "status", "error", "message", "error_message", "token", "result")
 
 
 def error_event(message: Mapping[str, Any], *, terminal: bool = False) -> Error | SessionEnd:
@@ -45,7 +45,7 @@ def error_event(message: Mapping[str, Any], *, terminal: bool = False) -> Error 
     return agent_error(
         text_in(message, "message", "error_message", "error", "content"),
         terminal=terminal or message.get("message_code") in _ENDS_THE_RUN,
-        details=leftover(message, _SAID),
+        details=leftover(message, _KNOWN),
     )
 
 

@@ -52,7 +52,7 @@ _MISREAD: Final = frozenset({"tool_progress"})
 _MAX_MESSAGES: Final = 10_000
 
 
-class _Said(NamedTuple):
+class _Parts(NamedTuple):
     """A message: where it belongs, what it says, and under which event name."""
 
     domain: str
@@ -89,16 +89,16 @@ class EasyflowEncoder(Encoder):
         self._conversation_id = meta.get("thread_id") or self._conversation_id
         if isinstance(event, SessionStart):
             self._conversation_id = self._conversation_id or event.session_id or ""
-        said = self._say(event)
+        parts = self._parts_of(event)
         is_aiflowy = self.option("variant") == "aiflowy"
-        if said is not None and is_aiflowy and said.type in _MISREAD:
+        if parts is not None and is_aiflowy and parts.type in _MISREAD:
             self.lost[event.type.replace("_", " ")] += 1
             return ()
-        if said is None:
+        if parts is None:
             return ()
         self._has_asked = self._has_asked or isinstance(event, Interaction)
         write = self._aiflowy if is_aiflowy else self._easyflow
-        return (Frame(write_json(write(said, meta, self.extra_of(event))), said.event),)
+        return (Frame(write_json(write(parts, meta, self.extra_of(event))), parts.event),)
 
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
@@ -116,12 +116,12 @@ class EasyflowEncoder(Encoder):
         if self.option("variant") != "aiflowy":
             self._indexes[(event.meta or {}).get("message_id") or ""] += len(texts)
 
-    def _say(self, event: Event) -> _Said | None:
+    def _parts_of(self, event: Event) -> _Parts | None:
         match event:
             case Content():
                 return self._content(event)
             case Thinking(content=text, stage=stage):
-                return _Said("llm", "thinking", {"delta": text, **_present(stage=stage)}) if text else None
+                return _Parts("llm", "thinking", {"delta": text, **_present(stage=stage)}) if text else None
             case ToolCallStart() | ToolCallEnd() | ToolCallProgress():
                 return _tool(event)
             case SessionStart():
@@ -138,23 +138,23 @@ class EasyflowEncoder(Encoder):
                 return None
         return _other(event)
 
-    def _content(self, event: Content) -> _Said | None:
+    def _content(self, event: Content) -> _Parts | None:
         if not event.content:
             return None
         if event.channel is None:
-            return _Said("llm", "message", {"delta": event.content})
+            return _Parts("llm", "message", {"delta": event.content})
         self.lost["channel of text"] += 1
-        return _Said("llm", "message", {"delta": event.content, "channel": event.channel})
+        return _Parts("llm", "message", {"delta": event.content, "channel": event.channel})
 
-    def _session(self, state: str, detail: Any = None) -> _Said | None:
+    def _session(self, state: str, detail: Any = None) -> _Parts | None:
         """The state of the session, once until it changes."""
         if state == self._state and detail is None:
             return None
         self._state = state
         more = detail if isinstance(detail, dict) else {} if detail is None else {"detail": detail}
-        return _Said("system", "status", {"state": state, **more})
+        return _Parts("system", "status", {"state": state, **more})
 
-    def _end(self, event: SessionEnd) -> _Said | None:
+    def _end(self, event: SessionEnd) -> _Parts | None:
         match event.status:
             case "suspended":
                 return self._session("suspended")
@@ -163,46 +163,46 @@ class EasyflowEncoder(Encoder):
         meta = {name: value for name, value in _summary(event.summary or {}).items() if value is not None}
         if event.status == "cancelled" or self._has_asked:
             meta["status"] = event.status
-        return _Said("system", "done", {}, "done", meta)
+        return _Parts("system", "done", {}, "done", meta)
 
-    def _easyflow(self, said: _Said, meta: Meta, extra: Mapping[str, Any]) -> dict[str, Any]:
+    def _easyflow(self, parts: _Parts, meta: Meta, extra: Mapping[str, Any]) -> dict[str, Any]:
         message: dict[str, Any] = {
             "protocol": "easyflow-chat",
             "version": "1.1",
-            "domain": said.domain,
-            "type": said.type,
+            "domain": parts.domain,
+            "type": parts.type,
             "conversation_id": self._conversation_id,
         }
         message_id = meta.get("message_id")
         if message_id is not None:
             message["message_id"] = message_id
-        if "delta" in said.payload:
+        if "delta" in parts.payload:
             message["index"] = self._next_index(message_id or "")
-        message["payload"] = {**_extra_payload(extra), **said.payload}
-        if open_meta := _open_meta(said, meta, extra):
+        message["payload"] = {**_extra_payload(extra), **parts.payload}
+        if open_meta := _open_meta(parts, meta, extra):
             message["meta"] = open_meta
         return message
 
-    def _aiflowy(self, said: _Said, meta: Meta, extra: Mapping[str, Any]) -> dict[str, Any]:
+    def _aiflowy(self, parts: _Parts, meta: Meta, extra: Mapping[str, Any]) -> dict[str, Any]:
         """As fastjson writes the servers' beans: keys in order, nothing that is null."""
-        message: dict[str, Any] = {"domain": said.domain.upper()}
+        message: dict[str, Any] = {"domain": parts.domain.upper()}
         if "message_id" in meta:
             message["messageId"] = meta["message_id"]
-        if open_meta := _open_meta(said, meta, extra):
+        if open_meta := _open_meta(parts, meta, extra):
             message["meta"] = open_meta
-        if said.event != "done":
-            role = {"role": "assistant"} if said.domain == "llm" else {}
+        if parts.event != "done":
+            role = {"role": "assistant"} if parts.domain == "llm" else {}
             message["payload"] = {
                 "conversation_id": self._conversation_id,
                 **role,
                 **_extra_payload(extra),
-                **said.payload,
+                **parts.payload,
             }
         message["protocol"] = "aiflowy-chat"
-        if said.event == "error":
-            message["payload"] |= {"code": "SYSTEM_ERROR", "detail": {"code": said.payload["code"]}}
-        if said.event != "done":
-            message["type"] = said.type.upper()
+        if parts.event == "error":
+            message["payload"] |= {"code": "SYSTEM_ERROR", "detail": {"code": parts.payload["code"]}}
+        if parts.event != "done":
+            message["type"] = parts.type.upper()
         return {**message, "version": "1.1"}
 
     def _next_index(self, message_id: str) -> int:
@@ -213,11 +213,11 @@ class EasyflowEncoder(Encoder):
         return index
 
 
-def _open_meta(said: _Said, meta: Meta, extra: Mapping[str, Any]) -> dict[str, Any]:
+def _open_meta(parts: _Parts, meta: Meta, extra: Mapping[str, Any]) -> dict[str, Any]:
     """The envelope's `meta`: ids and durations without a field of their own, and what was there before."""
     given = extra.get("meta")
     ids = {name: meta[name] for name in (*META_IDS, "duration_ms") if name in meta}
-    return {**(given if isinstance(given, dict) else {}), **ids, **said.meta}
+    return {**(given if isinstance(given, dict) else {}), **ids, **parts.meta}
 
 
 def _extra_payload(extra: Mapping[str, Any]) -> dict[str, Any]:
@@ -233,34 +233,34 @@ def _present(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _tool(event: ToolCallStart | ToolCallEnd | ToolCallProgress) -> _Said:
+def _tool(event: ToolCallStart | ToolCallEnd | ToolCallProgress) -> _Parts:
     match event:
         case ToolCallStart():
             call = {"tool_call_id": event.tool_id, "name": event.tool_name, "arguments": event.arguments}
-            return _Said("tool", "tool_call", {**call, **_present(description=event.description)})
+            return _Parts("tool", "tool_call", {**call, **_present(description=event.description)})
         case ToolCallProgress():
             progress = {"progress": event.progress, **_present(message=event.message)}
-            return _Said("tool", "tool_progress", {"tool_call_id": event.tool_id, **progress})
+            return _Parts("tool", "tool_progress", {"tool_call_id": event.tool_id, **progress})
     result = {"tool_call_id": event.tool_id, "status": "success", "result": event.result}
     if event.error:
         reason = dict(event.error)
         result |= {"status": "error", "result": reason if event.result is None else event.result}
         if event.result != reason:
             result["error"] = reason
-    return _Said("tool", "tool_result", result)
+    return _Parts("tool", "tool_result", result)
 
 
-def _step(event: Status) -> _Said:
+def _step(event: Status) -> _Parts:
     node_id = (event.meta or {}).get("node_id") or event.name
     if event.scope not in SCOPES and node_id:
         detail = event.detail if isinstance(event.detail, dict) else _present(detail=event.detail)
         own = _present(node_id=node_id, state=_STEP_WORDS.get(event.state, event.state), name=event.name)
-        return _Said("workflow", "status", {**detail, **own})
+        return _Parts("workflow", "status", {**detail, **own})
     scope = event.scope if event.scope in SCOPES else "workflow"
-    return _Said("workflow", scope, _present(state=event.state, name=event.name, detail=event.detail))
+    return _Parts("workflow", scope, _present(state=event.state, name=event.name, detail=event.detail))
 
 
-def _error(event: Error) -> _Said:
+def _error(event: Error) -> _Parts:
     """A system error ends the run under any event name, so one that does not is a business error."""
     payload = {
         "code": event.code,
@@ -269,26 +269,26 @@ def _error(event: Error) -> _Said:
         **_present(retry_after_ms=event.retry_after_ms, detail=event.details),
     }
     if not event.terminal:
-        return _Said("business", "error", payload)
-    return _Said("business" if event.error_type == "validation" else "system", "error", payload, "error")
+        return _Parts("business", "error", payload)
+    return _Parts("business" if event.error_type == "validation" else "system", "error", payload, "error")
 
 
-def _other(event: Event) -> _Said:
+def _other(event: Event) -> _Parts:
     match event:
         case Warning(message=message, message_code=code, detail=detail):
-            return _Said("system", "warning", {"message": message, **_present(code=code, detail=detail)})
+            return _Parts("system", "warning", {"message": message, **_present(code=code, detail=detail)})
         case Reference(citations=citations):
-            return _Said("llm", "reference", {"citations": citations})
+            return _Parts("llm", "reference", {"citations": citations})
         case Interaction():
             return _interaction(event)
         case Data(data_type="custom", data={"name": str(name), "value": dict(value)}) if (
             own := _OWN_NAME.fullmatch(name)
         ):
-            return _Said(own[1], own[2], value)
-    return _Said("business", "data", wire_data(event))
+            return _Parts(own[1], own[2], value)
+    return _Parts("business", "data", wire_data(event))
 
 
-def _interaction(event: Interaction) -> _Said:
+def _interaction(event: Interaction) -> _Parts:
     """EasyFlow has one form for asking a person; what else is asked keeps its kind beside the form."""
     fields = wire_data(event)
     for name in ("interaction_id", "kind", "state"):
@@ -304,4 +304,4 @@ def _interaction(event: Interaction) -> _Said:
     if isinstance(event.resume, dict) and event.resume.keys() == {"form_id", "conversation_id"}:
         del fields["resume"]
     word = f"{kind}_{_INTERACTION_WORDS[event.state]}"
-    return _Said("interaction", word, {"form_id": event.interaction_id, **fields})
+    return _Parts("interaction", word, {"form_id": event.interaction_id, **fields})

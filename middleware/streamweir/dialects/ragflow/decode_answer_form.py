@@ -92,8 +92,8 @@ class AnswerForm:
         """One extension is a guess, two are a proof. Where a key says pieces, only a clear proof counts."""
         self._extensions += 1
         again, varied = self._extensions > 1, _is_varied(self._previous)
-        telling = len(self._previous) >= _LONG or self._previous.startswith(_OPENING)
-        if (again and not marked) or (varied and (again or telling)):
+        is_significant = len(self._previous) >= _LONG or self._previous.startswith(_OPENING)
+        if (again and not marked) or (varied and (again or is_significant)):
             return self._settle(text, cumulative=True)
         self._cumulative = not marked
         return Part(text, "snapshot" if self._cumulative else None)

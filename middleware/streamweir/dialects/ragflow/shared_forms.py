@@ -56,8 +56,8 @@ def asked_by(event: Interaction, *, message_id: str | None = None) -> dict[str, 
 
 def _tips(event: Interaction) -> str:
     """What stands above the inputs; where there are none, all that is asked."""
-    said = "\n".join(dict.fromkeys(text for text in (event.title, event.description) if text))
-    return said or ("" if _inputs_of(event) else question_text(event))
+    described = "\n".join(dict.fromkeys(text for text in (event.title, event.description) if text))
+    return described or ("" if _inputs_of(event) else question_text(event))
 
 
 def _inputs_of(event: Interaction) -> dict[str, Any]:

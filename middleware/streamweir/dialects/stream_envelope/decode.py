@@ -21,7 +21,7 @@ __all__ = ["EnvelopeDecoder"]
 
 _READERS: Final[dict[str, Reader]] = {**GRAPH, **CODE_AGENT, **FLAT}
 _UNREADABLE: Final = "_serialization_error"
-_SAYS_IT_ALL_THE_SAME: Final = frozenset({"error", "done", "interrupt"})
+_VALID_WITHOUT_DATA: Final = frozenset({"error", "done", "interrupt"})
 """Types that mean something even where the server could not serialise their data."""
 
 _ENDS: Final = ("", "done", "error", "stopped")
@@ -89,7 +89,7 @@ class EnvelopeDecoder(Decoder):
             return
         if _UNREADABLE in message.fields:
             yield _unreadable(message)
-            if message.kind not in _SAYS_IT_ALL_THE_SAME:
+            if message.kind not in _VALID_WITHOUT_DATA:
                 return
         if reader := _READERS.get(message.kind):
             self._began = True

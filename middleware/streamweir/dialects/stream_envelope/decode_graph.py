@@ -110,8 +110,8 @@ def _text_block(kind: str, block: dict[str, Any], text: str, meta: Meta | None) 
     """The text of a block, with what else stands in it; without a text that is an event of its own."""
     rest = leftover(block, _TEXT_BLOCK)
     if text:
-        said = Thinking if kind in _THINKING_BLOCKS else Content
-        yield said(text, meta=and_extra(meta, rest))
+        event_class = Thinking if kind in _THINKING_BLOCKS else Content
+        yield event_class(text, meta=and_extra(meta, rest))
     elif rest:
         yield custom(kind, rest, meta)
 

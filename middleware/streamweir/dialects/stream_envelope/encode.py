@@ -34,7 +34,7 @@ from streamweir.jsontext import write_json
 
 __all__ = ["EnvelopeEncoder"]
 
-_Said = tuple[str, dict[str, Any]]
+_Message = tuple[str, dict[str, Any]]
 """A message's type and its data."""
 
 _OWN_STATES: Final = ("state_update", "command")
@@ -75,7 +75,7 @@ class EnvelopeEncoder(Encoder):
         self._step = 0
         self._is_thinking = False
         self._asked: Interaction | None = None
-        self._is_told = True
+        self._is_carried = True
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the frames that say `event`."""
@@ -84,7 +84,7 @@ class EnvelopeEncoder(Encoder):
         if isinstance(event, SessionStart):
             self._thread_id = self._thread_id or event.session_id or ""
         frames = [self._frame(kind, data, event, stamp) for kind, data in self._question(event)]
-        frames += [self._frame(kind, data, event, stamp) for kind, data in self._say(event)]
+        frames += [self._frame(kind, data, event, stamp) for kind, data in self._messages_of(event)]
         self._is_thinking = isinstance(event, Thinking)
         return [frame for frame in frames if frame is not None]
 
@@ -97,7 +97,7 @@ class EnvelopeEncoder(Encoder):
             return None
         return {} if self.option("form") == "old" else {"timestamp": (stamp.timestamp, 0)}
 
-    def _say(self, event: Event) -> Iterable[_Said]:
+    def _messages_of(self, event: Event) -> Iterable[_Message]:
         match event:
             case SessionStart():
                 return [("status", {"status": "connected"})]
@@ -121,22 +121,22 @@ class EnvelopeEncoder(Encoder):
                 return self._end(event)
         return [self._carried(event)]
 
-    def _interaction(self, event: Interaction) -> Iterable[_Said]:
+    def _interaction(self, event: Interaction) -> Iterable[_Message]:
         """A question waits for what comes next; an answered or withdrawn one is forgotten."""
         if event.state == "requested":
-            self._asked, self._is_told = event, False
+            self._asked, self._is_carried = event, False
             return []
         if self._asked and self._asked.interaction_id == event.interaction_id:
             self._asked = None
         return [self._carried(event)]
 
-    def _question(self, event: Event) -> Iterator[_Said]:
+    def _question(self, event: Event) -> Iterator[_Message]:
         """The question that waits to be told, if `event` shows that the run goes on without an answer."""
-        if self._asked and not self._is_told and _goes_on(event):
-            self._is_told = True
+        if self._asked and not self._is_carried and _goes_on(event):
+            self._is_carried = True
             yield self._carried(self._asked)
 
-    def _content(self, event: Content) -> Iterator[_Said]:
+    def _content(self, event: Content) -> Iterator[_Message]:
         if not event.content:
             return
         data = {"delta": event.content}
@@ -145,7 +145,7 @@ class EnvelopeEncoder(Encoder):
             data["channel"] = event.channel
         yield "content", data
 
-    def _thinking(self, event: Thinking) -> _Said:
+    def _thinking(self, event: Thinking) -> _Message:
         """Pieces of one thought are one step."""
         self._step += not self._is_thinking
         meta: Meta = event.meta or {}
@@ -155,12 +155,12 @@ class EnvelopeEncoder(Encoder):
             return "code_agent_planning", {**node, "plan": event.content, "is_update": False}
         return "code_agent_thought", {**node, "content": event.content}
 
-    def _tool_start(self, event: ToolCallStart) -> _Said:
+    def _tool_start(self, event: ToolCallStart) -> _Message:
         self._names[event.tool_id] = event.tool_name
         description = {"description": event.description} if event.description else {}
         return "tool_start", {"tool_name": event.tool_name, "tool_input": event.arguments, **description}
 
-    def _tool_end(self, event: ToolCallEnd) -> _Said:
+    def _tool_end(self, event: ToolCallEnd) -> _Message:
         data = {
             "tool_name": self._names.pop(event.tool_id, "unknown"),
             "tool_output": event.result,
@@ -172,7 +172,7 @@ class EnvelopeEncoder(Encoder):
             data["tool_output"] = event.error["message"] if event.result is None else event.result
         return "tool_end", data
 
-    def _end(self, event: SessionEnd) -> Iterable[_Said]:
+    def _end(self, event: SessionEnd) -> Iterable[_Message]:
         match event.status:
             case "completed":
                 known = ("prompt_tokens", "completion_tokens", "total_tokens", "finish_reason")
@@ -184,7 +184,7 @@ class EnvelopeEncoder(Encoder):
                 return [self._interrupt()]
         return []
 
-    def _interrupt(self) -> _Said:
+    def _interrupt(self) -> _Message:
         asked = self._asked
         node: dict[str, Any] = {"node_name": "unknown", "node_label": "Unknown Node"}
         if asked is None:
@@ -198,7 +198,7 @@ class EnvelopeEncoder(Encoder):
             node["message"] = question_text(asked)
         return "interrupt", {**node, "state": state, "thread_id": self._thread_id}
 
-    def _carried(self, event: Event) -> _Said:
+    def _carried(self, event: Event) -> _Message:
         match event:
             case Data(data_type="custom", data={"name": str(name), "value": dict(value)}) if (
                 name in _OWN_STATES
@@ -254,7 +254,7 @@ def _run_id(event: Event) -> str:
     return meta.get("run_id", "")
 
 
-def _status(event: Status) -> _Said | None:
+def _status(event: Status) -> _Message | None:
     """What the envelope calls this; None if it has no type for it."""
     match event:
         case Status(scope="session", state="resumed", detail=None):
@@ -272,7 +272,7 @@ def _status(event: Status) -> _Said | None:
     return None
 
 
-def _node(event: Status) -> _Said:
+def _node(event: Status) -> _Message:
     meta: Meta = event.meta or {}
     name = meta.get("node_name") or event.name or "unknown"
     data = {"node_name": name, "node_label": event.name or name, "node_id": meta.get("node_id")}
@@ -284,7 +284,7 @@ def _node(event: Status) -> _Said:
     return "node_end", {**data, "duration": meta.get("duration_ms"), "status": status}
 
 
-def _model(event: Status, detail: Mapping[str, Any]) -> _Said:
+def _model(event: Status, detail: Mapping[str, Any]) -> _Message:
     data = {"model_name": event.name or "unknown", "model_provider": "unknown", **detail}
     if event.state == "started":
         return "model_input", {"messages": [], **data}
