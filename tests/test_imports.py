@@ -1,12 +1,15 @@
 """Imports go one way: shells -> translator -> stages, dialects -> framing, events, errors."""
 
+import ast
+import re
 import subprocess
 import sys
 
 import pytest
+import uvicorn
 
 from places import ROOT
-from source_tree import IMPORTS, importers_of, modules_in, within
+from source_tree import IMPORTS, MODULES, importers_of, modules_in, within
 
 LIBRARY = modules_in("streamweir")
 
@@ -35,6 +38,20 @@ def test_the_http_client_stays_where_requests_are_sent() -> None:
 def test_the_library_needs_no_server_and_no_test_framework() -> None:
     banned = ("uvicorn", "pydantic", "ruamel", "structlog", "pytest", "hypothesis", "jsonschema")
     assert not importers_of(*banned) & LIBRARY
+
+
+def test_of_uvicorn_only_its_public_classes_are_used() -> None:
+    server = "streamweir_gateway.processes.server"
+    assert importers_of("uvicorn") == {server}
+    assert [name for name in IMPORTS[server] if within(name, "uvicorn")] == ["uvicorn"]
+    tree = ast.parse(MODULES[server].read_text())
+    attributes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    used = {
+        node.attr for node in attributes if isinstance(node.value, ast.Name) and node.value.id == "uvicorn"
+    }
+    assert used == {"Config", "Server"}
+    private = {name for name in dir(uvicorn.Server(uvicorn.Config("any:app"))) if re.match("_[^_]", name)}
+    assert not private & {node.attr for node in attributes}
 
 
 LAYERS = [

@@ -6,7 +6,7 @@ Any server can run it; what only one kind of server can do (limits on headers, s
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import cached_property
 
 from starlette.routing import Router
@@ -29,7 +29,7 @@ from streamweir_gateway.runs.proxy import Proxy
 from streamweir_gateway.runs.supervision import Streams
 from streamweir_gateway.upstream.client import UpstreamClients
 
-__all__ = ["build_app"]
+__all__ = ["GatewayApp", "build_app"]
 
 
 def build_app(
@@ -39,7 +39,7 @@ def build_app(
     streams: Streams | None = None,
     log: RequestLog | None = None,
     metrics: Metrics | None = None,
-) -> ASGIApp:
+) -> GatewayApp:
     """Return the application that serves `config`.
 
     Args:
@@ -68,10 +68,10 @@ def build_app(
     )
     cors = None if config.cors is None else CorsPolicy(config.cors)
     requests = EdgeMiddleware(RequestGuard(config, routes, cors, gateway.observer), cors)
-    return _Application(requests, Router(lifespan=gateway.lifespan))
+    return GatewayApp(requests, Router(lifespan=gateway.lifespan))
 
 
-class _Application:
+class GatewayApp:
     """The outermost: sends requests one way and the server's own messages another.
 
     Args:
@@ -79,12 +79,20 @@ class _Application:
         others: starts and stops the gateway, and refuses WebSockets.
     """
 
-    def __init__(self, requests: ASGIApp, others: ASGIApp) -> None:
+    def __init__(self, requests: ASGIApp, others: Router) -> None:
         self._requests = requests
         self._others = others
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request."""
         await (self._requests if scope["type"] == "http" else self._others)(scope, receive, send)
+
+    def lifespan(self) -> AbstractAsyncContextManager[object]:
+        """Return the block within which it can serve: demo backends run, connections are kept.
+
+        For who needs it without a server that sends the messages of the lifespan protocol.
+        """
+        return self._others.lifespan_context(self)
 
 
 class _Gateway:

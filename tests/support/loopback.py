@@ -76,7 +76,7 @@ class Gateway:
 
 @asynccontextmanager
 async def gateway(config: GatewayConfig) -> AsyncIterator[Gateway]:
-    """Run the gateway under uvicorn's protocol, without its main loop and its signal handlers."""
+    """Run the gateway under its own server, without the main loop and its signal handlers."""
     streams, log = Streams(), Log()
     metrics = make_metrics()
     server = GatewayServer(

@@ -13,7 +13,7 @@ from streamweir_gateway.cli.banner import banner
 from streamweir_gateway.cli.command import BAD_CONFIGURATION, CommandFailed
 from streamweir_gateway.cli.configuration import listening_on, load
 from streamweir_gateway.config import ConfigErrors, GatewayConfig
-from streamweir_gateway.processes.reloading import reloading
+from streamweir_gateway.processes.reload import reloading
 from streamweir_gateway.processes.service import serve
 
 __all__ = ["run"]

@@ -1,15 +1,14 @@
-"""Refusals of what never becomes a request for an application, which else would answer and tell of it.
+"""Refusals of what never becomes a request for an application, which else would answer and log it.
 
 Source: the standard protocol 1.1, section 5 (end).
 """
 
 from __future__ import annotations
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE
-
 from streamweir.asgi.refusals import REFUSALS, envelope
 from streamweir.jsontext import write_json
 from streamweir.request_id import new_request_id
+from streamweir_gateway.connection.response_encoder import status_line
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 
@@ -21,7 +20,7 @@ def refusal(code: str, observer: Observer) -> bytes:
 
     Args:
         code: one of `REFUSALS`.
-        observer: is told of it.
+        observer: gets the record.
     """
     row = REFUSALS[code]
     request_id = new_request_id()
@@ -31,4 +30,4 @@ def refusal(code: str, observer: Observer) -> bytes:
         b"content-type: application/json\r\nconnection: close\r\ncache-control: no-store\r\n"
         b"x-request-id: %s\r\ncontent-length: %d\r\n\r\n" % (request_id.encode("ascii"), len(body))
     )
-    return STATUS_LINE[row.status] + headers + body
+    return status_line(row.status) + headers + body

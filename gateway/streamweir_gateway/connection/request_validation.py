@@ -28,6 +28,8 @@ def is_acceptable(method: bytes, target: bytes, version: str, headers: Iterable[
     """
     if version not in _VERSIONS or method == b"CONNECT" or not target.startswith(b"/"):
         return False
+    if not target.isascii():
+        return False
     hosts = codings = 0
     for name, value in headers:
         if name == b"host":

@@ -8,74 +8,82 @@ Source: the configuration contract, rules (`serve`).
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Awaitable
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import Any, Protocol
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.routing import Router
+from starlette.types import Receive, Scope, Send
 
-from streamweir_gateway.processes.lifespan import Lifespan, StartFailed
+__all__ = ["Application", "Generations"]
 
-__all__ = ["Generations"]
 
-logger = logging.getLogger("streamweir.server")
+class Application(Protocol):
+    """An ASGI application that brings the block within which it can serve."""
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Serve a request."""
+
+    def lifespan(self) -> AbstractAsyncContextManager[object]:
+        """Return the block within which it can serve."""
 
 
 class Generations:
     """The ASGI application that a server runs; `take_over` exchanges what is behind it."""
 
-    def __init__(self, first: ASGIApp) -> None:
+    def __init__(self, first: Application) -> None:
         self._first = first
         self._current: _Generation | None = None
         self._old: set[asyncio.Task[None]] = set()
+        self._others = Router(lifespan=self._lifespan)
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve a request; no coroutine of its own, which every stream would have to keep."""
         if self._current is None or scope["type"] == "lifespan":
-            return self._live(receive, send)
+            return self._others(scope, receive, send)
         return self._current.serve(scope, receive, send)
 
-    async def take_over(self, app: ASGIApp) -> None:
+    async def take_over(self, app: Application) -> None:
         """Start `app` and send it every request from here on.
 
         Raises:
-            StartFailed: it could not start; nothing has changed.
+            OSError, ValueError: it could not start; nothing has changed.
         """
         new = _Generation(app)
-        await new.lifespan.start()
+        await new.start()
         old, self._current = self._current, new
         if old is not None:
             task = asyncio.create_task(old.finish())
             self._old.add(task)
             task.add_done_callback(self._old.discard)
 
-    async def _live(self, receive: Receive, send: Send) -> None:
+    @asynccontextmanager
+    async def _lifespan(self, _app: object) -> AsyncIterator[None]:
         """Begin with the first application, and stop all at the end."""
-        await receive()
-        try:
-            await self.take_over(self._first)
-        except StartFailed as failed:
-            await send({"type": "lifespan.startup.failed", "message": str(failed)})
-            return
-        await send({"type": "lifespan.startup.complete"})
-        await receive()
+        await self.take_over(self._first)
+        yield
         for task in tuple(self._old):
             task.cancel()
         await asyncio.gather(*self._old, return_exceptions=True)
         if self._current is not None:
-            await self._current.lifespan.stop()
-        await send({"type": "lifespan.shutdown.complete"})
+            await self._current.stop()
 
 
 class _Generation:
     """An application, and what it is doing."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.lifespan = Lifespan(app)
+    def __init__(self, app: Application) -> None:
         self._app = app
+        self._life = AsyncExitStack()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._idle = asyncio.Event()
         self._is_old = False
+
+    async def start(self) -> None:
+        await self._life.enter_async_context(self._app.lifespan())
+
+    async def stop(self) -> None:
+        await self._life.aclose()
 
     def serve(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         task = asyncio.current_task()
@@ -91,7 +99,7 @@ class _Generation:
             if self._tasks:
                 await self._idle.wait()
         finally:
-            await self.lifespan.stop()
+            await self.stop()
 
     def _done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)

@@ -10,17 +10,14 @@ import socket
 import sys
 from typing import Final
 
-from starlette.types import ASGIApp
-
-from streamweir_gateway.app import build_app
+from streamweir_gateway.app import GatewayApp, build_app
 from streamweir_gateway.config import GatewayConfig
 from streamweir_gateway.observability.logs import configure_logging, request_log
 from streamweir_gateway.observability.metrics import make_metrics
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.secrets import secrets_of
 from streamweir_gateway.processes.generations import Generations
-from streamweir_gateway.processes.lifespan import StartFailed
-from streamweir_gateway.processes.reloading import Load, OnReady, differences_kept, loaded
+from streamweir_gateway.processes.reload import Load, OnReady, differences_kept, loaded
 from streamweir_gateway.processes.server import GatewayServer
 from streamweir_gateway.runs.supervision import Streams
 
@@ -63,18 +60,18 @@ class ServingProcess:
         with listener:
             try:
                 self.server.run(sockets=[listener])
-            except SystemExit:  # uvicorn's way to say that the application did not start; it is in the log
+            except SystemExit:  # how uvicorn reports that the application did not start; it is in the log
                 return START_FAILED
         return 0 if self.server.started or self.server.should_exit else START_FAILED
 
     async def take_over(self, config: GatewayConfig) -> None:
-        """Serve new requests by another configuration; where that is impossible, say so and go on."""
+        """Serve new requests by another configuration; where that is impossible, log it and go on."""
         async with self._turn:
             configure_logging((*secrets_of(self._config), *secrets_of(config)))
             try:
                 await self._generations.take_over(self._app(config))
-            except (StartFailed, OSError, ValueError) as failed:
-                logger.error("configuration not taken over: %s", failed)  # noqa: TRY400 - its text says it all
+            except (OSError, ValueError) as failed:
+                logger.error("configuration not taken over: %s", failed)  # noqa: TRY400 - its text is enough
                 return
             for name in differences_kept(self._config, config):
                 logger.warning("a change of %s needs a restart", name)
@@ -82,7 +79,7 @@ class ServingProcess:
             self.server.apply(config.server)
             logger.info("configuration taken over")
 
-    def _app(self, config: GatewayConfig) -> ASGIApp:
+    def _app(self, config: GatewayConfig) -> GatewayApp:
         return build_app(config, streams=self._streams, metrics=self._metrics)
 
 

@@ -1,4 +1,6 @@
-"""uvicorn as the gateway runs it: its protocol and loop, the limits of a request, and how it stops.
+"""uvicorn's server as the gateway runs it: with a protocol of our own, and how it stops.
+
+Of uvicorn come the loop, the sockets and the signals, by `Server` and `Config`.
 
 Source of what a stop does: the configuration contract (`server.drain`); the standard protocol 1.1, section 5
 (`GATEWAY_DRAINING`).
@@ -13,25 +15,22 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from types import FrameType
 from typing import Any, Final
 
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.server import HANDLED_SIGNALS
 
 from streamweir_gateway.config import ServerConfig
-from streamweir_gateway.connection.protocol import LimitedProtocol, RequestLimits
+from streamweir_gateway.connection.limits import RequestLimits
+from streamweir_gateway.connection.protocol import HttpProtocol
+from streamweir_gateway.connection.server_context import ServerContext
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.runs.supervision import Streams
 
 __all__ = ["GOODBYE_SECONDS", "GatewayServer"]
 
 logger = logging.getLogger("streamweir.server")
-
-KEEP_ALIVE_SECONDS: Final = 75
-"""Longer than the proxies in front keep an idle connection, so that they are the ones to close it."""
 
 GOODBYE_SECONDS: Final = 2
 """How long the ends of streams may take to be written before their tasks are cancelled."""
@@ -52,9 +51,9 @@ class GatewayServer(uvicorn.Server):
     Args:
         app: what serves the requests.
         streams: those under way, which a stop lets run for a while and then ends.
-        observer: is told of what is refused before the application sees it.
+        observer: gets what is refused before the application sees it.
         settings: limits and times.
-        is_worker: a parent process says when to stop; Ctrl-C, which reaches all of a terminal's processes, is
+        is_worker: a parent process stops it; Ctrl-C, which reaches all of a terminal's processes, is
             its business.
         on_ready: called in the loop, with the address, as soon as requests are taken.
     """
@@ -70,8 +69,7 @@ class GatewayServer(uvicorn.Server):
         on_ready: Callable[[tuple[str, int]], object] | None = None,
     ) -> None:
         settings = settings or ServerConfig()
-        self._limits = RequestLimits(settings.header_bytes, settings.header_time)
-        protocol: Any = partial(LimitedProtocol, limits=self._limits, observer=observer)
+        protocol: Any = self._protocol  # uvicorn asks for a class, and calls it
         super().__init__(
             uvicorn.Config(
                 app,
@@ -85,9 +83,16 @@ class GatewayServer(uvicorn.Server):
                 server_header=False,
                 proxy_headers=False,
                 backlog=BACKLOG,
-                timeout_keep_alive=KEEP_ALIVE_SECONDS,
                 timeout_graceful_shutdown=GOODBYE_SECONDS,
             )
+        )
+        state: Any = self.server_state  # typed for uvicorn's protocols only
+        self._connections = ServerContext(
+            app=app,
+            limits=RequestLimits(settings.header_bytes, settings.header_time),
+            observer=observer,
+            connections=state.connections,
+            tasks=state.tasks,
         )
         self._streams = streams
         self._drain = settings.drain
@@ -98,8 +103,8 @@ class GatewayServer(uvicorn.Server):
 
     def apply(self, settings: ServerConfig) -> None:
         """Take over other limits and times, as far as a running server can."""
-        self._limits.header_bytes = settings.header_bytes
-        self._limits.header_time = settings.header_time
+        limits = self._connections.limits
+        limits.header_bytes, limits.header_time = settings.header_bytes, settings.header_time
         self._drain = settings.drain
 
     @contextmanager
@@ -108,11 +113,11 @@ class GatewayServer(uvicorn.Server):
         with super().capture_signals():
             yield
         if self.should_exit and threading.current_thread() is threading.main_thread():
-            for number in HANDLED_SIGNALS:
+            for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, signal.SIG_IGN)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to listen, and say so."""
+        """Begin to listen, and report it."""
         self._loop = asyncio.get_running_loop()
         if self.should_exit:  # asked before there was anything to stop
             return
@@ -139,6 +144,10 @@ class GatewayServer(uvicorn.Server):
         """Take no new connections."""
         for listening in self.servers:
             listening.close()
+
+    def _protocol(self, **_options: Any) -> HttpProtocol:
+        """Make a connection; uvicorn's options for its own are of no use to ours."""
+        return HttpProtocol(self._connections)
 
     def _abort_connections(self) -> None:
         """Leave clients that do not take what they are sent."""

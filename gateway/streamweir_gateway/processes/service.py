@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from streamweir_gateway.config import GatewayConfig
-from streamweir_gateway.processes.listening import listen_on, raise_file_limit
-from streamweir_gateway.processes.reloading import Load, OnReady
+from streamweir_gateway.processes.reload import Load, OnReady
+from streamweir_gateway.processes.sockets import listen_on, raise_file_limit
 
 __all__ = ["serve"]
 

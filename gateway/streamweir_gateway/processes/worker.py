@@ -1,7 +1,7 @@
-"""One of several processes that serve: what runs in it, and what its parent tells it.
+"""One of several processes that serve: what runs in it, and how its parent commands it.
 
-The parent speaks through a pipe and not by signals, which reach a whole terminal or service at once and would
-be taken for a second one. Once the pipe ends, there is no parent any more.
+The parent sends them through a pipe and not by signals, which reach a whole terminal or service at once and
+would be taken for a second one. Once the pipe ends, there is no parent any more.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ __all__ = ["READY", "STOP", "Command", "run_worker"]
 logger = logging.getLogger("streamweir.server")
 
 READY: Final = "ready"
-"""What a worker tells its parent once it takes requests."""
+"""What a worker sends its parent once it takes requests."""
 
 STOP: Final = "stop"
-"""What its parent tells it; a second one is for a hurry."""
+"""What its parent sends it; a second one is for a hurry."""
 
 Command: TypeAlias = GatewayConfig | Literal["stop"]
 """What a parent sends: a configuration to take over, or that it is time to stop."""
@@ -45,7 +45,7 @@ copyreg.pickle(MappingProxyType, lambda mapping: (read_only, (dict(mapping),)))
 
 
 def run_worker(config: GatewayConfig, listener: socket.socket, parent: Connection) -> None:
-    """Serve `config` on `listener` until `parent` says stop, or is gone; end the process."""
+    """Serve `config` on `listener` until `parent` sends STOP, or is gone; end the process."""
     from streamweir_gateway.processes.process import ServingProcess  # noqa: PLC0415 - the parent needs none of it
 
     for name in (signal.SIGINT, signal.SIGHUP):

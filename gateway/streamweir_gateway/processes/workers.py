@@ -10,19 +10,19 @@ import multiprocessing
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from types import FrameType
 from typing import Final
 
 from streamweir_gateway.config import GatewayConfig
 from streamweir_gateway.observability.exposition import shared_directory, worker_gone
 from streamweir_gateway.observability.logs import configure_logging
 from streamweir_gateway.observability.secrets import secrets_of
-from streamweir_gateway.processes.reloading import Load, OnReady, loaded
+from streamweir_gateway.processes.reload import Load, OnReady, loaded
+from streamweir_gateway.processes.signals import PARENT_SIGNALS, woken_by_signals
 from streamweir_gateway.processes.worker import STOP, Command, run_worker
 
 __all__ = ["serve_with_workers"]
@@ -43,8 +43,6 @@ KILL_MARGIN: Final = 10.0
 
 HURRIED_SECONDS: Final = 4.0
 """The same after a second signal, in all."""
-
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def serve_with_workers(
@@ -97,8 +95,8 @@ class _Workers:
 
     def run(self) -> int:
         """Run until all have ended."""
-        with _woken_by_signals(self._signals.append) as wakes:
-            self._start(self._places[0])  # a fault that all would share is told once
+        with woken_by_signals(self._signals.append) as wakes:
+            self._start(self._places[0])  # a fault that all would share is logged once
             while self._is_anyone_left():
                 self._wait(wakes)
                 self._obey_signals()
@@ -128,7 +126,7 @@ class _Workers:
 
     def _look_after(self, place: _Place) -> None:
         if place.process is not None and not place.is_ready and place.pipe is not None and place.pipe.poll():
-            self._hear(place)
+            self._note_ready(place)
         if place.process is not None and place.process.exitcode is not None:
             self._ended(place)
         if not self._stops and time.monotonic() >= place.starts_at:
@@ -140,8 +138,8 @@ class _Workers:
         process = context.Process(
             target=run_worker, args=(self._config, place.listener, theirs), name="streamweir worker"
         )
-        # A worker that is not ready yet has to hear of a stop through its pipe, not by dying of the signal.
-        masked = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        # A worker that is not ready yet is stopped through its pipe, not by dying of the signal.
+        masked = signal.pthread_sigmask(signal.SIG_BLOCK, PARENT_SIGNALS)
         try:
             process.start()
         finally:
@@ -150,7 +148,7 @@ class _Workers:
         place.process, place.pipe, place.is_ready = process, ours, False
         place.started_at, place.starts_at = time.monotonic(), float("inf")
 
-    def _hear(self, place: _Place) -> None:
+    def _note_ready(self, place: _Place) -> None:
         assert place.pipe is not None
         try:
             place.pipe.recv()
@@ -205,7 +203,7 @@ class _Workers:
         if self._stops == 1:
             seconds = self._config.server.drain + KILL_MARGIN
         self._kill_at = min(self._kill_at, time.monotonic() + seconds)
-        self._tell(STOP)
+        self._send(STOP)
         for place in self._places:
             place.listener.close()  # clients would wait in the queue of a worker that has ended
 
@@ -213,7 +211,7 @@ class _Workers:
         self._exit_code = 1
         self._stop()
 
-    def _tell(self, command: Command) -> None:
+    def _send(self, command: Command) -> None:
         for place in self._places:
             if place.pipe is not None:
                 with suppress(OSError):  # it is ending
@@ -228,29 +226,5 @@ class _Workers:
 
     def _reload(self) -> None:
         if not self._stops and (config := loaded(self._load)) is not None:
-            self._config = config  # each worker says what needs a restart
-            self._tell(config)
-
-
-@contextmanager
-def _woken_by_signals(note: Callable[[int], object]) -> Iterator[socket.socket]:
-    """Note signals, and make the socket readable at each: `wait` would else go on waiting.
-
-    Afterwards those that stop are ignored: the process is about to end, and not by one of them.
-    """
-
-    def handle(number: int, _frame: FrameType | None) -> None:
-        note(number)
-
-    reading, writing = socket.socketpair()
-    with reading, writing:
-        reading.setblocking(False)
-        writing.setblocking(False)
-        before = {number: signal.signal(number, handle) for number in _SIGNALS}
-        waker = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
-        try:
-            yield reading
-        finally:
-            signal.set_wakeup_fd(waker)
-            for number, handler in before.items():
-                signal.signal(number, handler if number == signal.SIGHUP else signal.SIG_IGN)
+            self._config = config  # each worker logs what needs a restart
+            self._send(config)

@@ -11,13 +11,14 @@ from starlette.types import Receive, Scope, Send
 from streamweir.asgi.headers import header_values, settled_request_id
 from streamweir.asgi.ownership import take_claim
 from streamweir.asgi.refusals import REFUSALS, Refusal, send_refusal
+from streamweir_gateway.connection.client_connection import ClientConnection
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import settled_trace_context
 from streamweir_gateway.runs.destination import Destination, Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.proxy_exchange import ProxyExchange
-from streamweir_gateway.runs.response_writer import ClientConnection, ClientGone
+from streamweir_gateway.runs.response_writer import ClientGone
 from streamweir_gateway.runs.supervision import Streams
 from streamweir_gateway.runs.upstream_request_builder import NoSuchPath
 from streamweir_gateway.upstream.request import UpstreamRequest

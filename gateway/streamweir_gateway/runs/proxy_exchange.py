@@ -9,13 +9,14 @@ from starlette.types import Receive, Scope, Send
 
 from streamweir import Translator
 from streamweir.asgi.refusals import Refusal
+from streamweir_gateway.connection.client_connection import ClientConnection
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.attempt import Attempt, RequestContext
 from streamweir_gateway.runs.destination import Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.interruptible_wait import Interrupted
-from streamweir_gateway.runs.response_writer import ClientConnection, ClientGone, ResponseWriter
+from streamweir_gateway.runs.response_writer import ClientGone, ResponseWriter
 from streamweir_gateway.runs.retry_plan import RetryPlan
 from streamweir_gateway.runs.supervision import Supervisor
 from streamweir_gateway.upstream.request import UpstreamRequest

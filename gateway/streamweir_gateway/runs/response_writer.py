@@ -7,85 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from starlette.types import Scope, Send
+from starlette.types import Send
 
-__all__ = ["CONNECTION_EXTENSION", "ClientConnection", "ClientGone", "Headers", "ResponseWriter"]
+from streamweir_gateway.connection.client_connection import ClientConnection
+
+__all__ = ["ClientGone", "Headers", "ResponseWriter"]
 
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 
 PIECE_BYTES: Final = 1 << 18
 """More than this is not handed over at once: a server takes any piece, and waits only before the next one."""
 
-CONNECTION_EXTENSION: Final = "streamweir.connection"
-"""Where a server that can do it puts a `ClientConnection` into `scope["extensions"]`."""
-
 
 class ClientGone(Exception):  # noqa: N818 - it is no fault
     """Writing failed: nobody is there to read."""
-
-
-class ClientConnection:
-    """What a server lets one do with the client's connection beyond ASGI. By itself: nothing.
-
-    Attributes:
-        refused: the code of what is wrong with the request's body, which will not come any further.
-
-    Args:
-        unsent: how many bytes are still waiting to be taken by the client's side.
-        abort: close at once, without waiting for what is unsent.
-        listen: have the end of the connection noticed, as reading does; a server that gives it
-            calls `lost` at that end.
-        write: send a piece of the response's body at once, past the layers between; False where it has to
-            go through them, which only look at how a response begins and ends.
-        cork: keep what is sent back while it is True, and let it go as one piece.
-    """
-
-    __slots__ = ("_is_lost", "_listen", "_listener", "abort", "cork", "refused", "unsent", "write")
-
-    def __init__(
-        self,
-        unsent: Callable[[], int | None] = lambda: None,
-        abort: Callable[[], None] = lambda: None,
-        listen: Callable[[], None] | None = None,
-        write: Callable[[bytes], bool] = lambda _: False,
-        cork: Callable[[bool], None] = lambda _: None,
-    ) -> None:
-        self.refused: str | None = None
-        self.unsent = unsent
-        self.abort = abort
-        self.write = write
-        self.cork = cork
-        self._listen = listen
-        self._is_lost = False
-        self._listener: Callable[[], None] | None = None
-
-    @classmethod
-    def of(cls, scope: Scope) -> ClientConnection:
-        """Return the connection that a request came on."""
-        given = scope.get("extensions", {}).get(CONNECTION_EXTENSION)
-        return given if isinstance(given, cls) else cls()
-
-    def watch(self, listener: Callable[[], None] | None) -> bool:
-        """Call `listener` once the client has left, at once if it has; None: no longer.
-
-        False where the server does not tell, so that one has to wait in `receive`.
-        """
-        self._listener = listener
-        if listener is not None and self._listen is not None:
-            if self._is_lost:
-                listener()
-            else:
-                self._listen()
-        return self._listen is not None
-
-    def lost(self) -> None:
-        """The client has left: the server says so."""
-        self._is_lost = True
-        if self._listener is not None:
-            self._listener()
 
 
 class ResponseWriter:

@@ -20,8 +20,9 @@ from starlette.types import Receive
 from streamweir import Translator
 from streamweir.errors import ErrorInfo, Reason, error_info
 from streamweir_gateway.config import Timeouts
+from streamweir_gateway.connection.client_connection import ClientConnection
 from streamweir_gateway.runs.interruptible_wait import InterruptibleWait
-from streamweir_gateway.runs.response_writer import ClientConnection, ClientGone, ResponseWriter
+from streamweir_gateway.runs.response_writer import ClientGone, ResponseWriter
 
 __all__ = ["Dropped", "Stop", "Streams", "Supervisor"]
 

@@ -1,4 +1,4 @@
-"""uvicorn as the gateway runs it: limits on headers, what is no HTTP, stopping."""
+"""The server of the gateway: limits on headers, what is no HTTP, stopping."""
 
 import asyncio
 import gc

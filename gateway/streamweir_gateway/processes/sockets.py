@@ -64,7 +64,7 @@ def raise_file_limit() -> None:
     except ImportError:
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    for limit in (hard, 65536, 10240):  # macOS says unlimited and means less
+    for limit in (hard, 65536, 10240):  # macOS reports unlimited and means less
         if soft == limit:
             return
         with suppress(OSError, ValueError):

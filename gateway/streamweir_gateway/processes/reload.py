@@ -28,7 +28,7 @@ Load: TypeAlias = Callable[[], GatewayConfig]
 
 
 def loaded(load: Load | None) -> GatewayConfig | None:
-    """Return the configuration, read once more; None, which has been told, where that is not possible."""
+    """Return the configuration, read once more; None, which has been logged, where that is not possible."""
     if load is None:
         logger.warning("configuration not taken over: there is no file to read again")
         return None

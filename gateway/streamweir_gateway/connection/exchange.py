@@ -1,0 +1,244 @@
+"""One request and its response, as an application sees them.
+
+Source: the ASGI specification, HTTP 2.3; RFC 9110, section 10.1.1 (Expect).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from starlette.types import ASGIApp, Message, Scope
+
+from streamweir_gateway.connection.client_connection import ClientConnection
+from streamweir_gateway.connection.flow_control import FlowControl
+from streamweir_gateway.connection.request_parser import RequestHead
+from streamweir_gateway.connection.response_encoder import (
+    BodyFraming,
+    ResponseEncoder,
+    ResponseState,
+    chunk,
+)
+from streamweir_gateway.connection.sending_queue import reset, unsent_by_system
+
+__all__ = ["HttpExchange", "ServerConnection"]
+
+logger = logging.getLogger("streamweir.server")
+
+_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+class ServerConnection(Protocol):
+    """The server's side of the connection, as far as one exchange needs it."""
+
+    transport: asyncio.Transport
+    flow: FlowControl
+
+    def default_headers(self) -> bytes:
+        """Return the headers that every response has, each with its line end."""
+
+    def on_response_end(self, exchange: HttpExchange) -> None:
+        """The response is complete."""
+
+    def on_failure(self, exchange: HttpExchange) -> None:
+        """The application has ended, and the response is not complete."""
+
+
+class HttpExchange(ClientConnection):
+    """One request that is being answered, or waits for it.
+
+    Attributes:
+        keep_alive: another exchange may follow. While the request is not whole it is False, for nobody knows
+            where the next one begins.
+        is_lost: the client has left.
+    """
+
+    __slots__ = (
+        "_body",
+        "_corked",
+        "_expects_continue",
+        "_has_news",
+        "_is_streaming",
+        "_is_whole",
+        "_listener",
+        "_news",
+        "_response",
+        "_server",
+        "is_lost",
+        "keep_alive",
+    )
+
+    def __init__(self, server: ServerConnection, head: RequestHead) -> None:
+        super().__init__()
+        self.keep_alive = False
+        self.is_lost = False
+        self._server = server
+        self._response = ResponseEncoder(head.method, head.version)
+        self._expects_continue = head.expects_continue
+        self._body = bytearray()
+        self._is_whole = False
+        self._is_streaming = False  # a piece of the body is a chunk, and may come at any time
+        self._has_news = False
+        self._news: asyncio.Event | None = None  # made for who waits: it takes 700 bytes
+        self._corked: list[bytes] | None = None
+        self._listener: Callable[[], None] | None = None
+
+    @property
+    def state(self) -> ResponseState:
+        """How far the response has come."""
+        return self._response.state
+
+    async def run(self, app: ASGIApp, scope: Scope) -> None:
+        """Let `app` answer."""
+        try:
+            await app(scope, self.receive, self.send)
+            if self.state is not ResponseState.COMPLETE and not self.is_lost:
+                logger.error("the application ended before its response")
+        except Exception:
+            logger.exception("the application failed")
+        finally:
+            if self.state is not ResponseState.COMPLETE and not self.is_lost:
+                self._server.on_failure(self)
+
+    # --- what the connection reports ----------------------------------------------------------------------
+
+    def take(self, piece: bytes) -> int:
+        """Take a piece of the request's body; return how much of it waits for the application."""
+        self._body += piece
+        self._notify()
+        return len(self._body)
+
+    def end_request(self, *, keep_alive: bool) -> None:
+        """The request is whole."""
+        self._is_whole = True
+        self.keep_alive = keep_alive and self.state is ResponseState.EXPECTED
+        self._notify()
+
+    def refuse(self, code: str) -> None:
+        """The rest of the body will not come: let who reads it answer that."""
+        self.refused = code
+        self._notify()
+
+    def lose(self) -> None:
+        """The client has left."""
+        self.is_lost = True
+        self._is_streaming = False
+        self._notify()
+        if self._listener is not None:
+            self._listener()
+
+    # --- what the application calls -----------------------------------------------------------------------
+
+    async def receive(self) -> Message:
+        """Return what has come of the body, or that the exchange is over."""
+        if self._expects_continue:
+            self._expects_continue = False
+            self._write(_CONTINUE)
+        if not self._is_over:
+            self._server.flow.resume_reading()
+            while not self._has_news:
+                await self._until_news()
+        if self._is_over:
+            return {"type": "http.disconnect"}
+        self._has_news = False
+        body, self._body = bytes(self._body), bytearray()
+        return {"type": "http.request", "body": body, "more_body": not self._is_whole}
+
+    async def send(self, message: Message) -> None:
+        """Send the head of the response or a piece of its body.
+
+        Raises:
+            RuntimeError: it cannot be sent, or not at this point.
+        """
+        if self._server.flow.is_writing_paused:
+            await self._server.flow.until_writable()
+        if self.is_lost:
+            return
+        match message["type"]:
+            case "http.response.body":
+                self._write(
+                    self._response.body(message.get("body", b""), more=message.get("more_body", False))
+                )
+                if self._response.state is ResponseState.COMPLETE:
+                    self._end()
+            case "http.response.start":
+                self._start(message)
+            case other:
+                raise RuntimeError(f"no message for a response: {other}")
+
+    # --- ClientConnection ---------------------------------------------------------------------------------
+
+    def unsent(self) -> int:
+        """Return how many bytes of what was written the client's side has not taken."""
+        transport = self._server.transport
+        return transport.get_write_buffer_size() + unsent_by_system(transport)
+
+    def abort(self) -> None:
+        """Close at once: without this the system would go on offering a client what it does not read."""
+        reset(self._server.transport)
+
+    def write(self, data: bytes) -> bool:
+        """Send a piece of the body, but not where that would have to wait."""
+        if not self._is_streaming or self._server.flow.is_writing_paused:
+            return False
+        self._write(chunk(data))
+        return True
+
+    def cork(self, is_corked: bool) -> None:
+        """Collect what is written, or write what was collected: each write is a packet of its own."""
+        corked, self._corked = self._corked, [] if is_corked else None
+        if corked and not self.is_lost:
+            self._server.transport.write(b"".join(corked))
+
+    def watch(self, listener: Callable[[], None] | None) -> bool:
+        """Call `listener` once the client has left, which is noticed only where the connection is read."""
+        self._listener = listener
+        if listener is not None:
+            if self.is_lost:
+                listener()
+            else:
+                self._server.flow.resume_reading()
+        return True
+
+    # ------------------------------------------------------------------------------------------------------
+
+    @property
+    def _is_over(self) -> bool:
+        return self.is_lost or self._response.state is ResponseState.COMPLETE
+
+    def _notify(self) -> None:
+        self._has_news = True
+        if self._news is not None:
+            self._news.set()
+            self._news = None
+
+    async def _until_news(self) -> None:
+        if self._news is None:
+            self._news = asyncio.Event()
+        await self._news.wait()
+
+    def _start(self, message: Message) -> None:
+        self._expects_continue = False
+        head = self._response.start(
+            message["status"],
+            message.get("headers", ()),
+            default_headers=self._server.default_headers(),
+            keep_alive=self.keep_alive,
+        )
+        self.keep_alive = self._response.keep_alive
+        self._is_streaming = self._response.framing is BodyFraming.CHUNKED
+        self._write(head)
+
+    def _end(self) -> None:
+        self._is_streaming = False
+        self.cork(False)
+        self._notify()
+        self._server.on_response_end(self)
+
+    def _write(self, data: bytes) -> None:
+        if self._corked is not None:
+            self._corked.append(data)
+        elif data:
+            self._server.transport.write(data)

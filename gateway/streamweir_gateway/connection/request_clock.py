@@ -1,0 +1,71 @@
+"""How long a client may take to send a request: its headers, then its body, at a rate.
+
+Source: the configuration contract (`server.header_time`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from streamweir_gateway.connection.flow_control import FlowControl
+from streamweir_gateway.connection.limits import RequestLimits
+from streamweir_gateway.connection.request_parser import RequestParser
+
+__all__ = ["RequestClock"]
+
+BODY_BYTES_PER_SECOND: Final = 500
+"""A body that comes more slowly than this is not waited for; `header_time` is given on top of it."""
+
+
+class RequestClock:
+    """One connection's; it runs while a request is coming.
+
+    Args:
+        overdue: called when the request takes too long.
+    """
+
+    __slots__ = ("_began", "_flow", "_limits", "_loop", "_overdue", "_parser", "_timer")
+
+    def __init__(
+        self, limits: RequestLimits, parser: RequestParser, flow: FlowControl, overdue: Callable[[], None]
+    ) -> None:
+        self._limits = limits
+        self._parser = parser
+        self._flow = flow
+        self._overdue = overdue
+        self._loop = asyncio.get_running_loop()
+        self._began = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def restart(self) -> None:
+        """Count from here on, if it runs: another part of the request begins."""
+        self._began = self._loop.time()
+
+    def start(self) -> None:
+        """Count from here on, unless it does already."""
+        if self._timer is None:
+            self.restart()
+            self._set_timer()
+
+    def stop(self) -> None:
+        """Stop: the request is whole, or nobody waits for it any longer."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _set_timer(self) -> None:
+        self._timer = self._loop.call_at(self._due(), self._look)
+
+    def _due(self) -> float:
+        return self._began + self._limits.header_time + self._parser.body_bytes / BODY_BYTES_PER_SECOND
+
+    def _look(self) -> None:
+        self._timer = None
+        if self._flow.is_reading_paused:  # not the client's fault
+            self.restart()
+        if self._loop.time() < self._due():
+            self._set_timer()
+        else:
+            self._overdue()

@@ -1,0 +1,159 @@
+"""A response as HTTP/1.1 bytes. No input, no output.
+
+Source: RFC 9112, sections 4, 6 and 7; RFC 9110, section 5 (what a header may hold); ASGI, HTTP 2.3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from enum import Enum, auto
+from http import HTTPStatus
+from typing import Final
+
+__all__ = ["BodyFraming", "ResponseEncoder", "ResponseState", "status_line"]
+
+
+class ResponseState(Enum):
+    """What comes next."""
+
+    EXPECTED = auto()
+    """The headers."""
+    STARTED = auto()
+    """A piece of the body."""
+    COMPLETE = auto()
+    """Nothing."""
+
+
+class BodyFraming(Enum):
+    """How the client knows where the body ends."""
+
+    CHUNKED = auto()
+    LENGTH = auto()
+    """`Content-Length`."""
+    UNTIL_CLOSE = auto()
+    """It ends with the connection: HTTP/1.0 knows no chunks."""
+    NONE = auto()
+    """It has none: HEAD, 204, 304."""
+
+
+_STATUS_LINES: Final = {
+    status.value: b"HTTP/1.1 %d %s\r\n" % (status, status.phrase.encode("ascii")) for status in HTTPStatus
+}
+_HEADER_LINES: Final = re.compile(rb"(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]++: [\t\x20-\x7e\x80-\xff]*+\r\n)*+")
+_LAST_CHUNK: Final = b"0\r\n\r\n"
+
+
+def status_line(status: int) -> bytes:
+    """Return the first line of a response."""
+    return _STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status
+
+
+class ResponseEncoder:
+    """Writes one response.
+
+    Attributes:
+        state: what comes next.
+        framing: how its body is sent, once it has started.
+        keep_alive: the connection may be used again; settled by `start`.
+
+    Args:
+        method: of the request.
+        version: of HTTP, in which the request came.
+    """
+
+    __slots__ = ("_is_head", "_is_modern", "_left", "framing", "keep_alive", "state")
+
+    def __init__(self, method: str, version: str) -> None:
+        self.state = ResponseState.EXPECTED
+        self.framing = BodyFraming.NONE
+        self.keep_alive = True
+        self._is_head = method == "HEAD"
+        self._is_modern = version != "1.0"
+        self._left = 0  # of `Content-Length`
+
+    def start(
+        self,
+        status: int,
+        headers: Iterable[tuple[bytes, bytes]],
+        *,
+        default_headers: bytes,
+        keep_alive: bool,
+    ) -> bytes:
+        """Return the head of the response.
+
+        Args:
+            default_headers: lines that stand before `headers`.
+            keep_alive: False: the connection is closed afterwards. So it is where `headers` want it.
+
+        Raises:
+            RuntimeError: there was one already, or a header cannot be written.
+        """
+        if self.state is not ResponseState.EXPECTED:
+            raise RuntimeError("the response has started")
+        pairs = [(name.lower(), value) for name, value in headers]
+        fields = dict(pairs)
+        if b"transfer-encoding" in fields:  # how it is sent is settled here
+            pairs = [pair for pair in pairs if pair[0] != b"transfer-encoding"]
+        closes = b"close" in _tokens(fields.get(b"connection", b""))
+        lines = [status_line(status), default_headers, _header_lines(pairs)]
+        self._settle_framing(status, fields.get(b"content-length"))
+        self.state = ResponseState.STARTED
+        self.keep_alive = keep_alive and not closes
+        if not keep_alive and not closes:
+            lines.append(b"connection: close\r\n")
+        if self.framing is BodyFraming.CHUNKED:
+            lines.append(b"transfer-encoding: chunked\r\n")
+        lines.append(b"\r\n")
+        return b"".join(lines)
+
+    def body(self, data: bytes, *, more: bool) -> bytes:
+        """Return what a piece of the body is on the connection.
+
+        Raises:
+            RuntimeError: there can be none here, or it is not as long as `Content-Length`.
+        """
+        if self.state is not ResponseState.STARTED:
+            raise RuntimeError("the response has not started, or it is complete")
+        if self.framing is BodyFraming.LENGTH:
+            self._count(len(data), more=more)
+        if not more:
+            self.state = ResponseState.COMPLETE
+        if self.framing is BodyFraming.CHUNKED:
+            return chunk(data) if more else chunk(data) + _LAST_CHUNK
+        return b"" if self.framing is BodyFraming.NONE else data
+
+    def _settle_framing(self, status: int, length: bytes | None) -> None:
+        if self._is_head or status in (204, 304):
+            self.framing = BodyFraming.NONE
+        elif length is not None:
+            self.framing, self._left = BodyFraming.LENGTH, int(length)
+        else:
+            self.framing = BodyFraming.CHUNKED if self._is_modern else BodyFraming.UNTIL_CLOSE
+
+    def _count(self, size: int, *, more: bool) -> None:
+        self._left -= size
+        if self._left < 0:
+            raise RuntimeError("the body is longer than Content-Length")
+        if self._left and not more:
+            raise RuntimeError("the body is shorter than Content-Length")
+
+
+def chunk(data: bytes) -> bytes:
+    """Return a piece of a body in chunks; nothing is no chunk, for an empty one is the last."""
+    return b"%x\r\n%b\r\n" % (len(data), data) if data else b""
+
+
+def _header_lines(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
+    lines: list[bytes] = []
+    for name, value in headers:
+        lines += (name, b": ", value, b"\r\n")
+    block = b"".join(lines)
+    if block.count(b"\r\n") != len(headers) or not _HEADER_LINES.fullmatch(block):
+        raise RuntimeError("a response header cannot be written: its name or its value is none")
+    return block
+
+
+def _tokens(value: bytes) -> list[bytes]:
+    """Return the parts of a header's value, in small letters."""
+    return [token.strip().lower() for token in value.split(b",")]

@@ -1,0 +1,44 @@
+"""What an application gets to know of a request.
+
+Source: the ASGI specification, HTTP connection scope 2.3.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+from urllib.parse import unquote
+
+from starlette.types import Scope
+
+from streamweir_gateway.connection.client_connection import CONNECTION_EXTENSION, ClientConnection
+from streamweir_gateway.connection.request_parser import RequestHead
+
+__all__ = ["Address", "http_scope"]
+
+Address: TypeAlias = tuple[str, int]
+
+_ASGI: Final = {"version": "3.0", "spec_version": "2.3"}
+
+
+def http_scope(
+    head: RequestHead, connection: ClientConnection, *, client: Address | None, server: Address | None
+) -> Scope:
+    """Return the scope of a request."""
+    raw_path, _, query = head.target.partition(b"#")[0].partition(b"?")
+    path = raw_path.decode("ascii")
+    return {
+        "type": "http",
+        "asgi": _ASGI,
+        "http_version": head.version,
+        "method": head.method,
+        "scheme": "http",
+        "path": unquote(path) if "%" in path else path,
+        "raw_path": raw_path,
+        "query_string": query,
+        "root_path": "",
+        "headers": head.headers,
+        "client": client,
+        "server": server,
+        "state": {},
+        "extensions": {CONNECTION_EXTENSION: connection},
+    }

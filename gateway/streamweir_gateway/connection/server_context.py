@@ -1,0 +1,38 @@
+"""What the connections of one server share."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from starlette.types import ASGIApp
+
+from streamweir_gateway.connection.default_headers import DefaultHeaders
+from streamweir_gateway.connection.idle_connections import IdleConnections
+from streamweir_gateway.connection.limits import RequestLimits
+from streamweir_gateway.observability.observer import Observer
+
+__all__ = ["ServerContext"]
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class ServerContext:
+    """One server's application and what it has under way.
+
+    Attributes:
+        app: answers the requests.
+        limits: of each of them.
+        observer: gets what is refused before the application sees it.
+        connections: all that are open.
+        tasks: one for each request that is being answered.
+        idle: the connections that wait for a request.
+        default_headers: of every response.
+    """
+
+    app: ASGIApp
+    limits: RequestLimits
+    observer: Observer
+    connections: set[asyncio.Protocol]
+    tasks: set[asyncio.Task[None]]
+    idle: IdleConnections = field(default_factory=IdleConnections)
+    default_headers: DefaultHeaders = field(default_factory=DefaultHeaders)

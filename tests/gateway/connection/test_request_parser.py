@@ -1,0 +1,138 @@
+"""Requests out of bytes, wherever these are cut."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import pairwise
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scripted_upstream import LAST_CHUNK, chunk
+from streamweir_gateway.connection.limits import RequestLimits
+from streamweir_gateway.connection.request_parser import RequestHead, RequestParser, RequestRefused
+from streamweir_gateway.connection.request_state import TRANSITIONS, RequestEvent, RequestState
+
+LIMITS = RequestLimits(header_bytes=4096, header_time=10)
+
+
+class Sent(NamedTuple):
+    """A request, and how its body is sent."""
+
+    method: str
+    target: bytes
+    body: bytes
+    chunks: Sequence[int] | None
+
+    def encoded(self) -> bytes:
+        head = b"%s %s HTTP/1.1\r\nHost: x\r\n" % (self.method.encode(), self.target)
+        if self.chunks is None:
+            return head + b"Content-Length: %d\r\n\r\n%s" % (len(self.body), self.body)
+        places = sorted({0, len(self.body), *(place % (len(self.body) + 1) for place in self.chunks)})
+        pieces = [self.body[start:end] for start, end in pairwise(places)]
+        return b"".join([head, b"Transfer-Encoding: chunked\r\n\r\n", *map(chunk, pieces), LAST_CHUNK])
+
+
+class Received:
+    """Takes requests and keeps them."""
+
+    def __init__(self) -> None:
+        self.heads: list[RequestHead] = []
+        self.bodies: list[bytes] = []
+        self.ended = 0
+
+    def takes_another(self) -> bool:
+        return True
+
+    def on_request(self, head: RequestHead) -> None:
+        self.heads.append(head)
+        self.bodies.append(b"")
+
+    def on_body(self, piece: bytes) -> None:
+        self.bodies[-1] += piece
+
+    def on_request_end(self) -> None:
+        self.ended += 1
+
+
+REQUESTS = st.lists(
+    st.builds(
+        Sent,
+        st.sampled_from(["GET", "POST", "PUT", "DELETE"]),
+        st.sampled_from([b"/", b"/chat", b"/chat?a=b&c=%20", b"/" + b"x" * 2000]),
+        st.binary(max_size=3000),
+        st.none() | st.lists(st.integers(0, 3000), max_size=50),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+def fed(pieces: Sequence[bytes]) -> tuple[Received, RequestParser]:
+    received = Received()
+    parser = RequestParser(received, LIMITS)
+    for piece in pieces:
+        parser.feed(piece)
+    return received, parser
+
+
+def cut(data: bytes, places: Sequence[int]) -> list[bytes]:
+    where = sorted({0, len(data), *(place % (len(data) + 1) for place in places)})
+    return [data[start:end] for start, end in pairwise(where)]
+
+
+@given(REQUESTS, st.lists(st.integers(0, 20_000), max_size=30))
+def test_requests_come_out_as_they_went_in_wherever_they_are_cut(
+    requests: list[Sent], places: list[int]
+) -> None:
+    received, parser = fed(cut(b"".join(request.encoded() for request in requests), places))
+    assert [(head.method, head.target) for head in received.heads] == [
+        (request.method, request.target) for request in requests
+    ]
+    assert received.bodies == [request.body for request in requests]
+    assert received.ended == len(requests)
+    assert parser.state is RequestState.WHOLE
+
+
+@given(
+    st.lists(st.binary(max_size=200) | st.sampled_from([b"POST / HTTP/1.1\r\nHost: x\r\n", b"\r\n", b"0"]))
+)
+def test_any_bytes_are_refused_or_taken(pieces: list[bytes]) -> None:
+    with suppress(RequestRefused):
+        received, _ = fed(pieces)
+        assert received.ended <= len(received.heads)
+
+
+CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize("size", [1, 700, 1_000_000], ids=["bytewise", "in pieces", "in one read"])
+@pytest.mark.parametrize(
+    "sent",
+    [
+        CHUNKED + b"2;" + b"x" * 6000 + b"\r\n{}\r\n" + LAST_CHUNK,
+        CHUNKED + chunk(b"{}") + b"0\r\nX-Trailer: " + b"x" * 6000 + b"\r\n\r\n",
+        CHUNKED + b"".join(b"1;%s\r\nx\r\n" % (b"y" * 100) for _ in range(60)) + LAST_CHUNK,
+        CHUNKED + chunk(b"{}") + b"0\r\n" + b"a: b\r\n" * 1000 + b"\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\n" + b"a: b\r\n" * 1000 + b"\r\n",
+    ],
+    ids=["an extension", "a trailer", "many extensions", "many trailers", "headers"],
+)
+def test_what_is_no_body_has_a_limit_however_it_comes(sent: bytes, size: int) -> None:
+    with pytest.raises(RequestRefused) as refused:
+        fed([sent[at : at + size] for at in range(0, len(sent), size)])
+    assert refused.value.code == "REQUEST_TOO_LARGE"
+
+
+@pytest.mark.parametrize("size", [1, 700, 1_000_000], ids=["bytewise", "in pieces", "in one read"])
+def test_small_chunks_are_no_headers(size: int) -> None:
+    sent = CHUNKED + chunk(b"x") * 20_000 + LAST_CHUNK
+    received, _ = fed([sent[at : at + size] for at in range(0, len(sent), size)])
+    assert received.bodies == [b"x" * 20_000]
+
+
+def test_each_state_can_be_reached_and_stopped() -> None:
+    reached = {state for following in TRANSITIONS.values() for state in following.values()}
+    assert set(TRANSITIONS) == reached == set(RequestState)
+    assert all(following[RequestEvent.STOP] is RequestState.STOPPED for following in TRANSITIONS.values())

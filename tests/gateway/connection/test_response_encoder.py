@@ -1,0 +1,92 @@
+"""Responses as bytes, read back by another implementation of HTTP."""
+
+import h11
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamweir_gateway.connection.response_encoder import ResponseEncoder, ResponseState
+
+PIECES = st.lists(st.binary(max_size=300), min_size=1, max_size=6)
+
+
+def encoded(
+    encoder: ResponseEncoder, pieces: list[bytes], *headers: tuple[bytes, bytes], status: int = 200
+) -> bytes:
+    sent = encoder.start(status, headers, default_headers=b"date: today\r\n", keep_alive=True)
+    *others, last = pieces
+    return b"".join(
+        [sent, *(encoder.body(piece, more=True) for piece in others), encoder.body(last, more=False)]
+    )
+
+
+def read(method: str, data: bytes) -> tuple[h11.Response, bytes]:
+    """The only response in `data`, and its body, as a client gets it that sees the connection end."""
+    client = h11.Connection(h11.CLIENT)
+    client.send(h11.Request(method=method, target="/", headers=[("Host", "x")]))
+    client.send(h11.EndOfMessage())
+    client.receive_data(data)
+    client.receive_data(b"")
+    response, body = client.next_event(), b""
+    assert isinstance(response, h11.Response)
+    while isinstance(event := client.next_event(), h11.Data):
+        body += event.data
+    assert isinstance(event, h11.EndOfMessage)
+    return response, body
+
+
+@given(PIECES, st.sampled_from(["GET", "POST", "HEAD"]), st.sampled_from(["1.0", "1.1"]), st.booleans())
+def test_a_client_reads_what_was_written(
+    pieces: list[bytes], method: str, version: str, counts: bool
+) -> None:
+    body = b"".join(pieces)
+    length = [(b"content-length", b"%d" % len(body))] if counts else []
+    encoder = ResponseEncoder(method, version)
+    response, got = read(method, encoded(encoder, pieces, (b"x-odd", b"y"), *length))
+    assert got == (b"" if method == "HEAD" else body)
+    assert (b"x-odd", b"y") in response.headers
+    assert version == "1.1" or b"transfer-encoding" not in dict(response.headers)
+    assert encoder.state is ResponseState.COMPLETE
+
+
+@pytest.mark.parametrize("status", [204, 304])
+def test_some_statuses_have_no_body(status: int) -> None:
+    _, body = read("GET", encoded(ResponseEncoder("GET", "1.1"), [b"unseen"], status=status))
+    assert body == b""
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        (b"x", b"a\r\nset-cookie: b"),
+        (b"x", b"a\nb"),
+        (b"x", b"a\0"),
+        (b"x y", b"a"),
+        (b"x\r\ny", b"a"),
+        (b"x:", b"a"),
+        (b"", b"a"),
+        (b"x", b"\r\ny: z"),
+    ],
+)
+def test_a_header_cannot_become_another_one(name: bytes, value: bytes) -> None:
+    encoder = ResponseEncoder("GET", "1.1")
+    with pytest.raises(RuntimeError):
+        encoder.start(200, [(name, value)], default_headers=b"", keep_alive=True)
+    assert encoder.state is ResponseState.EXPECTED, "an error can still be answered"
+
+
+@pytest.mark.parametrize("pieces", [[b"12", b"345"], [b"123"]], ids=["longer", "shorter"])
+def test_a_body_is_as_long_as_it_was_announced(pieces: list[bytes]) -> None:
+    with pytest.raises(RuntimeError, match="Content-Length"):
+        encoded(ResponseEncoder("GET", "1.1"), pieces, (b"content-length", b"4"))
+
+
+def test_nothing_comes_twice() -> None:
+    encoder = ResponseEncoder("GET", "1.1")
+    with pytest.raises(RuntimeError):
+        encoder.body(b"", more=True)
+    encoded(encoder, [b""])
+    with pytest.raises(RuntimeError):
+        encoder.body(b"", more=False)
+    with pytest.raises(RuntimeError):
+        encoder.start(200, [], default_headers=b"", keep_alive=True)
