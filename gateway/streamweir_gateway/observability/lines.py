@@ -1,37 +1,40 @@
 """Lines of the log on their way out: never waiting for whoever reads them, never failing.
 
-A pipe that nobody empties would stop the event loop at the first write that blocks. So a line is written
-where the system says that there is room, kept in a bounded buffer where it says that there is none, and
-counted where that is full. Lines of up to 4096 bytes are written as one piece, so that those of several
-processes on one pipe do not mix (POSIX, `PIPE_BUF`).
+A pipe that nobody empties would stop the event loop at the first write that blocks. So a thread writes:
+lines wait for it in a queue, and are counted where that is full. Lines of up to 4096 bytes are written as one
+piece, so that those of several processes on one pipe do not mix (POSIX, `PIPE_BUF`).
 """
 
 from __future__ import annotations
 
-import asyncio
-import atexit
 import os
-import select
 import sys
 import threading
-from collections import deque
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from logging import Handler, LogRecord, makeLogRecord
+from logging.handlers import QueueHandler, QueueListener
+from queue import Empty, SimpleQueue
 from typing import Final, Protocol, TextIO
 
-__all__ = ["LineWriter", "Lines", "lines_to"]
+__all__ = ["LineQueue", "Lines", "lines_to"]
 
 PIPE_BUF: Final = 4096
 """What a pipe with room takes at once."""
 
-BUFFER_BYTES: Final = 1 << 20
-"""So much waits for a reader that has stopped reading."""
+MAX_WAITING: Final = 2000
+"""So many lines wait for a reader that has stopped reading: about a megabyte."""
+
+GATHER_SECONDS: Final = 0.01
+"""How long a line waits for others: a thread that woke for each would hold up a busy event loop."""
 
 RETRY_SECONDS: Final = 0.05
 
 GOODBYE_SECONDS: Final = 0.5
 """How long the last lines wait for a reader when the process ends."""
 
-_LOST: Final = b'{"event":"log lines were lost: nobody read them","level":"warning","count":%d}\n'
+_LOST: Final = '{"event":"log lines were lost: nobody read them","level":"warning","count":%d}'
 
 
 class Lines(Protocol):
@@ -41,92 +44,97 @@ class Lines(Protocol):
         """Write one line, given without its end. Never raises."""
 
 
-class LineWriter:
-    """Writes lines to a file descriptor.
+class LineQueue(QueueHandler):
+    """Hands lines to a thread that writes them to a file descriptor; `logging` flushes it at exit.
 
-    Attributes:
-        lost: how many lines found no room and have not been told of.
+    Its queue is a `SimpleQueue`: a finaliser that logs may run anywhere, even within another line's `put`.
 
     Args:
         descriptor: a file, a terminal, a socket or a pipe.
     """
 
+    queue: SimpleQueue[LogRecord]
+
     def __init__(self, descriptor: int) -> None:
-        self.lost = 0
-        self._descriptor = descriptor
-        self._poll = select.poll()
-        self._poll.register(descriptor, select.POLLOUT)
-        self._waiting: deque[bytes] = deque()
-        self._bytes = 0
-        # Reentrant, for a finaliser that logs may run anywhere.
-        self._lock = threading.RLock()
-        self._is_writing = False
-        self._retry: asyncio.TimerHandle | None = None
+        super().__init__(SimpleQueue())
+        self._refused = 0
+        self._reported = 0
+        QueueListener(self.queue, _Output(descriptor, self)).start()
+
+    @property
+    def lost(self) -> int:
+        """How many lines found no room and have not been reported."""
+        return self._refused - self._reported
 
     def write(self, line: str) -> None:
         """Write one line, given without its end. Never raises, never waits."""
+        self.enqueue(makeLogRecord({"msg": line}))
+
+    def enqueue(self, record: LogRecord) -> None:
+        """Put the record into the queue, or count it where there are too many."""
+        if self.queue.qsize() < MAX_WAITING:
+            self.queue.put(record)
+        else:
+            self._refused += 1
+
+    def take(self) -> Iterator[LogRecord]:
+        """Yield what waits, at last a line about those that were lost."""
+        with suppress(Empty):
+            for _ in range(MAX_WAITING):
+                yield self.queue.get_nowait()
+        if lost := self.lost:
+            self._reported += lost
+            yield makeLogRecord({"msg": _LOST % lost})
+
+    def flush(self) -> None:
+        """Wait until what is in the queue has been written, if it is taken soon."""
+        written = threading.Event()
+        self.queue.put(makeLogRecord({"written": written}))
+        written.wait(GOODBYE_SECONDS)
+
+
+class _Output(Handler):
+    """Writes to a file descriptor, in the listener's thread."""
+
+    def __init__(self, descriptor: int, lines: LineQueue) -> None:
+        super().__init__()
+        self._descriptor = descriptor
+        self._lines = lines
+
+    def createLock(self) -> None:  # noqa: N802 - the standard library's name
+        """Have none: one thread writes, and a lock held in a write that blocks would hold up the exit."""
+        self.lock = None
+
+    def emit(self, record: LogRecord) -> None:
+        """Write a line and those that come soon; what nobody will ever read is forgotten."""
+        time.sleep(GATHER_SECONDS)
+        records = [record, *self._lines.take()]
+        with suppress(OSError, ValueError):
+            for piece in _pieces(record.msg for record in records if record.msg):
+                self._write(piece)
+        for flushed in records:
+            if written := flushed.__dict__.get("written"):
+                written.set()
+
+    def _write(self, data: bytes) -> None:
+        while data:
+            try:
+                data = data[os.write(self._descriptor, data[:PIPE_BUF]) :]
+            except BlockingIOError:  # whoever shares the descriptor made it so
+                time.sleep(RETRY_SECONDS)
+
+
+def _pieces(lines: Iterable[str]) -> Iterator[bytes]:
+    """Yield whole lines, as many at once as a pipe with room takes."""
+    piece = b""
+    for line in lines:
         data = line.encode("utf-8", "replace") + b"\n"
-        with self._lock:
-            if self._bytes + len(data) > BUFFER_BYTES:
-                self.lost += 1
-                return
-            self._keep(data)
-            self._flush(0)
-
-    def close(self) -> None:
-        """Write what is left, if it is taken soon."""
-        with self._lock:
-            self._flush(GOODBYE_SECONDS)
-
-    def _keep(self, data: bytes) -> None:
-        self._waiting.append(data)
-        self._bytes += len(data)
-
-    def _flush(self, patience: float) -> None:
-        if self._is_writing:
-            return  # the write under way takes it along
-        self._is_writing = True
-        try:
-            while self._waiting and (ready := self._poll.poll(patience * 1000)):
-                if not ready[0][1] & select.POLLOUT:
-                    self._forget()  # closed: nobody will ever read it
-                    return
-                self._write_piece()
-        except BlockingIOError:
-            pass  # whoever shares the descriptor made it so, and others took the room
-        except (OSError, ValueError):
-            self._forget()
-        finally:
-            self._is_writing = False
-        if self._waiting:
-            self._try_later()
-
-    def _write_piece(self) -> None:
-        data = self._waiting[0]
-        written = os.write(self._descriptor, data[:PIPE_BUF])
-        self._bytes -= written
-        if written < len(data):
-            self._waiting[0] = data[written:]
-            return
-        self._waiting.popleft()
-        if self.lost:
-            self._keep(_LOST % self.lost)
-            self.lost = 0
-
-    def _forget(self) -> None:
-        self._waiting.clear()
-        self._bytes = 0
-
-    def _try_later(self) -> None:
-        """Look again soon, where an event loop runs; else with the next line."""
-        if self._retry is None:
-            with suppress(RuntimeError):
-                self._retry = asyncio.get_running_loop().call_later(RETRY_SECONDS, self._look_again)
-
-    def _look_again(self) -> None:
-        self._retry = None
-        with self._lock:
-            self._flush(0)
+        if piece and len(piece) + len(data) > PIPE_BUF:
+            yield piece
+            piece = b""
+        piece += data
+    if piece:
+        yield piece
 
 
 class _TextLines:
@@ -149,11 +157,11 @@ class _NoLines:
         """Do nothing."""
 
 
-_writers: dict[int, LineWriter] = {}
+_queues: dict[int, LineQueue] = {}
 
 
 def lines_to(stream: TextIO | None = None) -> Lines:
-    """Return what writes lines to `stream`, or to standard error; one writer per file descriptor."""
+    """Return what writes lines to `stream`, or to standard error; one queue per file descriptor."""
     target: TextIO | None = stream or sys.stderr  # which is None where it was closed before the start
     if target is None:
         return _NoLines()
@@ -161,9 +169,6 @@ def lines_to(stream: TextIO | None = None) -> Lines:
         descriptor = target.fileno()
     except (OSError, ValueError, AttributeError):
         return _TextLines(target)
-    if not hasattr(select, "poll"):
-        return _TextLines(target)
-    if descriptor not in _writers:
-        _writers[descriptor] = LineWriter(descriptor)
-        atexit.register(_writers[descriptor].close)
-    return _writers[descriptor]
+    if descriptor not in _queues:
+        _queues[descriptor] = LineQueue(descriptor)
+    return _queues[descriptor]
