@@ -1,9 +1,11 @@
 """Microseconds of CPU of the library alone: whole streams, what surrounds them, and each layer of them.
 
-    taskset -c 1 python bench/micro.py [--write]
+    python bench/micro.py [--write]
+    python bench/micro.py --against ../before [--passes 60] [--rows "legacy ->"]
 
 Every figure is the median of several passes, the passes of all rows interleaved: the machine may be doing
-something else. `--write` puts the tables into docs/performance.md.
+something else. `--write` puts the tables into docs/performance.md. `--against` measures another checkout
+beside this one, row after row in turn, and prints the ratio of each.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
+from against import compared
 from report import markdown_table, write_into
 
 from streamweir import Translator
@@ -32,7 +35,7 @@ from streamweir.events import Content, Event, SessionStart, Stamp
 from streamweir.framing import Frame, SniffingParser, write_sse
 from streamweir.jsontext import parse_json, write_json
 from streamweir.options.limits import Limits
-from streamweir.stages import ErrorSanitizer, Lifecycle, Progress, TextDeduplication, Tools
+from streamweir.stages import ErrorSanitizer, Lifecycle, StreamPosition, TextDeduplication, Tools
 
 PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
 PASSES: Final = 15
@@ -198,10 +201,10 @@ def _encoding(name: str, stamped: list[tuple[Event, Stamp]]) -> Step:
 
 
 def _staged(events: list[Event]) -> None:
-    lifecycle = Lifecycle(request_id="r", session_id="s", progress=Progress(0))
+    lifecycle = Lifecycle(request_id="r", session_id="s", position=StreamPosition(0))
     for _ in lifecycle.process(SessionStart()) or ():
         pass
-    stages = (ErrorSanitizer(errors_for_users=False, debug=False), Tools(), TextDeduplication(), lifecycle)
+    stages = (ErrorSanitizer(debug=False), Tools(), TextDeduplication(), lifecycle)
     path = [stage.process for stage in stages if Content in stage.handles]
     for event in events:
         for process in path:
@@ -231,21 +234,37 @@ def table(head: str, figures: dict[str, float], base: str | None = None, unit: s
     return markdown_table([head, f"CPU us per {unit}", *([f"x {base}"] if base else [])], lines)
 
 
+TABLES: Final[dict[str, Callable[[], dict[str, Step]]]] = {
+    f"{PER_READ} events a read": streams,
+    "one event a read": single_reads,
+    f"answers of {SHORT} texts": short_streams,
+    "layer": layers,
+}
+
+
+def report() -> str:
+    """Measure this checkout; return the tables."""
+    usual = "legacy -> standard"
+    parts = []
+    for head, steps in TABLES.items():
+        unit = "stream" if steps is short_streams else "event"
+        parts.append(table(head, measured(steps()), None if steps is layers else usual, unit=unit))
+    return "\n\n".join(parts)
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md")
+    parser.add_argument("--against", type=Path, help="another checkout, to be measured beside this one")
+    parser.add_argument("--passes", type=int, default=40, help="with --against: how often each row runs")
+    parser.add_argument("--rows", default="", help="with --against: only rows with this in their name")
     options: Any = parser.parse_args()
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    usual = "legacy -> standard"
-    text = "\n\n".join(
-        (
-            table(f"{PER_READ} events a read", measured(streams()), usual),
-            table("one event a read", measured(single_reads()), usual),
-            table(f"answers of {SHORT} texts", measured(short_streams()), usual, unit="stream"),
-            table("layer", measured(layers())),
-        )
-    )
+    if options.against:
+        print(compared(options.against, passes=options.passes, rows=options.rows))
+        return
+    text = report()
     print(f"{text}\n")
     if options.write:
         write_into(PAGE, "micro", f"{text}\n")

@@ -33,8 +33,8 @@ from streamweir.options.limits import Limits
 from streamweir.request_id import new_request_id, valid_request_id
 from streamweir.stream_error import StreamError
 from streamweir.translation.message_state import MessageState, MessageStreamHandler
-from streamweir.translation.normalize import normalize_stream_event, parse_stream_line
 from streamweir.translation.received_event import ReceivedEvent
+from streamweir.translation.single_event import normalize_stream_event, parse_stream_line
 from streamweir.translation.translator import Translator, convert
 
 try:

@@ -20,7 +20,7 @@ EVENT_STREAM = """request_id=None, session_id=None, heartbeat="15s", warnings=()
     debug=False"""
 TRANSLATOR = """answers="standard", framing="sse", request_id=None, session_id=None, clock=None,
     full_text="dedupe", stream_tool_arguments=False, protocol_options=None, raw=False, limits=None,
-    warnings=(), debug=False"""
+    warnings=(), debug=False, dialects=None"""
 
 CALLABLES = {
     "streamweir.asgi.RequestIDMiddleware": f"app, *, {REQUEST_ID}",

@@ -24,8 +24,8 @@ TEXT = Content(content="x")
 
 
 def lifecycle(*, written: int = 0, **options: Any) -> Lifecycle:
-    progress = StreamPosition(1000, written)
-    return Lifecycle(request_id="req_1", session_id="s", progress=progress, **options)
+    position = StreamPosition(1000, written)
+    return Lifecycle(request_id="req_1", session_id="s", position=position, **options)
 
 
 def failure(code: str = "INTERNAL", **fields: Any) -> Error:

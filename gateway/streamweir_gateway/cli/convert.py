@@ -10,8 +10,8 @@ from typing import Any, Final, get_args
 
 from streamweir import ConfigurationError, Translator, UnknownDialectError, valid_request_id
 from streamweir.codec.registry import encoder_class
+from streamweir.framing import MEDIA_TYPES
 from streamweir.stages import FullText
-from streamweir.translation.writer import MEDIA_TYPES
 from streamweir_gateway.cli.command import OK, Commands, UsageError, add_command
 from streamweir_gateway.cli.streams import STDIN, Output, ReadFailed, open_input, open_output, pieces, write
 

@@ -9,10 +9,10 @@ from functools import partial
 from itertools import chain
 from typing import Final
 
-from streamweir.codec.base import NO_OPTIONS
 from streamweir.codec.registry import encoder_class
 from streamweir.events import Stamp
-from streamweir.translation.writer import MEDIA_TYPES, EventSink, open_writer
+from streamweir.framing import MEDIA_TYPES
+from streamweir.translation.open_writer import Writer, open_writer
 from streamweir_gateway.demo.scenario import Scenario, scenario_of
 from streamweir_gateway.fake.request import Request
 from streamweir_gateway.fake.script import Beat, failure, run_until_the_middle, the_rest
@@ -45,11 +45,11 @@ async def serve_demos(dialects: Iterable[str], *, pace: float = 1.0) -> AsyncIte
 @asynccontextmanager
 async def _served(dialect: str, pace: float) -> AsyncIterator[str]:
     framing = encoder_class(dialect).framings[0]
-    open_run = partial(open_writer, dialect, framing, request_id=_REQUEST_ID, options=NO_OPTIONS)
+    open_run = partial(open_writer, dialect, framing, request_id=_REQUEST_ID)
 
     def answer(request: Request) -> Steps:
         yield Raw(_head(MEDIA_TYPES[framing]))
-        yield from chunked(_body(scenario_of(request.body), _Writer(open_run()), pace), has_last=True)
+        yield from chunked(_body(scenario_of(request.body), _ScriptWriter(open_run()), pace), has_last=True)
 
     async with serve_steps(answer) as backend:
         yield backend.url
@@ -65,7 +65,7 @@ def _head(media_type: str) -> bytes:
     return "\r\n".join((*lines, "", "")).encode("ascii")
 
 
-def _body(scenario: Scenario, writer: _Writer, pace: float) -> Steps:
+def _body(scenario: Scenario, writer: _ScriptWriter, pace: float) -> Steps:
     for pause, data in writer.write(_script(scenario)):
         yield Pause(pause * pace)
         yield Send(data)
@@ -90,11 +90,11 @@ def _script(scenario: Scenario) -> Iterator[Beat]:
             return run_until_the_middle()
 
 
-class _Writer:
+class _ScriptWriter:
     """The beats of a script as bytes in one dialect."""
 
-    def __init__(self, output: EventSink) -> None:
-        self._output = output
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
         self._sequence = 0
 
     def write(self, script: Iterable[Beat]) -> Iterator[tuple[float, bytes]]:
@@ -104,14 +104,15 @@ class _Writer:
             waited += pause
             stamp = Stamp(_REQUEST_ID, self._sequence, time.time_ns() // 1_000_000)
             self._sequence += 1
-            data = self._output.write(event, stamp)
-            if data:
+            self._writer.write(event, stamp)
+            if data := self._writer.take():
                 yield waited, data
                 waited = 0.0
 
     def end(self) -> bytes:
         """Return what follows the last event."""
-        return self._output.finish()
+        self._writer.finish()
+        return self._writer.take()
 
     def half_an_event(self) -> bytes:
         """Return the beginning of the bytes that would come next."""

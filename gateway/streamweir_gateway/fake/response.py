@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamweir.translation.writer import MEDIA_TYPES
+from streamweir.framing import MEDIA_TYPES
 from streamweir_gateway.fake.answers import answer_steps, connection_steps, head_steps
 from streamweir_gateway.fake.body import body_steps
 from streamweir_gateway.fake.coding import coded, content_encoding

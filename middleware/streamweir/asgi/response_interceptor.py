@@ -213,7 +213,7 @@ class ResponseInterceptor:
         failure: ErrorInfo | None = None,
     ) -> NormalizedStream:
         accept = header_value(self._scope["headers"], b"accept")
-        translator = self._options.translator(
+        events = self._options.stream(
             answers=self._answers,
             framing=choose_framing(accept, self._options.framing_of(headers)),
             request_id=self._request_id,
@@ -224,7 +224,7 @@ class ResponseInterceptor:
         self._collector.attach()
         self._collector.open()
         stream = NormalizedStream(
-            translator,
+            events,
             self._send,
             headers=tuple(headers),
             on_over=self._listening.end,

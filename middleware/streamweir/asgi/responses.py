@@ -19,8 +19,8 @@ from streamweir.asgi.refusals import Refusal, failure_parts, refusal_parts, send
 from streamweir.asgi.sending import Receive, Scope, Send
 from streamweir.asgi.stream import stream_start
 from streamweir.classification import classify_exception
+from streamweir.emit.application_stream import ApplicationStream
 from streamweir.emit.event_stream import EventContent, EventStream, SendPiece
-from streamweir.emit.host_translator import HostTranslator
 from streamweir.errors import ConfigurationError, ErrorInfo
 from streamweir.jsontext import write_json
 from streamweir.options.durations import Duration, optional_duration
@@ -92,7 +92,7 @@ class EventStreamResponse(Response):
         if not self._answers:
             raise ConfigurationError("answers must be one name or several")
         for name in self._answers:
-            HostTranslator(answers=name, **self._options)  # a wrong option is told at once
+            ApplicationStream(answers=name, **self._options)  # a wrong option is refused at once
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the response."""

@@ -15,7 +15,7 @@ from streamweir.asgi.sending import ASGIApp, Message, Receive, Scope, Send, with
 from streamweir.classification import classify_exception
 from streamweir.codec.registry import encoder_class, get_dialect
 from streamweir.context import bound_request_id
-from streamweir.emit.host_translator import HostTranslator
+from streamweir.emit.application_stream import ApplicationStream
 from streamweir.options.limits import Limits
 from streamweir.stream_error import log_failure
 
@@ -100,7 +100,7 @@ class _Response:
         self._started = False
         self._ended = False
         self._tail = b""
-        self._translator: HostTranslator | None = None
+        self._translator: ApplicationStream | None = None
 
     @property
     def can_be_ended(self) -> bool:
@@ -146,10 +146,10 @@ class _Response:
             and not header_values(headers, b"content-length")
         )
 
-    def _reader(self, headers: HeaderList) -> HostTranslator:
+    def _reader(self, headers: HeaderList) -> ApplicationStream:
         """Return what reads the stream along, so that it knows what is open; what it writes is not sent."""
         has_decoder = get_dialect(self._speaks).decoder is not None
-        return HostTranslator(
+        return ApplicationStream(
             speaks=self._speaks if has_decoder else "standard",
             answers=self._speaks,
             framing=_FRAMINGS[media_type_of(headers)],
@@ -157,7 +157,7 @@ class _Response:
             limits=_UNBOUNDED,
         )
 
-    def _follow(self, translator: HostTranslator, data: bytes) -> None:
+    def _follow(self, translator: ApplicationStream, data: bytes) -> None:
         if data:
             translator.feed(data)
             self._tail = (self._tail + data)[-2:]
@@ -166,4 +166,10 @@ class _Response:
         """Return what sets apart an event that broke off from the one that follows."""
         if self._translator is None or not self._tail or self._tail.endswith(b"\n\n"):
             return b""
-        return b"\n\n" if self._translator.framing == "sse" else b"" if self._tail.endswith(b"\n") else b"\n"
+        return (
+            b"\n\n"
+            if self._translator.translator.framing == "sse"
+            else b""
+            if self._tail.endswith(b"\n")
+            else b"\n"
+        )

@@ -8,8 +8,8 @@ from typing import Final
 from streamweir.asgi.headers import header_value
 from streamweir.asgi.sending import Message
 from streamweir.codec.detector import Detector
-from streamweir.emit.in_process_events import whole_event
 from streamweir.framing.content_coding import BodyDecoder, CodedBodyError, body_decoder
+from streamweir.translation.marked_event import whole_event
 
 __all__ = ["SniffedResponse"]
 

@@ -15,9 +15,10 @@ import anyio
 from streamweir.asgi.fair_lock import FairLock
 from streamweir.asgi.headers import kept_headers, stream_headers
 from streamweir.asgi.sending import Message, Send
-from streamweir.emit.host_translator import HostTranslator
+from streamweir.emit.application_stream import ApplicationStream
 from streamweir.errors import ErrorInfo
 from streamweir.framing.content_coding import BodyDecoder, CodedBodyError
+from streamweir.translation.translator import Translator
 
 __all__ = ["FILES", "ClientGoneError", "NormalizedStream", "stream_start"]
 
@@ -35,7 +36,7 @@ class NormalizedStream:
     """The response of one request.
 
     Args:
-        translator: of this stream.
+        events: of this stream.
         send: of the server.
         headers: the application's, kept as far as they still hold.
         on_over: called when the end of the body has been sent.
@@ -54,7 +55,7 @@ class NormalizedStream:
 
     def __init__(
         self,
-        translator: HostTranslator,
+        events: ApplicationStream,
         send: Send,
         *,
         headers: Sequence[tuple[bytes, bytes]] = (),
@@ -62,7 +63,8 @@ class NormalizedStream:
         decoder: BodyDecoder | None = None,
         unreadable: ErrorInfo | None = None,
     ) -> None:
-        self.translator = translator
+        self.translator = events.translator
+        self._events = events
         self.over = anyio.Event()
         self.is_over = False
         self.source_ended = False
@@ -138,7 +140,7 @@ class NormalizedStream:
         """
         await self.take({"type": _BODY, "body": head, "more_body": more}, is_decoded=True)
 
-    async def end(self, how: Callable[[HostTranslator], bytes]) -> None:
+    async def end(self, how: Callable[[ApplicationStream], bytes]) -> None:
         """End the stream the way that `how` does, if it is not over.
 
         Raises:
@@ -146,7 +148,7 @@ class NormalizedStream:
         """
         async with self._turn:
             if not self.is_over:
-                await self._write(how(self.translator))
+                await self._write(how(self._events))
 
     async def fail(self, failure: ErrorInfo) -> None:
         """End the stream with an error, if it is not over.
@@ -154,7 +156,7 @@ class NormalizedStream:
         Raises:
             OSError: the client has left, as far as the server says so.
         """
-        await self.end(lambda _translator: self._fail(failure))
+        await self.end(lambda _events: self._fail(failure))
 
     async def beat(self) -> None:
         """Send what says nothing, if nothing else is being sent."""
@@ -163,19 +165,19 @@ class NormalizedStream:
         async with self._turn:
             self.last_write = time.monotonic()
             if not self.is_over:
-                await self._write(self.translator.heartbeat())
+                await self._write(self._events.heartbeat())
 
     def _translated(self, data: bytes, *, more: bool, is_decoded: bool) -> bytes:
         try:
             is_plain = is_decoded or (self._decoder is None and self._unreadable is None)
-            out = self.translator.feed(data) if is_plain else self._decoded(data)
+            out = self._events.feed(data) if is_plain else self._decoded(data)
             if more or self.translator.ended:
                 return out
             if self._decoder is not None:
                 self._decoder.finish()
         except CodedBodyError as error:
             return self._fail(error.info)
-        return out + self.translator.close()
+        return out + self._events.close()
 
     def _decoded(self, data: bytes) -> bytes:
         if self._unreadable is not None:
@@ -183,7 +185,7 @@ class NormalizedStream:
         assert self._decoder is not None
         out = []
         for piece in self._decoder.feed(data):
-            out.append(self.translator.feed(piece))
+            out.append(self._events.feed(piece))
             if self.translator.ended:
                 break
         return b"".join(out)
@@ -191,7 +193,7 @@ class NormalizedStream:
     def _fail(self, failure: ErrorInfo | str) -> bytes:
         if isinstance(failure, ErrorInfo):
             self._failure = failure
-        return self.translator.fail(failure)
+        return self._events.fail(failure)
 
     async def _write(self, data: bytes) -> None:
         """Send `data`, and the end of the body with it if the stream has ended."""
@@ -218,7 +220,7 @@ class NormalizedStream:
 
 
 def stream_start(
-    translator: HostTranslator,
+    translator: Translator,
     first: bytes,
     *,
     status: int = 200,

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from streamweir.asgi.headers import HeaderList, media_type_of
 from streamweir.codec.registry import decoder_class, get_dialect
 from streamweir.context import WarningCollector
-from streamweir.emit.host_translator import HostTranslator
+from streamweir.emit.application_stream import ApplicationStream
 from streamweir.errors import ConfigurationError, did_you_mean
 from streamweir.options.durations import Duration, optional_duration
 from streamweir.options.limits import Limits
@@ -74,14 +74,14 @@ class StreamOptions:
         self._translation = {**translation, "warnings": _warnings(translation["warnings"])}
         for name in self.answers:
             get_dialect(name)  # a name that nobody knows is told before one that cannot be written
-            self.translator(answers=name, framing="sse", request_id="req_0")
+            self.stream(answers=name, framing="sse", request_id="req_0")
 
     @property
     def has_early_clock(self) -> bool:
         """A clock can run out before there is a response."""
         return self.timeouts.first_event is not None or self.timeouts.total is not None
 
-    def translator(
+    def stream(
         self,
         *,
         answers: str,
@@ -89,10 +89,10 @@ class StreamOptions:
         request_id: str,
         speaks: str | None = None,
         collector: WarningCollector | None = None,
-    ) -> HostTranslator:
-        """Return the translator of one stream; `speaks` in place of `auto`, once it is known."""
+    ) -> ApplicationStream:
+        """Return one stream; `speaks` in place of `auto`, once it is known."""
         options = {**self._translation, "speaks": speaks or self.speaks}
-        return HostTranslator(
+        return ApplicationStream(
             answers=answers, framing=framing, request_id=request_id, collector=collector, **options
         )
 

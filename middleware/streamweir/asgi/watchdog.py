@@ -90,7 +90,7 @@ class Watchdog:
     async def _stop(self, stop: Stop) -> None:
         if stop == "settled":
             assert self._stream is not None
-            await self._stream.end(lambda translator: translator.close())
+            await self._stream.end(lambda events: events.close())
         else:
             await self._on_timeout(stop)
 

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from streamweir.emit.engine_chain import EngineChain
+from streamweir.emit.engine_stream import EngineStream
 from streamweir.emit.event_validation import checked_event, checked_meta
 from streamweir.errors import EventValidationError, LifecycleError
 from streamweir.events import (
@@ -42,7 +42,7 @@ _META: Final = frozenset(META_FIELDS) - {"session_id", "source"}
 class Emitters(ABC):
     """Emits what may come between the start and the end of a stream."""
 
-    _chain: EngineChain
+    _stream: EngineStream
     _ids: Meta
 
     async def emit_thinking(self, content: str, stage: str | None = None, *, meta: MetaFields = None) -> str:
@@ -67,7 +67,7 @@ class Emitters(ABC):
             description=description,
             arguments=arguments,
         )
-        if self._chain.has_started(tool_id):
+        if self._stream.has_started(tool_id):
             raise LifecycleError(f"the tool_id {tool_id!r} is used twice")
         return await self._emit(event)
 
@@ -82,7 +82,7 @@ class Emitters(ABC):
             arguments_delta=arguments_delta,
             tool_name=tool_name or None,
         )
-        if self._chain.has_started(tool_id):
+        if self._stream.has_started(tool_id):
             raise LifecycleError(f"the call {tool_id!r} has started, with its arguments complete")
         return await self._emit(event)
 
@@ -216,7 +216,7 @@ class Emitters(ABC):
 
     async def _emit(self, event: Event) -> str:
         self._check_open()
-        return await self._deliver(self._chain.push(event))
+        return await self._deliver(self._stream.push(event))
 
     def _event(self, cls: type[E], meta: MetaFields, **fields: Any) -> E:
         return checked_event(cls, fields, self._meta_of(cls, meta))
@@ -226,13 +226,13 @@ class Emitters(ABC):
         return {**self._ids, **(own or {})} or None
 
     def _check_open(self) -> None:
-        if self._chain.over:
+        if self._stream.over:
             raise LifecycleError("the stream is over")
-        if self._chain.failed:
+        if self._stream.failed:
             raise LifecycleError("only session_end may follow a terminal error")
 
     def _check_running(self, tool_id: str) -> None:
-        if self._chain.has_ended(tool_id):
+        if self._stream.has_ended(tool_id):
             raise LifecycleError(f"the call {tool_id!r} is over")
 
 

@@ -15,9 +15,9 @@ from typing import Any, Final, TypeAlias
 import anyio
 
 from streamweir.context import WarningCollector, bound_request_id
+from streamweir.emit.application_stream import ApplicationStream
 from streamweir.emit.event_items import event_of
 from streamweir.emit.event_source import EventSource
-from streamweir.emit.host_translator import HostTranslator
 from streamweir.errors import EventValidationError, error_info
 from streamweir.stream_error import log_failure
 
@@ -39,7 +39,7 @@ class EventSending:
 
     Args:
         source: the content.
-        translator: what makes a stream of it.
+        stream: what makes a stream of it.
         collector: bound to the content's context.
         heartbeat: seconds of silence after which something is sent that says nothing; None: never.
         owns_collector: nobody above closes it.
@@ -48,14 +48,15 @@ class EventSending:
     def __init__(
         self,
         source: EventSource,
-        translator: HostTranslator,
+        stream: ApplicationStream,
         collector: WarningCollector,
         *,
         heartbeat: float | None,
         owns_collector: bool,
     ) -> None:
         self._source = source
-        self._translator = translator
+        self._stream = stream
+        self._translator = stream.translator
         self._collector = collector
         self._heartbeat = heartbeat
         self._owns_collector = owns_collector
@@ -100,7 +101,7 @@ class EventSending:
                 piece = await self._next_piece()
                 if piece:
                     await self._send(send, piece)
-        if not self._translator.ended and (ending := self._translator.close()):
+        if not self._translator.ended and (ending := self._stream.close()):
             await self._send(send, ending)
 
     async def _next_piece(self) -> bytes:
@@ -108,10 +109,10 @@ class EventSending:
         try:
             item = await self._source.__anext__()
         except StopAsyncIteration:
-            return self._translator.finish()
+            return self._stream.close_returned()
         except Exception as exc:
             log_failure(exc, request_id=self._translator.request_id)
-            return self._translator.fail(exc)
+            return self._stream.fail(exc)
         self._heard_at = time.monotonic()
         return self._take(item)
 
@@ -120,22 +121,22 @@ class EventSending:
             case None:
                 return b""
             case str():
-                return self._translator.feed(item.encode("utf-8", "surrogatepass"))
+                return self._stream.feed(item.encode("utf-8", "surrogatepass"))
             case bytes() | bytearray() | memoryview():
-                return self._translator.feed(bytes(item))
+                return self._stream.feed(bytes(item))
         try:
             event = event_of(item)
         except EventValidationError as error:
             return self._refuse(item, str(error))
         except Exception as error:  # an object of the application's that cannot be looked at
             return self._refuse(item, type(error).__name__)
-        return self._translator.push(event)
+        return self._stream.push(event)
 
     def _refuse(self, item: Any, problem: str) -> bytes:
         """Leave out an item that is no event, with a warning; what was meant as an error still is one."""
-        rejected = self._translator.reject(problem)
+        rejected = self._stream.reject(problem)
         if isinstance(item, Mapping) and item.get("type") == "error":
-            return rejected + self._translator.fail(error_info("INTERNAL"))
+            return rejected + self._stream.fail(error_info("INTERNAL"))
         return rejected
 
     async def _send(self, send: SendPiece, piece: bytes) -> None:

@@ -1,6 +1,6 @@
 """EventStream: an application's own events as a response body, for any host.
 
-Source: the library contract, section 3. The work is done by `HostTranslator`, which knows no I/O; `send_to`
+Source: the library contract, section 3. The work is done by `ApplicationStream`, without I/O; `send_to`
 is the loop that feeds it, with heartbeats from one side task. A host that takes a `send` function (ASGI)
 calls `send_to` and nothing else. For all others `EventStream` is an async iterator: `send_to` then runs in
 a background task that hands over one piece at a time, and makes the next when it is asked for.
@@ -16,10 +16,10 @@ from typing import Any, Final, Self, TypeAlias, cast
 import anyio
 
 from streamweir.context import WarningCollector, current_collector, current_request_id
+from streamweir.emit.application_stream import ApplicationStream
 from streamweir.emit.background import BackgroundTask, start_in_background
 from streamweir.emit.event_sending import ALWAYS_PASS, EventSending, SendPiece
 from streamweir.emit.event_source import CLOSING_SECONDS, EventSource
-from streamweir.emit.host_translator import HostTranslator
 from streamweir.errors import ConfigurationError
 from streamweir.http.accept import StreamFraming, choose_framing
 from streamweir.http.response_headers import response_headers
@@ -97,7 +97,7 @@ class EventStream:
         shares = outer is not None and not outer.opened and not outer.attached
         collector = outer if outer is not None and shares else WarningCollector(request_id, debug=debug)
         self.request_id = request_id
-        self.translator = HostTranslator(
+        stream = ApplicationStream(
             collector=collector,
             speaks=speaks,
             answers=protocol,
@@ -108,11 +108,12 @@ class EventStream:
             full_text=full_text,
             debug=debug,
         )
+        self.translator = stream.translator
         if shares:
             collector.attach()
         self._sending = EventSending(
             EventSource(content),
-            self.translator,
+            stream,
             collector,
             heartbeat=interval,
             owns_collector=not shares,

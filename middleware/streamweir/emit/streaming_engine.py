@@ -13,7 +13,8 @@ from typing import Any, Self
 
 from streamweir.context import current_request_id
 from streamweir.emit.emitters import Emitters, MetaFields
-from streamweir.emit.engine_chain import EngineChain, EventLog
+from streamweir.emit.engine_stream import EngineStream
+from streamweir.emit.event_log import LogTarget
 from streamweir.emit.event_validation import reasons_of_code
 from streamweir.emit.ordered_sink import OrderedSink, Sink
 from streamweir.errors import ConfigurationError, EventValidationError, LifecycleError
@@ -61,7 +62,7 @@ class StreamingEngine(Emitters):
         session_id: str | None = None,
         thread_id: str | None = None,
         sink: Sink | None = None,
-        log: EventLog | None = None,
+        log: LogTarget | None = None,
         debug: bool = False,
     ) -> None:
         request_id = request_id or current_request_id() or new_request_id()
@@ -69,16 +70,16 @@ class StreamingEngine(Emitters):
             raise ConfigurationError(
                 f"a request id matches [A-Za-z0-9._:-]{{1,128}}, {request_id!r} does not"
             )
-        self._chain = EngineChain(
+        self._stream = EngineStream(
             log=log,
-            answers=protocol,
+            protocol=protocol,
             framing=framing,
             request_id=request_id,
             session_id=session_id,
             debug=debug,
         )
         self.request_id = request_id
-        self.start_time = self._chain.start_time
+        self.start_time = self._stream.start_time
         self._debug = debug
         self._ids: Meta = {}
         if session_id:
@@ -92,17 +93,17 @@ class StreamingEngine(Emitters):
     @property
     def sequence(self) -> int:
         """The number that the next event will have."""
-        return self._chain.sequence
+        return self._stream.sequence
 
     @property
     def closed(self) -> bool:
         """`session_end` has been sent."""
-        return self._chain.over
+        return self._stream.over
 
     @property
     def media_type(self) -> str:
         """The content type of the text."""
-        return self._chain.media_type
+        return self._stream.media_type
 
     @property
     def headers(self) -> dict[str, str]:
@@ -113,7 +114,7 @@ class StreamingEngine(Emitters):
 
     async def emit_session_start(self, session_id: str | None = None, *, meta: MetaFields = None) -> str:
         """Begin the stream; otherwise its first event does."""
-        if self._chain.began:
+        if self._stream.began:
             raise LifecycleError("the session has started already")
         event = self._event(SessionStart, meta, session_id=session_id)
         if event.session_id:
@@ -146,17 +147,17 @@ class StreamingEngine(Emitters):
             terminal=terminal,
         )
         self._check_open()
-        return await self._deliver(self._chain.push_error(event) if terminal else self._chain.push(event))
+        return await self._deliver(self._stream.push_error(event) if terminal else self._stream.push(event))
 
     async def emit_exception(self, exc: BaseException, *, meta: MetaFields = None) -> str:
         """Report an exception, classified, and end the stream; its text goes to the log alone."""
         own = self._meta_of(Error, meta)
-        if self._chain.over:
+        if self._stream.over:
             raise LifecycleError("the stream is over")
         log_failure(exc, request_id=self.request_id)
-        if self._chain.failed:
-            return await self._deliver(self._chain.end(SessionEnd(status="error")))
-        return await self._deliver(self._chain.fail_with(exc, own))
+        if self._stream.failed:
+            return await self._deliver(self._stream.end(SessionEnd(status="error")))
+        return await self._deliver(self._stream.fail_with(exc, own))
 
     async def emit_session_end(
         self,
@@ -168,18 +169,18 @@ class StreamingEngine(Emitters):
     ) -> str:
         """End the stream: completed, error, cancelled or suspended. What is open is closed."""
         event = self._event(SessionEnd, meta, status=status, summary=summary, reason=reason)
-        if self._chain.over:
+        if self._stream.over:
             raise LifecycleError("the stream is over")
-        if self._chain.failed:
+        if self._stream.failed:
             self._check_end_of_failure(event)
-        return await self._deliver(self._chain.end(event))
+        return await self._deliver(self._stream.end(event))
 
     async def close(self, status: str = "completed") -> str:
         """End the stream unless it is over; after a terminal error always with `error`."""
         event = self._event(SessionEnd, None, status=status)
-        if self._chain.over:
+        if self._stream.over:
             return ""
-        return await self._deliver(self._chain.end(event))
+        return await self._deliver(self._stream.end(event))
 
     async def __aenter__(self) -> Self:
         return self
@@ -191,7 +192,7 @@ class StreamingEngine(Emitters):
         if exc is None:
             await self.close()
             return False
-        if not isinstance(exc, Exception) or self._chain.over:
+        if not isinstance(exc, Exception) or self._stream.over:
             return False
         await self.emit_exception(exc)
         return True
@@ -201,7 +202,7 @@ class StreamingEngine(Emitters):
     def _check_end_of_failure(self, event: SessionEnd) -> None:
         if event.status != "error":
             raise LifecycleError(f"the stream cannot end {event.status}: a terminal error has been sent")
-        error = self._chain.error
+        error = self._stream.error
         if error is not None and event.reason not in (None, *reasons_of_code(error.code)):
             raise EventValidationError("reason", f"cannot be {event.reason!r} after the error {error.code}")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final, Literal
 
-from streamweir.translation.writer import FramingChoice
+from streamweir.framing import FramingChoice
 
 __all__ = ["StreamFraming", "accepts_any", "choose_framing"]
 

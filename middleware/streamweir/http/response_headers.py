@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamweir.translation.writer import MEDIA_TYPES
+from streamweir.framing import MEDIA_TYPES
 
 __all__ = ["STREAM_HEADERS", "response_headers"]
 

@@ -5,6 +5,7 @@ from streamweir.stages.position import StreamPosition
 from streamweir.stages.sanitizer import ErrorSanitizer
 from streamweir.stages.stage import Stage, passed_on, routes
 from streamweir.stages.text import FullText, TextDeduplication
+from streamweir.stages.text_digest import TextDigest
 from streamweir.stages.tools import Tools
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "Stage",
     "StreamPosition",
     "TextDeduplication",
+    "TextDigest",
     "Tools",
     "error_event",
     "info_of_error",

@@ -31,7 +31,7 @@ from streamweir.stages.position import StreamPosition
 __all__ = ["Lifecycle", "error_event", "info_of_error"]
 
 MAX_WARNINGS: Final = 100
-"""So many warnings from outside are sent in one stream; of more only the number is told, at the end."""
+"""So many warnings from outside are sent in one stream; of more only the number is reported, at the end."""
 
 MAX_ASKED: Final = 10_000
 """Ids of at most so many open interactions are kept."""
@@ -78,12 +78,13 @@ class Lifecycle:
         ended: `session_end` has been sent.
         error: the terminal error, if there was one.
         reason: why the stream ended.
+        waiting: warnings to be sent before the next event.
         closing_warnings: asked, one after the other, when the stream ends, for what is only known then.
 
     Args:
         request_id: the id of the stream.
         session_id: the session's id where the upstream gives none.
-        progress: of the stream.
+        position: of the stream.
         warnings: to be sent right after `session_start`.
     """
 
@@ -94,17 +95,17 @@ class Lifecycle:
         *,
         request_id: str,
         session_id: str,
-        progress: StreamPosition,
+        position: StreamPosition,
         warnings: Sequence[Warning] = (),
     ) -> None:
         self._request_id = request_id
         self._session_id = session_id
-        self._progress = progress
-        self._waiting: list[Warning] = list(warnings)
+        self._position = position
+        self.waiting: list[Warning] = list(warnings)
         self._warnings = 0
         self._tool_calls = 0
         self._has_text = False
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._asked: set[str] = set()
         self._failure: Error | None = None
         self.started = False
@@ -118,20 +119,15 @@ class Lifecycle:
         """Something was asked of a person, or of the client, and is still open."""
         return bool(self._asked)
 
-    @property
-    def has_waiting(self) -> bool:
-        """A warning is to be sent before the next event."""
-        return bool(self._waiting)
-
     def warn(self, warning: Warning) -> None:
         """Send `warning` before the next event."""
         self._warnings += 1
         if self._warnings <= MAX_WARNINGS:
-            self._waiting.append(warning)
+            self.waiting.append(warning)
 
     def abandon(self) -> None:
         """Nothing more can be written, not even the end."""
-        self.ended = True
+        self.ended = self._position.ended = True
         self.reason = self.reason or "internal"
 
     def process(self, event: Event) -> Iterable[Event] | None:
@@ -139,7 +135,7 @@ class Lifecycle:
         if self.ended:
             return ()
         kind = type(event)
-        if self.started and not self._waiting and kind not in _TURNING_POINTS:
+        if self.started and not self.waiting and kind not in _TURNING_POINTS:
             if not (self._has_text and kind is Content):  # more text says nothing new
                 self._note(event)
             return None
@@ -179,7 +175,7 @@ class Lifecycle:
             case Status(state="resumed"):
                 self._asked.clear()
             case Warning(message_code=str(code)) if code in _FINISH_CODES:
-                self._told.add(code)
+                self._reported.add(code)
             case Error():
                 self._failure = event
 
@@ -195,7 +191,7 @@ class Lifecycle:
         return [start, *self._waiting_warnings()]
 
     def _waiting_warnings(self) -> list[Warning]:
-        waiting, self._waiting = self._waiting, []
+        waiting, self.waiting = self.waiting, []
         for warning in waiting:
             self._note(warning)
         return waiting
@@ -203,9 +199,9 @@ class Lifecycle:
     def _last_warnings(self) -> list[Warning]:
         left_out = self._warnings - MAX_WARNINGS
         if left_out > 0:
-            self._waiting.append(Warning(message=f"{left_out} more warnings were left out.", for_users=True))
+            self.waiting.append(Warning(message=f"{left_out} more warnings were left out.", for_users=True))
         for warnings in self.closing_warnings:
-            self._waiting += warnings()
+            self.waiting += warnings()
         return self._waiting_warnings()
 
     def _ending(self, event: SessionEnd | Error) -> tuple[Error | None, SessionEnd]:
@@ -232,8 +228,8 @@ class Lifecycle:
 
     def _warn_of_finish(self, finish_reason: Any) -> None:
         code, message = _FINISH_WARNINGS.get(str(finish_reason), ("", ""))
-        if code and code not in self._told:
-            self._waiting.append(Warning(message=message, message_code=code, for_users=True))
+        if code and code not in self._reported:
+            self.waiting.append(Warning(message=message, message_code=code, for_users=True))
 
     def _failure_of(self, event: SessionEnd) -> Error:
         """The terminal error of an end that says `error` without one: the last error that was reported."""
@@ -250,16 +246,16 @@ class Lifecycle:
         meta = event.meta
         if rest and event.status != "error":
             meta = {**(meta or {}), "extra": {**(meta or {}).get("extra", {}), "summary": rest}}
-        self.ended = True
+        self.ended = self._position.ended = True
         self.reason = _fitting_reason(event)
         return SessionEnd(
             status=event.status,
             reason=self.reason,
             summary={
-                "duration_ms": max(0, self._progress.now - self._progress.began),
+                "duration_ms": max(0, self._position.now - self._position.began),
                 **summary,
                 "tool_calls": self._tool_calls,
-                "events": self._progress.written + 1,
+                "events": self._position.written + 1,
             },
             meta=meta,
         )

@@ -36,14 +36,12 @@ class ErrorSanitizer:
     """Replaces or redacts the texts of failures.
 
     Args:
-        errors_for_users: what the dialect says of its texts where an event does not say it itself.
         debug: let raw texts out as `details` / `detail`, redacted.
     """
 
     handles: ClassVar[frozenset[type[Event]]] = frozenset({Error, Warning, ToolCallEnd, Status, Data})
 
-    def __init__(self, *, errors_for_users: bool, debug: bool) -> None:
-        self._for_users = errors_for_users
+    def __init__(self, *, debug: bool) -> None:
         self._debug = debug
 
     def process(self, event: Event) -> Iterable[Event] | None:
@@ -61,12 +59,9 @@ class ErrorSanitizer:
                 return (self._failed_custom(event),)
         return None
 
-    def _written_for_users(self, event: Error | Warning | ToolCallEnd) -> bool:
-        return self._for_users if event.for_users is None else event.for_users
-
     def _showable(self, text: str, event: Error | Warning | ToolCallEnd) -> str:
         """What users may read of `text`: nothing if it was not written for them, or all of it is secret."""
-        if not self._written_for_users(event):
+        if not event.for_users:
             return ""
         text = redact(text)
         return text if _WORD.search(text.replace(REDACTED, "")) else ""

@@ -60,21 +60,18 @@ class TextDeduplication:
     Args:
         full_text: what to do with a copy of the whole answer: send what is new in it (`dedupe`), all of it
             once more (`append`), or all of it as a replacement (`replace`).
-        can_replace: the client understands `op: replace`; else a contradiction is left out and counted.
     """
 
     handles: ClassVar[frozenset[type[Event]]] = frozenset(
         {Content, Thinking, ToolCallStart, ToolCallEnd, Error, SessionEnd}
     )
 
-    def __init__(self, *, full_text: FullText = "dedupe", can_replace: bool = True) -> None:
+    def __init__(self, *, full_text: FullText = "dedupe") -> None:
         self._full_text = full_text
-        self._can_replace = can_replace
         self._messages: OrderedDict[_Key, _Message] = OrderedDict()
         self._last_in: dict[str | None, _Key] = {}
         self._tools = 0
         self._current: _Message | None = None
-        self.left_out = 0
 
     def process(self, event: Event) -> Iterable[Event] | None:
         """Return what of `event` is new, None if all of it is; before the end, complete all messages."""
@@ -171,12 +168,10 @@ class TextDeduplication:
         return None if message.all.shares_beginning(text) else text
 
     def _replace(self, event: Content, message: _Message) -> Iterable[Event]:
-        if self._full_text != "replace" or not self._can_replace:
+        if self._full_text != "replace":
             new = message.all.new_part(event.content)
             if new is not None:
                 return self._settle(event, message, new)
-        if not self._can_replace:
-            return self._leave_out(event, message)
         fresh = self._open(event)
         fresh.got_text = message.got_text
         self._trace(fresh, event.content)
@@ -194,10 +189,6 @@ class TextDeduplication:
         self._trace(message, new)
         message.completed = bool(ends)
         return (msgspec.structs.replace(event, content=new, op=None, whole=None),)
-
-    def _leave_out(self, event: Content, message: _Message) -> Iterable[Event]:
-        self.left_out += 1
-        return self._settle(event, message, "") if event.is_complete else ()
 
     def _trace(self, message: _Message, text: str) -> None:
         if not text:

@@ -14,14 +14,16 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from streamweir.codec.base import NO_OPTIONS, Decoder, Encoder
+from streamweir.codec.base import NO_OPTIONS, Encoder
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.event_examples import EVENT_EXAMPLES, EventExample
 from streamweir.codec.registry import process_dialects
 from streamweir.errors import StreamweirError
 from streamweir.events import Event, Stamp, wire_data
-from streamweir.framing import Frame, SniffingParser
+from streamweir.framing import Frame
 from streamweir.stages import ErrorSanitizer, passed_on
+from streamweir.translation.items import events_of
+from streamweir.translation.reader import StreamReader
 
 __all__ = [
     "Description",
@@ -34,7 +36,6 @@ __all__ = [
     "examples_of",
 ]
 
-_EXAMPLE_BYTES: Final = 1 << 20
 _STAMP: Final = Stamp("req_1", 1, 1_790_000_000_000)
 
 
@@ -119,7 +120,7 @@ def describe(dialect: str | Dialect) -> Description:
         writes=dialect.encoder is not None,
         framings=framings_of(dialect),
         options=tuple(_options(dialect)),
-        reading=tuple(_readings(dialect, dialect.decoder)) if dialect.decoder else (),
+        reading=tuple(_readings(dialect)) if dialect.decoder else (),
         writing=tuple(_writings(dialect.encoder)) if dialect.encoder else (),
     )
 
@@ -141,17 +142,16 @@ def _options(dialect: Dialect) -> Iterator[Option]:
         yield Option(name=name, values=values, when=when)
 
 
-def _readings(dialect: Dialect, decoder_class: type[Decoder]) -> Iterator[Reading]:
-    safety = ErrorSanitizer(errors_for_users=decoder_class.errors_for_users, debug=False)
+def _readings(dialect: Dialect) -> Iterator[Reading]:
+    sanitizer = ErrorSanitizer(debug=False)
     for example in examples_of(dialect):
-        decoder = decoder_class()
-        decoded = _decoded(decoder, example.wire)
-        safe = [event for item in decoded for event in passed_on(safety, item)]
+        reader = StreamReader(dialect)
+        safe = [event for item in _read(reader, example.wire) for event in passed_on(sanitizer, item)]
         yield Reading(
             event=example.event,
             example=example.wire,
             becomes=tuple({"type": item.type, "data": wire_data(item)} for item in safe),
-            completes=decoder.complete,
+            completes=reader.complete,
         )
 
 
@@ -167,21 +167,19 @@ def examples_of(dialect: Dialect) -> Iterator[Example]:
         yield Example(event.strip(), wire.strip("\n"), becomes.strip())
 
 
-def _decoded(decoder: Decoder, example: str) -> list[Event]:
-    parser = SniffingParser(_EXAMPLE_BYTES, expected=decoder.framing)
-    events: list[Event] = []
+def _read(reader: StreamReader, example: str) -> list[Event]:
+    """Return what one example means, and what it would mean in front of others where it is a failure."""
     try:
-        for frame in (*parser.feed(example.encode() + b"\n\n"), *parser.finish()):
-            events.extend(decoder.decode(frame))
+        events = [*events_of(reader.feed(example.encode() + b"\n\n")), *reader.release()]
+        return [*events, *events_of(reader.close())]
     except StreamweirError:
         return []
-    return events
 
 
 def _writings(encoder_class: type[Encoder]) -> Iterator[Writing]:
     for example in EVENT_EXAMPLES:
         if example.replaces and not encoder_class().can_replace:
-            # A stage before the encoder sees to it that such a target never gets one.
+            # The writer in front of the encoder sees to it that it never gets one.
             yield Writing(event=example.name, becomes=(), lost=True, later=False)
         else:
             yield _writing(encoder_class, example)

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from streamweir.classification import classify_exception
-from streamweir.codec.error_only_body import error_event_of, error_only_body
-from streamweir.errors import CODES, ErrorInfo, LimitExceeded, NotTheDialect, Reason, error_info
-from streamweir.events import SessionEnd
-from streamweir.translation.stream_chain import StreamChain, caller_warning
-from streamweir.translation.writer import MEDIA_TYPES
+from streamweir.codec.base import NO_OPTIONS
+from streamweir.codec.dialect import Dialect
+from streamweir.codec.dialects import Dialects
+from streamweir.codec.registry import process_dialects
+from streamweir.errors import CODES, ErrorInfo, Reason, error_info
+from streamweir.events import Warning
+from streamweir.framing import MEDIA_TYPES
+from streamweir.options.limits import Limits
+from streamweir.request_id import new_request_id
+from streamweir.stages import FullText
+from streamweir.translation.folded_writer import FoldedWriter
+from streamweir.translation.normalizer import StreamNormalizer
+from streamweir.translation.open_writer import open_writer
+from streamweir.translation.pipeline import Pipeline
+from streamweir.translation.reader import StreamReader
+from streamweir.translation.sink import EventSink
 
 __all__ = ["Translator", "convert"]
 
-_OURS: Final = frozenset({"draining", "internal", "limit"})
-"""Failures on our side of the connection: what the upstream has said so far does not make them complete."""
 
-
-class Translator(StreamChain):
+class Translator:
     """One stream: `feed` it what arrives, `close` or `fail` it, and send on what each call returns.
 
     Args:
@@ -36,13 +44,58 @@ class Translator(StreamChain):
         limits: bounds; see `Limits`.
         warnings: sent right after `session_start`: messages, or mappings with `message`, `message_code`.
         debug: let redacted details out in errors and warnings.
+        dialects: in which names are looked up and a dialect is found; those of the process if not given.
+
+    Attributes:
+        request_id: of the stream.
+        answers: the protocol of the client.
+        stream: what is read and normalised, whoever it is written for.
 
     Raises:
         UnknownDialectError: nobody reads `speaks` or writes `answers`.
         ConfigurationError: another option has a value that it cannot have.
     """
 
-    # What the shells ask
+    def __init__(  # noqa: PLR0913 (the keyword-only options are the contract of the library)
+        self,
+        *,
+        speaks: str | Dialect = "auto",
+        answers: str | Dialect = "standard",
+        framing: str = "sse",
+        request_id: str | None = None,
+        session_id: str | None = None,
+        clock: Callable[[], int] | None = None,
+        full_text: FullText = "dedupe",
+        stream_tool_arguments: bool = False,
+        protocol_options: Mapping[str, Mapping[str, Any]] | None = None,
+        raw: bool = False,
+        limits: Limits | Mapping[str, Any] | None = None,
+        warnings: Sequence[str | Mapping[str, Any]] = (),
+        debug: bool = False,
+        dialects: Dialects | None = None,
+    ) -> None:
+        self.request_id = request_id = request_id or new_request_id()
+        self.answers = answers.name if isinstance(answers, Dialect) else answers
+        self._debug = debug
+        known = process_dialects() if dialects is None else dialects
+        options = known.checked_options(protocol_options) if protocol_options else NO_OPTIONS
+        reader = StreamReader(speaks, dialects=known, options=options, limits=Limits.of(limits), raw=raw)
+        self._writer = open_writer(
+            answers, framing, request_id=request_id, options=options, dialects=known, source=reader
+        )
+        pipeline = Pipeline(
+            (self._writer,),
+            request_id=request_id,
+            session_id=session_id,
+            clock=clock,
+            full_text=full_text,
+            stream_tool_arguments=stream_tool_arguments,
+            warnings=[_warning_of(item) for item in warnings],
+            debug=debug,
+        )
+        self.stream = StreamNormalizer(reader, pipeline)
+
+    # What can be asked
 
     @property
     def media_type(self) -> str:
@@ -55,97 +108,90 @@ class Translator(StreamChain):
         return self._writer.framing
 
     @property
-    def ended(self) -> bool:
-        """The stream is over: nothing more will be returned."""
-        return self._lifecycle.ended
+    def speaks(self) -> str:
+        """The dialect of the upstream; `auto` while that is to be found out."""
+        dialect = self.stream.reader.dialect
+        return "auto" if dialect is None else dialect.name
 
     @property
-    def reason(self) -> Reason | None:
-        """Why the stream ended, None while it has not."""
-        return self._lifecycle.reason
-
-    @property
-    def error(self) -> ErrorInfo | None:
-        """The terminal error of the stream, None if there is none."""
-        return self._lifecycle.error
+    def started(self) -> bool:
+        """An event has come from the upstream."""
+        return self.stream.reader.started
 
     @property
     def complete(self) -> bool:
         """There is soft evidence of a proper end: silence from here on is no failure."""
-        return self._decoder is not None and self._decoder.complete
+        return self.stream.reader.complete
+
+    @property
+    def ended(self) -> bool:
+        """The stream is over: nothing more will be returned."""
+        return self.stream.pipeline.position.ended
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why the stream ended, None while it has not."""
+        return self.stream.pipeline.reason
+
+    @property
+    def error(self) -> ErrorInfo | None:
+        """The terminal error of the stream, None if there is none."""
+        return self.stream.pipeline.error
 
     @property
     def has_answer(self) -> bool:
         """A folded result holds more than a failure."""
-        fold = getattr(self._writer, "fold", None)
-        return fold is not None and fold.has_answer
+        return isinstance(self._writer, FoldedWriter) and self._writer.has_answer
 
     @property
     def counts(self) -> dict[str, int]:
         """What has happened so far, for logs and metrics."""
+        pipeline = self.stream.pipeline
         return {
-            "bytes_in": self._bytes,
-            "events": self._progress.written,
-            "tool_calls": self._tools.started,
-            "malformed": self._report.malformed,
-            "repairs": self._tools.repairs,
-            "lost": self._report.unsupported,
+            "bytes_in": self.stream.bytes,
+            "events": pipeline.position.written + self._writer.added,
+            "tool_calls": pipeline.tools.started,
+            "malformed": self.stream.reader.malformed,
+            "repairs": pipeline.tools.repairs,
+            "lost": self._writer.unsupported.total(),
         }
 
-    # What the shells do
+    # What can be done
 
     def count_from(self, began: int) -> None:
         """Let the stream's duration count from `began`, in Unix milliseconds: the request may be older."""
-        self._progress.began = began
+        self.stream.pipeline.position.began = began
+
+    def add_sink(self, sink: EventSink) -> None:
+        """Let `sink` have the events of the stream too, from the next one on."""
+        self.stream.pipeline.add_sink(sink)
 
     def feed(self, data: bytes) -> bytes:
         """Take what arrived from the upstream; return what goes to the client. Never raises on input."""
-        if self._lifecycle.ended:
-            return b""
-        self._progress.now = self._clock()
-        allowed = self._limits.stream_bytes - self._bytes
-        self._bytes += len(data)
-        try:  # as `_guarded` does, at less cost for each read
-            self._take(data if len(data) <= allowed else data[:allowed])
-        except Exception as error:
-            self._end_for(error)
-        if len(data) > allowed:
-            self._end_for(LimitExceeded("a stream is larger than allowed"))
-        return self._drain()
+        self.stream.feed(data)
+        return self._writer.take()
 
     def close(self) -> bytes:
         """The upstream's body has ended properly: return the end of the stream."""
-        if self.ended:
-            return b""
-        self._progress.now = self._clock()
-        self._guarded(self._finish_input)
-        self._guarded(self._close_decoder)
-        self._guarded(lambda: self._end_with(self._what_is_missing()))
-        return self._drain()
+        self.stream.close()
+        return self._writer.take()
 
     def fail(self, failure: BaseException | ErrorInfo | str) -> bytes:
         """The upstream failed: return the end of the stream. A code is one of `CODES`.
 
         A stream with evidence of its end, or one that waits for a person, is complete all the same.
         """
-        if self.ended:
-            return b""
-        self._progress.now = self._clock()
-        info = self._info(failure)
-        if info.reason not in _OURS:
-            self._guarded(lambda: self._finish_broken_input(info))
-            if self.complete or self._lifecycle.waits_for_answer:
-                self._guarded(self._close_decoder)
-        self._guarded(lambda: self._end_with(info))
-        return self._drain()
+        self.stream.fail(self._info(failure))
+        return self._writer.take()
 
     def cancel(self, reason: Reason = "cancelled") -> bytes:
         """The run was stopped on request: return the end of the stream, which is no error."""
-        if self.ended:
-            return b""
-        self._progress.now = self._clock()
-        self._guarded(lambda: self._push(SessionEnd(status="cancelled", reason=reason)))
-        return self._drain()
+        self.stream.cancel(reason)
+        return self._writer.take()
+
+    def take(self) -> bytes:
+        """Return what goes to the client of what was done to `stream` itself."""
+        return self._writer.take()
 
     def heartbeat(self) -> bytes:
         """Return bytes that keep the connection busy without saying anything; nothing after the end."""
@@ -153,67 +199,8 @@ class Translator(StreamChain):
 
     def warn(self, message: str, message_code: str | None = None, detail: Any = None) -> None:
         """Send a warning before the next event; its message is the caller's and goes out as it is."""
-        self._lifecycle.warn(
-            caller_warning(
-                {"message": message, "message_code": message_code}, detail if self._debug else None
-            )
-        )
-
-    # The end
-
-    def _finish_input(self) -> None:
-        """Read what the end of the body completes."""
-        if self._detector is not None and not self._detector.blank:
-            name = self._detector.finish()
-            if name is None and (failure := error_only_body(bytes(self._detector.head))):
-                self._push(error_event_of(failure))
-                return
-            self._take(self._settle(name))
-        for frame in self._parser.finish():
-            if self.ended:
-                return
-            self._read(frame)
-        self._end_with_lone_failure()
-
-    def _finish_broken_input(self, info: ErrorInfo) -> None:
-        """Read what came whole before the connection broke; `info` is why, also if it is nobody's dialect."""
-        try:
-            self._finish_input()
-        except NotTheDialect:
-            self._end_with(info)
-
-    def _close_decoder(self) -> None:
-        """Let the decoder say its last.
-
-        An end that rests on EOF alone needs a body that is whole. A stream that asked for something and got
-        no answer is suspended, whether or not the dialect says so.
-        """
-        if self.ended or self._decoder is None:
-            return
-        asks = self._lifecycle.waits_for_answer
-        cut_off = not self._decoder.complete and (
-            not self.started or self._is_cut_off or (self._tools.has_open and not asks)
-        )
-        for event in self._decoder.close():
-            if isinstance(event, SessionEnd) and event.status == "completed" and (cut_off or asks):
-                continue
-            self._push(event)
-        if asks and not cut_off:
-            self._push(SessionEnd(status="suspended"))
-
-    @property
-    def _is_cut_off(self) -> bool:
-        """The body ended within a line."""
-        return self._half_a_frame is not None or self._parser.cut_off
-
-    def _what_is_missing(self) -> ErrorInfo:
-        """Why a body without terminal evidence is no answer: it broke off, or it is something else."""
-        half = self._half_a_frame
-        nothing_came = self._parser.blank and (self._detector is None or self._detector.blank)
-        is_foreign = self._report.malformed or not self._parser.recognised or not _may_be_json(half)
-        if not self.started and not nothing_came and is_foreign:
-            return error_info("UPSTREAM_INVALID_RESPONSE")
-        return error_info("UPSTREAM_TRUNCATED")
+        warning = {"message": message, "message_code": message_code}
+        self.stream.pipeline.warn(_warning_of(warning, detail if self._debug else None))
 
     def _info(self, failure: BaseException | ErrorInfo | str) -> ErrorInfo:
         if isinstance(failure, ErrorInfo):
@@ -226,8 +213,8 @@ class Translator(StreamChain):
 def convert(
     data: bytes | str | Iterable[bytes],
     *,
-    speaks: str = "auto",
-    answers: str = "standard",
+    speaks: str | Dialect = "auto",
+    answers: str | Dialect = "standard",
     framing: str = "sse",
     **options: Any,
 ) -> bytes:
@@ -243,6 +230,14 @@ def convert(
     return b"".join([*map(translator.feed, pieces), translator.close()])
 
 
-def _may_be_json(half: bytes | None) -> bool:
-    """Is this half of a frame one that only broke off?"""
-    return not half or half.startswith((b"{", b"["))
+def _warning_of(item: str | Mapping[str, Any], detail: Any = None) -> Warning:
+    """The warning of a caller, whose text goes out as it is."""
+    if isinstance(item, str):
+        item = {"message": item}
+    code = item.get("message_code")
+    return Warning(
+        message=str(item["message"]) or "Warning.",
+        message_code=str(code) if code else None,
+        detail=detail,
+        for_users=True,
+    )

@@ -11,7 +11,7 @@ import pytest
 from streams import events_of
 from streamweir import Translator, UnknownDialectError, detect_dialect
 from streamweir.codec.registry import encoder_class, encoder_names
-from streamweir.translation.writer import MEDIA_TYPES
+from streamweir.framing import MEDIA_TYPES
 from streamweir_gateway.demo import serve_demos
 from streamweir_gateway.fake.script import ANSWER, SECRET, THOUGHT
 

@@ -17,7 +17,7 @@ from streamweir import (
 from streamweir.codec.process_token import PROCESS_TOKEN, TOKEN_KEY
 from streamweir.codec.registry import decoder_names
 from streamweir.context import WarningCollector, bound_request_id
-from streamweir.emit.host_translator import HostTranslator
+from streamweir.emit.application_stream import ApplicationStream
 from streamweir.testing import check_stream, cuts
 
 FIRST = {stream.dialect: stream for stream in reversed(recorded_streams()) if stream.path.suffix != ".json"}
@@ -34,7 +34,7 @@ def warnings_in(body: bytes) -> list[dict[str, Any]]:
 
 
 def through(pieces: list[bytes], **options: Any) -> bytes:
-    translator = HostTranslator(request_id="req_1", session_id="s", clock=lambda: 10**12, **options)
+    translator = ApplicationStream(request_id="req_1", session_id="s", clock=lambda: 10**12, **options)
     output = b"".join([*map(translator.feed, pieces), translator.close()])
     assert check_stream(output) == []
     assert PROCESS_TOKEN.encode() not in output

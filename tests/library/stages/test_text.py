@@ -117,23 +117,6 @@ def test_what_becomes_of_a_repetition_is_an_option(full_text: FullText, leaves: 
     assert said([piece("Hi"), repeat("Hi")], TextDeduplication(full_text=full_text)) == leaves
 
 
-@pytest.mark.parametrize("full_text", ["dedupe", "replace"])
-def test_a_client_that_cannot_replace_gets_what_is_new(full_text: FullText) -> None:
-    stage = TextDeduplication(full_text=full_text, can_replace=False)
-    assert said([piece("Hi"), piece("Hi there", op="replace"), repeat("Hi there!")], stage) == [
-        "Hi",
-        " there",
-        "!.",
-    ]
-    assert stage.left_out == 0
-
-
-def test_what_a_client_cannot_replace_is_left_out_and_counted() -> None:
-    stage = TextDeduplication(can_replace=False)
-    assert said([piece("41"), repeat("It is 42")], stage) == ["41", "."]
-    assert stage.left_out == 1
-
-
 def test_a_repetition_may_carry_the_id_that_its_pieces_lack_and_the_other_way_round() -> None:
     assert said([piece("Hi"), repeat("Hi", "m1")]) == ["Hi", "."]
     out = run(TextDeduplication(), [piece("Hi", "m1"), repeat("Hi!"), SessionEnd()])

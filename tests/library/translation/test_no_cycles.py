@@ -12,7 +12,7 @@ from streamweir import Translator
 from streamweir.codec.registry import decoder_names, encoder_names
 from streamweir.context import WarningCollector
 from streamweir.dialects.legacy.decode import LegacyDecoder
-from streamweir.emit.host_translator import HostTranslator
+from streamweir.emit.application_stream import ApplicationStream
 from streamweir.testing import cuts
 
 STREAMS = recorded_streams()
@@ -85,13 +85,13 @@ def test_options_leave_no_cycles(options: dict[str, Any], unreachable: Any) -> N
         lambda translator: translator.fail("UPSTREAM_TIMEOUT"),
         lambda translator: translator.fail(ValueError("x")),
         lambda translator: translator.cancel(),
-        lambda translator: translator.warn("and dropped without an end"),
+        lambda stream: stream.translator.warn("and dropped without an end"),
     ],
 )
-def test_no_end_leaves_cycles(ending: Callable[[HostTranslator], object], unreachable: Any) -> None:
+def test_no_end_leaves_cycles(ending: Callable[[ApplicationStream], object], unreachable: Any) -> None:
     def stream() -> None:
         collector = WarningCollector("req_1")
-        translator = HostTranslator(speaks="legacy", collector=collector)
+        translator = ApplicationStream(speaks="legacy", collector=collector)
         translator.feed(b'data: {"type":"token","content":"a"}\n\ndata: {\n\ndata: 1')
         ending(translator)
 

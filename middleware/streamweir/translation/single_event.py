@@ -6,14 +6,13 @@ sequence, no pairing of tool calls, no comparison of texts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
 
-from streamweir.codec.base import NO_OPTIONS, Decoder
+from streamweir.codec.detection import head_messages
 from streamweir.codec.detector import Detector
-from streamweir.codec.registry import make_decoder
 from streamweir.codec.standard_events import is_standard
 from streamweir.errors import MalformedEvent, ProtocolError
 from streamweir.events import (
@@ -23,12 +22,13 @@ from streamweir.events import (
     Event,
     SessionEnd,
     Thinking,
-    Warning,
     wire_data,
 )
-from streamweir.framing import Frame, SniffingParser
 from streamweir.jsontext import parse_json, write_json
+from streamweir.options.limits import Limits
 from streamweir.stages import ErrorSanitizer, passed_on
+from streamweir.translation.items import events_of
+from streamweir.translation.reader import StreamReader
 
 __all__ = ["normalize_stream_event", "parse_stream_line"]
 
@@ -36,7 +36,8 @@ _OLD: Final = "legacy"
 """The dialect of an event that none claims for sure: it reads the standard's own shape as well."""
 
 _BOM: Final = b"\xef\xbb\xbf"
-_EVENT_BYTES: Final = 256 << 20
+_LIMITS: Final = Limits(event_bytes=256 << 20)
+_END: Final = b"\n\n"
 _REQUIRED: Final = {
     name: {field.name for field in msgspec.structs.fields(cls) if field.required}
     for name, cls in EVENT_TYPES.items()
@@ -66,13 +67,12 @@ def normalize_stream_event(
         UnknownDialectError: nobody reads `speaks`.
     """
     text = write_json(event) if isinstance(event, Mapping) else _bytes_of(event)
-    frames = _frames(text)
-    if speaks in ("auto", "standard", _OLD) and len(frames) == 1 and (same := _standard(frames[0])):
-        return [same]
-    name, is_sure = _dialect_of(text, frames) if speaks == "auto" else (speaks, True)
-    decoder = make_decoder(name, NO_OPTIONS)
-    safety = ErrorSanitizer(errors_for_users=is_sure and decoder.errors_for_users, debug=False)
-    return [_message(safe) for item in _decoded(decoder, frames) for safe in passed_on(safety, item)]
+    message = _only_message(text)
+    if speaks in ("auto", "standard", _OLD) and isinstance(message, dict) and is_standard(message):
+        return [dict(message)]
+    reader = _reader(text, message) if speaks == "auto" else StreamReader(speaks, limits=_LIMITS)
+    sanitizer = ErrorSanitizer(debug=False)
+    return [_wire(safe) for item in _read(reader, text) for safe in passed_on(sanitizer, item)]
 
 
 def parse_stream_line(line: str | bytes) -> dict[str, Any] | None:
@@ -94,35 +94,23 @@ def _bytes_of(text: str | bytes) -> bytes:
     return text.encode("utf-8", "replace") if isinstance(text, str) else bytes(text)
 
 
-def _frames(text: bytes) -> list[Frame]:
-    parser = SniffingParser(_EVENT_BYTES)
-    try:
-        return [*parser.feed(text), *parser.finish()]
-    except ProtocolError:
-        return [Frame(text)]
+def _only_message(text: bytes) -> Any:
+    """The JSON value of the one message that `text` is; None if it is none, or more than one."""
+    messages = head_messages(text)
+    return messages[0].value if len(messages) == 1 else None
 
 
-def _standard(frame: Frame) -> dict[str, Any] | None:
-    try:
-        message = frame.json()
-    except MalformedEvent:
-        return None
-    return dict(message) if isinstance(message, dict) and is_standard(message) else None
+def _reader(text: bytes, message: Any) -> StreamReader:
+    """Return the reader of an event whose dialect is to be found out."""
+    if not _has_standard_data(message):
+        return StreamReader(Detector().feed(text + _END) or _OLD, limits=_LIMITS)
+    reader = StreamReader("standard", limits=_LIMITS)
+    reader.errors_for_users = False  # many a server has such an event: it is not sure that its texts are safe
+    return reader
 
 
-def _dialect_of(text: bytes, frames: Sequence[Frame]) -> tuple[str, bool]:
-    """The dialect of an event, and whether it is sure that its texts are what that dialect says they are."""
-    if len(frames) == 1 and _has_standard_data(frames[0]):
-        return "standard", False
-    return Detector().feed(text + b"\n\n") or _OLD, True
-
-
-def _has_standard_data(frame: Frame) -> bool:
+def _has_standard_data(message: Any) -> bool:
     """Is this a standard event of which only the metadata is missing?"""
-    try:
-        message = frame.json()
-    except MalformedEvent:
-        return False
     match message:
         case {"type": str(kind), "data": dict(data), **rest} if not rest and kind in EVENT_TYPES:
             fields = data.keys()
@@ -130,22 +118,17 @@ def _has_standard_data(frame: Frame) -> bool:
     return False
 
 
-def _decoded(decoder: Decoder, frames: Iterable[Frame]) -> Iterator[Event]:
-    for frame in frames:
-        try:
-            yield from decoder.decode(frame)
-        except ProtocolError:
-            yield Warning(
-                message="An event could not be read.",
-                message_code="UPSTREAM_MALFORMED_EVENT",
-                for_users=True,
-            )
-    for left in decoder.close():  # text that the decoder has kept back; an end is not this event's to say
-        if isinstance(left, Content | Thinking):
-            yield left
+def _read(reader: StreamReader, text: bytes) -> Iterator[Event]:
+    """Yield what `text` means, and the text that the decoder has kept back; an end is not its to say."""
+    try:
+        yield from events_of(reader.feed(text + _END))
+    except ProtocolError:
+        yield from reader.reject()
+    yield from reader.release()
+    yield from (left for left in reader.conclude() if isinstance(left, Content | Thinking))
 
 
-def _message(event: Event) -> dict[str, Any]:
+def _wire(event: Event) -> dict[str, Any]:
     data = wire_data(event)
     if isinstance(event, SessionEnd):
         data.setdefault("reason", _REASONS[event.status])

@@ -1,0 +1,121 @@
+"""A stream whose upstream is the application in the same process.
+
+What comes of an application beyond the bytes of a dialect: events that are made here (`push`), events that it
+puts into its stream as text (`stream_events`), and the warnings that are collected for the request
+(`context`). The shells around an application, `EventStream` and the ASGI middleware, are loops around it.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import msgspec
+
+from streamweir.context import WarningCollector, host_warning
+from streamweir.errors import ErrorInfo, Reason
+from streamweir.events import Error, Event, ToolCallEnd, Warning, failure_meta
+from streamweir.translation.items import SafeEvent, StreamItem
+from streamweir.translation.translator import Translator
+
+__all__ = ["ApplicationStream", "written_for_users"]
+
+logger = logging.getLogger("streamweir")
+
+
+class ApplicationStream:
+    """One stream of the host application.
+
+    Args:
+        collector: the request's warnings; opened here, finished with the stream. Closing it is the shell's
+            part.
+        options: those of `Translator`.
+
+    Attributes:
+        translator: of the stream; to be asked what has become of it.
+
+    Raises:
+        ConfigurationError: an option has a value that it cannot have.
+    """
+
+    def __init__(self, *, collector: WarningCollector | None = None, **options: Any) -> None:
+        self.translator = Translator(**options)
+        self._stream = self.translator.stream
+        self._stream.reader.takes_marked = True
+        self._debug = bool(options.get("debug"))
+        self._collector = collector
+        if collector is not None:
+            self._stream.pipeline.closing_warnings.insert(0, collector.finish)
+
+    def feed(self, data: bytes) -> bytes:
+        """Take what the application has sent; return what goes to the client. Never raises on input."""
+        if self._collector is not None and self._collector.has_news:
+            self._collect()
+        return self.translator.feed(data)
+
+    def push(self, event: Event) -> bytes:
+        """Take an event that is made here; its texts are written for users. Never raises on a valid event."""
+        self._collect()
+        self._stream.push(written_for_users(event, debug=self._debug))
+        return self.translator.take()
+
+    def reject(self, problem: str) -> bytes:
+        """Something that came is no event: return the warning that reports it. `problem` is logged."""
+        if self.translator.ended:
+            return b""
+        logger.warning(
+            "left out of the stream: %s", problem, extra={"request_id": self.translator.request_id}
+        )
+        self._collect()
+        self._stream.reject()
+        return self.translator.take()
+
+    def close(self) -> bytes:
+        """The body has ended properly: return the end of the stream."""
+        self._collect()
+        return self.translator.close()
+
+    def close_returned(self) -> bytes:
+        """The application's own function has returned: return the end of the stream.
+
+        That is a proper end in the standard protocol, unless it stopped within an event. Text in another
+        dialect needs its terminal evidence all the same.
+        """
+        self._collect()
+        self._stream.close_returned()
+        return self.translator.take()
+
+    def fail(self, failure: BaseException | ErrorInfo | str) -> bytes:
+        """The application failed: return the end of the stream."""
+        self._collect()
+        return self.translator.fail(failure)
+
+    def cancel(self, reason: Reason = "cancelled") -> bytes:
+        """The run was stopped on request: return the end of the stream, which is no error."""
+        self._collect()
+        return self.translator.cancel(reason)
+
+    def heartbeat(self) -> bytes:
+        """Return bytes that keep the connection busy without saying anything; nothing after the end."""
+        return self.translator.heartbeat()
+
+    def _collect(self) -> None:
+        """Take over the warnings that have been collected; they leave before the next event."""
+        collector = self._collector
+        if collector is None or self.translator.ended:
+            return
+        collector.open()
+        for warning in collector.drain():
+            self._stream.pipeline.warn(warning)
+
+
+def written_for_users(event: Event, *, debug: bool) -> StreamItem:
+    """Return an event of the application's own, which is written for users, whatever else it speaks."""
+    match event:
+        case Warning(message=message, message_code=code, detail=detail):
+            safe = host_warning(message, code, detail, debug=debug)
+            safe.meta = failure_meta(event.meta)
+            return SafeEvent(safe)
+        case Error() | ToolCallEnd() if event.for_users is None:
+            return msgspec.structs.replace(event, for_users=True)
+    return event

@@ -1,0 +1,136 @@
+"""The stream behind a `StreamingEngine`: stages and a writer, and an end that waits to be asked for.
+
+Between the stages and the wire three things happen: a terminal error goes out at once, but `session_end`
+after it is held until the caller ends the stream; what the caller says in a summary wins; each event is
+logged.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from streamweir.classification import classify_exception
+from streamweir.emit.application_stream import written_for_users
+from streamweir.emit.event_log import EventLog, LogTarget
+from streamweir.emit.held_end import HeldEnd
+from streamweir.errors import ErrorInfo
+from streamweir.events import Error, Event, Meta, SessionEnd
+from streamweir.framing import MEDIA_TYPES
+from streamweir.translation.open_writer import open_writer
+from streamweir.translation.pipeline import Pipeline
+
+__all__ = ["EngineStream"]
+
+logger = logging.getLogger("streamweir")
+
+
+class EngineStream:
+    """One stream of a `StreamingEngine`.
+
+    Args:
+        protocol: what is written.
+        framing: `sse`, `ndjson`, or `json` for one folded result at the end.
+        request_id: of the stream.
+        session_id: of the session; made up if None.
+        log: gets each event in the form of the standard protocol.
+        debug: let redacted details out in errors and warnings.
+
+    Attributes:
+        media_type: the content type of the output.
+
+    Raises:
+        ConfigurationError: an option has a value that it cannot have.
+    """
+
+    def __init__(
+        self,
+        *,
+        protocol: str,
+        framing: str,
+        request_id: str,
+        session_id: str | None,
+        log: LogTarget | None,
+        debug: bool,
+    ) -> None:
+        self._debug = debug
+        self._writer = open_writer(protocol, framing, request_id=request_id)
+        self.media_type = MEDIA_TYPES[self._writer.framing]
+        logs = () if log is None else (EventLog(log),)
+        self._end = HeldEnd(*logs, self._writer)
+        self._pipeline = Pipeline(
+            (self._end,),
+            request_id=request_id,
+            session_id=session_id,
+            stream_tool_arguments=True,
+            debug=debug,
+        )
+        self.start_time = self._pipeline.position.began
+
+    @property
+    def began(self) -> bool:
+        """`session_start` has been sent."""
+        return self._pipeline.started
+
+    @property
+    def over(self) -> bool:
+        """`session_end` has been sent."""
+        return self._pipeline.ended and not self._end.is_held
+
+    @property
+    def failed(self) -> bool:
+        """A terminal error has been sent, and its `session_end` has not."""
+        return self._end.is_held
+
+    @property
+    def ended(self) -> bool:
+        """Nothing may come but the end."""
+        return self._pipeline.ended
+
+    @property
+    def error(self) -> ErrorInfo | None:
+        """The terminal error of the stream, None if there is none."""
+        return self._pipeline.error
+
+    @property
+    def sequence(self) -> int:
+        """The number of the next event."""
+        return self._pipeline.position.written + self._writer.added - self._end.is_held
+
+    def has_started(self, tool_id: str) -> bool:
+        """A call with this id has begun, and is over or not."""
+        return self._pipeline.tools.has_started(tool_id)
+
+    def has_ended(self, tool_id: str) -> bool:
+        """The call with this id is over."""
+        return self._pipeline.tools.has_ended(tool_id)
+
+    def push(self, event: Event) -> bytes:
+        """Take an event, whose texts are written for users; return what goes on the wire."""
+        self._pipeline.tick()
+        self._pipeline.push(written_for_users(event, debug=self._debug))
+        return self._writer.take()
+
+    def push_error(self, event: Error) -> bytes:
+        """Send a terminal error; `session_end` is held for `end`."""
+        self._end.holds = True
+        return self.push(event)
+
+    def fail_with(self, failure: BaseException, meta: Meta | None) -> bytes:
+        """End the stream with the error that `failure` is; `meta` is that error's own."""
+        self._pipeline.tick()
+        self._pipeline.end(classify_exception(failure, debug=self._debug), meta=meta)
+        return self._writer.take()
+
+    def end(self, event: SessionEnd) -> bytes:
+        """End the stream; after a terminal error, with what was held and what `event` adds to it."""
+        self._end.summary = event.summary or {}
+        if not self._end.is_held:
+            return self.push(event)
+        self._pipeline.tick()
+        position = self._pipeline.position
+        duration_ms = max(0, position.now - self.start_time)
+        try:
+            self._end.release(event, duration_ms=duration_ms, timestamp=position.now)
+        except Exception:
+            logger.exception("ending a stream failed", extra={"request_id": self._pipeline.request_id})
+        return self._writer.take()

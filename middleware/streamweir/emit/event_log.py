@@ -1,0 +1,60 @@
+"""A log of the events of a stream, each in the form of the standard protocol."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from streamweir.events import Content, Event, Stamp, Thinking, wire_data
+
+__all__ = ["EventLog", "LogTarget"]
+
+logger = logging.getLogger("streamweir")
+
+LogTarget: TypeAlias = logging.Logger | Callable[[dict[str, Any]], object]
+
+
+class EventLog:
+    """Gives each event of one stream to a logger, at DEBUG, or to a function. What that raises is logged."""
+
+    def __init__(self, target: LogTarget) -> None:
+        self._target = target
+
+    def write(self, event: Event, stamp: Stamp) -> None:
+        """Log `event`."""
+        target = self._target
+        extra = {"request_id": stamp.request_id}
+        try:
+            if not isinstance(target, logging.Logger):
+                target(_message(event, stamp))
+            elif target.isEnabledFor(logging.DEBUG):
+                target.debug("%s", _message(event, stamp), extra=extra)
+        except Exception:
+            logger.exception("the log of a stream failed", extra=extra)
+
+    def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
+        """Log pieces of text, one by one."""
+        for place, text in enumerate(texts):
+            at = Stamp(stamp.request_id, stamp.sequence + place, stamp.timestamp)
+            self.write(event.with_text(text), at)
+
+    def finish(self) -> None:
+        """The stream is over: nothing is to be done."""
+
+    def heartbeat(self) -> bytes:
+        """Return nothing: there is nobody to send it to."""
+        return b""
+
+
+def _message(event: Event, stamp: Stamp) -> dict[str, Any]:
+    ours = {
+        "request_id": stamp.request_id,
+        "timestamp": stamp.timestamp,
+        "sequence": stamp.sequence,
+    }
+    return {
+        "type": event.type,
+        "data": wire_data(event),
+        "metadata": {**ours, **(event.meta or {})},
+    }

@@ -1,0 +1,16 @@
+"""The framings in which a stream is written, and their content types."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+__all__ = ["MEDIA_TYPES", "FramingChoice"]
+
+FramingChoice = Literal["sse", "ndjson", "json"]
+"""`json` is one object in place of a stream: the folded result."""
+
+MEDIA_TYPES: Final[dict[str, str]] = {
+    "sse": "text/event-stream; charset=utf-8",
+    "ndjson": "application/x-ndjson",
+    "json": "application/json",
+}

@@ -1,0 +1,96 @@
+"""Text for clients that cannot replace any: what is new is appended, any other change is left out.
+
+Source: the standard protocol 1.1, its introduction and section 3 rule 7.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from itertools import islice
+from typing import Final
+
+import msgspec
+
+from streamweir.events import Content
+from streamweir.stages import TextDigest
+
+__all__ = ["AppendOnlyText"]
+
+MAX_MESSAGES: Final = 10_000
+"""So many messages are remembered; a replacement in one that was forgotten is left out."""
+
+KEPT_AS_TEXT: Final = 16
+"""So many messages are kept as text, older ones as length and hash."""
+
+_Key = tuple[str | None, str | None]
+"""Message id and channel."""
+
+
+class _Message(msgspec.Struct):
+    """What the client has got of one message."""
+
+    text: TextDigest
+    completed: bool = False
+
+
+class AppendOnlyText:
+    """What one client holds of each message.
+
+    Args:
+        unsupported: counts what is left out, as `replaced text`.
+    """
+
+    def __init__(self, unsupported: Counter[str]) -> None:
+        self._unsupported = unsupported
+        self._messages: OrderedDict[_Key, _Message] = OrderedDict()
+
+    def append(self, event: Content) -> Content | None:
+        """Return what of `event` can be appended: all of it unless it replaces; None if nothing can."""
+        if event.op != "replace":
+            return self._piece(event)
+        message = self._message(event)
+        new = message.text.new_part(event.content)
+        if new is None:
+            self._unsupported["replaced text"] += 1
+            new = ""
+        if not new and (not event.is_complete or message.completed):
+            return None
+        self._note(message, new, ends=bool(event.is_complete))
+        return msgspec.structs.replace(event, content=new, op=None)
+
+    def note(self, event: Content, text: str) -> None:
+        """Take note of `text`, more of the message that `event` belongs to."""
+        self._note(self._open_message(event), text, ends=False)
+
+    def _piece(self, event: Content) -> Content | None:
+        if not event.content and event.is_complete and self._message(event).completed:
+            return None  # it replaced what this client still holds
+        self._note(self._open_message(event), event.content, ends=bool(event.is_complete))
+        return event
+
+    def _note(self, message: _Message, text: str, *, ends: bool) -> None:
+        if text:
+            message.text.append(text)
+        message.completed = ends
+
+    def _open_message(self, event: Content) -> _Message:
+        """The message of `event`; without an id, the next one where the last is complete."""
+        message = self._message(event)
+        if message.completed and _key(event)[0] is None:
+            message = self._messages[_key(event)] = _Message(TextDigest())
+        return message
+
+    def _message(self, event: Content) -> _Message:
+        key = _key(event)
+        message = self._messages.get(key)
+        if message is None:
+            message = self._messages[key] = _Message(TextDigest())
+            if len(self._messages) > KEPT_AS_TEXT:
+                next(islice(reversed(self._messages.values()), KEPT_AS_TEXT, None)).text.compact()
+            if len(self._messages) > MAX_MESSAGES:
+                self._messages.popitem(last=False)
+        return message
+
+
+def _key(event: Content) -> _Key:
+    return event.meta.get("message_id") if event.meta else None, event.channel

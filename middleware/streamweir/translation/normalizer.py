@@ -1,0 +1,135 @@
+"""One stream from upstream bytes to valid events: a reader, a pipeline, and how a stream ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from streamweir.errors import ErrorInfo, LimitExceeded, NotTheDialect, Reason
+from streamweir.events import Event, SessionEnd
+from streamweir.stages import error_event
+from streamweir.translation.items import StreamItem
+from streamweir.translation.pipeline import Pipeline
+from streamweir.translation.reader import StreamReader
+
+__all__ = ["StreamNormalizer"]
+
+_OURS: Final = frozenset({"draining", "internal", "limit"})
+"""Failures on our side of the connection: what the upstream has said so far does not make them complete."""
+
+
+class StreamNormalizer:
+    """Bytes in, valid events to sinks: `feed` it what arrives, then `close`, `fail` or `cancel` it.
+
+    Nothing is raised, whatever arrives, and nothing happens after the end.
+
+    Args:
+        reader: of the stream.
+        pipeline: of the stream.
+
+    Attributes:
+        reader: what the upstream has said so far.
+        pipeline: what has become of it.
+        bytes: how many have arrived.
+    """
+
+    def __init__(self, reader: StreamReader, pipeline: Pipeline) -> None:
+        self.reader = reader
+        self.pipeline = pipeline
+        self.bytes = 0
+        self._position = pipeline.position
+        self._clock = pipeline.clock
+        self._limit = reader.limits.stream_bytes
+        pipeline.closing_warnings.append(reader.closing_warnings)
+
+    def feed(self, data: bytes) -> None:
+        """Take what has arrived from the upstream."""
+        position = self._position
+        if position.ended:
+            return
+        position.now = self._clock()
+        allowed = self._limit - self.bytes
+        self.bytes += len(data)
+        if len(data) <= allowed:
+            self.pipeline.take(self.reader.feed(data))
+            return
+        self.pipeline.take(self.reader.feed(data[:allowed]))
+        self.pipeline.end_for(LimitExceeded("a stream is larger than allowed"))
+
+    def push(self, item: StreamItem) -> None:
+        """Take an event that was not read."""
+        self.pipeline.tick()
+        self.pipeline.take(self.reader.release())
+        self.pipeline.push(item)
+
+    def reject(self) -> None:
+        """Take note that something has come which is no event, in another way than as bytes."""
+        self.pipeline.tick()
+        self.pipeline.take(self.reader.reject())
+
+    def close(self) -> None:
+        """The body has ended properly: what is missing of the stream, if anything, is an error."""
+        self.pipeline.tick()
+        self.pipeline.take(self.reader.close())
+        self._conclude()
+
+    def close_returned(self) -> None:
+        """A function of this process has returned, whose return is the end of what it has sent.
+
+        Unless it stopped within an event. Text in another dialect than the standard needs its terminal
+        evidence all the same.
+        """
+        self.pipeline.tick()
+        self.pipeline.take(self.reader.close())
+        reader = self.reader
+        if not reader.cut_off and (
+            (reader.dialect and reader.dialect.name) == "standard" or not reader.has_text
+        ):
+            self.pipeline.end()
+        self._conclude()
+
+    def fail(self, info: ErrorInfo) -> None:
+        """The body broke off, or is not to be read on: end the stream with an error.
+
+        One with evidence of its end, or that waits for a person, is complete all the same.
+        """
+        self.pipeline.tick()
+        if info.reason not in _OURS:
+            self.pipeline.take(self._rest(info))
+            if self.reader.complete or self.pipeline.waits_for_answer:
+                self.pipeline.take(self._last_words())
+        self.pipeline.end(info)
+
+    def cancel(self, reason: Reason = "cancelled") -> None:
+        """The run was stopped on request: end the stream, which is no error."""
+        self.pipeline.tick()
+        self.pipeline.cancel(reason)
+
+    def _conclude(self) -> None:
+        self.pipeline.take(self._last_words())
+        if not self._position.ended:
+            self.pipeline.end(self.reader.missing)
+
+    def _rest(self, info: ErrorInfo) -> Iterator[StreamItem]:
+        """Yield what came whole before the break; `info` is why, also if it is nobody's dialect."""
+        try:
+            yield from self.reader.close()
+        except NotTheDialect:
+            yield error_event(info)
+
+    def _last_words(self) -> Iterator[Event]:
+        """Yield what the dialect says at the end of the input.
+
+        An end that rests on EOF alone needs a body that is whole. A stream that asked for something and got
+        no answer is suspended, whether or not the dialect says so.
+        """
+        reader, asks = self.reader, self.pipeline.waits_for_answer
+        is_cut_off = not reader.complete and (
+            not reader.started or reader.cut_off or (self.pipeline.tools.has_open and not asks)
+        )
+        for event in reader.conclude():
+            if isinstance(event, SessionEnd) and event.status == "completed" and (is_cut_off or asks):
+                continue
+            yield event
+        if asks and not is_cut_off:
+            yield SessionEnd(status="suspended")

@@ -1,0 +1,55 @@
+"""Which writer a client gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from streamweir.codec.base import NO_OPTIONS, Options
+from streamweir.codec.dialect import Dialect
+from streamweir.codec.dialects import Dialects
+from streamweir.codec.registry import process_dialects
+from streamweir.errors import ConfigurationError
+from streamweir.framing import MEDIA_TYPES
+from streamweir.translation.folded_writer import FoldedWriter
+from streamweir.translation.reader import StreamReader
+from streamweir.translation.writer import StreamWriter
+
+__all__ = ["Writer", "open_writer"]
+
+Writer: TypeAlias = StreamWriter | FoldedWriter
+
+
+def open_writer(
+    protocol: str | Dialect,
+    framing: str,
+    *,
+    request_id: str,
+    options: Mapping[str, Options] = NO_OPTIONS,
+    dialects: Dialects | None = None,
+    source: StreamReader | None = None,
+) -> Writer:
+    """Return what writes one stream in a protocol.
+
+    A protocol whose clients cannot read `framing` is written in its own.
+
+    Args:
+        protocol: a dialect that can be written.
+        framing: `sse`, `ndjson`, or `json` for one folded result at the end.
+        request_id: of the stream.
+        options: by dialect, what it lets one choose when writing it; checked.
+        dialects: in which its name is looked up; those of the process if not given.
+        source: what the stream is read with.
+
+    Raises:
+        UnknownDialectError: nobody can write it.
+        ConfigurationError: `framing` is none of these.
+    """
+    if framing not in MEDIA_TYPES:
+        raise ConfigurationError(f"unknown framing {framing!r} (one of: {', '.join(MEDIA_TYPES)})")
+    dialect = (process_dialects() if dialects is None else dialects).to_write(protocol)
+    encoder = dialect.make_encoder(options.get(dialect.name, NO_OPTIONS))
+    if framing == "json":
+        return FoldedWriter(request_id)
+    chosen: Any = framing if framing in encoder.framings else encoder.framings[0]
+    return StreamWriter(dialect, encoder, chosen, source=source)

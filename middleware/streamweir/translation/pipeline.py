@@ -1,0 +1,264 @@
+"""The stages of one stream: whatever is pushed, what its sinks get is a valid stream."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, get_args
+
+from streamweir.errors import ConfigurationError, ErrorInfo, LimitExceeded, NotTheDialect, Reason, error_info
+from streamweir.events import Content, Event, Meta, SessionEnd, Stamp, Thinking, Warning
+from streamweir.stages import (
+    ErrorSanitizer,
+    FullText,
+    Lifecycle,
+    Stage,
+    StreamPosition,
+    TextDeduplication,
+    Tools,
+    error_event,
+    routes,
+)
+from streamweir.translation.items import SafeEvent, StreamItem, TextRun
+from streamweir.translation.sink import EventSink
+
+__all__ = ["Pipeline"]
+
+logger = logging.getLogger("streamweir")
+
+_STAGES: Final[tuple[type[Stage], ...]] = (ErrorSanitizer, Tools, TextDeduplication, Lifecycle)
+_ROUTES: Final = routes(_STAGES)
+_BEHIND_SANITIZER: Final = 1
+_FULL_TEXT: Final = get_args(FullText)
+
+
+def _unix_milliseconds() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class Pipeline:
+    """Events through the stages to the sinks. No bytes, no network; the time and the ids are given.
+
+    The events are those of protocol 1.1, whoever reads them: what a client cannot be told is the affair of
+    its writer. What the pipeline is made of does not know it: there is no cycle of references, and all of a
+    stream goes the moment it is dropped, without a garbage collection.
+
+    Args:
+        sinks: get every event, one after the other; `add_sink` adds more.
+        request_id: of the stream.
+        session_id: used where the upstream gives none; made of the request id if None.
+        clock: Unix milliseconds.
+        full_text: what to do when an upstream repeats the whole answer: dedupe, append, replace.
+        stream_tool_arguments: let `tool_call_delta` through.
+        warnings: sent right after `session_start`.
+        debug: let redacted details out in errors and warnings.
+
+    Attributes:
+        request_id: of the stream.
+        position: how far the stream is, and what time it is in it.
+        closing_warnings: asked, one after the other, when the stream ends, for what is only known then.
+
+    Raises:
+        ConfigurationError: `full_text` is none of these.
+    """
+
+    def __init__(  # noqa: PLR0913 (what there is to settle of a stream)
+        self,
+        sinks: Sequence[EventSink],
+        *,
+        request_id: str,
+        session_id: str | None = None,
+        clock: Callable[[], int] | None = None,
+        full_text: FullText = "dedupe",
+        stream_tool_arguments: bool = False,
+        warnings: Sequence[Warning] = (),
+        debug: bool = False,
+    ) -> None:
+        if full_text not in _FULL_TEXT:
+            raise ConfigurationError(f"full_text cannot be {full_text!r} (one of: dedupe, append, replace)")
+        self.request_id = request_id
+        self.clock = clock or _unix_milliseconds
+        self.position = StreamPosition(self.clock())
+        self._sinks = [*sinks]
+        self._tools = Tools(stream_arguments=stream_tool_arguments)
+        self._texts = TextDeduplication(full_text=full_text)
+        self._lifecycle = Lifecycle(
+            request_id=request_id,
+            session_id=session_id or request_id.replace("req_", "sess_", 1),
+            position=self.position,
+            warnings=warnings,
+        )
+        self.closing_warnings = self._lifecycle.closing_warnings
+        stages: tuple[Stage, ...] = (ErrorSanitizer(debug=debug), self._tools, self._texts, self._lifecycle)
+        self._processes = [stage.process for stage in stages]  # in the order of `_STAGES`
+        self._piece: Content | Thinking | None = None
+        """What the pieces of text that come are like, while nothing else comes."""
+
+    # What can be asked
+
+    @property
+    def started(self) -> bool:
+        """`session_start` has been written."""
+        return self._lifecycle.started
+
+    @property
+    def ended(self) -> bool:
+        """The stream is over: nothing more will be written."""
+        return self.position.ended
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why the stream ended, None while it has not."""
+        return self._lifecycle.reason
+
+    @property
+    def error(self) -> ErrorInfo | None:
+        """The terminal error of the stream, None if there is none."""
+        return self._lifecycle.error
+
+    @property
+    def waits_for_answer(self) -> bool:
+        """Something was asked of a person, or of the client, and is still open."""
+        return self._lifecycle.waits_for_answer
+
+    @property
+    def tools(self) -> Tools:
+        """The calls of the stream; to be asked, not to be given anything."""
+        return self._tools
+
+    # What can be done
+
+    def add_sink(self, sink: EventSink) -> None:
+        """Let `sink` have every event from the next one on."""
+        self._sinks.append(sink)
+
+    def tick(self) -> None:
+        """Take the time: the events pushed from here on have it."""
+        self.position.now = self.clock()
+
+    def warn(self, warning: Warning) -> None:
+        """Send `warning` before the next event."""
+        self._lifecycle.warn(warning)
+
+    def push(self, item: StreamItem) -> None:
+        """Send `item` through the stages, and what comes of it to the sinks; nothing after the end."""
+        self.take((item,))
+
+    def take(self, items: Iterable[StreamItem]) -> None:
+        """Push `items` until the stream has ended. What is raised on the way ends it, and goes no further."""
+        if self.position.ended:
+            return
+        position = self.position
+        try:
+            for item in items:
+                if isinstance(item, TextRun):
+                    self._push_run(item.event, item.texts)
+                elif isinstance(item, SafeEvent):
+                    self._push(item.event, _BEHIND_SANITIZER)
+                else:
+                    self._push(item, 0)
+                if position.ended:
+                    return
+        except Exception as error:
+            self.end_for(error)
+
+    def end(self, info: ErrorInfo | None = None, *, meta: Meta | None = None) -> None:
+        """End the stream with an error; without one it is complete, or waits for an answer. Never raises."""
+        if self.ended:
+            return
+        try:
+            if info is not None:
+                self._push(error_event(info, meta=meta), 0)
+            else:
+                self._push(SessionEnd(status="suspended" if self.waits_for_answer else "completed"), 0)
+        except Exception as error:
+            self.end_for(error)
+
+    def end_for(self, error: Exception) -> None:
+        """End the stream with the error that matches what was raised. Never raises."""
+        match error:
+            case LimitExceeded():
+                code = "STREAM_LIMIT_EXCEEDED"
+            case NotTheDialect():
+                code = "UPSTREAM_INVALID_RESPONSE"
+            case _:
+                logger.exception("translating failed", extra={"request_id": self.request_id})
+                code = "INTERNAL"
+        if self.ended:
+            return
+        try:
+            self._push(error_event(error_info(code)), 0)
+        except Exception:
+            logger.exception("ending a stream failed", extra={"request_id": self.request_id})
+            self._lifecycle.abandon()
+            self._finish()
+
+    def cancel(self, reason: Reason = "cancelled") -> None:
+        """End the stream, which was stopped on request: that is no error. Never raises."""
+        self.take((SessionEnd(status="cancelled", reason=reason),))
+
+    # The way
+
+    def _push(self, event: Event, position: int) -> None:
+        """Send `event` through the stages from `position` on, and out."""
+        self._piece = None
+        for index in _ROUTES[type(event)][position]:
+            events = self._processes[index](event)
+            if events is not None:
+                for out in events:
+                    self._push(out, index + 1)
+                return
+        self._write(event)
+
+    def _push_run(self, event: Content | Thinking, texts: list[str]) -> None:
+        """Send pieces of text.
+
+        The first goes the way of all events. What follows it at once is more of the same message, which
+        concerns one stage: that which remembers what was said.
+        """
+        position = self.position
+        if event is not self._piece or self._lifecycle.waiting:
+            self._push(event.with_text(texts[0]), 0)
+            self._piece = event
+            texts = texts[1:]
+        if not texts or position.ended:
+            return
+        self._texts.go_on("".join(texts))
+        stamp = Stamp(self.request_id, position.written, position.now)
+        position.written += len(texts)
+        failure: Exception | None = None
+        for sink in self._sinks:
+            try:
+                sink.write_run(event, texts, stamp)
+            except Exception as error:  # the others have it all the same
+                failure = error
+        if failure is not None:
+            _raise(failure)
+
+    def _write(self, event: Event) -> None:
+        position = self.position
+        stamp = Stamp(self.request_id, position.written, position.now)
+        position.written += 1
+        failure: Exception | None = None
+        for sink in self._sinks:
+            try:
+                sink.write(event, stamp)
+            except Exception as error:
+                failure = error
+        if type(event) is SessionEnd:
+            self._finish()
+        if failure is not None:
+            _raise(failure)
+
+    def _finish(self) -> None:
+        for sink in self._sinks:
+            try:
+                sink.finish()
+            except Exception:
+                logger.exception("ending a stream failed", extra={"request_id": self.request_id})
+
+
+def _raise(failure: Exception) -> None:
+    """Raise `failure` in a frame of its own, which its traceback may keep without a cycle."""
+    raise failure

@@ -1,0 +1,314 @@
+"""From the bytes of an upstream to events: detection, framing, decoder, templates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+
+import msgspec
+
+from streamweir.codec.base import NO_OPTIONS, Decoder, Options
+from streamweir.codec.detector import Detector
+from streamweir.codec.dialect import Dialect
+from streamweir.codec.dialects import Dialects
+from streamweir.codec.error_only_body import (
+    ErrorOnlyBody,
+    error_event_of,
+    error_only_body,
+    failure_in_frame,
+    is_unknown,
+    refined,
+)
+from streamweir.codec.message_template import MessageTemplates
+from streamweir.codec.process_token import TOKEN_PREFIX
+from streamweir.codec.registry import process_dialects
+from streamweir.errors import ErrorInfo, MalformedEvent, NotTheDialect, error_info
+from streamweir.events import Data, Error, Event, ToolCallEnd, Warning
+from streamweir.framing import Frame, SniffingParser
+from streamweir.options.limits import Limits
+from streamweir.stages import error_event
+from streamweir.translation.items import SafeEvent, StreamItem, TextRun
+from streamweir.translation.marked_event import event_in, whole_event
+from streamweir.translation.provenance import with_source
+from streamweir.translation.report import MAX_REPORTED_MALFORMED, malformed_warning, more_malformed_warning
+
+__all__ = ["StreamReader"]
+
+
+class StreamReader:
+    """Reads one stream: `feed` it what arrives, `close` it where the body ends, and take what each gives.
+
+    Nothing is known here of who reads the events, and nothing is repaired: that is the pipeline's part.
+
+    Args:
+        speaks: the dialect of the upstream; `auto` finds it out from the first events.
+        dialects: in which its name is looked up, or it is found; those of the process if not given.
+        options: by dialect, what it lets one choose when reading it; checked.
+        limits: bounds of an event and of the number of malformed ones are kept here.
+        raw: add `metadata.source` to the events.
+        keeps_frames: keep the frames of the item that is being given, in `frames`.
+
+    Attributes:
+        dialect: what is read; None while that is to be found out.
+        started: an event has come.
+        limits: bounds of the stream.
+        takes_marked: know the events that this process puts into the stream as text (`marked_event`).
+        errors_for_users: the texts of failures are written for users, where an event does not say it itself.
+        malformed: how many events could not be read.
+        frames: those that the item being given was read from, with their bytes.
+
+    Raises:
+        UnknownDialectError: nobody reads `speaks`.
+    """
+
+    def __init__(
+        self,
+        speaks: str | Dialect = "auto",
+        *,
+        dialects: Dialects | None = None,
+        options: Mapping[str, Options] = NO_OPTIONS,
+        limits: Limits | None = None,
+        raw: bool = False,
+        keeps_frames: bool = False,
+    ) -> None:
+        self.dialect: Dialect | None = None
+        self.started = False
+        self.malformed = 0
+        self.takes_marked = False
+        self.frames: Sequence[Frame] = ()
+        self._dialects = process_dialects() if dialects is None else dialects
+        self._options = options
+        self.limits = limits or Limits()
+        self._raw = raw
+        self._keeps_frames = keeps_frames
+        self.errors_for_users = False
+        self._has_reported_text = False
+        self._half_a_frame: bytes | None = None
+        self._lone: ErrorOnlyBody | None = None
+        self._decoder: Decoder | None = None
+        self._detector: Detector | None = None
+        if speaks == "auto":
+            self._detector = Detector(self.limits.event_bytes, self._dialects)
+            self._parser = SniffingParser(self.limits.event_bytes)
+            self._templates = MessageTemplates(None)
+        else:
+            self._read_as(self._dialects.to_read(speaks))
+
+    # What has come
+
+    @property
+    def complete(self) -> bool:
+        """There is soft evidence of a proper end: silence from here on is no failure."""
+        return self._decoder is not None and self._decoder.complete
+
+    @property
+    def cut_off(self) -> bool:
+        """The body ended within an event, or a line of one."""
+        return self._half_a_frame is not None or self._parser.cut_off
+
+    @property
+    def speaks_standard(self) -> bool:
+        """What is read is the standard protocol."""
+        return self.dialect is not None and self.dialect.name == "standard"
+
+    @property
+    def has_text(self) -> bool:
+        """Anything but blanks and marked events has come."""
+        return not self._parser.blank or bool(self._detector and self._detector.head.strip())
+
+    @property
+    def missing(self) -> ErrorInfo:
+        """Why a body without terminal evidence is no answer: it broke off, or it is something else."""
+        half = self._half_a_frame
+        nothing_came = self._parser.blank and (self._detector is None or self._detector.blank)
+        is_foreign = self.malformed or not self._parser.recognised or not _may_be_json(half)
+        if not self.started and not nothing_came and is_foreign:
+            return error_info("UPSTREAM_INVALID_RESPONSE")
+        return error_info("UPSTREAM_TRUNCATED")
+
+    # What comes
+
+    def feed(self, data: bytes) -> Iterator[StreamItem]:  # noqa: C901 (called for each read: in one piece)
+        """Yield what `data` completes; to be taken before the next call.
+
+        Raises:
+            LimitExceeded: an event is larger than allowed; all before it have been given.
+            NotTheDialect: this is nobody's stream, or not that of the dialect.
+            Exception: the decoder has a fault.
+        """
+        if self.takes_marked and TOKEN_PREFIX in data and (event := whole_event(data)) is not None:
+            yield from self.release()
+            yield SafeEvent(event)
+            return
+        if self._detector is not None:
+            data = self._detect(self._detector, data)
+        if self._decoder is None:
+            return
+        templates, accepts_text = self._templates, self._decoder.accepts_text
+        run: TextRun | None = None
+        texts: list[str] = []
+        frames: list[Frame] | None = [] if self._keeps_frames else None
+        try:
+            for frame in (self._parser.chosen or self._parser).feed(data):
+                template = templates.form
+                text = template.text_of(frame) if template is not None else None
+                if template is not None and text is not None and accepts_text(text):
+                    if run is None:
+                        texts = []
+                        run = TextRun(template.event, texts)
+                        if frames is not None:
+                            self.frames = frames = []
+                    texts.append(text)
+                    if frames is not None:
+                        frames.append(frame)
+                    continue
+                if run is not None:
+                    yield run
+                    run = None
+                yield from self._read(frame)
+        except Exception:  # what came before it is given all the same
+            if run is not None:
+                yield run
+            raise
+        if run is not None:
+            yield run
+
+    def close(self) -> Iterator[StreamItem]:
+        """Yield what the end of the body completes. Raises what `feed` does."""
+        if self._detector is not None and not self._detector.blank:
+            name = self._detector.finish()
+            if name is None and (failure := error_only_body(bytes(self._detector.head))):
+                yield error_event_of(failure)
+                return
+            yield from self.feed(self._settle(name))
+        for frame in self._parser.finish():
+            yield from self._read(frame)
+        if self._lone is not None:
+            yield error_event_of(self._lone.failure)
+
+    def conclude(self) -> Iterator[Event]:
+        """Yield what the dialect says behind the last event: an end, if it may end here."""
+        if self._decoder is not None:
+            yield from map(self._attributed, self._decoder.close())
+
+    def release(self) -> Iterator[Event]:
+        """Yield what was held back of a body that may have been nothing but a failure: something follows."""
+        lone, self._lone = self._lone, None
+        for event in lone.events if lone else ():
+            self.started = True
+            yield self._sourced(event, lone.frame) if lone else event
+
+    def reject(self) -> Iterator[Event]:
+        """Yield what becomes of something that came in another way than as bytes, and is no event."""
+        return self._note_malformed(Frame(b""))
+
+    def closing_warnings(self) -> Sequence[Warning]:
+        """Return what is to be reported when the stream ends."""
+        warning = more_malformed_warning(self.malformed)
+        return () if warning is None else (warning,)
+
+    # The dialect
+
+    def _read_as(self, dialect: Dialect) -> None:
+        """Settle the dialect, and with it what depends on it."""
+        self.dialect = dialect
+        self._decoder = decoder = dialect.make_decoder(self._options.get(dialect.name, NO_OPTIONS))
+        self.errors_for_users = decoder.errors_for_users
+        self._parser = SniffingParser(self.limits.event_bytes, expected=decoder.framing)
+        self._templates = MessageTemplates(None if self._raw else decoder.text_fields)
+
+    def _detect(self, detector: Detector, data: bytes) -> bytes:
+        """Return what there is to read: nothing until the dialect is known."""
+        name = detector.feed(data)
+        if name is None and not detector.exhausted:
+            return b""
+        return self._settle(name or detector.finish())
+
+    def _settle(self, name: str | None) -> bytes:
+        """The dialect is known: return what was held back to find it out."""
+        assert self._detector is not None
+        if name is None:
+            raise NotTheDialect("no dialect claims this body")
+        head = bytes(self._detector.head)
+        self._detector = None
+        self._read_as(self._dialects.to_read(name))
+        return head
+
+    # Frames
+
+    def _read(self, frame: Frame) -> Iterator[StreamItem]:
+        assert self._decoder is not None
+        if self._keeps_frames:
+            self.frames = (frame,)
+        if self.takes_marked and (marked := event_in(frame.data)) is not None:
+            if marked.before:
+                yield from self._note_malformed(frame)
+            yield from self.release()
+            yield SafeEvent(marked.event)
+            return
+        events: list[Event] = []
+        try:
+            decoded = self._decoder.decode(frame)
+            for event in decoded if self.started else self._first(frame, decoded):
+                if not self.started:
+                    self.started = True
+                    yield from self.release()
+                given = self._attributed(event) if self.errors_for_users else event
+                yield self._sourced(given, frame) if self._raw else given
+                events.append(event)
+        except MalformedEvent:
+            yield from self._note_malformed(frame)
+            events.clear()
+        self._templates.note(frame, events[0] if len(events) == 1 else None)
+        if frame.invalid_text and not self._has_reported_text:
+            self._has_reported_text = True
+            message = "Some text was not valid and was repaired."
+            yield Warning(message=message, message_code="UPSTREAM_INVALID_TEXT", for_users=True)
+
+    def _sourced(self, event: Event, frame: Frame) -> Event:
+        if not self._raw or self.dialect is None:
+            return event
+        return with_source(event, frame, self.dialect.name)
+
+    def _attributed(self, event: Event) -> Event:
+        """Say whom the texts of a failure were written for, where the event itself does not."""
+        if (
+            self.errors_for_users
+            and isinstance(event, Error | Warning | ToolCallEnd)
+            and event.for_users is None
+        ):
+            return msgspec.structs.replace(event, for_users=True)
+        return event
+
+    def _note_malformed(self, frame: Frame) -> Iterator[Event]:
+        if frame.unterminated:
+            self._half_a_frame = frame.data
+            return
+        self.malformed += 1
+        if self.malformed > self.limits.malformed_events:
+            yield error_event(error_info("STREAM_LIMIT_EXCEEDED", reason="malformed"))
+        elif self.malformed <= MAX_REPORTED_MALFORMED:
+            yield malformed_warning()
+
+    # A body that may be nothing but a failure
+
+    def _first(self, frame: Frame, decoded: Iterable[Event]) -> Iterable[Event]:
+        """Return what may leave of the first message; a failure that is no event waits for the next one."""
+        if self._lone:
+            return decoded
+        rest = iter(decoded)
+        events = [*islice(rest, 1)]
+        begins_otherwise = events and not isinstance(events[0], Error | Data)
+        failure = None if begins_otherwise else failure_in_frame(frame)
+        if failure is None:
+            return chain(events, rest)
+        events += rest
+        if not is_unknown(events):
+            return refined(events, failure)
+        self._lone = ErrorOnlyBody(failure, frame, events)
+        return ()
+
+
+def _may_be_json(half: bytes | None) -> bool:
+    """Is this half of a frame one that only broke off?"""
+    return not half or half.startswith((b"{", b"["))

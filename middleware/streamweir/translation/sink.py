@@ -1,0 +1,40 @@
+"""Where the events of a valid stream go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from streamweir.events import Content, Event, Stamp, Thinking
+
+__all__ = ["EventSink"]
+
+
+class EventSink(Protocol):
+    """One reader of a stream: what writes it for a client, a log of it, a list.
+
+    Events are shared by all sinks of a stream: they are read, never changed. A sink that raises ends the
+    stream, for all of its readers.
+    """
+
+    def write(self, event: Event, stamp: Stamp) -> None:
+        """Take the next event."""
+        ...
+
+    def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
+        """Take the next pieces of text.
+
+        Args:
+            event: a piece from which they differ in their text only; the same object for more of the same.
+            texts: what they say; neither is the list empty, nor one of them.
+            stamp: of the first of them; each that follows has the next sequence number.
+        """
+        ...
+
+    def finish(self) -> None:
+        """The last event has been written."""
+        ...
+
+    def heartbeat(self) -> bytes:
+        """Return bytes that say nothing, to be sent in silence; none where nobody is to get them."""
+        ...

@@ -1,0 +1,119 @@
+"""A pipeline with several sinks: each gets every event, none what another one needs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from streams import Recorded, events_of, recorded_streams, translate
+from streamweir import Translator
+from streamweir.codec.registry import encoder_names
+from streamweir.errors import LimitExceeded
+from streamweir.events import (
+    Content,
+    Event,
+    SessionEnd,
+    SessionStart,
+    Stamp,
+    Thinking,
+    ToolCallStart,
+    wire_data,
+)
+from streamweir.testing import check_stream
+from streamweir.translation.pipeline import Pipeline
+
+TOKENS = [b'data: {"type":"token","content":"word%d "}\n\n' % number for number in range(9)]
+FIXED: dict[str, Any] = {"request_id": "req_1", "session_id": "sess_1", "clock": lambda: 1_790_000_000_000}
+
+
+class EventList:
+    """Keeps the events of a stream with their numbers."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[int, Event]] = []
+        self.is_finished = 0
+
+    def write(self, event: Event, stamp: Stamp) -> None:
+        self.events.append((stamp.sequence, event))
+
+    def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
+        for place, text in enumerate(texts):
+            self.events.append((stamp.sequence + place, event.with_text(text)))
+
+    def finish(self) -> None:
+        self.is_finished += 1
+
+    def heartbeat(self) -> bytes:
+        return b""
+
+
+class Failing(EventList):
+    """Fails at the third event."""
+
+    def write(self, event: Event, stamp: Stamp) -> None:
+        super().write(event, stamp)
+        if stamp.sequence == 2:
+            raise LimitExceeded("enough")
+
+
+@pytest.mark.parametrize("answers", encoder_names())
+@pytest.mark.parametrize("stream", recorded_streams()[::7], ids=str)
+def test_the_events_do_not_depend_on_who_reads_them(stream: Recorded, answers: str) -> None:
+    options: Any = {"speaks": stream.dialect, "protocol_options": {stream.dialect: stream.options}}
+    translator = Translator(answers=answers, **FIXED, **options)
+    log = EventList()
+    translator.add_sink(log)
+    translator.feed(stream.body)
+    translator.close()
+    standard = events_of(translate([stream.body], **options))
+    assert [(number, event.type, wire_data(event)) for number, event in log.events] == [
+        (event["metadata"]["sequence"], event["type"], event["data"]) for event in standard
+    ]
+    assert log.is_finished == 1
+
+
+def test_a_sink_may_join_later_and_events_are_shared() -> None:
+    first, second = EventList(), EventList()
+    pipeline = Pipeline((first,), **FIXED)
+    pipeline.push(Content("a"))
+    pipeline.add_sink(second)
+    pipeline.push(ToolCallStart(tool_id="t", tool_name="x"))
+    pipeline.end()
+    assert [number for number, _ in second.events] == [2, 3, 4, 5]
+    for (_, event), (_, same) in zip(first.events[2:], second.events, strict=True):
+        assert event is same
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_sink_that_fails_ends_the_stream_for_all_without_a_gap(place: int) -> None:
+    log, failing = EventList(), Failing()
+    pipeline = Pipeline((log, failing) if place else (failing, log), **FIXED)
+    for number in range(9):
+        pipeline.push(Content(f"word{number}"))
+    assert [number for number, _ in log.events] == [*range(len(log.events))]
+    assert [event.type for _, event in log.events] == [
+        *("session_start", "content", "content"),
+        *("content", "error", "session_end"),
+    ]
+    assert pipeline.error is not None
+    assert pipeline.error.code == "STREAM_LIMIT_EXCEEDED"
+    assert (log.is_finished, failing.is_finished) == (1, 1)
+
+
+def test_a_client_whose_sink_is_not_the_first_gets_a_valid_stream() -> None:
+    translator = Translator(speaks="legacy", framing="ndjson", **FIXED)
+    translator.add_sink(Failing())
+    out = b"".join([*map(translator.feed, TOKENS), translator.close()])
+    assert check_stream(out, framing="ndjson") == []
+    assert events_of(out)[-1]["data"]["reason"] == "limit"
+
+
+def test_nothing_follows_the_end() -> None:
+    log = EventList()
+    pipeline = Pipeline((log,), **FIXED)
+    pipeline.take(iter((SessionStart(), Content("a"), SessionEnd(), Content("b"))))
+    pipeline.push(Content("c"))
+    pipeline.end()
+    pipeline.cancel()
+    assert [event.type for _, event in log.events] == ["session_start", "content", "content", "session_end"]
+    assert (pipeline.ended, pipeline.reason, pipeline.error) == (True, "done", None)

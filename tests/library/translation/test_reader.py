@@ -1,0 +1,122 @@
+"""What is read of a stream, before anything is repaired."""
+
+import json
+from collections.abc import Iterable, Iterator
+
+import pytest
+
+from streams import Recorded, random_cuts, recorded_streams
+from streamweir import Decoder, Frame
+from streamweir.codec.dialect import Dialect
+from streamweir.errors import LimitExceeded, NotTheDialect
+from streamweir.events import Content, Error, Event, Warning
+from streamweir.options.limits import Limits
+from streamweir.translation.items import StreamItem, TextRun, events_of
+from streamweir.translation.reader import StreamReader
+
+TOKENS = [b'data: {"type":"token","content":"word%d "}\n\n' % number for number in range(9)]
+FIRST = {stream.dialect: stream for stream in reversed(recorded_streams())}
+
+
+def items_of(reader: StreamReader, *pieces: bytes) -> Iterator[StreamItem]:
+    for piece in pieces:
+        yield from reader.feed(piece)
+    yield from reader.close()
+
+
+def test_texts_that_are_alike_come_as_a_run() -> None:
+    reader = StreamReader("legacy")
+    items = [*items_of(reader, *TOKENS[:5], b"".join(TOKENS[5:]))]
+    (run,) = items[5:]
+    assert isinstance(run, TextRun)
+    assert run.texts == ["word5 ", "word6 ", "word7 ", "word8 "]
+    assert [event.content for event in events_of(items) if isinstance(event, Content)] == [
+        f"word{number} " for number in range(9)
+    ]
+
+
+@pytest.mark.parametrize("stream", FIRST.values(), ids=str)
+def test_the_events_do_not_depend_on_how_the_body_is_cut(stream: Recorded) -> None:
+    def read(pieces: Iterable[bytes]) -> list[Event]:
+        return [*events_of(items_of(StreamReader(stream.dialect), *pieces))]
+
+    whole = read([stream.body])
+    assert whole
+    for seed in range(5):
+        assert read(random_cuts(stream.body, seed)) == whole
+
+
+@pytest.mark.parametrize("stream", FIRST.values(), ids=str)
+def test_the_frames_of_an_item_are_there_while_it_is_given(stream: Recorded) -> None:
+    """Whoever passes frames on as they came finds them, in order, each once for all the events it means."""
+    reader = StreamReader(stream.dialect, keeps_frames=True)
+    kept: list[bytes] = []
+    last: object = None
+    for item in items_of(reader, *random_cuts(stream.body, 1)):
+        if isinstance(item, TextRun):
+            assert len(reader.frames) == len(item.texts)
+        if reader.frames is not last:
+            kept += [frame.data for frame in reader.frames]
+        last = reader.frames
+    assert kept
+    body = stream.body.replace(b"\r\n", b"\n").replace(b"\ndata: ", b"\n").replace(b"\ndata:", b"\n")
+    position = 0
+    for data in kept:
+        position = body.index(data, position) + len(data)
+
+
+def test_a_dialect_says_whom_the_texts_of_its_failures_are_for() -> None:
+    message = {"type": "error", "data": {"message": "Busy.", "error_type": "system"}, "metadata": {}}
+    line = json.dumps(message).encode() + b"\n"
+    assert [item.for_users for item in items_of(StreamReader("standard"), line) if isinstance(item, Error)]
+    (error,) = items_of(StreamReader("legacy"), b'data: {"type":"error","message":"Busy."}\n\n')
+    assert isinstance(error, Error)
+    assert not error.for_users
+
+
+class Faulty(Decoder):
+    """Means one event, and then breaks down."""
+
+    def decode(self, frame: Frame) -> Iterator[Event]:
+        yield Content(content=frame.text)
+        if frame.data == b"break":
+            raise RuntimeError("a fault of this decoder")
+
+
+def test_what_came_before_a_fault_is_given() -> None:
+    items = StreamReader(Dialect("faulty", Faulty)).feed(b"data: a\n\ndata: break\n\ndata: b\n\n")
+    assert [next(items), next(items)] == [Content("a"), Content("break")]
+    with pytest.raises(RuntimeError):
+        next(items)
+
+
+def test_texts_before_an_event_that_is_too_large_are_given() -> None:
+    reader = StreamReader("legacy", limits=Limits(event_bytes=100))
+    for piece in TOKENS[:5]:
+        assert [*reader.feed(piece)]
+    items = reader.feed(b"".join(TOKENS[5:]) + b"data: " + b"x" * 200)
+    run = next(items)
+    assert isinstance(run, TextRun)
+    assert run.texts == ["word5 ", "word6 ", "word7 ", "word8 "]
+    with pytest.raises(LimitExceeded):
+        next(items)
+
+
+def test_a_dialect_that_is_found_out_is_read_from_its_first_byte() -> None:
+    reader = StreamReader()
+    assert reader.complete is False
+    assert [*events_of(items_of(reader, *random_cuts(b"".join(TOKENS), 1)))] == [
+        *events_of(items_of(StreamReader("legacy"), *TOKENS))
+    ]
+    assert reader.dialect is not None
+    assert reader.dialect.name == "legacy"
+    with pytest.raises(NotTheDialect):
+        [*items_of(StreamReader(), b"<html>")]
+
+
+def test_malformed_events_are_reported_ten_times_and_counted() -> None:
+    reader = StreamReader("legacy")
+    items = [*items_of(reader, b"data: {\n\n" * 12)]
+    assert [type(item) for item in items] == [Warning] * 10
+    assert reader.malformed == 12
+    assert [warning.message[:2] for warning in reader.closing_warnings()] == ["2 "]

@@ -1,0 +1,109 @@
+"""What a client is not told: it is left out, counted, and reported before the end."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streams import events_of
+from streamweir import Translator, convert
+from streamweir.events import Content, Event, SessionEnd
+from streamweir.testing import check_stream
+from streamweir.translation.open_writer import open_writer
+from streamweir.translation.pipeline import Pipeline
+
+OLD: dict[str, Any] = {"standard": {"version": "1.0"}}
+
+
+def written(*events: Content, protocol: str = "standard", options: Any = OLD) -> Any:
+    """What a client gets of `events`, which are pushed one by one."""
+    writer = open_writer(protocol, "ndjson", request_id="req_1", options=options)
+    pipeline = Pipeline((writer,), request_id="req_1", full_text="replace")
+    stream: list[Event] = [*events, SessionEnd()]
+    pipeline.take(stream)
+    out = writer.take()
+    assert check_stream(out, framing="ndjson") == []
+    return events_of(out)
+
+
+def said(messages: list[dict[str, Any]]) -> list[str]:
+    return [
+        event["data"]["content"] + "." * bool(event["data"].get("is_complete"))
+        for event in messages
+        if event["type"] == "content"
+    ]
+
+
+def warned(messages: list[dict[str, Any]]) -> list[str]:
+    return [event["data"]["message"] for event in messages if event["type"] == "warning"]
+
+
+def replaced(text: str, *, ends: bool = False, **meta: Any) -> Content:
+    return Content(text, op="replace", is_complete=ends or None, meta=meta or None)  # type: ignore[arg-type]
+
+
+def test_of_a_replacement_the_client_gets_what_is_new() -> None:
+    messages = written(Content("Hi"), replaced("Hi there"), replaced("Hi there!", ends=True))
+    assert said(messages) == ["Hi", " there", "!."]
+    assert warned(messages) == []
+
+
+def test_a_contradiction_is_left_out_counted_and_reported() -> None:
+    messages = written(Content("41"), replaced("It is 42"), replaced("43", ends=True))
+    assert said(messages) == ["41", "."]
+    assert warned(messages) == ["This protocol could not carry: 2 x replaced text."]
+    assert messages[-1]["data"]["summary"]["events"] == len(messages)
+
+
+def test_text_behind_a_contradiction_still_comes() -> None:
+    """An upstream that rewrote a word in the middle goes on: so does the text of this client."""
+    assert said(written(Content("The answr"), replaced("The answer"), Content(" is 42"))) == [
+        "The answr",
+        " is 42",
+        ".",
+    ]
+
+
+def test_a_message_is_completed_once() -> None:
+    done = Content("a", is_complete=True, meta={"message_id": "m"})
+    assert said(written(done, replaced("b", message_id="m"))) == ["a."]
+
+
+def test_messages_without_an_id_are_told_apart_by_their_ends() -> None:
+    messages = written(Content("a", is_complete=True), Content("b"), replaced("bc"))
+    assert said(messages) == ["a.", "b", "c", "."]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["a", "ab", "abc", "x", ""]), st.booleans(), st.sampled_from([None, "m"]))
+    )
+)
+def test_no_client_of_1_0_is_told_to_replace_and_all_streams_are_valid(pieces: list[Any]) -> None:
+    body = b"".join(
+        b"data: %b\n\n"
+        % json.dumps(
+            {
+                "type": "content",
+                "data": {"content": text, **({"op": "replace"} if replaces else {})},
+                "metadata": {"message_id": name} if name else {},
+            }
+        ).encode()
+        for text, replaces, name in pieces
+    )
+    out = convert(body, speaks="standard", framing="ndjson", protocol_options=OLD)
+    assert check_stream(out, framing="ndjson") == []
+    assert b'"op"' not in out
+
+
+@pytest.mark.parametrize("answers", ["easyflow", "stream-envelope"])
+def test_the_client_of_another_protocol_learns_of_it_too(answers: str) -> None:
+    translator = Translator(speaks="standard", answers=answers, request_id="req_1", full_text="replace")
+    body = b'data: {"type":"content","data":{"content":"%b"%b},"metadata":{}}\n\n'
+    out = translator.feed(body % (b"41", b"") + body % (b"42", b',"op":"replace"'))
+    assert b"42" not in out
+    assert translator.counts["lost"] == 1
+    end = translator.feed(b'data: {"type":"session_end","data":{"status":"completed"},"metadata":{}}\n\n')
+    assert b"replaced text" in end
