@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from streamweir.codec.process_token import TOKEN_PREFIX
+from streamweir.codec.process_token import TOKEN_KEY, TOKEN_PREFIX
 from streamweir.codec.standard_events import read_standard
 from streamweir.errors import MalformedEvent
 from streamweir.events import Error, Event, Warning
@@ -56,7 +56,7 @@ def _read(text: bytes) -> Event | None:
         message = parse_json(text)[0]
     except MalformedEvent:
         return None
-    event = read_standard(message)
+    event = read_standard({key: value for key, value in message.items() if key != TOKEN_KEY})
     if isinstance(event, Error | Warning):
         event.for_users = True
     return event
