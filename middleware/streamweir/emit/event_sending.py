@@ -43,6 +43,9 @@ class EventSending:
         collector: bound to the content's context.
         heartbeat: seconds of silence after which something is sent that says nothing; None: never.
         owns_collector: nobody above closes it.
+
+    Attributes:
+        is_last: the piece that is being sent is the last one.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class EventSending:
         self._collector = collector
         self._heartbeat = heartbeat
         self._owns_collector = owns_collector
+        self.is_last = False
         self._is_sending = False
         self._sent_at = self._heard_at = time.monotonic()
         self._beat_sent: anyio.Event | None = None
@@ -143,6 +147,7 @@ class EventSending:
         if self._beat_sent is not None:
             await self._beat_sent.wait()
         self._is_sending = True
+        self.is_last = self._translator.ended
         try:
             await send(piece)
         finally:

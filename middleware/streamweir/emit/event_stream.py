@@ -166,7 +166,7 @@ class EventStream:
         if piece is None:
             self._is_over = True
             raise StopAsyncIteration
-        if self.translator.ended:  # this is the last piece, however long the content takes to clean up
+        if self._sending.is_last:  # however long the content takes to clean up
             self._is_over = True
             self._pieces.let_go()
         return piece
