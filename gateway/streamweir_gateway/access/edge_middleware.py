@@ -1,4 +1,4 @@
-"""The outermost layer: an id for each request, CORS headers and a safe answer for whatever goes wrong below.
+"""The outermost layer: headers that every answer has, and a safe answer for whatever goes wrong below.
 
 One look at the first message of a response and none at the others: an event costs nothing here.
 Source: the standard protocol 1.1, sections 4 (`X-Request-Id`) and 5.
@@ -12,7 +12,7 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from streamweir.asgi.headers import REQUEST_ID, replaced, request_id_of
+from streamweir.asgi.headers import REQUEST_ID, request_id_of
 from streamweir.asgi.refusals import send_failure
 from streamweir.classification import classify_exception
 from streamweir.context import bound_request_id
@@ -21,9 +21,13 @@ from streamweir_gateway.access.cors import CorsPolicy, Headers
 
 __all__ = ["EdgeMiddleware"]
 
-_OURS: Final = frozenset(
-    {b"access-control-allow-origin", b"access-control-allow-credentials", b"access-control-expose-headers"}
-)
+_NO_SNIFFING: Final = (b"x-content-type-options", b"nosniff")
+_OURS: Final = frozenset({REQUEST_ID, _NO_SNIFFING[0]})
+_OURS_WITH_CORS: Final = _OURS | {
+    b"access-control-allow-origin",
+    b"access-control-allow-credentials",
+    b"access-control-expose-headers",
+}
 """An upstream's own, if they are let through, would contradict ours."""
 
 
@@ -79,7 +83,7 @@ class _Response:
         return self._send(message)
 
     def _headers(self, start: Message) -> Headers:
-        headers = replaced(start.get("headers", ()), REQUEST_ID, self._request_id)
-        if self._cors is None:
-            return headers
-        return [*(pair for pair in headers if pair[0].lower() not in _OURS), *self._cors]
+        ours = _OURS if self._cors is None else _OURS_WITH_CORS
+        others = [pair for pair in start.get("headers", ()) if pair[0].lower() not in ours]
+        request_id = (REQUEST_ID, self._request_id.encode("ascii"))
+        return [*others, request_id, _NO_SNIFFING, *(self._cors or ())]

@@ -28,6 +28,7 @@ def refusal(code: str, observer: Observer) -> bytes:
     observer.ended(RequestRecord(request_id, None, None, status=row.status, code=code))
     headers = (
         b"content-type: application/json\r\nconnection: close\r\ncache-control: no-store\r\n"
+        b"x-content-type-options: nosniff\r\n"
         b"x-request-id: %s\r\ncontent-length: %d\r\n\r\n" % (request_id.encode("ascii"), len(body))
     )
     return status_line(row.status) + headers + body

@@ -36,8 +36,8 @@ class ServerConnection(Protocol):
     transport: asyncio.Transport
     flow: FlowControl
 
-    def default_headers(self) -> bytes:
-        """Return the headers that every response has, each with its line end."""
+    def date(self) -> bytes:
+        """Return the Date header of a response, with its line end."""
 
     def on_response_end(self, exchange: HttpExchange) -> None:
         """The response is complete."""
@@ -224,7 +224,7 @@ class HttpExchange(ClientConnection):
         head = self._response.start(
             message["status"],
             message.get("headers", ()),
-            default_headers=self._server.default_headers(),
+            date=self._server.date(),
             keep_alive=self.keep_alive,
         )
         self.keep_alive = self._response.keep_alive

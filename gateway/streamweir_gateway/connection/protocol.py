@@ -201,9 +201,9 @@ class HttpProtocol(asyncio.Protocol):
 
     # --- answering ------------------------------------------------------------------------------------------
 
-    def default_headers(self) -> bytes:
-        """Return the headers that every response has."""
-        return self._context.default_headers.lines()
+    def date(self) -> bytes:
+        """Return the Date header of a response."""
+        return self._context.date.line()
 
     def on_response_end(self, exchange: HttpExchange) -> None:
         """Go on to the next request, if there may be one."""

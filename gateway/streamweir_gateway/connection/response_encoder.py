@@ -77,13 +77,13 @@ class ResponseEncoder:
         status: int,
         headers: Iterable[tuple[bytes, bytes]],
         *,
-        default_headers: bytes,
+        date: bytes,
         keep_alive: bool,
     ) -> bytes:
         """Return the head of the response.
 
         Args:
-            default_headers: lines that stand before `headers`.
+            date: the line of this header, unless `headers` hold one.
             keep_alive: False: the connection is closed afterwards. So it is where `headers` want it.
 
         Raises:
@@ -96,7 +96,7 @@ class ResponseEncoder:
         if b"transfer-encoding" in fields:  # how it is sent is settled here
             pairs = [pair for pair in pairs if pair[0] != b"transfer-encoding"]
         closes = b"close" in _tokens(fields.get(b"connection", b""))
-        lines = [status_line(status), default_headers, _header_lines(pairs)]
+        lines = [status_line(status), b"" if b"date" in fields else date, _header_lines(pairs)]
         self._settle_framing(status, fields.get(b"content-length"))
         self.state = ResponseState.STARTED
         self.keep_alive = keep_alive and not closes

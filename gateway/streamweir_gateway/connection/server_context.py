@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from starlette.types import ASGIApp
 
-from streamweir_gateway.connection.default_headers import DefaultHeaders
+from streamweir_gateway.connection.date_header import DateHeader
 from streamweir_gateway.connection.idle_connections import IdleConnections
 from streamweir_gateway.connection.limits import RequestLimits
 from streamweir_gateway.observability.observer import Observer
@@ -26,7 +26,7 @@ class ServerContext:
         connections: all that are open.
         tasks: one for each request that is being answered.
         idle: the connections that wait for a request.
-        default_headers: of every response.
+        date: of every response.
     """
 
     app: ASGIApp
@@ -35,4 +35,4 @@ class ServerContext:
     connections: set[asyncio.Protocol]
     tasks: set[asyncio.Task[None]]
     idle: IdleConnections = field(default_factory=IdleConnections)
-    default_headers: DefaultHeaders = field(default_factory=DefaultHeaders)
+    date: DateHeader = field(default_factory=DateHeader)

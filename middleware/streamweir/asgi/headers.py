@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
 from streamweir.asgi.sending import Scope
-from streamweir.http.response_headers import STREAM_HEADERS, response_headers
+from streamweir.http.response_headers import NO_SNIFFING, STREAM_HEADERS, response_headers
 from streamweir.request_id import new_request_id, valid_request_id
 
 __all__ = [
@@ -37,7 +37,7 @@ _OURS: Final = frozenset(
         b"transfer-encoding",
         b"etag",
         REQUEST_ID,
-        *(name.lower().encode("ascii") for name in STREAM_HEADERS),
+        *(name.lower().encode("ascii") for name in (*STREAM_HEADERS, *NO_SNIFFING)),
     }
 )
 """What speaks of the body that is replaced, or is set anew."""

@@ -12,6 +12,7 @@ from streamweir.asgi.sending import Send, send_whole
 from streamweir.errors import ErrorInfo
 from streamweir.http.error_envelope import envelope, preflight_envelope
 from streamweir.http.refusal_codes import REFUSALS, RefusalRow
+from streamweir.http.response_headers import NO_SNIFFING
 from streamweir.jsontext import write_json
 
 __all__ = [
@@ -75,7 +76,7 @@ async def send_failure(send: Send, info: ErrorInfo, *, request_id: str, debug: b
 
 
 def _headers(body: Mapping[str, Any]) -> dict[str, str]:
-    return {"Cache-Control": "no-store", "X-Request-Id": body["request_id"]}
+    return {"Cache-Control": "no-store", **NO_SNIFFING, "X-Request-Id": body["request_id"]}
 
 
 async def _send(send: Send, status: int, body: Mapping[str, Any], headers: Mapping[str, str]) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 
 from streamweir.framing import MEDIA_TYPES
 
-__all__ = ["STREAM_HEADERS", "response_headers"]
+__all__ = ["NO_SNIFFING", "STREAM_HEADERS", "response_headers"]
 
 STREAM_HEADERS: Final = {
     "Cache-Control": "no-cache, no-transform",
@@ -17,8 +17,11 @@ STREAM_HEADERS: Final = {
     "Content-Encoding": "identity",  # keeps compressing middleware and proxies off the stream
 }
 
+NO_SNIFFING: Final = {"X-Content-Type-Options": "nosniff"}
+"""No browser takes an answer for a page, whatever stands in it."""
+
 
 def response_headers(media_type: str, request_id: str) -> dict[str, str]:
     """Return the headers of a stream, or of a folded result, with this content type."""
     kept = {"Cache-Control": "no-store"} if media_type == MEDIA_TYPES["json"] else STREAM_HEADERS
-    return {"Content-Type": media_type, **kept, "X-Request-Id": request_id}
+    return {"Content-Type": media_type, **kept, **NO_SNIFFING, "X-Request-Id": request_id}

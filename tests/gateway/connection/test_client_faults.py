@@ -4,11 +4,11 @@ import asyncio
 import json
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from loopback import Gateway, gateway, settled
+from loopback import Gateway, client, gateway, settled
 from scripted_upstream import HELLO, LAST_CHUNK, SSE, WHOLE, Call, chunk, upstream
 
 pytestmark = pytest.mark.anyio
@@ -160,6 +160,37 @@ async def test_what_is_too_large_is_refused_before_it_is_there(sent: bytes) -> N
         got = await exchanged(running, sent)
     assert refusal(got) == (413, "REQUEST_TOO_LARGE")
     assert server.connections == 0
+
+
+@pytest.mark.usefixtures("nothing_raised")
+@pytest.mark.parametrize(
+    "refused",
+    [
+        POST + b"Content-Length: 18446744073709551615\r\n\r\n",
+        POST + b"Transfer-Encoding: chunked\r\n\r\nffffffffff\r\n",
+        POST + b"Transfer-Encoding: chunked\r\n\r\n2;",
+        POST + b"X-Long: ",
+    ],
+    ids=["length", "chunk", "extension", "header"],
+)
+async def test_what_comes_behind_a_refusal_is_not_read_without_a_bound(refused: bytes) -> None:
+    async with upstream(WHOLE) as server, quick_gateway(server.url) as running, client(running) as connected:
+        connected.writer.write(refused)
+        async with asyncio.timeout(5):
+            taken = await written(connected.writer, up_to=200_000_000)
+    # A mebibyte by the gateway, and what two sockets of the system hold.
+    assert taken < 20_000_000
+
+
+async def written(writer: asyncio.StreamWriter, *, up_to: int) -> int:
+    """How much can be written until the other side breaks the connection."""
+    piece, taken = b"x" * 65_536, 0
+    with suppress(ConnectionError):
+        while taken < up_to:
+            writer.write(piece)
+            await writer.drain()
+            taken += len(piece)
+    return taken
 
 
 @pytest.mark.usefixtures("nothing_raised")

@@ -13,7 +13,7 @@ PIECES = st.lists(st.binary(max_size=300), min_size=1, max_size=6)
 def encoded(
     encoder: ResponseEncoder, pieces: list[bytes], *headers: tuple[bytes, bytes], status: int = 200
 ) -> bytes:
-    sent = encoder.start(status, headers, default_headers=b"date: today\r\n", keep_alive=True)
+    sent = encoder.start(status, headers, date=b"date: today\r\n", keep_alive=True)
     *others, last = pieces
     return b"".join(
         [sent, *(encoder.body(piece, more=True) for piece in others), encoder.body(last, more=False)]
@@ -71,7 +71,7 @@ def test_some_statuses_have_no_body(status: int) -> None:
 def test_a_header_cannot_become_another_one(name: bytes, value: bytes) -> None:
     encoder = ResponseEncoder("GET", "1.1")
     with pytest.raises(RuntimeError):
-        encoder.start(200, [(name, value)], default_headers=b"", keep_alive=True)
+        encoder.start(200, [(name, value)], date=b"", keep_alive=True)
     assert encoder.state is ResponseState.EXPECTED, "an error can still be answered"
 
 
@@ -89,4 +89,4 @@ def test_nothing_comes_twice() -> None:
     with pytest.raises(RuntimeError):
         encoder.body(b"", more=False)
     with pytest.raises(RuntimeError):
-        encoder.start(200, [], default_headers=b"", keep_alive=True)
+        encoder.start(200, [], date=b"", keep_alive=True)

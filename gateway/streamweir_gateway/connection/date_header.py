@@ -1,0 +1,29 @@
+"""The header that says when a response was made.
+
+Source: RFC 9110, section 6.6.1.
+"""
+
+from __future__ import annotations
+
+import time
+from email.utils import formatdate
+
+__all__ = ["DateHeader"]
+
+
+class DateHeader:
+    """The same for all responses of a second."""
+
+    __slots__ = ("_line", "_second")
+
+    def __init__(self) -> None:
+        self._second = 0
+        self._line = b""
+
+    def line(self) -> bytes:
+        """Return it with its line end."""
+        second = int(time.time())
+        if second != self._second:
+            self._second = second
+            self._line = b"date: %s\r\n" % formatdate(second, usegmt=True).encode("ascii")
+        return self._line
