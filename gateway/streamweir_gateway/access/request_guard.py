@@ -60,7 +60,7 @@ class RequestGuard:
                 return
             app, scope = self._admitted(scope, found, routes)
         except Refusal as refusal:
-            self._tell(scope, routes, refusal)
+            self._record_refusal(scope, routes, refusal)
             await send_refusal(send, refusal, request_id=scope["state"]["request_id"])
             return
         await app(scope, receive, send)
@@ -96,7 +96,7 @@ class RequestGuard:
         address = client_address(scope, self._trusted)
         return "" if address is None else client_network(address)
 
-    def _tell(self, scope: Scope, routes: Sequence[Route], refusal: Refusal) -> None:
+    def _record_refusal(self, scope: Scope, routes: Sequence[Route], refusal: Refusal) -> None:
         """Write the line of a refused request: an endpoint's, where there is one at this path."""
         templates = [route.template for route in routes if route.endpoint is not None]
         record = RequestRecord(

@@ -28,7 +28,7 @@ _EXAMPLES: Final = """\
   streamweir dialects ragflow --json   with an example of every event
   streamweir dialects --new acme       in a checkout: begin a dialect (docs/adding-a-dialect.md)"""
 
-_TELLING: Final[dict[str, tuple[str, ...]]] = {
+_DISTINGUISHING_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "content": ("op", "channel"),
     "data": ("data_type",),
     "error": ("code",),
@@ -141,8 +141,8 @@ def _becomes(row: Reading) -> str:
 
 def _event_name(event: dict[str, Any]) -> str:
     data = event["data"]
-    told = [str(data[name]) for name in _TELLING.get(event["type"], ()) if name in data]
-    return " ".join([event["type"], *told])
+    values = [str(data[name]) for name in _DISTINGUISHING_FIELDS.get(event["type"], ()) if name in data]
+    return " ".join([event["type"], *values])
 
 
 def _written(row: Writing, common: set[str]) -> str:

@@ -78,7 +78,7 @@ async def _serve(settings: Settings, address: tuple[str, int]) -> None:
         with suppress(NotImplementedError):
             asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     try:
-        async with serve_fake(settings, host=address[0], port=address[1], on_request=_tell) as backend:
+        async with serve_fake(settings, host=address[0], port=address[1], on_request=_report) as backend:
             _print(_welcome(backend, settings))
             await stopping.wait()
     except OSError as error:
@@ -96,7 +96,7 @@ def _welcome(backend: FakeBackend, settings: Settings) -> Iterator[str]:
     yield "Ctrl-C stops it."
 
 
-def _tell(request: Request, settings: Settings) -> None:
+def _report(request: Request, settings: Settings) -> None:
     _print([f"{request.method} {request.target[:100]}: {_played(settings)}"])
 
 

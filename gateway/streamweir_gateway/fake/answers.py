@@ -107,14 +107,14 @@ def _html_stream(_: Fault, media_type: str) -> _Answer:
 
 
 def _json_envelope(_: Fault, __: str) -> _Answer:
-    told = {
+    envelope = {
         "status": "error",
         "code": 500,
         "message": TEXT,
         "data": None,
         "error": {"code": "INTERNAL_ERROR", "message": TEXT},
     }
-    return "200 OK", ["Content-Type: application/json"], json.dumps(told).encode()
+    return "200 OK", ["Content-Type: application/json"], json.dumps(envelope).encode()
 
 
 def _empty(_: Fault, media_type: str) -> _Answer:

@@ -26,7 +26,7 @@ _FIELDS: Final = (
 )
 """What stands in the line, in this order; `cause` follows."""
 
-_WORTH_TELLING: Final = frozenset({"malformed", "repairs", "lost"})
+_OMITTED_AT_ZERO: Final = frozenset({"malformed", "repairs", "lost"})
 """Counts that are left out where they are 0."""
 
 _PATH_CHARACTERS: Final = 256
@@ -111,7 +111,7 @@ class Observer:
         fields = {
             name: value
             for name in _FIELDS
-            if (value := getattr(record, name)) is not None and (value != 0 or name not in _WORTH_TELLING)
+            if (value := getattr(record, name)) is not None and (value != 0 or name not in _OMITTED_AT_ZERO)
         }
         if record.path is not None:
             fields["path"] = self._without_secrets(record.path)[:_PATH_CHARACTERS]

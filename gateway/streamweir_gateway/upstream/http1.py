@@ -159,7 +159,7 @@ class ResponseParser:
             self.headers.clear()
             return
         self.status = status
-        self._ends_with_connection = not _says_where_it_ends(self.headers)
+        self._ends_with_connection = not _has_explicit_end(self.headers)
         if self.is_head or status == 101:
             self.is_complete = True
             raise _Enough
@@ -189,7 +189,7 @@ def keep_alive_seconds(headers: Headers, longest: float) -> float:
 _KEEP_ALIVE_TIMEOUT: Final = re.compile(rb"(?:^|[,;\s])timeout\s*=\s*\"?([0-9]{1,9})", re.IGNORECASE)
 
 
-def _says_where_it_ends(headers: Headers) -> bool:
+def _has_explicit_end(headers: Headers) -> bool:
     if codings := coding_list(headers, b"transfer-encoding"):
         return codings[-1] == "chunked"
     return any(name.lower() == b"content-length" for name, _ in headers)

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from streamweir.classification.failures import code_of_name, is_telling_code
+from streamweir.classification.failures import code_of_name, is_conclusive_code
 from streamweir.classification.statuses import code_of_status
 from streamweir.classification.words import code_of_words
 
@@ -87,7 +87,7 @@ def failure_in_body(value: object) -> FailureInBody | None:
     if not isinstance(value, dict) or len(value) > _MOST_FIELDS:
         return None
     fields = _fields(value)
-    if not (_says_it(fields) or (_looks_like_it(fields) and not any(map(fields.get, _ANSWERS)))):
+    if not (_states_failure(fields) or (_looks_like_it(fields) and not any(map(fields.get, _ANSWERS)))):
         return None
     return _failure(fields)
 
@@ -106,7 +106,7 @@ def _failure(fields: _Fields) -> FailureInBody:
     codes = _each(places, _codes)
     return FailureInBody(
         message="\n".join(messages) or None,
-        code=next(filter(is_telling_code, codes), next(iter(codes), None)),
+        code=next(filter(is_conclusive_code, codes), next(iter(codes), None)),
         status=next(filter(None, map(_status, places)), None),
         recoverable=next(
             (fields[name] for fields in places for name in _RETRY if isinstance(fields.get(name), bool)), None
@@ -177,7 +177,7 @@ def _retry_after_ms(fields: _Fields) -> int | None:
 # Is it one?
 
 
-def _says_it(fields: _Fields) -> bool:
+def _states_failure(fields: _Fields) -> bool:
     """Does it say so in so many words?"""
     return (
         any(_is_something(fields.get(name)) for name in _NAMED)

@@ -12,7 +12,7 @@ from streamweir.classification.words import code_of_words
 from streamweir.errors import CODES, MACHINE_CODE, ErrorType, Reason
 from streamweir.redaction import redact
 
-__all__ = ["Classified", "classify_failure", "code_of_name", "is_telling_code", "most_exact"]
+__all__ = ["Classified", "classify_failure", "code_of_name", "is_conclusive_code", "most_exact"]
 
 
 class Classified(msgspec.Struct, frozen=True):
@@ -110,7 +110,7 @@ def classify_failure(message: object = None, *, code: object = None, status: obj
     return _classified(most_exact(known, code, message) or "UPSTREAM_ERROR")
 
 
-def is_telling_code(code: object) -> bool:
+def is_conclusive_code(code: object) -> bool:
     """Does `code` alone say what failed? An HTTP status does, a name that is known, a machine code."""
     return bool(code_of_status(code) or code_of_name(code) or _machine_code(code))
 
@@ -139,8 +139,10 @@ def _own_code(own: str) -> Classified:
     if row:
         return _classified(row, own)
     plain = _classified("UPSTREAM_ERROR", own)
-    told = next((error_type for pattern, error_type in _ERROR_TYPES if pattern.search(own)), plain.error_type)
-    return msgspec.structs.replace(plain, error_type=told)
+    error_type = next(
+        (error_type for pattern, error_type in _ERROR_TYPES if pattern.search(own)), plain.error_type
+    )
+    return msgspec.structs.replace(plain, error_type=error_type)
 
 
 def _classified(row_name: str, code: str | None = None) -> Classified:

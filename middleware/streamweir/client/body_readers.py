@@ -161,10 +161,10 @@ class StandardReader:
         waiting = 0 if self.started else self._malformed
         self.started = True
         if event.type == "session_end":
-            yield from self._told(waiting)
+            yield from self._malformed_warnings(waiting)
             waiting = 0
         yield from self._take(event)
-        yield from self._told(waiting)
+        yield from self._malformed_warnings(waiting)
 
     def _in_place_of_a_stream(self, message: Any) -> Iterable[ReceivedEvent] | None:
         """Return what one object says in place of a stream: a refusal or a folded result; else None."""
@@ -188,7 +188,7 @@ class StandardReader:
         self._sequence = self._sequence + 1 if metadata.sequence is None else metadata.sequence
         if event.type == "session_end":
             self.ended = True
-            yield from self._told_left()
+            yield from self._warning_of_the_rest()
             if isinstance(event.data, SessionEnd) and event.data.status == "error" and not self._has_failed:
                 yield self._failure_before(event)
             yield event
@@ -219,13 +219,13 @@ class StandardReader:
         if self._malformed > self._limits.malformed_events:
             yield from self.fail(error_info("STREAM_LIMIT_EXCEEDED", reason="malformed"))
         elif self.started and self._malformed <= MAX_REPORTED_MALFORMED:
-            yield from self._told(1)
+            yield from self._malformed_warnings(1)
 
-    def _told(self, number: int) -> Iterator[ReceivedEvent]:
+    def _malformed_warnings(self, number: int) -> Iterator[ReceivedEvent]:
         for _ in range(min(number, MAX_REPORTED_MALFORMED)):
             yield self._warning("A part of the answer could not be read and was left out.")
 
-    def _told_left(self) -> Iterator[ReceivedEvent]:
+    def _warning_of_the_rest(self) -> Iterator[ReceivedEvent]:
         left = self._malformed - MAX_REPORTED_MALFORMED
         if left > 0:
             yield self._warning(f"{left} more parts of the answer could not be read and were left out.")

@@ -29,7 +29,7 @@ from streamweir.stages import error_event
 
 __all__ = ["EventMetadata", "ReceivedEvent", "failure_events", "made_event"]
 
-_SAYS_IT_WITHOUT_DATA: Final = frozenset({"session_start", "session_end"})
+_MAY_LACK_DATA: Final = frozenset({"session_start", "session_end"})
 
 
 class EventMetadata(msgspec.Struct, kw_only=True):
@@ -129,7 +129,7 @@ def _metadata(metadata: dict[str, Any]) -> EventMetadata:
 
 def _payload(kind: str, data: Any, metadata: dict[str, Any]) -> Event | Unknown:
     cls = EVENT_TYPES.get(kind)
-    if data is None and kind in _SAYS_IT_WITHOUT_DATA:
+    if data is None and kind in _MAY_LACK_DATA:
         data = {}
     if cls is None or not isinstance(data, dict):
         return Unknown(kind, data)
