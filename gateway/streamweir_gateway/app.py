@@ -112,9 +112,10 @@ class _Gateway:
     async def lifespan(self, _app: object) -> AsyncIterator[None]:
         """Run the demo backends that endpoints ask for; close every connection at the end."""
         async with AsyncExitStack() as stack:
-            if dialects := self._demo_dialects():
+            if names := self._demo_names():
                 from streamweir_gateway.demo import serve_demos  # noqa: PLC0415 - few gateways have any
 
+                dialects = [self._config.known_dialects.to_write(name) for name in names]
                 self._demos = await stack.enter_async_context(serve_demos(dialects))
             stack.push_async_callback(self._clients.aclose)
             yield
@@ -125,7 +126,7 @@ class _Gateway:
             return self._proxy(config)
         return _OnFirstUse(lambda: self._proxy(config))  # a demo's address is known once it runs
 
-    def _demo_dialects(self) -> list[str]:
+    def _demo_names(self) -> list[str]:
         targets = (target for endpoint in self._config.endpoints for target in endpoint.upstreams)
         return sorted({target.demo for target in targets if target.demo is not None})
 
@@ -142,6 +143,7 @@ class _Gateway:
             url,
             client=self._clients.of(upstream),
             admission=self._admissions.of(upstream),
+            dialects=self._config.known_dialects,
             debug=self._config.debug,
         )
 

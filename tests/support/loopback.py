@@ -10,32 +10,24 @@ from pathlib import Path
 from typing import Any
 
 import h11
+from starlette.types import ASGIApp
 
 from scripted_upstream import PATIENCE, Script, upstream
 from streams import events_of
-from streamweir.codec.registry import (
-    decoder_names,
-    encoder_names,
-    get_dialect,
-    list_dialects,
-)
+from streamweir.codec.dialects import Dialects
 from streamweir.testing import check_stream
 from streamweir_gateway.app import build_app
-from streamweir_gateway.config import DialectCatalogue, GatewayConfig, parse_config
+from streamweir_gateway.config import GatewayConfig, parse_config
 from streamweir_gateway.observability.metrics import make_metrics
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.processes.server import GatewayServer
 from streamweir_gateway.runs.supervision import Streams
 
 
-def settled(**file: Any) -> GatewayConfig:
-    """The configuration of a file with these keys."""
-    catalogue = DialectCatalogue(
-        decoders=frozenset(decoder_names()),
-        encoders=frozenset(encoder_names()),
-        options={name: get_dialect(name).options for name in list_dialects()},
-    )
-    return parse_config(json.dumps(file), name="test.yaml", folder=Path(), dialects=catalogue, environ={})
+def settled(dialects: Dialects | None = None, /, **file: Any) -> GatewayConfig:
+    """The configuration of a file with these keys, which may name these dialects."""
+    dialects = Dialects.built_in() if dialects is None else dialects
+    return parse_config(json.dumps(file), name="test.yaml", folder=Path(), dialects=dialects, environ={})
 
 
 def one_endpoint(url: str, **options: Any) -> GatewayConfig:
@@ -75,12 +67,12 @@ class Gateway:
 
 
 @asynccontextmanager
-async def gateway(config: GatewayConfig) -> AsyncIterator[Gateway]:
-    """Run the gateway under its own server, without the main loop and its signal handlers."""
+async def gateway(config: GatewayConfig, app: ASGIApp | None = None) -> AsyncIterator[Gateway]:
+    """Run the gateway, or `app` in its place, under its own server, without main loop and signal handlers."""
     streams, log = Streams(), Log()
     metrics = make_metrics()
     server = GatewayServer(
-        build_app(config, streams=streams, log=log, metrics=metrics),
+        build_app(config, streams=streams, log=log, metrics=metrics) if app is None else app,
         streams,
         observer=Observer(log, metrics),
         settings=config.server,

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import streamweir
-from streamweir.codec.registry import process_dialects
+from streamweir.codec.dialects import Dialects
 from streamweir_gateway.cli.addresses import base_url
 from streamweir_gateway.config import EndpointConfig, GatewayConfig
 
@@ -27,7 +27,7 @@ def banner(config: GatewayConfig, address: tuple[str, int]) -> Iterator[str]:
         yield ""
         sources = ", then ".join(upstream.label for upstream in endpoint.upstreams)
         yield f"{endpoint.template}: {sources} -> {', '.join(endpoint.answers)}"
-        yield f"  {curl_line(endpoint, url, asks_for_key=bool(keys))}"
+        yield f"  {curl_line(endpoint, url, config.known_dialects, asks_for_key=bool(keys))}"
     yield ""
     if keys:
         yield f"In place of KEY: one of {', '.join(keys)} from `auth.keys`."
@@ -38,7 +38,7 @@ def banner(config: GatewayConfig, address: tuple[str, int]) -> Iterator[str]:
         yield f"Another protocol: -H 'X-Streamweir-Protocol: {next(iter(others))}'"
 
 
-def curl_line(endpoint: EndpointConfig, url: str, *, asks_for_key: bool = False) -> str:
+def curl_line(endpoint: EndpointConfig, url: str, dialects: Dialects, *, asks_for_key: bool = False) -> str:
     """Return a command for a shell that sends `endpoint` a request and shows the answer as it comes.
 
     Where a key is asked for, the word KEY stands in its place: keys are never printed.
@@ -49,10 +49,10 @@ def curl_line(endpoint: EndpointConfig, url: str, *, asks_for_key: bool = False)
     method = "POST" if "POST" in endpoint.methods else endpoint.methods[0]
     if method in ("GET", "HEAD", "DELETE", "OPTIONS"):
         return f"curl -N -X {method} {address}"
-    body = _MESSAGE if endpoint.upstreams[0].demo else _sample_request(endpoint.upstreams[0].speaks)
+    body = _MESSAGE if endpoint.upstreams[0].demo else _sample_request(endpoint.upstreams[0].speaks, dialects)
     content = f"-H 'Content-Type: application/json' -d {shlex.quote(json.dumps(dict(body)))}"
     return f"curl -N {'' if method == 'POST' else f'-X {method} '}{address} {content}"
 
 
-def _sample_request(speaks: str) -> Mapping[str, Any]:
-    return _MESSAGE if speaks == "auto" else process_dialects().find(speaks).sample_request
+def _sample_request(speaks: str, dialects: Dialects) -> Mapping[str, Any]:
+    return _MESSAGE if speaks == "auto" else dialects[speaks].sample_request

@@ -5,18 +5,13 @@ from __future__ import annotations
 import os
 from typing import cast
 
-from streamweir.codec.registry import (
-    decoder_names,
-    encoder_names,
-    get_dialect,
-    list_dialects,
-)
+from streamweir.codec.registry import process_dialects
 from streamweir_gateway.cli.command import UsageError
-from streamweir_gateway.config import Address, DialectCatalogue, GatewayConfig, load_config
+from streamweir_gateway.config import Address, GatewayConfig, load_config
 from streamweir_gateway.config.diagnostics import InvalidValue
 from streamweir_gateway.config.values.addresses import LISTEN, NEEDS_AUTH, is_loopback
 
-__all__ = ["installed_dialects", "listening_on", "load"]
+__all__ = ["listening_on", "load"]
 
 
 def load(path: str, *, demand_secrets: bool = True) -> GatewayConfig:
@@ -25,16 +20,7 @@ def load(path: str, *, demand_secrets: bool = True) -> GatewayConfig:
     Raises:
         ConfigErrors: the file cannot be used; it lists every problem.
     """
-    return load_config(path, dialects=installed_dialects(), environ=os.environ, check=not demand_secrets)
-
-
-def installed_dialects() -> DialectCatalogue:
-    """Return the dialects that a configuration may name."""
-    return DialectCatalogue(
-        decoders=frozenset(decoder_names()),
-        encoders=frozenset(encoder_names()),
-        options={name: get_dialect(name).options for name in list_dialects()},
-    )
+    return load_config(path, dialects=process_dialects(), environ=os.environ, check=not demand_secrets)
 
 
 def listening_on(text: str, config: GatewayConfig) -> GatewayConfig:

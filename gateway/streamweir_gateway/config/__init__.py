@@ -23,7 +23,6 @@ from streamweir_gateway.config.models import (
     Tls,
     UpstreamConfig,
 )
-from streamweir_gateway.config.rules import DialectCatalogue
 from streamweir_gateway.config.values.addresses import Address
 from streamweir_gateway.config.values.path_templates import join_path, placeholders
 from streamweir_gateway.config.values.rates import RateLimit
@@ -34,7 +33,6 @@ __all__ = [
     "Breaker",
     "ConfigErrors",
     "Cors",
-    "DialectCatalogue",
     "EndpointConfig",
     "GatewayConfig",
     "InjectedWarning",

@@ -6,11 +6,12 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from streamweir.codec.dialects import Dialects
 from streamweir_gateway.config.certificates import check_certificates
 from streamweir_gateway.config.diagnostics import Position, Report
 from streamweir_gateway.config.interpolation import Interpolation
 from streamweir_gateway.config.models import GatewayConfig
-from streamweir_gateway.config.rules import DialectCatalogue, check_rules
+from streamweir_gateway.config.rules import check_rules
 from streamweir_gateway.config.tree import read_tree
 from streamweir_gateway.config.validation import validate
 
@@ -20,14 +21,14 @@ __all__ = ["load_config", "parse_config"]
 def load_config(
     path: str | os.PathLike[str],
     *,
-    dialects: DialectCatalogue,
+    dialects: Dialects,
     environ: Mapping[str, str] = os.environ,
     check: bool = False,
 ) -> GatewayConfig:
     """Read and check the configuration file at `path`.
 
     Args:
-        dialects: the names that the file may use.
+        dialects: those that the file may name.
         environ: what `${NAME}` is looked up in.
         check: tolerate missing variables and files; what depends on them is not checked, and the result is
             for looking at, not for serving.
@@ -48,7 +49,7 @@ def parse_config(
     *,
     name: str,
     folder: Path,
-    dialects: DialectCatalogue,
+    dialects: Dialects,
     environ: Mapping[str, str] = os.environ,
     check: bool = False,
 ) -> GatewayConfig:
@@ -68,7 +69,7 @@ def parse_config(
         check_certificates(config, report, tolerant=check)
     report.stop_if_any()
     assert config is not None, "a file without models has problems"
-    return config
+    return config.model_copy(update={"known_dialects": dialects})
 
 
 def _read_text(path: Path, report: Report) -> str:

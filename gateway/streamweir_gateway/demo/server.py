@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
 from itertools import chain
 from typing import Final
 
-from streamweir.codec.registry import encoder_class
+from streamweir.codec.base import NO_OPTIONS, Encoder
+from streamweir.codec.dialect import Dialect
 from streamweir.events import Stamp
-from streamweir.framing import MEDIA_TYPES
-from streamweir.translation.open_writer import Writer, open_writer
+from streamweir.framing import MEDIA_TYPES, Frame, sse_writer, write_ndjson
 from streamweir_gateway.demo.scenario import Scenario, scenario_of
 from streamweir_gateway.fake.request import Request
 from streamweir_gateway.fake.script import Beat, failure, run_until_the_middle, the_rest
@@ -29,27 +28,25 @@ _REQUEST_ID: Final = "demo-request"
 
 
 @asynccontextmanager
-async def serve_demos(dialects: Iterable[str], *, pace: float = 1.0) -> AsyncIterator[Mapping[str, str]]:
-    """Run one demo backend for each of `dialects`; yield the base URL of each.
+async def serve_demos(dialects: Iterable[Dialect], *, pace: float = 1.0) -> AsyncIterator[Mapping[str, str]]:
+    """Run one demo backend for each of `dialects`; yield the base URL of each, by its name.
 
     Args:
+        dialects: each can be written.
         pace: factor of all pauses; 0 plays the run without any.
-
-    Raises:
-        UnknownDialectError: nobody can write one of the dialects.
     """
     async with AsyncExitStack() as stack:
-        yield {name: await stack.enter_async_context(_served(name, pace)) for name in dict.fromkeys(dialects)}
+        yield {dialect.name: await stack.enter_async_context(_served(dialect, pace)) for dialect in dialects}
 
 
 @asynccontextmanager
-async def _served(dialect: str, pace: float) -> AsyncIterator[str]:
-    framing = encoder_class(dialect).framings[0]
-    open_run = partial(open_writer, dialect, framing, request_id=_REQUEST_ID)
+async def _served(dialect: Dialect, pace: float) -> AsyncIterator[str]:
+    media_type = MEDIA_TYPES[dialect.make_encoder(NO_OPTIONS).framings[0]]
 
     def answer(request: Request) -> Steps:
-        yield Raw(_head(MEDIA_TYPES[framing]))
-        yield from chunked(_body(scenario_of(request.body), _ScriptWriter(open_run()), pace), has_last=True)
+        writer = _ScriptWriter(dialect.make_encoder(NO_OPTIONS))
+        yield Raw(_head(media_type))
+        yield from chunked(_body(scenario_of(request.body), writer, pace), has_last=True)
 
     async with serve_steps(answer) as backend:
         yield backend.url
@@ -91,10 +88,11 @@ def _script(scenario: Scenario) -> Iterator[Beat]:
 
 
 class _ScriptWriter:
-    """The beats of a script as bytes in one dialect."""
+    """The beats of a script as bytes in one dialect: what it has no word for, its own server never says."""
 
-    def __init__(self, writer: Writer) -> None:
-        self._writer = writer
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self._bytes_of = sse_writer(encoder.sse_prefix) if encoder.framings[0] == "sse" else write_ndjson
         self._sequence = 0
 
     def write(self, script: Iterable[Beat]) -> Iterator[tuple[float, bytes]]:
@@ -104,17 +102,18 @@ class _ScriptWriter:
             waited += pause
             stamp = Stamp(_REQUEST_ID, self._sequence, time.time_ns() // 1_000_000)
             self._sequence += 1
-            self._writer.write(event, stamp)
-            if data := self._writer.take():
+            if data := self._joined(self._encoder.encode(event, stamp)):
                 yield waited, data
                 waited = 0.0
 
     def end(self) -> bytes:
         """Return what follows the last event."""
-        self._writer.finish()
-        return self._writer.take()
+        return self._joined(self._encoder.close())
 
     def half_an_event(self) -> bytes:
         """Return the beginning of the bytes that would come next."""
         _, data = next(self.write(the_rest()))
         return data[: len(data) // 2]
+
+    def _joined(self, frames: Iterable[Frame]) -> bytes:
+        return b"".join(map(self._bytes_of, frames))

@@ -243,6 +243,7 @@ class Attempt:
         info = await classify_response(
             response,
             speaks=self.translator.speaks,
+            dialects=self.destination.dialects,
             client_credentials=response.status in _REFUSED
             and self.destination.passes_credentials(parties.incoming),
             debug=parties.endpoint.debug,

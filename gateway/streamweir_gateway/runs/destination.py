@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from streamweir import Limits, Translator
 from streamweir.asgi.headers import HeaderList
+from streamweir.codec.dialects import Dialects
 from streamweir_gateway.config import EndpointConfig, UpstreamConfig
 from streamweir_gateway.observability.trace_context import TraceContext
 from streamweir_gateway.runs.admission import Admission
@@ -41,6 +42,7 @@ class Destination:
         label: what logs and metrics call it.
         client: what requests go out through.
         admission: who may start a stream there.
+        dialects: what names of dialects mean.
 
     Args:
         endpoint: its configuration.
@@ -48,6 +50,7 @@ class Destination:
         base_url: of the upstream.
         client: what requests go out through.
         admission: shared with the other endpoints of this upstream.
+        dialects: those of the configuration.
         debug: let redacted details out.
     """
 
@@ -59,17 +62,19 @@ class Destination:
         *,
         client: UpstreamClient,
         admission: Admission,
+        dialects: Dialects,
         debug: bool,
     ) -> None:
         self.config = upstream
         self.label = upstream.label
         self.client = client
         self.admission = admission
-        self._outgoing = UpstreamRequestBuilder(endpoint, upstream, base_url)
+        self.dialects = dialects
+        self._outgoing = UpstreamRequestBuilder(endpoint, upstream, base_url, dialects)
         self._configured = endpoint.protocol_options
         settled = self._outgoing.constant_options
         self._constant = None if settled is None else _merged(settled, self._configured)
-        self._options = _translation(endpoint, upstream, debug=debug)
+        self._options = _translation(endpoint, upstream, dialects, debug=debug)
 
     def request(self, incoming: Incoming) -> UpstreamRequest:
         """Return the upstream's request, without its body.
@@ -111,10 +116,13 @@ class Destination:
         return self._outgoing.passes_credentials(incoming.headers)
 
 
-def _translation(endpoint: EndpointConfig, upstream: UpstreamConfig, *, debug: bool) -> dict[str, Any]:
+def _translation(
+    endpoint: EndpointConfig, upstream: UpstreamConfig, dialects: Dialects, *, debug: bool
+) -> dict[str, Any]:
     """Return the options that are the same for every stream of a destination."""
     return {
         "speaks": upstream.speaks,
+        "dialects": dialects,
         "full_text": endpoint.full_text,
         "stream_tool_arguments": endpoint.stream_tool_arguments,
         "raw": endpoint.raw,

@@ -14,7 +14,7 @@ import msgspec
 from streamweir.classification import classify_failure, error_in_body, info_for_status, parse_retry_after
 from streamweir.codec.base import NO_OPTIONS
 from streamweir.codec.detector import detect_dialect
-from streamweir.codec.registry import make_decoder
+from streamweir.codec.dialects import Dialects
 from streamweir.errors import CODES, ErrorInfo, MalformedEvent, StreamweirError, error_info
 from streamweir.events import Error, Event, SessionEnd, SessionStart
 from streamweir.framing import SniffingParser
@@ -33,13 +33,14 @@ _NO_STREAM: Final = frozenset({b"audio", b"font", b"image", b"multipart", b"vide
 
 
 async def classify_response(
-    response: UpstreamResponse, *, speaks: str, client_credentials: bool, debug: bool
+    response: UpstreamResponse, *, speaks: str, dialects: Dialects, client_credentials: bool, debug: bool
 ) -> ErrorInfo | None:
     """Return why `response` cannot become a stream; None if it can, its body unread.
 
     Args:
         response: of the upstream.
         speaks: the upstream's dialect, or `auto`.
+        dialects: what its name means, or which may be found.
         client_credentials: the upstream was asked with the client's own: a 401 or 403 is handed on.
         debug: add the upstream's own words, redacted.
     """
@@ -50,7 +51,7 @@ async def classify_response(
     retry_after_ms = parse_retry_after(_retry_after(response), now=time.time())
     info = info_for_status(response.status, retry_after_ms=retry_after_ms)
     body = await _error_body(response)
-    info = _made_exact(info, response.status, body, speaks)
+    info = _made_exact(info, response.status, _error_of_dialect(body, speaks, dialects), body)
     if debug:
         info = msgspec.structs.replace(info, details=_details(response.status, body))
     if client_credentials and info.code == "AUTH_FAILED":
@@ -80,9 +81,9 @@ async def _error_body(response: UpstreamResponse) -> bytes:
     return bytes(body[:ERROR_BODY_BYTES])
 
 
-def _made_exact(info: ErrorInfo, status: int, body: bytes, speaks: str) -> ErrorInfo:
+def _made_exact(info: ErrorInfo, status: int, error: Error | None, body: bytes) -> ErrorInfo:
     """Let the body say more than the status, as far as the status leaves it open."""
-    if (error := _error_of_dialect(body, speaks)) is not None:
+    if error is not None:
         return _with_error(info, error, status)
     message, code = error_in_body(_json_of(body))
     found = classify_failure(message, code=code, status=status)
@@ -106,12 +107,12 @@ def _with_error(info: ErrorInfo, error: Error, status: int) -> ErrorInfo:
     )
 
 
-def _error_of_dialect(body: bytes, speaks: str) -> Error | None:
+def _error_of_dialect(body: bytes, speaks: str, dialects: Dialects) -> Error | None:
     """Return the error that `body` is in the upstream's own dialect, if it is that and nothing else."""
-    name = detect_dialect(body) if speaks == "auto" else speaks
+    name = detect_dialect(body, dialects) if speaks == "auto" else speaks
     if name is None or not body.strip():
         return None
-    decoder = make_decoder(name, NO_OPTIONS)
+    decoder = dialects.to_read(name).make_decoder(NO_OPTIONS)
     parser = SniffingParser(ERROR_BODY_BYTES, expected=decoder.framing)
     events: list[Event] = []
     try:

@@ -13,8 +13,7 @@ from urllib.parse import quote, unquote_plus, urlsplit
 
 from streamweir import __version__
 from streamweir.asgi.headers import HeaderList, header_values
-from streamweir.codec.base import Decoder
-from streamweir.codec.registry import decoder_class, decoder_names
+from streamweir.codec.dialects import Dialects
 from streamweir_gateway.config import EndpointConfig, UpstreamConfig, join_path
 from streamweir_gateway.observability.trace_context import TraceContext
 from streamweir_gateway.upstream.request import Origin, UpstreamRequest, authorization_in
@@ -53,9 +52,12 @@ class UpstreamRequestBuilder:
         endpoint: its configuration.
         upstream: likewise.
         base_url: of the upstream.
+        dialects: what names of dialects mean.
     """
 
-    def __init__(self, endpoint: EndpointConfig, upstream: UpstreamConfig, base_url: str) -> None:
+    def __init__(
+        self, endpoint: EndpointConfig, upstream: UpstreamConfig, base_url: str, dialects: Dialects
+    ) -> None:
         url = join_path(base_url, endpoint.path)
         self._origin = Origin.of(base_url)
         self._authorization = authorization_in(base_url)
@@ -63,7 +65,8 @@ class UpstreamRequestBuilder:
         self._template = url[url.index(parts.netloc) + len(parts.netloc) :] or "/"
         if self._template.startswith("?"):
             self._template = "/" + self._template
-        self._speaks = upstream.speaks
+        self._speaks: Final = None if upstream.speaks == "auto" else dialects.to_read(upstream.speaks)
+        self._dialects = dialects.detectable if self._speaks is None else (self._speaks,)
         self._forwarded = {
             name.encode(): name
             for name in dict.fromkeys((*ALWAYS, *map(str.lower, endpoint.forward_headers)))
@@ -104,13 +107,8 @@ class UpstreamRequestBuilder:
     def options(self, target: str) -> dict[str, dict[str, str]]:
         """By dialect: what the upstream's path in `target` settles."""
         path = target.partition("?")[0]
-        found = {name: dict(decoder.options_for(path)) for name, decoder in self._decoders.items()}
+        found = {dialect.name: dict(dialect.options_for(path)) for dialect in self._dialects}
         return {name: options for name, options in found.items() if options}
-
-    @cached_property
-    def _decoders(self) -> dict[str, type[Decoder]]:
-        names = decoder_names() if self._speaks == "auto" else [self._speaks]
-        return {name: decoder_class(name) for name in names}
 
     def _filled(self, path_params: Mapping[str, str]) -> str:
         if "{" not in self._template:
@@ -160,8 +158,8 @@ class UpstreamRequestBuilder:
 
     @cached_property
     def _framing(self) -> str:
-        decoder: type[Decoder] | None = None if self._speaks == "auto" else decoder_class(self._speaks)
-        return decoder.framing if decoder else "auto"
+        decoder = None if self._speaks is None else self._speaks.decoder
+        return "auto" if decoder is None else decoder.framing
 
 
 def _with_query(target: str, query: str) -> str:

@@ -157,10 +157,10 @@ def _has_content(line: bytes | bytearray) -> bool:
     return bool(line) and not line.startswith(b":")
 
 
-def detect_dialect(data: bytes) -> str | None:
+def detect_dialect(data: bytes, dialects: Dialects | None = None) -> str | None:
     """Return the name of the dialect that `data` (the beginning of a body, or all of it) is written in.
 
-    None if no dialect claims it.
+    None if no dialect claims it: none of `dialects`, or of those of the process.
     """
-    detector = Detector()
+    detector = Detector(dialects=dialects)
     return detector.feed(data) or detector.finish()

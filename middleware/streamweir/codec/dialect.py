@@ -10,7 +10,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from streamweir.codec.base import Decoder, Encoder, FramingName, Options
+from streamweir.codec.base import NO_OPTIONS, Decoder, Encoder, FramingName, Options
 from streamweir.codec.hints import Hints
 from streamweir.errors import ConfigurationError, did_you_mean
 
@@ -140,6 +140,10 @@ class Dialect:
             for name, values in side.option_values.items() if side else ():
                 allowed[name] = tuple(dict.fromkeys((*allowed.get(name, ()), *values)))
         return allowed
+
+    def options_for(self, path: str) -> Options:
+        """What the URL path of an upstream settles of the options."""
+        return NO_OPTIONS if self.decoder is None else self.decoder.options_for(path)
 
     def check_options(self, options: Options) -> None:
         """Raise `ConfigurationError` for an option, or a value, that the dialect does not have."""

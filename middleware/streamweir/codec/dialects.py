@@ -86,9 +86,14 @@ class Dialects(Mapping[str, Dialect]):
         return tuple(name for name, dialect in self.items() if dialect.writes)
 
     @cached_property
+    def detectable(self) -> tuple[Dialect, ...]:
+        """Those that a body may be found to be."""
+        return tuple(dialect for dialect in self.values() if dialect.reads and dialect.detectable)
+
+    @cached_property
     def hint_index(self) -> HintIndex:
         """Finds those that a message may be of."""
-        return HintIndex(dialect for dialect in self.values() if dialect.detectable)
+        return HintIndex(self.detectable)
 
     def find(self, dialect: str | Dialect) -> Dialect:
         """Return the dialect of that name, or the one given.

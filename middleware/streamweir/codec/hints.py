@@ -43,8 +43,7 @@ class HintIndex:
         self._by_key: defaultdict[str, list[Dialect]] = defaultdict(list)
         self._by_start: defaultdict[bytes, list[Dialect]] = defaultdict(list)
         for dialect in dialects:
-            if dialect.reads:
-                self._add(dialect)
+            self._add(dialect)
         self._starts = tuple(self._by_start)
 
     def _add(self, dialect: Dialect) -> None:

@@ -18,9 +18,11 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from streamweir import Decoder, Encoder
+from streamweir.codec.dialect import Dialect
+from streamweir.codec.dialects import Dialects
 from streamweir_gateway.config import (
     ConfigErrors,
-    DialectCatalogue,
     EndpointConfig,
     GatewayConfig,
     load_config,
@@ -31,14 +33,23 @@ CASES = Path(__file__).with_name("cases")
 SMALLEST = "good-smallest"
 NAMES = sorted((path.stem for path in CASES.glob("*.yaml")), key=lambda name: (name != SMALLEST, name))
 
-DIALECTS = DialectCatalogue(
-    decoders=frozenset({"legacy", "ragflow", "standard"}),
-    encoders=frozenset({"ag-ui", "openai-chat", "standard"}),
-    options={
-        "ag-ui": {"reasoning": ("reasoning", "thinking")},
-        "ragflow": {"form": ("agent", "chat")},
-        "standard": {"version": ("1.0", "1.1")},
-    },
+
+def dialect(name: str, *, reads: bool = True, **options: tuple[str, ...]) -> Dialect:
+    """A dialect with these options, which is read, or else written."""
+    if reads:
+        return Dialect(name, type("Reader", (Decoder,), {"option_values": options}))
+    return Dialect(name, None, type("Writer", (Encoder,), {"option_values": options}))
+
+
+STANDARD = type("Writer", (Encoder,), {"option_values": {"version": ("1.0", "1.1")}})
+DIALECTS = Dialects(
+    (
+        dialect("legacy"),
+        dialect("ragflow", form=("agent", "chat")),
+        dialect("ag-ui", reads=False, reasoning=("reasoning", "thinking")),
+        dialect("openai-chat", reads=False),
+        Dialect("standard", Decoder, STANDARD),
+    )
 )
 ENVIRON = {
     "BATCH_KEY": "s3cret-batch",
@@ -53,10 +64,10 @@ ENVIRON = {
     "WEB_KEY": "s3cret-web",
 }
 MERGED = {
-    GatewayConfig: {"defaults", "upstreams"},
+    GatewayConfig: {"defaults", "upstreams", "known_dialects"},
     EndpointConfig: {"upstream", *UpstreamOptions.model_fields},
 }
-"""What stands in the file and is seen in what it is merged into."""
+"""What stands in the file and is seen in what it is merged into, or does not stand there."""
 
 
 def plain(value: Any) -> Any:

@@ -11,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from streamweir import Decoder, Encoder
+from streamweir.codec.dialect import Dialect
+from streamweir.codec.dialects import Dialects
 from streamweir.errors import ConfigurationError
 from streamweir_gateway.config import (
     ConfigErrors,
-    DialectCatalogue,
     GatewayConfig,
     Problem,
     ServerConfig,
@@ -27,7 +29,7 @@ from streamweir_gateway.config.key_places import ELSEWHERE, NOT_BUILT
 from streamweir_gateway.config.models import Breaker, EndpointConfig, Retries, Tls, UpstreamConfig
 from streamweir_gateway.config.validation import validate
 
-DIALECTS = DialectCatalogue(frozenset({"legacy"}), frozenset({"legacy", "standard"}))
+DIALECTS = Dialects((Dialect("legacy", Decoder, Encoder), Dialect("standard", None, Encoder)))
 
 
 def load_text(text: str, *, check: bool = False, **environ: str) -> GatewayConfig:

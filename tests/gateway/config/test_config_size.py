@@ -9,14 +9,17 @@ from types import FrameType
 
 import pytest
 
-from streamweir_gateway.config import ConfigErrors, DialectCatalogue, GatewayConfig, parse_config
+from streamweir import Decoder, Encoder
+from streamweir.codec.dialect import Dialect
+from streamweir.codec.dialects import Dialects
+from streamweir_gateway.config import ConfigErrors, GatewayConfig, parse_config
 from streamweir_gateway.config.diagnostics import Report
 from streamweir_gateway.config.interpolation import Interpolation
 from streamweir_gateway.config.rules import check_rules
 from streamweir_gateway.config.tree import read_tree
 from streamweir_gateway.config.validation import validate
 
-DIALECTS = DialectCatalogue(frozenset({"legacy"}), frozenset({"legacy", "standard"}))
+DIALECTS = Dialects((Dialect("legacy", Decoder, Encoder), Dialect("standard", None, Encoder)))
 
 
 def load_text(text: str) -> GatewayConfig:

@@ -9,8 +9,9 @@ import httpx
 import pytest
 
 from streams import events_of
-from streamweir import Translator, UnknownDialectError, detect_dialect
-from streamweir.codec.registry import encoder_class, encoder_names
+from streamweir import ConfigurationError, Decoder, Translator, detect_dialect
+from streamweir.codec.dialect import Dialect
+from streamweir.codec.registry import encoder_class, encoder_names, get_dialect
 from streamweir.framing import MEDIA_TYPES
 from streamweir_gateway.demo import serve_demos
 from streamweir_gateway.fake.script import ANSWER, SECRET, THOUGHT
@@ -22,7 +23,7 @@ DIALECTS = encoder_names()
 
 @pytest.fixture
 async def demos() -> AsyncIterator[Mapping[str, str]]:
-    async with serve_demos(DIALECTS, pace=0) as urls:
+    async with serve_demos(map(get_dialect, DIALECTS), pace=0) as urls:
         yield urls
 
 
@@ -145,13 +146,13 @@ async def test_answers_all_the_others(body: Any, demos: Mapping[str, str]) -> No
 
 @pytest.mark.slow
 async def test_plays_at_the_pace_of_a_model() -> None:
-    async with serve_demos(["legacy"]) as demos, httpx.AsyncClient() as client:
+    async with serve_demos([get_dialect("legacy")]) as demos, httpx.AsyncClient() as client:
         started = anyio.current_time()
         await client.post(demos["legacy"], json={"message": "Hello"})
         assert 1.5 < anyio.current_time() - started < 6
 
 
 async def test_only_dialects_that_can_be_written() -> None:
-    with pytest.raises(UnknownDialectError):
-        async with serve_demos(["legcy"]):
+    with pytest.raises(ConfigurationError, match="cannot be written"):
+        async with serve_demos([Dialect("acme", Decoder)]):
             pass

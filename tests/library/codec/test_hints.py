@@ -57,7 +57,8 @@ def test_what_gives_no_hints_is_always_asked_and_what_cannot_be_read_never() -> 
         """Gives no hints."""
 
     reader, writer = Dialect("reader", Plain), Dialect("writer", None, Encoder)
-    assert list(HintIndex([reader, writer]).candidates(message({"a": 1}))) == [reader]
+    index = Dialects([reader, writer]).hint_index
+    assert list(index.candidates(message({"a": 1}))) == [reader]
 
 
 class Counting(Decoder):

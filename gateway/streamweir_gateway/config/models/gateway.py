@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field, InstanceOf
+from pydantic.json_schema import SkipJsonSchema
 
+from streamweir.codec.dialects import Dialects
+from streamweir.codec.registry import process_dialects
 from streamweir_gateway.config.interpolation import Unresolved
 from streamweir_gateway.config.models.access import OPEN, Auth, Cors
 from streamweir_gateway.config.models.endpoint import Defaults, EndpointConfig
 from streamweir_gateway.config.models.field_types import READ_ONLY, Flag, Rate
-from streamweir_gateway.config.models.section import Section, absent, empty, made_by, written
+from streamweir_gateway.config.models.section import DERIVED, Section, absent, empty, made_by, written
 from streamweir_gateway.config.models.server import ServerConfig
 from streamweir_gateway.config.models.upstream import UpstreamConfig
 from streamweir_gateway.config.values.addresses import LISTEN, Address
@@ -52,3 +55,7 @@ class GatewayConfig(Section):
     server: ServerConfig = made_by(ServerConfig)
     debug: Flag = False
     """Add redacted details to errors and warnings."""
+    known_dialects: Annotated[SkipJsonSchema[InstanceOf[Dialects]], DERIVED] = Field(
+        default_factory=process_dialects, validate_default=False, repr=False
+    )
+    """What names of dialects mean in this file, for as long as something serves it."""

@@ -5,19 +5,19 @@ They speak of the merged configuration; the report knows where each of its value
 
 from __future__ import annotations
 
+from streamweir.codec.dialects import Dialects
 from streamweir_gateway.config.diagnostics import Report
 from streamweir_gateway.config.models import GatewayConfig
 from streamweir_gateway.config.rules.access import check_access
-from streamweir_gateway.config.rules.catalogue import DialectCatalogue
 from streamweir_gateway.config.rules.collisions import check_collisions
 from streamweir_gateway.config.rules.options import check_endpoint_options, check_upstream_options
 from streamweir_gateway.config.rules.timeout_order import check_timeout_order
 from streamweir_gateway.config.rules.upstreams import check_path, check_references, check_upstream
 
-__all__ = ["DialectCatalogue", "check_rules"]
+__all__ = ["check_rules"]
 
 
-def check_rules(config: GatewayConfig, dialects: DialectCatalogue, report: Report) -> None:
+def check_rules(config: GatewayConfig, dialects: Dialects, report: Report) -> None:
     """Report all that is wrong with values which are each well-formed."""
     if not config.endpoints and not report.problems:
         report.at_value(("endpoints",), "must name at least one endpoint")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
+from streamweir.codec.dialects import Dialects
 from streamweir_gateway.config.diagnostics import KeyPath, Report, quoted, suggestion
 from streamweir_gateway.config.interpolation import Unresolved
 from streamweir_gateway.config.models.endpoint import EndpointOptions
 from streamweir_gateway.config.models.upstream import UpstreamOptions
-from streamweir_gateway.config.rules.catalogue import DialectCatalogue
 from streamweir_gateway.config.rules.names import check_name, check_repetition
 
 __all__ = ["check_endpoint_options", "check_upstream_options"]
@@ -28,20 +28,20 @@ _LISTS: Final[Mapping[str, Callable[[str], str]]] = {
 
 
 def check_upstream_options(
-    options: UpstreamOptions, path: KeyPath, dialects: DialectCatalogue, report: Report
+    options: UpstreamOptions, path: KeyPath, dialects: Dialects, report: Report
 ) -> None:
     """Report what is wrong with options that stand at `path`."""
-    check_name(options.speaks, (*path, "speaks"), dialects.decoders | {AUTO}, "dialect", report)
+    check_name(options.speaks, (*path, "speaks"), (*dialects.readable, AUTO), "dialect", report)
     _check_header_names((name for name, _ in options.headers), (*path, "headers"), report)
 
 
 def check_endpoint_options(
-    options: EndpointOptions, path: KeyPath, dialects: DialectCatalogue, report: Report
+    options: EndpointOptions, path: KeyPath, dialects: Dialects, report: Report
 ) -> None:
     """Report what is wrong with options that stand at `path`."""
     check_upstream_options(options, path, dialects, report)
     for index, name in enumerate(options.answers):
-        check_name(name, (*path, "answers", index), dialects.encoders, "output protocol", report)
+        check_name(name, (*path, "answers", index), dialects.writable, "output protocol", report)
     for key, fold in _LISTS.items():
         check_repetition(getattr(options, key), (*path, key), report, fold)
     for dialect, chosen in options.protocol_options.items():
@@ -57,13 +57,12 @@ def _check_header_names(names: Iterable[str], path: KeyPath, report: Report) -> 
 
 
 def _check_dialect_options(
-    chosen: Mapping[str, str], path: KeyPath, dialect: str, dialects: DialectCatalogue, report: Report
+    chosen: Mapping[str, str], path: KeyPath, dialect: str, dialects: Dialects, report: Report
 ) -> None:
-    names = dialects.decoders | dialects.encoders
-    if dialect not in names:
-        report.at_key(path, f"unknown dialect{suggestion(dialect, names)}")
+    if dialect not in dialects:
+        report.at_key(path, f"unknown dialect{suggestion(dialect, dialects)}")
         return
-    known = dialects.options.get(dialect, {})
+    known = dialects[dialect].options
     for option, value in chosen.items():
         if option not in known:
             report.at_key((*path, option), f"unknown option of {dialect}{suggestion(option, known)}")

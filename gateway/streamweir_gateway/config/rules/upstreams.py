@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from streamweir.codec.dialects import Dialects
 from streamweir_gateway.config.diagnostics import KeyPath, Report, quoted, suggestion
 from streamweir_gateway.config.interpolation import Unresolved
 from streamweir_gateway.config.models import EndpointConfig, Tls, UpstreamConfig
-from streamweir_gateway.config.rules.catalogue import DialectCatalogue
 from streamweir_gateway.config.rules.names import check_name, check_repetition
 from streamweir_gateway.config.values.path_templates import placeholders
 from streamweir_gateway.config.values.urls import demo_dialect, is_url
@@ -15,9 +15,7 @@ from streamweir_gateway.config.values.urls import demo_dialect, is_url
 __all__ = ["check_path", "check_references", "check_upstream"]
 
 
-def check_upstream(
-    upstream: UpstreamConfig, path: KeyPath, dialects: DialectCatalogue, report: Report
-) -> None:
+def check_upstream(upstream: UpstreamConfig, path: KeyPath, dialects: Dialects, report: Report) -> None:
     """Report what is wrong with an upstream that has a name."""
     _check_demo(upstream.url, (*path, "url"), dialects, report)
     check_repetition(upstream.retries.on, (*path, "retries", "on"), report)
@@ -25,7 +23,7 @@ def check_upstream(
 
 
 def check_references(
-    endpoint: EndpointConfig, names: Collection[str], dialects: DialectCatalogue, report: Report
+    endpoint: EndpointConfig, names: Collection[str], dialects: Dialects, report: Report
 ) -> None:
     """Report what an endpoint names as its upstreams and should not."""
     path: KeyPath = ("endpoints", endpoint.template, "upstream")
@@ -50,10 +48,10 @@ def check_path(endpoint: EndpointConfig, report: Report) -> None:
         report.at_value(where, "cannot be appended: the upstream's URL has a query")
 
 
-def _check_demo(url: str, path: KeyPath, dialects: DialectCatalogue, report: Report) -> None:
+def _check_demo(url: str, path: KeyPath, dialects: Dialects, report: Report) -> None:
     dialect = demo_dialect(url)
     if dialect is not None and not isinstance(url, Unresolved):
-        check_name(dialect, path, dialects.encoders, "demo", report)
+        check_name(dialect, path, dialects.writable, "demo", report)
 
 
 def _check_tls(tls: Tls, path: KeyPath, report: Report) -> None:
