@@ -15,7 +15,7 @@ from starlette.types import Scope
 
 from streamweir.asgi.headers import HeaderList, header_value
 
-__all__ = ["ClientAddress", "client_address", "client_network"]
+__all__ = ["ClientAddress", "client_address", "client_network", "is_sent_by"]
 
 ClientAddress: TypeAlias = IPv4Address | IPv6Address
 
@@ -32,8 +32,7 @@ def client_address(scope: Scope, trusted: Sequence[IPv4Network | IPv6Network]) -
     X-Forwarded-For that is not one. What cannot be read ends the search: what stands left of it has been
     written by nobody who is trusted.
     """
-    peer = scope.get("client")
-    found = _address(peer[0]) if peer else None
+    found = _peer(scope)
     if found is None or not _is_trusted(found, trusted):
         return found
     for entry in _newest_first(scope["headers"]):
@@ -51,6 +50,17 @@ def client_network(address: ClientAddress) -> str:
     if isinstance(address, IPv4Address):
         return str(address)
     return f"{int(address) >> 64:x}/64"
+
+
+def is_sent_by(scope: Scope, networks: Sequence[IPv4Network | IPv6Network]) -> bool:
+    """Whether the other end of a request's connection is in one of `networks`."""
+    peer = _peer(scope) if networks else None
+    return peer is not None and _is_trusted(peer, networks)
+
+
+def _peer(scope: Scope) -> ClientAddress | None:
+    peer = scope.get("client")
+    return _address(peer[0]) if peer else None
 
 
 def _newest_first(headers: HeaderList) -> Iterator[str]:

@@ -34,14 +34,17 @@ _REQUEST_HEADERS: Final = (
 )
 """What pages may always send; what else they ask for they may too."""
 
-_EXPOSED: Final = (b"access-control-expose-headers", b"X-Request-Id, Retry-After")
+_EXPOSED: Final = (
+    b"access-control-expose-headers",
+    b"X-Request-Id, Retry-After, X-Streamweir-Run, Content-Location",
+)
 _VARY: Final = (b"vary", b"Origin")
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _MOST_ASKED: Final = 64
 
 
 def is_preflight(scope: Scope) -> bool:
-    """Tell whether a browser asks for leave; any other OPTIONS is a request as all are."""
+    """Whether a browser asks for leave; any other OPTIONS is a request as all are."""
     if scope["method"] != "OPTIONS":
         return False
     names = {name for name, _ in scope["headers"]}

@@ -13,11 +13,13 @@ from typing import Final, NamedTuple
 
 from streamweir.asgi.headers import HeaderList
 from streamweir.asgi.refusals import Refusal
+from streamweir_gateway.config import MIN_KEY_CHARACTERS, Caller, key_digest
 
-__all__ = ["KEY_HEADERS", "Credential", "Keys", "without_headers"]
+__all__ = ["KEY_HEADERS", "Credential", "Keys", "WrongKey", "without_headers"]
 
 KEY_HEADERS: Final = frozenset({b"authorization", b"x-api-key"})
 
+_CHALLENGE: Final = {"WWW-Authenticate": "Bearer"}
 _BEARER: Final = re.compile(rb"bearer +(.+)", re.IGNORECASE | re.DOTALL)
 
 
@@ -30,15 +32,22 @@ class Credential(NamedTuple):
     """That held the key: nobody else is to see them."""
 
 
+class WrongKey(Refusal):
+    """A request has a key, but none that opens anything."""
+
+    def __init__(self) -> None:
+        super().__init__("UNAUTHENTICATED", headers=_CHALLENGE)
+
+
 class Keys:
     """The keys of a gateway.
 
     Args:
-        keys: by name.
+        callers: by name.
     """
 
-    def __init__(self, keys: Mapping[str, str]) -> None:
-        self._digests = [(name, _digest(key.encode())) for name, key in keys.items() if key]
+    def __init__(self, callers: Mapping[str, Caller]) -> None:
+        self._digests = [(name, key_digest(key)) for name, caller in callers.items() for key in caller.key]
 
     def credential(self, headers: HeaderList, *, foreign: Set[bytes] = frozenset()) -> Credential:
         """Return who sends a request.
@@ -48,24 +57,29 @@ class Keys:
             foreign: those of `KEY_HEADERS` that may hold something for somebody else, the upstream.
 
         Raises:
-            Refusal: no key, a wrong one, or two that differ.
+            WrongKey: a wrong one, or two that differ.
+            Refusal: no key.
         """
         given = _given(headers)
+        if not given:
+            raise Refusal("UNAUTHENTICATED", headers=_CHALLENGE)
         names = {header: self._name_of(key) for header, key in given.items()}
         known = {header: name for header, name in names.items() if name is not None}
         wrong = names.keys() - known.keys() - foreign
         if wrong or len(set(known.values())) != 1 or self._holds_key(headers, KEY_HEADERS - known.keys()):
-            raise _unauthenticated()
+            raise WrongKey
         return Credential(next(iter(known.values())), frozenset(known))
 
     def _holds_key(self, headers: HeaderList, names: Set[bytes]) -> bool:
-        """Tell whether a header of these names, which may go on, holds a key of ours in a wrong form."""
+        """Whether a header of these names, which may go on, holds a key of ours in a wrong form."""
         words = (value.split()[-1:] for header, value in headers if header in names)
         return any(self._name_of(word) is not None for last in words for word in last)
 
     def _name_of(self, given: bytes) -> str | None:
-        """Return the name of a key. It is compared with every one, in full, whichever it is."""
-        digest = _digest(given)
+        """Return whose key it is. It is compared with every one, in full, whichever it is."""
+        if len(given) < MIN_KEY_CHARACTERS:
+            return None
+        digest = sha256(given).digest()
         found = None
         for name, own in self._digests:
             if hmac.compare_digest(digest, own):
@@ -77,14 +91,14 @@ def _given(headers: HeaderList) -> dict[bytes, bytes]:
     """Return the keys of a request by header; a scheme other than Bearer holds none.
 
     Raises:
-        Refusal: a header is repeated, so that others may go by another of its values than we do.
+        WrongKey: a header is repeated, so that others may go by another of its values than we do.
     """
     found: dict[bytes, bytes] = {}
     seen = set()
     for header, value in headers:
         if header in KEY_HEADERS:
             if header in seen:
-                raise _unauthenticated()
+                raise WrongKey
             seen.add(header)
             if header == b"x-api-key":
                 found[header] = value.strip(b" \t")
@@ -96,12 +110,3 @@ def _given(headers: HeaderList) -> dict[bytes, bytes]:
 def without_headers(headers: HeaderList, names: Set[bytes]) -> list[tuple[bytes, bytes]]:
     """Return `headers` but for those called `names`."""
     return [pair for pair in headers if pair[0] not in names]
-
-
-def _digest(key: bytes) -> bytes:
-    """Return something of one length, so that comparing does not tell how long a key is."""
-    return sha256(key).digest()
-
-
-def _unauthenticated() -> Refusal:
-    return Refusal("UNAUTHENTICATED", headers={"WWW-Authenticate": "Bearer"})

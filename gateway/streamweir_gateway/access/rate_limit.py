@@ -10,14 +10,16 @@ What is refused does not count: a client that does not stop asking gets its shar
 
 from __future__ import annotations
 
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
+from streamweir.asgi.refusals import Refusal
 from streamweir_gateway.config import RateLimit
 
-__all__ = ["MAX_CLIENTS", "RateLimiter"]
+__all__ = ["MAX_CLIENTS", "RateLimiter", "rate_limited"]
 
 MAX_CLIENTS: Final = 50_000
 """Of one limiter, about 300 bytes each; above it the oldest window is forgotten."""
@@ -59,6 +61,12 @@ class RateLimiter:
             return 0.0
         return self._until_free(window) - now
 
+    def take_back(self, client: str) -> None:
+        """Do not count the request that was counted last: something else refuses it."""
+        window = self._windows.get(client)
+        if window is not None and window.count:
+            window.count -= 1
+
     def _window(self, client: str, now: float) -> _Window:
         window = self._windows.get(client)
         if window is None or now >= window.began + 2 * self._seconds:
@@ -85,6 +93,11 @@ class RateLimiter:
         room = self._requests - window.count
         in_the_way = 1 - room / window.before if room > 0 else 1.0
         return window.began + self._seconds * in_the_way
+
+
+def rate_limited(seconds: float) -> Refusal:
+    """Return the refusal of a request that may come again in so many seconds."""
+    return Refusal("RATE_LIMITED", headers={"Retry-After": str(math.ceil(seconds))})
 
 
 class _Window:

@@ -1,4 +1,4 @@
-"""Which requests come through to what serves them: a path that there is, a key, a rate.
+"""Which requests come through to what serves them: no strange page's, with a path, a key, a rate.
 
 Where keys are asked for, a stranger gets the same 401 for every path but the gateway's own, so that
 the endpoints cannot be found out by trying.
@@ -8,16 +8,19 @@ Source: the configuration contract (`auth`, `rate_limit`, `cors`).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from streamweir.asgi.refusals import REFUSALS, Refusal, send_refusal
+from streamweir.asgi.refusals import Refusal, send_refusal
+from streamweir_gateway.access.caller_limits import CallerLimits
 from streamweir_gateway.access.client_address import client_address, client_network
 from streamweir_gateway.access.cors import CorsPolicy, Headers, is_preflight
-from streamweir_gateway.access.keys import KEY_HEADERS, Credential, Keys, without_headers
-from streamweir_gateway.access.rate_limit import RateLimiter
+from streamweir_gateway.access.foreign_pages import ForeignPages
+from streamweir_gateway.access.identification import Identification
+from streamweir_gateway.access.keys import KEY_HEADERS, Credential, without_headers
+from streamweir_gateway.access.request_rates import RequestRates
 from streamweir_gateway.config import GatewayConfig
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
@@ -27,22 +30,36 @@ from streamweir_gateway.routing import Found, Route, RoutingTable, methods_of, p
 __all__ = ["RequestGuard"]
 
 
+class _Admitted(NamedTuple):
+    """A request that is let in."""
+
+    app: ASGIApp
+    """What serves it."""
+    scope: Scope
+    """As that is to see it."""
+    caller: CallerLimits | None
+    """Whose key it has."""
+
+
 class RequestGuard:
     """Refuses requests, or hands them to their route.
 
     Args:
-        config: the settled configuration.
+        config: of the gateway.
         routes: what there is to call.
         cors: answers preflights; None: they are requests as any other.
-        observer: told of every refused request.
+        observer: gets a record of every refused request.
     """
 
     def __init__(
         self, config: GatewayConfig, routes: Sequence[Route], cors: CorsPolicy | None, observer: Observer
     ) -> None:
+        callers = config.auth.keys if config.auth is not None else {}
         self._table = RoutingTable(routes)
-        self._keys = Keys(config.auth.keys) if config.auth is not None and config.auth.keys else None
-        self._limiters = _limiters(config, routes)
+        self._identification = Identification(callers) if callers else None
+        self._foreign_pages = None if callers else ForeignPages(config)
+        self._callers = {name: CallerLimits(caller) for name, caller in callers.items()}
+        self._rates = RequestRates(config.rate_limit, routes)
         self._foreign = {route: _forwarded_key_headers(route) for route in routes}
         self._trusted = config.server.trusted_proxies
         self._cors = cors
@@ -53,48 +70,45 @@ class RequestGuard:
         path = path_of(scope)
         found = self._table.find(scope["method"], path)
         routes = [found.route] if found is not None else self._table.routes_at(path)
+        scope["state"]["client"] = client_address(scope, self._trusted)
         try:
+            if self._foreign_pages is not None:
+                self._foreign_pages.check(scope)
             if self._cors is not None and is_preflight(scope):
                 headers = self._cors.preflight(scope["headers"], methods_of(self._table.routes_at(path)))
                 await _send_no_content(send, headers)
                 return
-            app, scope = self._admitted(scope, found, routes)
+            admitted = self._admitted(scope, found, routes)
         except Refusal as refusal:
             self._record_refusal(scope, routes, refusal)
             await send_refusal(send, refusal, request_id=scope["state"]["request_id"])
             return
-        await app(scope, receive, send)
+        await _serve(admitted, receive, send)
 
-    def _admitted(self, scope: Scope, found: Found | None, routes: Sequence[Route]) -> tuple[ASGIApp, Scope]:
-        """Return what serves a request, and the request as it is to see it.
+    def _admitted(self, scope: Scope, found: Found | None, routes: Sequence[Route]) -> _Admitted:
+        """Let a request in.
 
         Raises:
             Refusal: it is not to be served.
         """
-        is_free = bool(routes) and all(route.endpoint is None for route in routes)
-        if self._keys is not None and not is_free:
+        caller = None
+        templates = [route.template for route in routes if route.endpoint is not None]
+        if self._identification is not None and (templates or not routes):
             foreign = self._foreign[found.route] if found is not None else frozenset()
-            scope = _identified(scope, self._keys.credential(scope["headers"], foreign=foreign))
+            credential = self._identification.credential(
+                scope["headers"], address=_network(scope), foreign=foreign
+            )
+            scope = _identified(scope, credential)
+            caller = self._callers[credential.name]
+            if templates:
+                caller.check_access(templates)
         if found is None:
             raise _nothing_here(routes)
-        self._count(scope, found.route)
+        if caller is not None:
+            caller.check_room()
+        self._rates.count(_client(scope), found.route, None if caller is None else caller.rate)
         scope["path_params"] = found.path_params
-        return found.route.app, scope
-
-    def _count(self, scope: Scope, route: Route) -> None:
-        limiter = self._limiters.get(route)
-        if limiter is None:
-            return
-        wait = limiter.wait(self._client(scope))
-        if wait > 0:
-            raise Refusal("RATE_LIMITED", headers={"Retry-After": str(math.ceil(wait))})
-
-    def _client(self, scope: Scope) -> str:
-        """Return who a request counts for; all without key and address are one client."""
-        if "key" in scope["state"]:
-            return f"key {scope['state']['key']}"
-        address = client_address(scope, self._trusted)
-        return "" if address is None else client_network(address)
+        return _Admitted(found.route.app, scope, caller)
 
     def _record_refusal(self, scope: Scope, routes: Sequence[Route], refusal: Refusal) -> None:
         """Write the line of a refused request: an endpoint's, where there is one at this path."""
@@ -107,8 +121,31 @@ class RequestGuard:
             key=scope["state"].get("key"),
             trace_id=settled_trace_context(scope).trace_id,
         )
-        record.status, record.code = REFUSALS[refusal.code].status, refusal.code
+        record.refused(refusal.code, scope["state"]["client"])
         self._observer.ended(record)
+
+
+async def _serve(admitted: _Admitted, receive: Receive, send: Send) -> None:
+    app, scope, caller = admitted
+    if caller is None:
+        await app(scope, receive, send)
+        return
+    caller.open_streams += 1
+    try:
+        await app(scope, receive, send)
+    finally:
+        caller.open_streams -= 1
+
+
+def _client(scope: Scope) -> str:
+    """Return who a request counts for; all without key and address are one client."""
+    key = scope["state"].get("key")
+    return _network(scope) if key is None else f"key {key}"
+
+
+def _network(scope: Scope) -> str:
+    address = scope["state"]["client"]
+    return "" if address is None else client_network(address)
 
 
 def _identified(scope: Scope, credential: Credential) -> Scope:
@@ -121,19 +158,6 @@ def _nothing_here(routes: Sequence[Route]) -> Refusal:
     if not routes:
         return Refusal("ENDPOINT_NOT_FOUND")
     return Refusal("METHOD_NOT_ALLOWED", headers={"Allow": ", ".join(methods_of(routes))})
-
-
-def _limiters(config: GatewayConfig, routes: Sequence[Route]) -> dict[Route, RateLimiter]:
-    """Return the endpoints' own limiters, and the gateway's, which all the others share."""
-    shared = None if config.rate_limit is None else RateLimiter(config.rate_limit)
-    limiters = {}
-    for route in routes:
-        if route.endpoint is not None:
-            own = route.endpoint.rate_limit
-            limiter = shared if own is None else RateLimiter(own)
-            if limiter is not None:
-                limiters[route] = limiter
-    return limiters
 
 
 def _forwarded_key_headers(route: Route) -> frozenset[bytes]:

@@ -12,6 +12,7 @@ from streamweir_gateway.config.loading import load_config, parse_config
 from streamweir_gateway.config.models import (
     Auth,
     Breaker,
+    Caller,
     Cors,
     EndpointConfig,
     GatewayConfig,
@@ -24,13 +25,18 @@ from streamweir_gateway.config.models import (
     UpstreamConfig,
 )
 from streamweir_gateway.config.values.addresses import Address
+from streamweir_gateway.config.values.auth import ANY_ORIGIN, HASHED, MIN_KEY_CHARACTERS, key_digest
 from streamweir_gateway.config.values.path_templates import join_path, placeholders
 from streamweir_gateway.config.values.rates import RateLimit
 
 __all__ = [
+    "ANY_ORIGIN",
+    "HASHED",
+    "MIN_KEY_CHARACTERS",
     "Address",
     "Auth",
     "Breaker",
+    "Caller",
     "ConfigErrors",
     "Cors",
     "EndpointConfig",
@@ -47,6 +53,7 @@ __all__ = [
     "format_duration",
     "format_size",
     "join_path",
+    "key_digest",
     "load_config",
     "parse_config",
     "parse_duration",

@@ -50,6 +50,7 @@ def merge(tree: Tree) -> Merged:
         **tree,
         **merging.each("upstreams", merging.upstream),
         **merging.each("endpoints", merging.endpoint),
+        **merging.auth(),
     }
     return Merged(merged, merging.origins)
 
@@ -75,6 +76,21 @@ class _Merging:
                 for name, item in items.items()
             }
         }
+
+    def auth(self) -> Tree:
+        """Return who may call, with every bare key written out as a caller; nothing where nobody is named."""
+        auth = self.file.get("auth")
+        if not isinstance(auth, dict) or not isinstance(auth.get("keys"), dict):
+            return {}
+        keys = {name: self._caller(name, caller) for name, caller in auth["keys"].items()}
+        return {"auth": {**auth, "keys": keys}}
+
+    def _caller(self, name: str, written: object) -> Tree:
+        if isinstance(written, dict):
+            return written
+        path: KeyPath = ("auth", "keys", name)
+        self.origins[*path, "key"] = path
+        return {"key": written if isinstance(written, list) else [written]}
 
     def upstream(self, own: Layer) -> Tree:
         return self._over(own.path, self.upstream_defaults, own)

@@ -16,9 +16,10 @@ import orjson
 import structlog
 from structlog.types import Processor
 
-from streamweir.redaction import REDACTED, hide_credentials
+from streamweir.redaction import hide_credentials
 from streamweir_gateway.observability.lines import Lines, lines_to
 from streamweir_gateway.observability.observer import RequestLog
+from streamweir_gateway.observability.secrets import Secrets
 
 __all__ = ["configure_logging", "request_log"]
 
@@ -104,7 +105,7 @@ class _Censor:
     """The processor that hides credentials and bounds every text of a foreign record."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        self._secrets = tuple(secrets)
+        self._secrets = Secrets(secrets)
 
     def __call__(
         self, _logger: Any, _method: str, event: MutableMapping[str, Any]
@@ -117,9 +118,7 @@ class _Censor:
         return event
 
     def _clean(self, text: str, *, limit: int) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, REDACTED)
-        return hide_credentials(text, limit=limit)
+        return hide_credentials(self._secrets.hide(text), limit=limit)
 
 
 def _middle_cut(trace: str) -> str:

@@ -9,16 +9,16 @@ import logging
 from collections.abc import Iterable
 from typing import Any, Final, Protocol
 
-from streamweir.redaction import REDACTED
 from streamweir_gateway.observability.metrics import BreakerState, Metrics
 from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.observability.secrets import Secrets
 
 __all__ = ["Observer", "RequestLog"]
 
 logger = logging.getLogger("streamweir.gateway")
 
 _FIELDS: Final = (
-    *("request_id", "trace_id", "span_id", "method", "endpoint", "path", "key"),
+    *("request_id", "trace_id", "span_id", "method", "endpoint", "path", "key", "client"),
     *("upstream", "speaks", "answers", "framing"),
     *("status", "upstream_status", "attempts", "reason", "code"),
     *("events", "bytes_in", "bytes_out", "malformed", "repairs", "lost"),
@@ -62,7 +62,7 @@ class Observer:
     ) -> None:
         self.metrics = metrics
         self._log = log
-        self._secrets = tuple(secrets)
+        self._secrets = Secrets(secrets)
         self._has_complained = False
         for endpoint in endpoints:
             metrics.endpoint_known(endpoint)
@@ -114,15 +114,10 @@ class Observer:
             if (value := getattr(record, name)) is not None and (value != 0 or name not in _OMITTED_AT_ZERO)
         }
         if record.path is not None:
-            fields["path"] = self._without_secrets(record.path)[:_PATH_CHARACTERS]
+            fields["path"] = self._secrets.hide(record.path)[:_PATH_CHARACTERS]
         if record.cause:
-            fields["cause"] = [self._without_secrets(text) for text in record.cause]
+            fields["cause"] = [self._secrets.hide(text) for text in record.cause]
         (self._log.info if record.code is None else self._log.warning)("request", **fields)
-
-    def _without_secrets(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, REDACTED)
-        return text
 
     def _complain(self) -> None:
         """Say once that telling does not work: what fails for every request would fill the log."""

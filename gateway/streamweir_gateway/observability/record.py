@@ -7,6 +7,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Final
 
+from streamweir.asgi.refusals import REFUSALS
 from streamweir_gateway.observability.causes import causes_of
 
 __all__ = ["GAP_BOUNDS", "RequestRecord"]
@@ -41,6 +42,8 @@ class RequestRecord:
     """What the client called, where no endpoint takes it."""
     key: str | None = None
     """The name of the client's key, never the key."""
+    client: str | None = None
+    """The client's address, where the request was refused."""
     trace_id: str | None = None
     span_id: str | None = None
     """The parent id that the upstream was given."""
@@ -100,6 +103,16 @@ class RequestRecord:
     def blame(self, error: BaseException) -> None:
         """Keep the chain of exceptions behind a failure, credentials hidden; a later one replaces it."""
         self.cause = causes_of(error)
+
+    def refused(self, code: str, client: object) -> None:
+        """Note that the request was refused.
+
+        Args:
+            code: one of `REFUSALS`.
+            client: its address; None where it has none.
+        """
+        self.status, self.code = REFUSALS[code].status, code
+        self.client = None if client is None else str(client)
 
     def clock_out(self) -> None:
         """Settle the duration, unless that has been done."""

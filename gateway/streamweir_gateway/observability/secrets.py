@@ -3,27 +3,59 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from streamweir_gateway.config import GatewayConfig, UpstreamConfig
+from streamweir.redaction import REDACTED
+from streamweir_gateway.config import HASHED, GatewayConfig, UpstreamConfig
 
-__all__ = ["secrets_of"]
+__all__ = ["Secrets", "secrets_of"]
 
-SHORTEST: Final = 6
-"""Shorter texts stand in too many words by chance."""
+SHORT: Final = 6
+"""Texts with fewer characters stand in too many words by chance: they are hidden where they stand alone."""
+SHORTEST: Final = 3
+"""What has fewer characters is no secret, and stands alone in too many places."""
 
 _SECRET_HEADER: Final = re.compile(r"auth|key|token|secret|password|cookie|credential|session", re.IGNORECASE)
 
 
-def secrets_of(config: GatewayConfig) -> tuple[str, ...]:
-    """Return keys, credential headers and passwords of URLs; the longest first, for one may hold another."""
-    found = {*(config.auth.keys.values() if config.auth else ())}
+class Secrets:
+    """Texts that stand in no line.
+
+    Args:
+        texts: the secrets; those shorter than three characters are let be.
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        # The longest first, for one may hold another.
+        ordered = sorted({text for text in texts if len(text) >= SHORTEST}, key=len, reverse=True)
+        self._long = [text for text in ordered if len(text) >= SHORT]
+        short = "|".join(map(_alone, (text for text in ordered if len(text) < SHORT)))
+        self._short = re.compile(short) if short else None
+
+    def hide(self, text: str) -> str:
+        """Return `text` without the secrets in it."""
+        for secret in self._long:
+            text = text.replace(secret, REDACTED)
+        return text if self._short is None else self._short.sub(REDACTED, text)
+
+
+def _alone(text: str) -> str:
+    """Return the expression of `text` where it is no part of a longer word."""
+    before = r"(?<!\w)" if re.match(r"\w", text) else ""
+    after = r"(?!\w)" if re.search(r"\w\Z", text) else ""
+    return before + re.escape(text) + after
+
+
+def secrets_of(config: GatewayConfig) -> frozenset[str]:
+    """Return keys, credential headers and passwords of URLs."""
+    callers = config.auth.keys.values() if config.auth is not None else ()
+    found = {key for caller in callers for key in caller.key if not key.startswith(HASHED)}
     for endpoint in config.endpoints:
         for upstream in endpoint.upstreams:
             found.update(_secrets_of_upstream(upstream))
-    return tuple(sorted((text for text in found if len(text) >= SHORTEST), key=len, reverse=True))
+    return frozenset(found - {""})
 
 
 def _secrets_of_upstream(upstream: UpstreamConfig) -> Iterator[str]:

@@ -50,7 +50,7 @@ class Proxy:
         try:
             await self._serve(scope, receive, send, record)
         except Refusal as refusal:
-            record.status, record.code = REFUSALS[refusal.code].status, refusal.code
+            record.refused(refusal.code, scope["state"].get("client"))
             await send_refusal(send, refusal, request_id=request_id)
         except ClientGone:
             record.reason = "client_gone"

@@ -1,12 +1,13 @@
 """Keys of clients: who comes in, what a stranger learns, where a key never goes."""
 
 import asyncio
+from hashlib import sha256
 from typing import Any
 
 import pytest
 
 from loopback import Gateway, ask, client, gateway, settled
-from scripted_upstream import WHOLE, upstream
+from scripted_upstream import WHOLE, Call, upstream
 from streamweir_gateway.config import GatewayConfig
 
 pytestmark = pytest.mark.anyio
@@ -269,3 +270,148 @@ async def test_without_keys_none_is_asked_for_and_headers_are_the_upstreams() ->
         async with gateway(config) as running:
             assert (await ask(running, headers=[bearer("mine")])).status == 200
         assert server.call.header("authorization") == "Bearer mine"
+
+
+HASH = f"sha256:{sha256(BATCH.encode()).hexdigest()}"
+
+
+def limited(callers: Any, url: str = NOBODY, **file: Any) -> GatewayConfig:
+    """A gateway with these callers and the endpoints `/chat` and `/agents/{id}/chat`."""
+    chat = {"upstream": url, "speaks": "legacy"}
+    endpoints = {"/chat": chat, "/agents/{id}/chat": {**chat, "methods": ["POST", "PUT"]}}
+    return settled(**{"endpoints": endpoints, "auth": {"keys": callers}, **file})
+
+
+@pytest.mark.parametrize(
+    "callers", [{"web": [WEB, HASH]}, {"web": {"key": [WEB, HASH]}}, {"web": [HASH.swapcase().lower(), WEB]}]
+)
+async def test_a_name_may_have_several_keys_and_hashed_ones(callers: Any) -> None:
+    async with upstream(WHOLE) as server, gateway(limited(callers, server.url)) as running:
+        for key in (WEB, BATCH):
+            assert (await ask(running, headers=[bearer(key)])).status == 200
+            assert (await running.log.next_line())["key"] == "web"
+        await refused(running, headers=[bearer(HASH)])
+        await refused(running, headers=[bearer(HASH.removeprefix("sha256:"))])
+
+
+@pytest.mark.parametrize("key", ["", "short"])
+async def test_the_hash_of_a_short_key_opens_nothing(key: str) -> None:
+    async with gateway(limited({"web": f"sha256:{sha256(key.encode()).hexdigest()}"})) as running:
+        await refused(running, headers=[api_key(key)])
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "status", "code"),
+    [
+        ("POST", "/agents/7/chat", 200, None),
+        ("GET", "/agents/7/chat", 405, "METHOD_NOT_ALLOWED"),
+        ("POST", "/chat", 403, "FORBIDDEN"),
+        ("GET", "/chat", 403, "FORBIDDEN"),
+        ("POST", "/nothing", 404, "ENDPOINT_NOT_FOUND"),
+        ("GET", "/healthz", 200, None),
+    ],
+)
+async def test_a_name_may_be_limited_to_endpoints(
+    method: str, target: str, status: int, code: str | None
+) -> None:
+    callers = {"batch": {"key": BATCH, "endpoints": ["/agents/{id}/chat"]}}
+    async with upstream(WHOLE) as server, gateway(limited(callers, server.url)) as running:
+        answer = await ask(running, method, target, headers=[bearer(BATCH)])
+        await refused(running, "/chat", headers=[bearer(WEB)])
+    assert answer.status == status
+    assert code is None or answer.json["error"]["code"] == code
+    assert code is None or (running.log.lines[0]["code"], running.log.lines[0]["key"]) == (code, "batch")
+
+
+async def test_a_name_may_have_a_rate_of_its_own_over_all_endpoints() -> None:
+    callers = {"web": WEB, "batch": {"key": BATCH, "rate_limit": "2/hour"}}
+    targets = ("/chat", "/agents/7/chat", "/chat")
+    async with (
+        upstream(WHOLE) as server,
+        gateway(limited(callers, server.url, rate_limit="1/hour")) as running,
+    ):
+        batch = [await ask(running, target=target, headers=[bearer(BATCH)]) for target in targets]
+        web = [await ask(running, headers=[bearer(WEB)]) for _ in range(2)]
+    assert [answer.status for answer in batch] == [200, 200, 429]
+    assert int(batch[2].header("retry-after") or 0) > 1000
+    assert [answer.status for answer in web] == [200, 429]
+
+
+async def test_what_the_endpoints_own_rate_refuses_does_not_count_for_the_names() -> None:
+    async with upstream(WHOLE) as server:
+        endpoints = {
+            "/chat": {"upstream": server.url, "speaks": "legacy", "rate_limit": "1/hour"},
+            "/other": {"upstream": server.url, "speaks": "legacy"},
+        }
+        callers = {"batch": {"key": BATCH, "rate_limit": "2/hour"}}
+        async with gateway(limited(callers, endpoints=endpoints)) as running:
+            targets = ("/chat", "/chat", "/chat", "/other", "/other")
+            answers = [await ask(running, target=target, headers=[bearer(BATCH)]) for target in targets]
+    assert [answer.status for answer in answers] == [200, 429, 429, 200, 429]
+
+
+async def test_a_name_may_have_so_many_streams_at_a_time() -> None:
+    goes_on = asyncio.Event()
+
+    async def waits(call: Call) -> None:
+        await call.send(WHOLE[: WHOLE.index(b"data: ")])
+        await goes_on.wait()
+        await call.send(WHOLE[WHOLE.index(b"data: ") :])
+
+    callers = {"web": WEB, "batch": {"key": BATCH, "max_streams": 1}}
+    async with upstream(waits) as server, gateway(limited(callers, server.url)) as running:
+        first = asyncio.ensure_future(ask(running, headers=[bearer(BATCH)]))
+        await server.called.wait()
+        second = await ask(running, "POST", "/agents/7/chat", headers=[bearer(BATCH)])
+        assert (second.status, second.json["error"]["code"]) == (503, "OVERLOADED")
+        assert int(second.header("retry-after") or 0) > 0
+        goes_on.set()
+        assert (await first).status == 200
+        assert (await ask(running, headers=[bearer(BATCH)])).status == 200
+
+
+async def test_wrong_keys_are_limited_per_address_and_good_ones_never() -> None:
+    config = limited({"web": WEB}, server={"trusted_proxies": ["127.0.0.1"]})
+
+    async def status(header: tuple[str, str] | None, address: str = "203.0.113.7") -> int:
+        headers = [("X-Forwarded-For", address), *([] if header is None else [header])]
+        answer = await ask(running, "GET", headers=headers, body=b"")
+        assert answer.status != 429 or 0 < int(answer.header("retry-after") or 0) <= 60
+        return answer.status
+
+    async with gateway(config) as running:
+        assert [await status(None) for _ in range(25)] == [401] * 25
+        tries = [await status(bearer(f"a-guess-of-somebody-{number}")) for number in range(25)]
+        assert tries == [401] * 20 + [429] * 5
+        assert await status(bearer(WEB)) == 405
+        assert await status(api_key("another-guess-of-them")) == 429
+        assert await status(None) == 401
+        assert await status(bearer("a-guess-of-another"), "203.0.113.8") == 401
+        assert running.log.lines[45]["code"] == "RATE_LIMITED"
+        assert running.log.lines[45]["client"] == "203.0.113.7"
+        assert "a-guess" not in str(running.log.lines)
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "headers", "body", "code"),
+    [
+        ("POST", "/chat", [], b"", "UNAUTHENTICATED"),
+        ("POST", "/chat", [bearer("some-wrong-key")], b"", "UNAUTHENTICATED"),
+        ("POST", "/nothing", [bearer(WEB)], b"", "ENDPOINT_NOT_FOUND"),
+        ("PATCH", "/chat", [bearer(WEB)], b"", "METHOD_NOT_ALLOWED"),
+        ("POST", "/chat", [bearer(WEB)], b"x" * (11 << 20), "REQUEST_TOO_LARGE"),
+    ],
+)
+async def test_the_line_of_a_refused_request_names_the_client(
+    method: str, target: str, headers: Headers, body: bytes, code: str
+) -> None:
+    async with gateway(locked()) as running:
+        await ask(running, method, target, headers=headers, body=body)
+        line = await running.log.next_line()
+    assert (line["code"], line["client"]) == (code, "127.0.0.1")
+
+
+async def test_the_line_of_a_served_request_does_not() -> None:
+    async with upstream(WHOLE) as server, gateway(locked(server.url)) as running:
+        await ask(running, headers=[bearer(WEB)])
+        assert "client" not in await running.log.next_line()

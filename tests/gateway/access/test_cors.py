@@ -12,6 +12,9 @@ pytestmark = pytest.mark.anyio
 
 APP, OTHER = "https://app.example", "https://evil.example"
 NOBODY = "http://127.0.0.1:9"
+KEY = "a-key-of-the-web"
+WITH_KEYS: Any = {"auth": {"keys": {"web": KEY}}}
+API_KEY = ("X-Api-Key", KEY)
 
 
 def shared(url: str = NOBODY, origins: tuple[str, ...] = (APP,), **file: Any) -> GatewayConfig:
@@ -47,7 +50,7 @@ def assert_readable(answer: Answer) -> None:
     """A page of the allowed origin may read this."""
     assert cors_headers(answer) == {
         "access-control-allow-origin": APP,
-        "access-control-expose-headers": "X-Request-Id, Retry-After",
+        "access-control-expose-headers": "X-Request-Id, Retry-After, X-Streamweir-Run, Content-Location",
     }
     assert answer.header("vary") == "Origin"
 
@@ -59,15 +62,14 @@ async def test_a_stream_can_be_read_by_pages_of_the_origin() -> None:
 
 
 async def test_every_refusal_can_be_read_too() -> None:
-    config = shared(auth={"keys": {"web": "a-key"}}, rate_limit="1/hour")
-    key = ("X-Api-Key", "a-key")
+    config = shared(**WITH_KEYS, rate_limit="1/hour")
     async with gateway(config) as running:
         answers = {
             401: await ask(running, headers=from_page()),
-            404: await ask(running, target="/nothing", headers=[*from_page(), key]),
-            405: await ask(running, "DELETE", headers=[*from_page(), key]),
-            413: await ask(running, headers=[*from_page(), key], body=b"x" * (11 << 20)),
-            429: await ask(running, headers=[*from_page(), key]),
+            404: await ask(running, target="/nothing", headers=[*from_page(), API_KEY]),
+            405: await ask(running, "DELETE", headers=[*from_page(), API_KEY]),
+            413: await ask(running, headers=[*from_page(), API_KEY], body=b"x" * (11 << 20)),
+            429: await ask(running, headers=[*from_page(), API_KEY]),
         }
     for status, answer in answers.items():
         assert answer.status == status
@@ -114,8 +116,8 @@ async def test_a_fault_of_ours_can_be_read_too(monkeypatch: pytest.MonkeyPatch) 
     ],
 )
 async def test_others_are_served_but_not_to_be_read_by_pages(headers: list[tuple[str, str]]) -> None:
-    async with upstream(WHOLE) as server, gateway(shared(server.url)) as running:
-        answer = await ask(running, headers=headers)
+    async with upstream(WHOLE) as server, gateway(shared(server.url, **WITH_KEYS)) as running:
+        answer = await ask(running, headers=[*headers, API_KEY])
     assert answer.status == 200
     assert not cors_headers(answer)
     assert answer.header("vary") == "Origin"
@@ -136,7 +138,7 @@ async def test_any_origin() -> None:
 async def test_a_preflight_needs_no_key_and_does_not_count(
     target: str, method: str, methods: set[str]
 ) -> None:
-    config = shared(auth={"keys": {"web": "a-key"}}, rate_limit="1/hour")
+    config = shared(**WITH_KEYS, rate_limit="1/hour")
     async with gateway(config) as running:
         for _ in range(3):
             answer = await ask(running, "OPTIONS", target, headers=asking(method, "authorization"), body=b"")
@@ -176,7 +178,7 @@ async def test_a_preflight_names_the_headers_that_may_be_sent() -> None:
 async def test_a_preflight_that_asks_for_too_much(
     target: str, headers: list[tuple[str, str]], status: int, code: str
 ) -> None:
-    async with gateway(shared()) as running:
+    async with gateway(shared(**WITH_KEYS)) as running:
         answer = await ask(running, "OPTIONS", target, headers=headers, body=b"")
         assert (answer.status, answer.json["error"]["code"]) == (status, code)
         assert (answer.header("access-control-allow-origin") is None) == (("Origin", OTHER) in headers)
@@ -199,10 +201,10 @@ async def test_other_options_are_requests_as_all_are(headers: list[tuple[str, st
 
 async def test_without_cors_there_are_no_such_headers() -> None:
     async with upstream(WHOLE) as server:
-        config = settled(endpoints={"/chat": {"upstream": server.url, "speaks": "legacy"}})
+        config = settled(endpoints={"/chat": {"upstream": server.url, "speaks": "legacy"}}, **WITH_KEYS)
         async with gateway(config) as running:
-            answer = await ask(running, headers=from_page())
-            preflight = await ask(running, "OPTIONS", headers=asking(), body=b"")
+            answer = await ask(running, headers=[*from_page(), API_KEY])
+            preflight = await ask(running, "OPTIONS", headers=[*asking(), API_KEY], body=b"")
     assert not cors_headers(answer)
     assert answer.header("vary") is None
     assert (preflight.status, cors_headers(preflight)) == (405, {})

@@ -141,9 +141,9 @@ async def test_what_no_endpoint_serves_does_not_count() -> None:
 @pytest.mark.anyio
 async def test_each_key_has_its_own_share_wherever_it_is_used() -> None:
     async with upstream(WHOLE) as server:
-        config = limited(server.url, auth={"keys": {"web": "one-key", "batch": "another"}})
+        config = limited(server.url, auth={"keys": {"web": "the-key-of-web", "batch": "the-key-of-batch"}})
         async with gateway(config) as running:
-            web, batch = [("X-Api-Key", "one-key")], [("Authorization", "Bearer another")]
+            web, batch = [("X-Api-Key", "the-key-of-web")], [("Authorization", "Bearer the-key-of-batch")]
             assert await statuses(running, 5) == [401] * 5
             assert await statuses(running, 4, headers=web) == [200] * 3 + [429]
             assert running.log.lines[-1]["key"] == "web"

@@ -24,7 +24,7 @@ def configured(folder: Path, text: str) -> GatewayConfig:
 def test_only_with_keys_or_on_purpose_everybody_may_come(address: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"--listen \S+: anybody could call: name `auth.keys`"):
         listening_on(address, configured(tmp_path, ""))
-    for auth in ("auth: open\n", "auth: {keys: {web: s3cret}}\n"):
+    for auth in ("auth: open\n", "auth: {keys: {web: s3cret-of-the-web}}\n"):
         listen = listening_on(address, configured(tmp_path, auth)).listen
         assert listen.port == 80
 
@@ -35,7 +35,7 @@ def test_this_machine_may_come_without_keys(address: str, tmp_path: Path) -> Non
 
 
 def test_the_welcome_names_keys_and_upstreams_but_shows_no_key(tmp_path: Path) -> None:
-    config = configured(tmp_path, "auth: {keys: {web: s3cret, batch: s3cret-2}}\n")
+    config = configured(tmp_path, "auth: {keys: {web: s3cret-of-the-web, batch: s3cret-of-batch}}\n")
     lines = list(banner(config, ("127.0.0.1", 8080)))
     assert "/a: http://127.0.0.1:9, then demo:legacy -> standard" in lines
     assert any(line.startswith("  curl -N http://127.0.0.1:8080/a -H 'X-Api-Key: KEY' ") for line in lines)

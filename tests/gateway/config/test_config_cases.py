@@ -52,7 +52,7 @@ DIALECTS = Dialects(
     )
 )
 ENVIRON = {
-    "BATCH_KEY": "s3cret-batch",
+    "BATCH_KEY": "s3cret-batch-0815",
     "BRACED_SECRET": "/{s3cret}",
     "DIALECT": "legacy",
     "EMPTY": "",
@@ -61,7 +61,7 @@ ENVIRON = {
     "SEVENTY": "70s",
     "TOKEN": "s3cret",
     "TWO_LINES": "s3cret\ns3cret",
-    "WEB_KEY": "s3cret-web",
+    "WEB_KEY": "s3cret-web-4711",
 }
 MERGED = {
     GatewayConfig: {"defaults", "upstreams", "known_dialects"},

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ REFUSED = "http://127.0.0.1:1"
 SECRET = "Zk9-very-own-secret"
 
 
-def line_of(record: RequestRecord, *, secrets: tuple[str, ...] = ()) -> str:
+def line_of(record: RequestRecord, *, secrets: Iterable[str] = ()) -> str:
     """The line of a request, as it stands in the file."""
     stream = io.StringIO()
     Observer(request_log(stream), Metrics(), secrets=secrets).ended(record)
@@ -189,22 +189,26 @@ class TestTheText:
 
     def test_the_configuration_s_secrets_are_hidden(self) -> None:
         config = settled(
-            auth={"keys": {"web": "plain-words-as-a-key", "short": "abc"}},
+            auth={"keys": {"web": "plain-words-as-a-key", "hashed": f"sha256:{64 * 'a'}"}},
             endpoints={
                 "/chat": {
                     "upstream": "http://user:pass%40word@127.0.0.1:1",
                     "speaks": "legacy",
-                    "headers": {"X-Api-Key": "another-plain-one", "X-Team": "research"},
+                    "headers": {
+                        "X-Api-Key": "another-plain-one",
+                        "X-Pin-Token": "4711",
+                        "X-Team": "research",
+                    },
                 }
             },
         )
         secrets = secrets_of(config)
-        assert set(secrets) == {"plain-words-as-a-key", "another-plain-one", "pass%40word", "pass@word"}
+        assert secrets == {*("plain-words-as-a-key", "another-plain-one", "4711", "pass%40word", "pass@word")}
         failed = record(path="/research/another-plain-one")
-        failed.blame(ValueError("plain-words-as-a-key; pass@word; research"))
+        failed.blame(ValueError("plain-words-as-a-key; pass@word; pin=4711; at 147112; research"))
         text = line_of(failed, secrets=secrets)
-        assert not any(secret in text for secret in secrets)
-        assert "ValueError: [redacted]; [redacted]; research" in text
+        assert not any(secret in text for secret in secrets - {"4711"})
+        assert "ValueError: [redacted]; [redacted]; pin=[redacted]; at 147112; research" in text
 
 
 class TestCauses:

@@ -3,7 +3,7 @@
 Durations are seconds, sizes bytes, `off` is None. No `repr` shows a key, a header's value or a URL.
 """
 
-from streamweir_gateway.config.models.access import Auth, Cors
+from streamweir_gateway.config.models.access import Auth, Caller, Cors
 from streamweir_gateway.config.models.endpoint import EndpointConfig, InjectedWarning, Limits
 from streamweir_gateway.config.models.gateway import GatewayConfig
 from streamweir_gateway.config.models.server import ServerConfig
@@ -12,6 +12,7 @@ from streamweir_gateway.config.models.upstream import Breaker, Retries, Timeouts
 __all__ = [
     "Auth",
     "Breaker",
+    "Caller",
     "Cors",
     "EndpointConfig",
     "GatewayConfig",

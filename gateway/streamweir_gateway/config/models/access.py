@@ -8,20 +8,48 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from streamweir_gateway.config.models.field_types import NAMED, NOT_EMPTY, READ_ONLY
-from streamweir_gateway.config.models.section import Section
+from streamweir_gateway.config.models.field_types import (
+    NAMED,
+    NOT_EMPTY,
+    ONE_OR_MORE,
+    READ_ONLY,
+    Rate,
+    Text,
+    one_or_more,
+)
+from streamweir_gateway.config.models.section import Section, absent
 from streamweir_gateway.config.values.auth import CALLER_KEY, ORIGIN
-from streamweir_gateway.config.values.scalars import NAME
+from streamweir_gateway.config.values.scalars import NAME, whole_number
+from streamweir_gateway.config.values.written_as import ShortFor
 
-__all__ = ["OPEN", "Auth", "Cors"]
+__all__ = ["OPEN", "Auth", "Caller", "Cors"]
+
+
+class Caller(Section):
+    """Somebody who may call; the bare key, or a list of keys, stands for this with nothing else."""
+
+    key: Annotated[
+        tuple[Annotated[str, CALLER_KEY], ...],
+        one_or_more("must be a key, or a list of keys"),
+        NOT_EMPTY,
+        ONE_OR_MORE,
+    ] = Field(repr=False)
+    """In plain text, at least 12 characters, or `sha256:` and its digest in hexadecimal; several while one is
+    exchanged for another."""
+    endpoints: Annotated[tuple[Text, ...], NOT_EMPTY] = Field((), validate_default=False)
+    """The only ones that may be called, by their paths."""
+    rate_limit: Rate = absent()
+    """Requests to all endpoints together, such as `60/minute`, in place of the gateway's."""
+    max_streams: Annotated[int | None, whole_number(1)] = absent()
+    """At the same time."""
 
 
 class Auth(Section):
     """Who may call."""
 
-    keys: Annotated[Mapping[Annotated[str, NAME], Annotated[str, CALLER_KEY]], NAMED, READ_ONLY] = Field(
-        repr=False
-    )
+    keys: Annotated[
+        Mapping[Annotated[str, NAME], Annotated[Caller, ShortFor(ONE_OR_MORE.json_schema)]], NAMED, READ_ONLY
+    ]
     """By name; sent as `Authorization: Bearer ...` or `X-Api-Key: ...`."""
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
-from streamweir_gateway.config.diagnostics import Report
-from streamweir_gateway.config.models import Cors, GatewayConfig
-from streamweir_gateway.config.rules.names import check_repetition
+from streamweir_gateway.config.diagnostics import KeyPath, Report
+from streamweir_gateway.config.interpolation import Unresolved
+from streamweir_gateway.config.models import Caller, Cors, GatewayConfig
+from streamweir_gateway.config.rules.names import check_name, check_repetition
 from streamweir_gateway.config.values.addresses import NEEDS_AUTH, is_loopback
-from streamweir_gateway.config.values.auth import ANY_ORIGIN
+from streamweir_gateway.config.values.auth import ANY_ORIGIN, key_digest
 
 __all__ = ["check_access"]
 
@@ -19,17 +20,32 @@ def check_access(config: GatewayConfig, report: Report) -> None:
         report.at_value(("listen",), NEEDS_AUTH)
     if config.auth is not None:
         _check_keys(config.auth.keys, report)
+        _check_opened(config.auth.keys, {endpoint.template for endpoint in config.endpoints}, report)
     if config.cors is not None:
         _check_origins(config.cors, report)
     check_repetition(config.server.trusted_proxies, ("server", "trusted_proxies"), report)
 
 
-def _check_keys(keys: Mapping[str, str], report: Report) -> None:
-    names: dict[str, str] = {}
-    for name, key in keys.items():
-        first = names.setdefault(key, name)
-        if key and first != name:
-            report.at_value(("auth", "keys", name), f"is the same key as that of {first}")
+def _check_keys(callers: Mapping[str, Caller], report: Report) -> None:
+    """Report keys that stand twice, in plain text or by their digest."""
+    owners: dict[bytes, str] = {}
+    for name, caller in callers.items():
+        for index, key in enumerate(caller.key):
+            if isinstance(key, Unresolved):
+                continue
+            digest = key_digest(key)
+            if (owner := owners.get(digest)) is not None:
+                message = "is listed twice" if owner == name else f"is the same key as that of {owner}"
+                report.at_value(("auth", "keys", name, "key", index), message)
+            owners.setdefault(digest, name)
+
+
+def _check_opened(callers: Mapping[str, Caller], templates: Collection[str], report: Report) -> None:
+    for name, caller in callers.items():
+        path: KeyPath = ("auth", "keys", name, "endpoints")
+        check_repetition(caller.endpoints, path, report)
+        for index, template in enumerate(caller.endpoints):
+            check_name(template, (*path, index), templates, "endpoint", report)
 
 
 def _check_origins(cors: Cors, report: Report) -> None:

@@ -6,17 +6,23 @@ No message quotes a key.
 from __future__ import annotations
 
 import re
+from hashlib import sha256
 from typing import Any, Final
 
 from streamweir_gateway.config.diagnostics import InvalidValue, not_this
 from streamweir_gateway.config.values.scalars import Scalar, read_text, text_schema
 
-__all__ = ["ANY_ORIGIN", "CALLER_KEY", "ORIGIN"]
+__all__ = ["ANY_ORIGIN", "CALLER_KEY", "HASHED", "MIN_KEY_CHARACTERS", "ORIGIN", "key_digest"]
 
 ANY_ORIGIN: Final = "*"
+HASHED: Final = "sha256:"
+"""What a key begins with of which the file holds the digest alone."""
+MIN_KEY_CHARACTERS: Final = 12
+"""Of a key in plain text."""
 
 _ORIGIN: Final = re.compile(r"([a-z][a-z0-9+.-]*)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::([1-9][0-9]{0,4}))?")
 _ORIGIN_RULE: Final = "must be scheme://host or scheme://host:port as browsers send it"
+_HEXADECIMAL: Final = re.compile("[0-9A-Fa-f]{64}")
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
@@ -24,7 +30,18 @@ def _caller_key(value: Any) -> str:
     key = read_text(value)
     if not re.fullmatch(r"[!-~]+", key):
         raise InvalidValue("must be printable ASCII without spaces: it travels in a header")
+    if key.startswith(HASHED) and not _HEXADECIMAL.fullmatch(key.removeprefix(HASHED)):
+        raise InvalidValue(f"must have 64 hexadecimal digits after {HASHED}")
+    if len(key) < MIN_KEY_CHARACTERS:
+        raise InvalidValue(f"must have at least {MIN_KEY_CHARACTERS} characters: shorter keys can be guessed")
     return key
+
+
+def key_digest(key: str) -> bytes:
+    """Return the SHA-256 digest of a key: of one in plain text, or what a hashed one holds."""
+    if key.startswith(HASHED):
+        return bytes.fromhex(key.removeprefix(HASHED))
+    return sha256(key.encode()).digest()
 
 
 def _origin(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""A value that stands in the file in another shape than the gateway works with."""
+"""Values that stand in the file in another shape than the gateway works with."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import GetCoreSchemaHandler
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-__all__ = ["WrittenAs", "items_of", "values_of"]
+__all__ = ["ShortFor", "WrittenAs", "items_of", "values_of"]
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,17 @@ class WrittenAs:
 
     def __get_pydantic_core_schema__(self, _source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_after_validator_function(self.convert, handler.generate_schema(self.kind))
+
+
+@dataclass(frozen=True)
+class ShortFor:
+    """Annotates a section that another form may stand for, which merging writes out."""
+
+    form: Any
+    """The JSON Schema of that form."""
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"anyOf": [dict(self.form), handler(core)]}
 
 
 def values_of(mapping: Mapping[str, Any]) -> tuple[Any, ...]:

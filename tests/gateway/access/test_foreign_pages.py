@@ -1,0 +1,149 @@
+"""A gateway without keys serves programs and its own machine's pages, not those of strangers."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from loopback import Gateway, client, gateway, settled
+from scripted_upstream import WHOLE, upstream
+from streamweir_gateway.config import GatewayConfig
+
+pytestmark = pytest.mark.anyio
+
+EVIL = "https://evil.example"
+
+
+def without_keys(url: str = "http://127.0.0.1:9", **file: Any) -> GatewayConfig:
+    return settled(
+        endpoints={"/chat": {"upstream": url, "speaks": "legacy", "methods": ["GET", "POST"]}}, **file
+    )
+
+
+async def sent(
+    running: Gateway, headers: list[tuple[str, str]], *, method: str = "POST", target: str = "/chat"
+) -> tuple[int, str]:
+    """Send a request with exactly these headers; return the status and the text of the answer."""
+    head = "".join(f"{name}: {value}\r\n" for name, value in headers)
+    async with client(running) as connected, asyncio.timeout(5):
+        connected.writer.write(
+            f"{method} {target} HTTP/1.1\r\n{head}Content-Length: 0\r\nConnection: close\r\n\r\n".encode()
+        )
+        answer = (await connected.reader.read()).decode()
+    return int(answer.split(" ", 2)[1]), answer
+
+
+def page(origin: str, host: str = "127.0.0.1:8080") -> list[tuple[str, str]]:
+    return [("Host", host), ("Origin", origin), ("Sec-Fetch-Site", "cross-site")]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [("Host", "127.0.0.1:8080")],
+        [("Host", "any.name.example")],
+        page("http://localhost:3000"),
+        page("https://LOCALHOST"),
+        page("http://app.localhost:5173"),
+        page("http://127.0.0.1:8080"),
+        page("http://127.9.9.9"),
+        page("http://[::1]:9"),
+        [("Host", "localhost:8080"), ("Sec-Fetch-Site", "none")],
+        [("Host", "[::1]:8080"), ("Sec-Fetch-Site", "same-origin")],
+    ],
+)
+async def test_programs_and_pages_of_this_machine_are_served(headers: list[tuple[str, str]]) -> None:
+    async with upstream(WHOLE) as server, gateway(without_keys(server.url)) as running:
+        assert (await sent(running, headers))[0] == 200
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
+@pytest.mark.parametrize("target", ["/chat", "/nothing", "/metrics", "/healthz"])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        page(EVIL),
+        page("null"),
+        page("file://"),
+        page("http://127.0.0.1.evil.example"),
+        page("http://localhost.evil.example"),
+        page("http://evil.example:8080", host="evil.example:8080"),
+        page("http://[::2]"),
+        page("http://127.0.0.1:8080/"),
+        [*page("http://127.0.0.1:8080"), ("Origin", EVIL)],
+        [("Host", "evil.example:8080"), ("Sec-Fetch-Site", "same-origin")],
+        [("Host", "127.0.0.1.evil.example"), ("Sec-Fetch-Site", "none")],
+    ],
+    ids=lambda headers: " ".join(f"{name}={value}" for name, value in headers),
+)
+async def test_pages_of_strangers_are_refused_before_anything_else(
+    headers: list[tuple[str, str]], method: str, target: str
+) -> None:
+    asking = [("Access-Control-Request-Method", "POST")] if method == "OPTIONS" else []
+    async with gateway(without_keys()) as running:
+        status, answer = await sent(running, [*headers, *asking], method=method, target=target)
+        (line,) = running.log.lines
+    assert status == 403
+    assert '"code":"FORBIDDEN"' in answer
+    assert "auth.keys" in answer
+    assert (line["code"], line["client"]) == ("FORBIDDEN", "127.0.0.1")
+
+
+async def test_the_refusal_says_what_to_write() -> None:
+    async with gateway(without_keys()) as running:
+        _, named = await sent(running, page(EVIL))
+        _, rebound = await sent(running, [("Host", "evil.example"), ("Sec-Fetch-Site", "same-origin")])
+        _, odd = await sent(running, page('x"><script>'))
+    assert f"cors: {{origins: ['{EVIL}']}}" in named
+    assert "127.0.0.1" in rebound
+    assert "script" not in odd
+
+
+async def test_origins_that_are_named_are_let_in() -> None:
+    async with upstream(WHOLE) as server:
+        config = without_keys(server.url, cors={"origins": [EVIL]})
+        async with gateway(config) as running:
+            status, answer = await sent(running, page(EVIL))
+            other, refusal = await sent(running, page("https://other.example"))
+    assert status == 200
+    assert f"access-control-allow-origin: {EVIL}" in answer
+    assert other == 403
+    assert "vary: Origin" in refusal
+
+
+@pytest.mark.parametrize(
+    "headers", [page(EVIL), page("null"), [("Host", "x.example"), ("Sec-Fetch-Site", "none")]]
+)
+async def test_any_origin_lets_all_in(headers: list[tuple[str, str]]) -> None:
+    async with (
+        upstream(WHOLE) as server,
+        gateway(without_keys(server.url, cors={"origins": ["*"]})) as running,
+    ):
+        assert (await sent(running, headers))[0] == 200
+
+
+async def test_what_a_trusted_proxy_hands_on_is_its_affair() -> None:
+    async with upstream(WHOLE) as server:
+        config = without_keys(server.url, server={"trusted_proxies": ["127.0.0.0/8"]})
+        async with gateway(config) as running:
+            assert (await sent(running, page(EVIL)))[0] == 200
+
+
+async def test_an_open_gateway_on_another_address_serves_its_own_pages() -> None:
+    async with upstream(WHOLE) as server:
+        config = without_keys(server.url, auth="open", listen="gateway.example:80")
+        async with gateway(config) as running:
+            port = running.address[1]
+            assert (await sent(running, page(f"http://Gateway.example:{port}")))[0] == 200
+            assert (await sent(running, page("http://gateway.example:1")))[0] == 403
+            assert (await sent(running, page(EVIL)))[0] == 403
+
+
+async def test_with_keys_a_page_is_judged_by_its_key() -> None:
+    async with upstream(WHOLE) as server:
+        config = without_keys(server.url, auth={"keys": {"web": "a-key-of-the-web"}})
+        async with gateway(config) as running:
+            assert (await sent(running, page(EVIL)))[0] == 401
+            assert (await sent(running, [*page(EVIL), ("X-Api-Key", "a-key-of-the-web")]))[0] == 200
