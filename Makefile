@@ -36,7 +36,7 @@ lint: $(READY)  ## format, lint, types and the configuration, without the tests
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
-	@$(BIN)/streamweir check config.yaml
+	@$(BIN)/streamweir check config.yaml > /dev/null
 
 bench: $(READY)  ## measure the gateway beside its peers (half an hour); writes docs/performance.md
 	@$(BIN)/python bench/micro.py --write
