@@ -166,7 +166,7 @@ def _link(found: Description, folder: str) -> str:
 
 
 def _losses(found: Description) -> str:
-    return "; ".join(found.cannot_say) or "-"
+    return "; ".join(found.unsupported) or "-"
 
 
 def _codes(values: Iterable[str]) -> str:

@@ -84,7 +84,7 @@ def _row(description: Description) -> dict[str, Any]:
 
 
 def _facts(description: Description) -> dict[str, Any]:
-    return {**msgspec.to_builtins(description), "cannot_say": list(description.cannot_say)}
+    return {**msgspec.to_builtins(description), "unsupported": list(description.unsupported)}
 
 
 def _list(found: list[Description]) -> Iterator[str]:
@@ -111,10 +111,10 @@ def _page(description: Description) -> Iterator[str]:
         yield from ("", "Standard events and what is written for them:", "")
         common = _common_fields(description.writing)
         yield from _table((row.event, _written(row, common)) for row in description.writing)
-    if description.cannot_say:
+    if description.unsupported:
         yield from ("", "What it cannot say, or not fully:", "")
         yield from wrap(
-            "; ".join(description.cannot_say), _WIDTH, initial_indent="  ", subsequent_indent="  "
+            "; ".join(description.unsupported), _WIDTH, initial_indent="  ", subsequent_indent="  "
         )
 
 

@@ -204,8 +204,8 @@ def _failures(place: _Place, _: Fault) -> Steps:
 
 def _badjson(place: _Place, _: Fault) -> Steps:
     yield Send(badjson(place.event))
-    told = f'{{"error": {TEXT!r}, "and no end'.encode()
-    yield Send(b"data: " + told + b"\n\n" if place.framing == "sse" else told + b"\n")
+    broken = f'{{"error": {TEXT!r}, "and no end'.encode()
+    yield Send(b"data: " + broken + b"\n\n" if place.framing == "sse" else broken + b"\n")
 
 
 def _garbage(place: _Place, fault: Fault) -> Steps:

@@ -11,7 +11,7 @@ Place: TypeAlias = Literal["connection", "answer", "head", "transfer", "coding",
 """What a fault takes hold of; two faults of one place exclude each other, but for `head` and `body`.
 
 connection: there is no response. answer: the response is no stream. head: the response's headers.
-transfer: how the body's length is told. coding: how the body is coded. writes: how the bytes are cut.
+transfer: how the body's length is given. coding: how the body is coded. writes: how the bytes are cut.
 ending: where the body ends too early. body: the events.
 """
 
@@ -104,18 +104,18 @@ def _coding(name: str, explanation: str) -> FaultKind:
 
 def _cut_coding(coding: str) -> FaultKind:
     name = f"{coding}-cut"
-    told = f"{coding}, whose coded data ends within event N; the body itself ends properly"
-    return FaultKind(name, "Content codings", "coding", told, f"{name}@20", has_position=True)
+    explanation = f"{coding}, whose coded data ends within event N; the body itself ends properly"
+    return FaultKind(name, "Content codings", "coding", explanation, f"{name}@20", has_position=True)
 
 
 def _bomb(coding: str) -> FaultKind:
     name = f"{coding}-bomb"
-    told = f"{coding}; before event N so many bytes without meaning, sent as a thousandth of that"
+    explanation = f"{coding}; before event N so many bytes without meaning, sent as a thousandth of that"
     return FaultKind(
         name,
         "Content codings",
         "coding",
-        told,
+        explanation,
         f"{name}@5:1GiB",
         has_position=True,
         argument="size",

@@ -48,7 +48,7 @@ class Run:
     """One run.
 
     Args:
-        dialect: in which it is told.
+        dialect: in which it is written.
         framing: in which it is written, whether or not the dialect's own backends do so.
         options: of the dialect.
         events: about so many events, by more or less of the answer's text; None: as the script has it.
@@ -81,11 +81,11 @@ class Run:
         texts = [event for event in script if _is_text(event)]
         first = script.index(texts[0])
         tail = script[first + len(texts) :]
-        yield from self.say(script[:first])
-        yield from self.say(self._texts(texts, len(tail)))
-        yield from self.say(tail)
+        yield from self.play(script[:first])
+        yield from self.play(self._texts(texts, len(tail)))
+        yield from self.play(tail)
 
-    def say(self, events: Iterable[Event]) -> Iterator[WireEvent]:
+    def play(self, events: Iterable[Event]) -> Iterator[WireEvent]:
         """Yield more of this run."""
         for event in events:
             stamp = Stamp("fake-request", self._sequence, _BEGAN + _TICK * self._sequence)
@@ -98,7 +98,7 @@ class Run:
 
     def text(self) -> Iterator[WireEvent]:
         """Yield a piece of the answer that is not in the script."""
-        return self.say([Content("+", meta={"message_id": "demo-msg-1"})])
+        return self.play([Content("+", meta={"message_id": "demo-msg-1"})])
 
     def error(self, *, ends: bool) -> Iterator[WireEvent]:
         """Yield an error that says too much, and the run's end after it."""
@@ -110,12 +110,12 @@ class Run:
             reason="upstream_error",
             details={"trace": TEXT},
         )
-        return self.say([error, SessionEnd("error", "upstream_error")] if ends else [error])
+        return self.play([error, SessionEnd("error", "upstream_error")] if ends else [error])
 
     def failures(self) -> Iterator[WireEvent]:
         """Yield a failed tool, a failed step and a warning, all of which say too much."""
         meta: Meta = {"run_id": "fake-call", "node_id": "fake-node", "node_name": "fake"}
-        return self.say(
+        return self.play(
             [
                 Status(scope="node", state="started", name="fake", meta=meta),
                 ToolCallStart(tool_id="fake-call", tool_name="query_orders", meta=meta),

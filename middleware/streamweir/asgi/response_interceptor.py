@@ -282,7 +282,7 @@ class ResponseInterceptor:
                 return None
             if stream.source_ended or stream.gone is not None:
                 return failure  # it is not about the response
-            if not _is_told(failure):
+            if not _follows_from_the_end(failure):
                 log_failure(failure, request_id=self._request_id)
                 await stream.fail(classify_exception(failure, debug=self._options.debug))
         except OSError:
@@ -290,6 +290,6 @@ class ResponseInterceptor:
         return failure if reraise else None
 
 
-def _is_told(failure: Exception) -> bool:
+def _follows_from_the_end(failure: Exception) -> bool:
     """Is this only what became of our telling the application that the stream is over?"""
     return isinstance(failure, ClientGoneError) or isinstance(failure.__context__, ClientGoneError)

@@ -65,14 +65,14 @@ class EventSending:
         self._owns_collector = owns_collector
         self.is_last = False
         self._is_sending = False
-        self._sent_at = self._heard_at = time.monotonic()
+        self._sent_at = self._read_at = time.monotonic()
         self._beat_sent: anyio.Event | None = None
         self._reading: anyio.CancelScope
 
     async def run(self, send: SendPiece) -> None:
         """Send the whole stream, then close the content. What `send` raises is raised."""
         failure: BaseException | None = None
-        self._sent_at = self._heard_at = time.monotonic()
+        self._sent_at = self._read_at = time.monotonic()
         with self._collector.bound(), bound_request_id(self._translator.request_id):
             async with anyio.create_task_group() as tasks:
                 if math.isfinite(self._until_next_look()):
@@ -117,7 +117,7 @@ class EventSending:
         except Exception as exc:
             log_failure(exc, request_id=self._translator.request_id)
             return self._stream.fail(exc)
-        self._heard_at = time.monotonic()
+        self._read_at = time.monotonic()
         return self._take(item)
 
     def _take(self, item: Any) -> bytes:
@@ -152,7 +152,7 @@ class EventSending:
             await send(piece)
         finally:
             self._is_sending = False
-            self._sent_at = self._heard_at = time.monotonic()
+            self._sent_at = self._read_at = time.monotonic()
 
     # The silence
 
@@ -163,7 +163,7 @@ class EventSending:
             if self._is_sending:
                 continue
             now = time.monotonic()
-            if self._translator.complete and now >= self._heard_at + SETTLED_SECONDS:
+            if self._translator.complete and now >= self._read_at + SETTLED_SECONDS:
                 self._reading.cancel()
                 return
             if self._heartbeat is not None and now >= self._sent_at + self._heartbeat:

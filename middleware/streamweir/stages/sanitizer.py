@@ -55,7 +55,7 @@ class ErrorSanitizer:
                 return (self._failed_tool(event),)
             case Status(state="failed"):
                 return (self._failed_step(event),)
-            case Data(data_type="custom", data={"value": value, **rest}) if _tells_of_failure(rest, value):
+            case Data(data_type="custom", data={"value": value, **rest}) if _reports_failure(rest, value):
                 return (self._failed_custom(event),)
         return None
 
@@ -137,7 +137,7 @@ def _is_safe_code(code: str) -> bool:
     return code in CODES or (code not in _TOOL_CODES and _is_machine_code(code))
 
 
-def _tells_of_failure(carrier: Mapping[Any, Any], value: Any) -> bool:
+def _reports_failure(carrier: Mapping[Any, Any], value: Any) -> bool:
     """Is this unknown event the report of a failed step? Judged by its name and state, not by its texts."""
     if _FAILURE_WORDS.search(str(carrier.get("name", ""))):
         return True

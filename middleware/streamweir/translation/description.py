@@ -101,7 +101,7 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
     writing: tuple[Writing, ...]
 
     @property
-    def cannot_say(self) -> tuple[str, ...]:
+    def unsupported(self) -> tuple[str, ...]:
         """The standard events for which the dialect has no word."""
         return tuple(row.event for row in self.writing if row.lost)
 

@@ -40,7 +40,7 @@ def test_explains_one() -> None:
 def test_explains_one_as_json() -> None:
     facts = json.loads(run("dialects", "standard", "--json").stdout)
     assert facts["options"] == [{"name": "version", "values": ["1.1", "1.0"], "when": "writing"}]
-    assert facts["cannot_say"] == []
+    assert facts["unsupported"] == []
     assert "session_end" in {row["event"] for row in facts["reading"]}
 
 
