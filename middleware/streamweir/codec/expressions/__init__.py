@@ -1,0 +1,16 @@
+"""JMESPath expressions, compiled to closures, and trees of values with expressions in them."""
+
+from streamweir.codec.expressions.expression import Expression, InvalidExpression, Path, compile_expression
+from streamweir.codec.expressions.scope import Scope
+from streamweir.codec.expressions.templates import Template, bare_expression, compile_template
+
+__all__ = [
+    "Expression",
+    "InvalidExpression",
+    "Path",
+    "Scope",
+    "Template",
+    "bare_expression",
+    "compile_expression",
+    "compile_template",
+]

@@ -1,0 +1,276 @@
+"""The tree of an expression as closures: a fifth of what walking it costs.
+
+Source: JMESPath specification 2016-09-05; the tree is that of the package `jmespath`. A closure gets the
+current value and the scope; where the specification has an error it raises one of `FAILURES`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Final
+
+from streamweir.codec.expressions.functions import EXPRESSION, FUNCTIONS
+from streamweir.codec.expressions.scope import NAMES, Scope
+from streamweir.codec.expressions.syntax_tree import Node, constant_path, heads
+from streamweir.codec.expressions.values import are_equal, is_true, type_name
+
+__all__ = ["FAILURES", "Evaluate", "compile_node"]
+
+Evaluate = Callable[[Any, Scope], Any]
+
+FAILURES: Final = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError)
+"""What an expression may fail with on values that it was not written for."""
+
+_ORDERS: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "lt": operator.lt,
+    "lte": operator.le,
+    "gt": operator.gt,
+    "gte": operator.ge,
+}
+_ORDERED: Final = frozenset({"number", "string"})
+
+
+def compile_node(node: Node, names: Collection[str], *, is_head: bool = True) -> Evaluate:
+    """Return what evaluates `node`.
+
+    Args:
+        node: a node of the tree.
+        names: those of `NAMES` that there are where the expression stands.
+        is_head: nothing stands before it, so that a name is a name and no field of a parent.
+    """
+    return _Compiler(names).compile(node, is_head=is_head)
+
+
+class _Compiler:
+    def __init__(self, names: Collection[str]) -> None:
+        self._names = names
+
+    def compile(self, node: Node, *, is_head: bool = True) -> Evaluate:
+        path = constant_path(node)
+        if path is not None:
+            return self._named(path) if is_head and {*path[:1]} & heads(node) else _walk(path)
+        compiled: Evaluate = getattr(self, f"_{node['type']}")(node, is_head)
+        return compiled
+
+    def _named(self, path: tuple[str | int, ...]) -> Evaluate:
+        """A path that begins with a field of the current value, or with a name."""
+        name, rest = str(path[0]), path[1:]
+        if name not in self._names:
+            return _walk(path)
+        read, walk = NAMES[name], _walk(rest)
+        return (lambda _, scope: walk(read(scope), scope)) if rest else (lambda _, scope: read(scope))
+
+    # Steps from a value to a part of it
+
+    def _subexpression(self, node: Node, is_head: bool) -> Evaluate:
+        first, *others = node["children"]
+        return _chain(
+            [
+                self.compile(first, is_head=is_head),
+                *(self.compile(child, is_head=False) for child in others),
+            ]
+        )
+
+    _index_expression = _subexpression
+
+    def _index(self, node: Node, _is_head: bool) -> Evaluate:
+        return _walk((node["value"],))
+
+    def _slice(self, node: Node, _is_head: bool) -> Evaluate:
+        part = slice(*node["children"])
+        return lambda value, _: value[part] if isinstance(value, list) else None
+
+    def _pipe(self, node: Node, is_head: bool) -> Evaluate:
+        first, *others = node["children"]
+        return _chain([self.compile(first, is_head=is_head), *map(self.compile, others)])
+
+    # Projections
+
+    def _projection(self, node: Node, is_head: bool) -> Evaluate:
+        base = self.compile(node["children"][0], is_head=is_head)
+        part = self.compile(node["children"][1], is_head=False)
+
+        def projection(value: Any, scope: Scope) -> Any:
+            items = base(value, scope)
+            if not isinstance(items, list):
+                return None
+            scope.visit(len(items))
+            return [found for item in items if (found := part(item, scope)) is not None]
+
+        return projection
+
+    def _value_projection(self, node: Node, is_head: bool) -> Evaluate:
+        base = self.compile(node["children"][0], is_head=is_head)
+        part = self.compile(node["children"][1], is_head=False)
+
+        def value_projection(value: Any, scope: Scope) -> Any:
+            fields = base(value, scope)
+            if not isinstance(fields, Mapping):
+                return None
+            scope.visit(len(fields))
+            return [found for item in fields.values() if (found := part(item, scope)) is not None]
+
+        return value_projection
+
+    def _filter_projection(self, node: Node, is_head: bool) -> Evaluate:
+        base = self.compile(node["children"][0], is_head=is_head)
+        part = self.compile(node["children"][1], is_head=False)
+        condition = self.compile(node["children"][2])
+
+        def filter_projection(value: Any, scope: Scope) -> Any:
+            items = base(value, scope)
+            if not isinstance(items, list):
+                return None
+            scope.visit(len(items))
+            found = (part(item, scope) for item in items if is_true(condition(item, scope)))
+            return [item for item in found if item is not None]
+
+        return filter_projection
+
+    def _flatten(self, node: Node, is_head: bool) -> Evaluate:
+        base = self.compile(node["children"][0], is_head=is_head)
+
+        def flatten(value: Any, scope: Scope) -> Any:
+            items = base(value, scope)
+            if not isinstance(items, list):
+                return None
+            flat: list[Any] = []
+            for item in items:
+                flat += item if isinstance(item, list) else (item,)
+            scope.visit(len(flat))
+            return flat
+
+        return flatten
+
+    # New values
+
+    def _literal(self, node: Node, _is_head: bool) -> Evaluate:
+        literal = node["value"]
+        return lambda _, __: literal
+
+    def _multi_select_list(self, node: Node, _is_head: bool) -> Evaluate:
+        parts = [self.compile(child) for child in node["children"]]
+        return lambda value, scope: None if value is None else [part(value, scope) for part in parts]
+
+    def _multi_select_dict(self, node: Node, _is_head: bool) -> Evaluate:
+        parts = [(child["value"], self.compile(child["children"][0])) for child in node["children"]]
+        return lambda value, scope: (
+            None if value is None else {key: part(value, scope) for key, part in parts}
+        )
+
+    # Logic
+
+    def _or_expression(self, node: Node, is_head: bool) -> Evaluate:
+        first, second = self._both(node, is_head)
+        return lambda value, scope: found if is_true(found := first(value, scope)) else second(value, scope)
+
+    def _and_expression(self, node: Node, is_head: bool) -> Evaluate:
+        first, second = self._both(node, is_head)
+        return lambda value, scope: second(value, scope) if is_true(found := first(value, scope)) else found
+
+    def _not_expression(self, node: Node, _is_head: bool) -> Evaluate:
+        inner = self.compile(node["children"][0])
+        return lambda value, scope: not is_true(inner(value, scope))
+
+    def _comparator(self, node: Node, is_head: bool) -> Evaluate:
+        first, second = self._both(node, is_head)
+        match node["value"]:
+            case "eq":
+                return _equality(first, second, node["children"])
+            case "ne":
+                return lambda value, scope: not are_equal(first(value, scope), second(value, scope))
+        return _ordering(first, second, _ORDERS[node["value"]])
+
+    def _both(self, node: Node, is_head: bool) -> tuple[Evaluate, Evaluate]:
+        first, second = node["children"]
+        return self.compile(first, is_head=is_head), self.compile(second)
+
+    # Functions
+
+    def _function_expression(self, node: Node, _is_head: bool) -> Evaluate:
+        function = FUNCTIONS[node["value"]]
+        call = function.call
+        arguments = [self._argument(child) for child in node["children"]]
+        last = function.types[-1]
+        types = [*function.types, *[last] * (len(arguments) - len(function.types))]
+        checked = [*zip(arguments, types, strict=False)]
+        return lambda value, scope: call(
+            scope,
+            *[_checked(argument(value, scope), allowed) for argument, allowed in checked],
+        )
+
+    def _argument(self, node: Node) -> Evaluate:
+        if node["type"] != "expref":
+            return self.compile(node)
+        inner = self.compile(node["children"][0])
+        return lambda _, __: inner
+
+
+def _checked(argument: Any, allowed: frozenset[str]) -> Any:
+    if allowed is not EXPRESSION and type_name(argument) not in allowed:
+        raise TypeError("an argument of a wrong type")
+    return argument
+
+
+def _chain(steps: Sequence[Evaluate]) -> Evaluate:
+    if len(steps) == 2:
+        first, second = steps
+        return lambda value, scope: second(first(value, scope), scope)
+
+    def chain(value: Any, scope: Scope) -> Any:
+        for step in steps:
+            value = step(value, scope)
+        return value
+
+    return chain
+
+
+def _walk(path: tuple[str | int, ...]) -> Evaluate:
+    """What goes through fields and places, written out for the usual lengths."""
+    match path:
+        case ():
+            return lambda value, _: value
+        case (str(name),):
+            return lambda value, _: value.get(name) if isinstance(value, dict) else None
+        case (str(outer), str(inner)):
+
+            def two_fields(value: Any, _scope: Scope) -> Any:
+                if isinstance(value, dict):
+                    value = value.get(outer)
+                    if isinstance(value, dict):
+                        return value.get(inner)
+                return None
+
+            return two_fields
+    return lambda value, _: _part(value, path)
+
+
+def _part(value: Any, path: tuple[str | int, ...]) -> Any:
+    for step in path:
+        if isinstance(step, str):
+            if not isinstance(value, dict):
+                return None
+            value = value.get(step)
+        elif isinstance(value, list) and -len(value) <= step < len(value):
+            value = value[step]
+        else:
+            return None
+    return value
+
+
+def _equality(first: Evaluate, second: Evaluate, nodes: Sequence[Node]) -> Evaluate:
+    if nodes[1]["type"] == "literal" and isinstance(nodes[1]["value"], str):
+        literal = nodes[1]["value"]
+        return lambda value, scope: first(value, scope) == literal
+    return lambda value, scope: are_equal(first(value, scope), second(value, scope))
+
+
+def _ordering(first: Evaluate, second: Evaluate, compare: Callable[[Any, Any], bool]) -> Evaluate:
+    def ordering(value: Any, scope: Scope) -> Any:
+        one, other = first(value, scope), second(value, scope)
+        if type_name(one) not in _ORDERED or type_name(other) not in _ORDERED:
+            return None
+        return compare(one, other)
+
+    return ordering

@@ -1,0 +1,91 @@
+"""What an expression sees beside its current value: names that mean the same anywhere in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from streamweir.errors import MalformedEvent
+from streamweir.framing import Frame
+
+__all__ = ["MAX_VISITED", "NAMES", "Scope"]
+
+MAX_VISITED: Final = 100_000
+"""So many items of lists are visited for one frame; beyond, the frame is malformed."""
+
+_NO_FRAME: Final = Frame(b"")
+
+
+class Scope:
+    """The names of one stream: set anew for each frame or event, and kept by whoever evaluates.
+
+    Attributes:
+        message: what the rules see (`_message`).
+        frame: the frame that is read.
+        rest: what follows the prefix that a rule asked for; None where none did.
+        item: the item of `each` (`_item`).
+        index: its place (`_index`).
+        state: what rules remember (`_state`).
+        options: the chosen options (`_options`).
+        count: how often the rule has written (`_count`).
+        answer: returns the answer so far (`_answer`).
+        visited: items of lists visited so far.
+    """
+
+    __slots__ = (
+        "answer",
+        "count",
+        "frame",
+        "index",
+        "item",
+        "message",
+        "options",
+        "rest",
+        "state",
+        "visited",
+    )
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.message: Any = None
+        self.frame = _NO_FRAME
+        self.rest: str | None = None
+        self.item: Any = None
+        self.index: int | None = None
+        self.state: dict[str, Any] = {}
+        self.options = options
+        self.count = 0
+        self.answer: Callable[[], str | None] = _no_answer
+        self.visited = 0
+
+    @property
+    def text(self) -> str:
+        """The raw text of the frame, or what follows the prefix that the rule asked for (`_text`)."""
+        return self.frame.text if self.rest is None else self.rest
+
+    def visit(self, items: int) -> None:
+        """Count `items` of a list that are going to be looked at.
+
+        Raises:
+            MalformedEvent: they are more than one frame may cost.
+        """
+        self.visited += items
+        if self.visited > MAX_VISITED:
+            raise MalformedEvent("more items of lists than may be visited for one frame")
+
+
+def _no_answer() -> None:
+    return None
+
+
+NAMES: Final[Mapping[str, Callable[[Scope], Any]]] = {
+    "_message": lambda scope: scope.message,
+    "_text": lambda scope: scope.text,
+    "_event": lambda scope: scope.frame.event,
+    "_item": lambda scope: scope.item,
+    "_index": lambda scope: scope.index,
+    "_state": lambda scope: scope.state,
+    "_options": lambda scope: scope.options,
+    "_count": lambda scope: scope.count,
+    "_answer": lambda scope: scope.answer(),
+}
+"""All names, with what each means; which of them there are depends on where an expression stands."""

@@ -1,0 +1,214 @@
+"""Trees of values: literals, expressions that keep their type, text with expressions in it.
+
+    {text: "${{ body.text }}", note: "from ${{ who }}", n: 1}
+
+Source: the dialect-file contract, section 3 (values).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, Final
+
+from streamweir.codec.expressions.compiler import Evaluate
+from streamweir.codec.expressions.expression import Expression, InvalidExpression, Path, compile_expression
+from streamweir.codec.expressions.scope import Scope
+from streamweir.jsontext import write_json_text
+
+__all__ = ["Template", "bare_expression", "compile_template"]
+
+_OPENING: Final = "${{"
+_ESCAPED: Final = "$${{"
+_QUOTES: Final = "'\"`"
+
+Place = tuple[str | int, ...]
+Report = Callable[[Place, str], None]
+"""Takes note of what is wrong with the leaf at a place in the tree."""
+
+
+class Template:
+    """A compiled tree.
+
+    Attributes:
+        evaluate: given the current value and the scope, returns the value.
+        literal: its value, if there is no expression in it; else `EVALUATED`.
+        expression: the expression, if the tree is nothing else.
+        expressions: all expressions in it.
+    """
+
+    __slots__ = ("evaluate", "expression", "expressions", "literal")
+
+    EVALUATED: Final = object()
+
+    def __init__(
+        self,
+        evaluate: Evaluate,
+        *,
+        literal: Any = EVALUATED,
+        expression: Expression | None = None,
+        expressions: tuple[Expression, ...] = (),
+    ) -> None:
+        self.evaluate = evaluate
+        self.literal = literal
+        self.expression = expression
+        self.expressions = (expression,) if expression else expressions
+
+    @property
+    def is_literal(self) -> bool:
+        """There is no expression in it."""
+        return self.literal is not Template.EVALUATED
+
+    @property
+    def path(self) -> Path | None:
+        """Where in the current value its value stands, if it is one expression that does nothing more."""
+        return self.expression.path if self.expression else None
+
+
+def compile_template(tree: Any, names: Collection[str], report: Report, place: Place = ()) -> Template:
+    """Return `tree` compiled; what cannot be compiled is reported and stands for null.
+
+    Args:
+        tree: scalars, lists and mappings.
+        names: the scope's names that there are where it stands.
+        report: told of each leaf that is wrong.
+        place: where `tree` stands, for the report.
+    """
+    if isinstance(tree, str):
+        try:
+            return _leaf(tree, names)
+        except InvalidExpression as error:
+            report(place, str(error))
+            return _literal(None)
+    if isinstance(tree, Mapping):
+        fields = {key: compile_template(item, names, report, (*place, key)) for key, item in tree.items()}
+        return _mapping(fields)
+    if isinstance(tree, list):
+        return _list([compile_template(item, names, report, (*place, i)) for i, item in enumerate(tree)])
+    return _literal(tree)
+
+
+def bare_expression(text: str) -> str:
+    """Return an expression without the `${{ }}` around it, if there is one.
+
+    Raises:
+        InvalidExpression: there is something beside it.
+    """
+    stripped = text.strip()
+    if _OPENING not in stripped:
+        return stripped
+    pieces = [*_pieces(stripped)]
+    if len(pieces) != 1 or not isinstance(pieces[0], _Source):
+        raise InvalidExpression("must be one expression, with nothing beside `${{ }}`")
+    return str(pieces[0])
+
+
+class _Source(str):
+    """The text of an expression, apart from literal text."""
+
+    __slots__ = ()
+
+
+def _leaf(text: str, names: Collection[str]) -> Template:
+    if _OPENING not in text:
+        return _literal(text)
+    pieces = [
+        compile_expression(piece, names) if isinstance(piece, _Source) else piece for piece in _pieces(text)
+    ]
+    match pieces:
+        case [Expression() as expression]:
+            return Template(expression.evaluate, expression=expression)
+        case [str() as literal]:
+            return _literal(literal)
+    return _text(pieces)
+
+
+def _literal(value: Any) -> Template:
+    return Template(lambda _, __: value, literal=value)
+
+
+def _text(pieces: list[str | Expression]) -> Template:
+    found = tuple(piece for piece in pieces if isinstance(piece, Expression))
+
+    def evaluate(value: Any, scope: Scope) -> str:
+        return "".join(
+            [piece if isinstance(piece, str) else _as_text(piece.evaluate(value, scope)) for piece in pieces]
+        )
+
+    return Template(evaluate, expressions=found)
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if value is None else write_json_text(value)
+
+
+def _mapping(fields: Mapping[str, Template]) -> Template:
+    if all(field.is_literal for field in fields.values()):
+        return _literal({key: field.literal for key, field in fields.items()})
+    steps = [(key, field.evaluate, field.expression is not None) for key, field in fields.items()]
+
+    def evaluate(value: Any, scope: Scope) -> dict[str, Any]:
+        built = {}
+        for key, item, may_be_left_out in steps:
+            found = item(value, scope)
+            if found is not None or not may_be_left_out:
+                built[key] = found
+        return built
+
+    return Template(evaluate, expressions=_all(fields.values()))
+
+
+def _list(items: list[Template]) -> Template:
+    if all(item.is_literal for item in items):
+        return _literal([item.literal for item in items])
+    steps = [(item.evaluate, item.expression is not None) for item in items]
+
+    def evaluate(value: Any, scope: Scope) -> list[Any]:
+        found = [(item(value, scope), may_be_left_out) for item, may_be_left_out in steps]
+        return [item for item, may_be_left_out in found if item is not None or not may_be_left_out]
+
+    return Template(evaluate, expressions=_all(items))
+
+
+def _all(templates: Collection[Template]) -> tuple[Expression, ...]:
+    return tuple(expression for template in templates for expression in template.expressions)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield the literal text and the expressions (`_Source`) of a leaf, neighbouring literals as one."""
+    literal, position = "", 0
+    while (begin := text.find(_OPENING, position)) >= 0:
+        if begin > position and text[begin - 1] == "$":
+            literal += text[position : begin - 1] + _OPENING
+            position = begin + len(_OPENING)
+            continue
+        literal += text[position:begin]
+        if literal:
+            yield literal
+        end = _end_of_expression(text, begin + len(_OPENING))
+        yield _Source(text[begin + len(_OPENING) : end].strip())
+        literal, position = "", end + 2
+    literal += text[position:]
+    if literal:
+        yield literal
+
+
+def _end_of_expression(text: str, begin: int) -> int:
+    """Where the `}}` stands that closes the expression: not in quotes, and not of braces opened in it."""
+    depth, quote, position = 0, "", begin
+    while position < len(text):
+        character = text[position]
+        if quote:
+            position += character == "\\"
+            quote = "" if character == quote else quote
+        elif character in _QUOTES:
+            quote = character
+        elif character == "{":
+            depth += 1
+        elif character == "}" and depth:
+            depth -= 1
+        elif text.startswith("}}", position):
+            return position
+        position += 1
+    raise InvalidExpression("`${{` is not closed by `}}`")

@@ -1,0 +1,34 @@
+"""Truth, equality and types of values as JMESPath has them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+__all__ = ["are_equal", "is_true", "type_name"]
+
+_TYPE_NAMES: Final[dict[type, str]] = {
+    str: "string",
+    bool: "boolean",
+    int: "number",
+    float: "number",
+    list: "array",
+    dict: "object",
+    type(None): "null",
+}
+
+
+def type_name(value: Any) -> str:
+    """Return what JMESPath calls the type of a JSON value."""
+    return _TYPE_NAMES.get(type(value), "unknown")
+
+
+def is_true(value: Any) -> bool:
+    """Not null, false, `''`, `[]` or `{}`; 0 is true."""
+    return bool(value) or (value == 0 and value is not False)
+
+
+def are_equal(one: Any, other: Any) -> bool:
+    """Compare two JSON values; true and false are no numbers."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    return bool(one == other)
