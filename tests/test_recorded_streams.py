@@ -5,6 +5,7 @@ from zlib import crc32
 import pytest
 
 from streams import (
+    PLANTED,
     Recorded,
     assert_keeps_its_meaning,
     events_of,
@@ -18,19 +19,6 @@ from streamweir.codec.registry import decoder_names, encoder_names
 from streamweir.testing import check_stream
 
 STREAMS = recorded_streams()
-
-# Made-up secrets that the recorded servers and the hand-made streams hold: none may leave in a failure.
-PLANTED = (
-    "org-SECRET123",
-    "10.1.2.3",
-    "10.0.0.7",
-    "10.0.0.5",
-    "sk-bad",
-    "password=abc",
-    "/srv/app",
-    "db-internal",
-    "hunter2",
-)
 
 
 def options_of(stream: Recorded) -> dict[str, object]:

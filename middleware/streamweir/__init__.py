@@ -4,6 +4,7 @@ Importing it starts nothing and changes nothing in the process.
 """
 
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
 
 from streamweir.classification import classify_exception
 from streamweir.codec.base import Decoder, Encoder
@@ -36,6 +37,9 @@ from streamweir.translation.message_state import MessageState, MessageStreamHand
 from streamweir.translation.received_event import ReceivedEvent
 from streamweir.translation.single_event import normalize_stream_event, parse_stream_line
 from streamweir.translation.translator import Translator, convert
+
+if TYPE_CHECKING:
+    from streamweir.translation.home_made_dialects import load_dialect
 
 try:
     __version__ = version("streamweir")
@@ -72,6 +76,7 @@ __all__ = [
     "current_request_id",
     "detect_dialect",
     "list_dialects",
+    "load_dialect",
     "new_request_id",
     "normalize_stream_event",
     "parse_stream_line",
@@ -81,3 +86,12 @@ __all__ = [
     "stream_warning_event",
     "valid_request_id",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What most programs never need is loaded when it is asked for."""
+    if name == "load_dialect":
+        from streamweir.translation.home_made_dialects import load_dialect  # noqa: PLC0415
+
+        return load_dialect
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -158,13 +158,18 @@ class ToolCallStart(Payload):
 
 
 class ToolCallDelta(Payload):
-    """A piece of the JSON text of a call's arguments; `ToolCallStart` still follows with the whole."""
+    """A piece of the JSON text of a call's arguments; `ToolCallStart` still follows with the whole.
+
+    Pieces without an id belong to the call that began with their `index`.
+    """
 
     type = "tool_call_delta"
+    hints = frozenset({"index"})
 
     tool_id: str
     tool_name: str | None = None
     arguments_delta: str = ""
+    index: Any = None
 
 
 class ToolCallProgress(Payload):

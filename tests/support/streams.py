@@ -16,6 +16,19 @@ from streamweir.testing import check_stream
 
 INPUTS = (".sse", ".ndjson", ".json", ".txt")
 
+# Made-up secrets that the recorded servers and the hand-made streams hold: none may leave in a failure.
+PLANTED = (
+    "org-SECRET123",
+    "10.1.2.3",
+    "10.0.0.7",
+    "10.0.0.5",
+    "sk-bad",
+    "password=abc",
+    "/srv/app",
+    "db-internal",
+    "hunter2",
+)
+
 
 class Recorded(NamedTuple):
     """One recorded body; beside `NAME.sse` stand `NAME.expected` (the events) and perhaps `NAME.options`."""

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from streamweir.codec.dialects import Dialects
 from streamweir_gateway.config.certificates import check_certificates
-from streamweir_gateway.config.diagnostics import Position, Report
+from streamweir_gateway.config.diagnostics import Report
 from streamweir_gateway.config.interpolation import Interpolation
 from streamweir_gateway.config.models import GatewayConfig
+from streamweir_gateway.config.reading import read_text
 from streamweir_gateway.config.rules import check_rules
 from streamweir_gateway.config.tree import read_tree
 from streamweir_gateway.config.validation import validate
@@ -38,7 +39,7 @@ def load_config(
     """
     name = os.fspath(path)
     report = Report(name)
-    text = _read_text(Path(path), report)
+    text = read_text(Path(path), report)
     report.stop_if_any()
     folder = Path(path).parent
     return parse_config(text, name=name, folder=folder, dialects=dialects, environ=environ, check=check)
@@ -70,21 +71,3 @@ def parse_config(
     report.stop_if_any()
     assert config is not None, "a file without models has problems"
     return config.model_copy(update={"known_dialects": dialects})
-
-
-def _read_text(path: Path, report: Report) -> str:
-    try:
-        content = path.read_bytes()
-    except (OSError, ValueError) as error:
-        # A ValueError comes of a path that no file can have.
-        reason = error.strerror if isinstance(error, OSError) else None
-        report.at(None, f"cannot be read: {reason or 'not a path'}")
-        return ""
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        before = content[: error.start]
-        line_start = before.rfind(b"\n") + 1
-        column = len(before[line_start:].decode("utf-8", "replace")) + 1
-        report.at(Position(before.count(b"\n") + 1, column), "not UTF-8 text")
-        return ""

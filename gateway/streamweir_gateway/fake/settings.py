@@ -70,7 +70,7 @@ class Settings:
 def _framing(dialect: str, wish: str | None) -> Framing:
     framings = encoder_class(dialect).framings
     if wish is None:
-        return framings[0]
+        return cast("Framing", framings[0])
     if wish not in ("sse", "ndjson"):
         raise ConfigurationError(f"framing cannot be {wish!r} (one of: sse, ndjson)")
     return cast("Framing", wish)

@@ -14,9 +14,18 @@ from streamweir.codec.message_template import TextFields
 from streamweir.events import Content, Event, SessionEnd, Stamp, Thinking
 from streamweir.framing import Frame
 
-__all__ = ["NO_EXTRA", "NO_OPTIONS", "Decoder", "Encoder", "FramingName", "Options", "extra_in"]
+__all__ = [
+    "NO_EXTRA",
+    "NO_OPTIONS",
+    "Decoder",
+    "Encoder",
+    "FramingName",
+    "Options",
+    "extra_in",
+    "option_text",
+]
 
-FramingName = Literal["sse", "ndjson", "auto"]
+FramingName = Literal["sse", "ndjson", "lines", "text", "auto"]
 Options = Mapping[str, Any]
 
 NO_OPTIONS: Options = MappingProxyType({})
@@ -27,7 +36,8 @@ class Decoder:
     """Turns the frames of one stream into events. One instance per stream; state lives in it.
 
     Class attributes:
-        framing: what the dialect is usually framed as. SSE and NDJSON are told apart on the wire.
+        framing: what the dialect is usually framed as. SSE and NDJSON are told apart on the wire; `lines` is
+            plain text with a frame per line, `text` a body that is the answer itself.
         errors_for_users: the texts of its errors and warnings are written for users and may go out
             (redacted); a single event's `for_users` wins.
         option_values: the options that the dialect takes when it is read, and their allowed values; the
@@ -131,6 +141,8 @@ class Encoder:
         framings: the framings its clients can read; the first is the default.
         replaces: its clients understand `op: replace`.
         sse_prefix: `data: `, or `data:` where the original server sends no space.
+        media_type: in place of that of the framing.
+        heartbeats: its clients can skip a comment, or an empty line.
         option_values: as for `Decoder`, when the dialect is written.
 
     Attributes:
@@ -139,9 +151,11 @@ class Encoder:
             `extra` may come back. Whoever knows what is read sets it.
     """
 
-    framings: ClassVar[tuple[Literal["sse", "ndjson"], ...]] = ("sse",)
+    framings: ClassVar[tuple[Literal["sse", "ndjson", "lines"], ...]] = ("sse",)
     replaces: ClassVar[bool] = False
     sse_prefix: ClassVar[bytes] = b"data: "
+    media_type: ClassVar[str | None] = None
+    heartbeats: ClassVar[bool] = True
     option_values: ClassVar[Mapping[str, tuple[str, ...]]] = NO_OPTIONS
 
     options: Options = NO_OPTIONS
@@ -220,4 +234,9 @@ def _does_anything(cls: type) -> bool:
 def _chosen(options: Options, name: str, allowed: tuple[str, ...]) -> str:
     """The value of an option; the default for one that only the dialect's other side takes."""
     value = options.get(name)
-    return str(value) if value is not None and str(value) in allowed else allowed[0]
+    return option_text(value) if value is not None and option_text(value) in allowed else allowed[0]
+
+
+def option_text(value: Any) -> str:
+    """Return what the value of an option is called: `true` is that, however it was written."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -10,7 +10,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from streamweir.codec.base import NO_OPTIONS, Decoder, Encoder, FramingName, Options
+from streamweir.codec.base import NO_OPTIONS, Decoder, Encoder, FramingName, Options, option_text
 from streamweir.codec.hints import Hints
 from streamweir.errors import ConfigurationError, did_you_mean
 
@@ -154,7 +154,7 @@ class Dialect:
                     f" (known: {', '.join(self.options) or 'none'})"
                 )
             allowed = self.options[option]
-            if str(value) not in allowed:
+            if option_text(value) not in allowed:
                 raise ConfigurationError(
                     f"{self.name}.{option} cannot be {value!r} (one of: {', '.join(allowed)})"
                 )

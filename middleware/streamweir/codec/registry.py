@@ -6,7 +6,7 @@ import logging
 import sys
 from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args, overload
 
 from streamweir.codec.base import Decoder, Encoder, FramingName, Options
 from streamweir.codec.dialect import Dialect
@@ -141,7 +141,7 @@ def register_dialect(
     Args:
         name: letters, digits, `.`, `_`, `-`; not `auto`.
         cls: a `Decoder`, or an `Encoder` for a dialect that is only written.
-        framing: `sse`, `ndjson` or `auto`; in the place of the class attribute.
+        framing: `sse`, `ndjson`, `lines`, `text` or `auto`; in the place of the class attribute.
         encoder: writes the dialect; in the place of the class attribute.
         errors_for_users: in the place of the class attribute.
         replace: a dialect of that name may exist.
@@ -156,8 +156,9 @@ def register_dialect(
     process_dialects().with_(
         Dialect(name), replace=replace
     )  # a wrong name is the decorator's, not the class's
-    if framing not in (None, "sse", "ndjson", "auto"):
-        raise ConfigurationError(f"framing cannot be {framing!r} (one of: sse, ndjson, auto)")
+    if framing not in (None, *get_args(FramingName)):
+        known = ", ".join(get_args(FramingName))
+        raise ConfigurationError(f"framing cannot be {framing!r} (one of: {known})")
 
     def register(cls: D) -> D:
         _registered[name] = Dialect.of_class(

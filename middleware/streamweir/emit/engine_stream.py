@@ -15,7 +15,6 @@ from streamweir.emit.event_log import EventLog, LogTarget
 from streamweir.emit.held_end import HeldEnd
 from streamweir.errors import ErrorInfo
 from streamweir.events import Error, Event, Meta, SessionEnd
-from streamweir.framing import MEDIA_TYPES
 from streamweir.translation.open_writer import open_writer
 from streamweir.translation.pipeline import Pipeline
 
@@ -54,7 +53,7 @@ class EngineStream:
     ) -> None:
         self._debug = debug
         self._writer = open_writer(protocol, framing, request_id=request_id)
-        self.media_type = MEDIA_TYPES[self._writer.framing]
+        self.media_type = self._writer.media_type
         logs = () if log is None else (EventLog(log),)
         self._end = HeldEnd(*logs, self._writer)
         self._pipeline = Pipeline(

@@ -1,10 +1,12 @@
-"""Bytes and frames: SSE, NDJSON, a JSON document. Synchronous, incremental, bounded."""
+"""Bytes and frames: SSE, NDJSON, a JSON document, plain text. Synchronous, incremental, bounded."""
 
 from streamweir.framing.frame import Frame, FrameParser
 from streamweir.framing.media_types import MEDIA_TYPES, FramingChoice
+from streamweir.framing.lines import LinesParser
 from streamweir.framing.ndjson import DocumentParser, NDJSONParser, write_ndjson
 from streamweir.framing.sniff import SniffingParser
 from streamweir.framing.sse import SSEParser, sse_writer, write_sse, write_sse_comment
+from streamweir.framing.text_body import TextBodyParser
 
 __all__ = [
     "MEDIA_TYPES",
@@ -12,9 +14,11 @@ __all__ = [
     "Frame",
     "FrameParser",
     "FramingChoice",
+    "LinesParser",
     "NDJSONParser",
     "SSEParser",
     "SniffingParser",
+    "TextBodyParser",
     "sse_writer",
     "write_ndjson",
     "write_sse",

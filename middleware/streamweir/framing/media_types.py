@@ -6,11 +6,12 @@ from typing import Final, Literal
 
 __all__ = ["MEDIA_TYPES", "FramingChoice"]
 
-FramingChoice = Literal["sse", "ndjson", "json"]
+FramingChoice = Literal["sse", "ndjson", "lines", "json"]
 """`json` is one object in place of a stream: the folded result."""
 
 MEDIA_TYPES: Final[dict[str, str]] = {
     "sse": "text/event-stream; charset=utf-8",
     "ndjson": "application/x-ndjson",
+    "lines": "text/plain; charset=utf-8",
     "json": "application/json",
 }

@@ -118,5 +118,8 @@ class NDJSONParser:
 
 
 def write_ndjson(frame: Frame) -> bytes:
-    """Return `frame` as one line; its data must hold no line end (JSON text never does)."""
-    return frame.data + b"\n"
+    """Return `frame` as one line, also if its data has several; nothing for one without data."""
+    data = frame.data
+    if b"\n" in data:  # never in JSON text
+        data = data.replace(b"\n", b" ")
+    return data + b"\n" if data else b""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 from streamweir.errors import NotTheDialect
 from streamweir.framing.frame import Frame
+from streamweir.framing.lines import LinesParser
 from streamweir.framing.ndjson import NDJSONParser
 from streamweir.framing.sse import SSEParser
+from streamweir.framing.text_body import TextBodyParser
 
 __all__ = ["SniffingParser"]
 
@@ -17,12 +20,21 @@ _BLANK = b"\xef\xbb\xbf \t\r\n"
 _SSE_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 
 
+_PLAIN: Final[Mapping[str, type[LinesParser] | type[TextBodyParser]]] = {
+    "lines": LinesParser,
+    "text": TextBodyParser,
+}
+
+_Parser = SSEParser | NDJSONParser | LinesParser | TextBodyParser
+
+
 class SniffingParser:
     """Reads SSE and NDJSON alike: many backends speak the other one than they are said to.
 
     Args:
         limit: the most bytes that one event may have.
-        expected: what to assume where the first bytes leave it open.
+        expected: what to assume where the first bytes leave it open. For `lines` and `text` they are not
+            asked: plain text may begin with anything.
 
     Attributes:
         chosen: the parser of the framing, once that is decided; it may be fed directly.
@@ -32,7 +44,7 @@ class SniffingParser:
         self._limit = limit
         self._expected = expected
         self._head = b""
-        self.chosen: SSEParser | NDJSONParser | None = None
+        self.chosen: _Parser | None = _PLAIN[expected](limit) if expected in _PLAIN else None
 
     @property
     def recognised(self) -> bool:
@@ -42,6 +54,8 @@ class SniffingParser:
     @property
     def blank(self) -> bool:
         """Nothing but blanks has come."""
+        if self._expected in _PLAIN:
+            return not self.recognised
         return self.chosen is None and not self._head
 
     @property
@@ -67,7 +81,7 @@ class SniffingParser:
 
     def finish(self) -> Iterator[Frame]:
         """Yield what the end of the body completes."""
-        if self.blank:
+        if self.chosen is None and not self._head:
             return
         if self.chosen is None:
             self.chosen = self._assume()

@@ -256,12 +256,20 @@ def sse_writer(prefix: bytes) -> Callable[[Frame], bytes]:
         if _LF in data:
             data = data.replace(b"\n", b"\n" + prefix)
         if frame.event is not None:
+            if not data:  # a name says it all
+                return _named(frame.event, frame.id)
             start = b"event: %b\n%b" % (frame.event.encode(), prefix)
         if frame.id is not None:
             return b"".join((b"id: ", frame.id.encode(), b"\n", start, data, b"\n\n"))
         return b"".join((start, data, b"\n\n"))
 
     return write
+
+
+def _named(event: str, frame_id: str | None) -> bytes:
+    """A block that has no data: nothing but its name, and perhaps an id."""
+    start = b"" if frame_id is None else b"id: %b\n" % frame_id.encode()
+    return b"%bevent: %b\n\n" % (start, event.encode())
 
 
 def write_sse_comment(text: str) -> bytes:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from streamweir.events import Content, Event, Stamp, Thinking
-from streamweir.framing import FramingChoice
+from streamweir.framing import MEDIA_TYPES, FramingChoice
 from streamweir.jsontext import write_json
 from streamweir.translation.fold import Fold
 
@@ -24,6 +24,7 @@ class FoldedWriter:
 
     def __init__(self, request_id: str) -> None:
         self.framing: FramingChoice = "json"
+        self.media_type = MEDIA_TYPES["json"]
         self.unsupported: Counter[str] = Counter()
         self.added = 0
         self._fold = Fold(request_id)

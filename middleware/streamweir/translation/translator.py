@@ -12,7 +12,6 @@ from streamweir.codec.dialects import Dialects
 from streamweir.codec.registry import process_dialects
 from streamweir.errors import CODES, ErrorInfo, Reason, error_info
 from streamweir.events import Warning
-from streamweir.framing import MEDIA_TYPES
 from streamweir.options.limits import Limits
 from streamweir.request_id import new_request_id
 from streamweir.stages import FullText
@@ -100,7 +99,7 @@ class Translator:
     @property
     def media_type(self) -> str:
         """The content type of the output."""
-        return MEDIA_TYPES[self._writer.framing]
+        return self._writer.media_type
 
     @property
     def framing(self) -> str:

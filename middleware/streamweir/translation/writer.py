@@ -11,7 +11,14 @@ from streamweir.codec.base import Encoder
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.frame_template import SAMPLE_SIZE, FrameTemplate, Number
 from streamweir.events import Content, Error, Event, SessionEnd, Stamp, Thinking
-from streamweir.framing import Frame, FramingChoice, sse_writer, write_ndjson, write_sse_comment
+from streamweir.framing import (
+    MEDIA_TYPES,
+    Frame,
+    FramingChoice,
+    sse_writer,
+    write_ndjson,
+    write_sse_comment,
+)
 from streamweir.translation.append_only_text import AppendOnlyText
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.report import unsupported_warning
@@ -33,6 +40,7 @@ class StreamWriter:
 
     Attributes:
         framing: what is written.
+        media_type: the content type of that.
         unsupported: by a word for each kind, how much the protocol could not say.
         added: how many more events than the stream has the client got; negative for less.
     """
@@ -41,11 +49,12 @@ class StreamWriter:
         self,
         dialect: Dialect,
         encoder: Encoder,
-        framing: Literal["sse", "ndjson"],
+        framing: Literal["sse", "ndjson", "lines"],
         *,
         source: StreamReader | None = None,
     ) -> None:
         self.framing: FramingChoice = framing
+        self.media_type = encoder.media_type or MEDIA_TYPES[framing]
         self.unsupported = encoder.lost
         self.added = 0
         self._dialect = dialect
@@ -106,7 +115,9 @@ class StreamWriter:
         self._out += map(self._bytes_of, self._encoder.close())
 
     def heartbeat(self) -> bytes:
-        """Return a comment (SSE) or an empty line (NDJSON)."""
+        """Return a comment (SSE) or an empty line; nothing where clients cannot skip that."""
+        if not self._encoder.heartbeats:
+            return b""
         return write_sse_comment("ping") if self.framing == "sse" else b"\n"
 
     def _own(self, stamp: Stamp) -> Stamp:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import jmespath.exceptions
@@ -15,7 +15,8 @@ from jmespath.lexer import Lexer
 from jmespath.parser import Parser
 
 from streamweir.codec.expressions.functions import EXPRESSION, FUNCTIONS
-from streamweir.codec.expressions.syntax_tree import Node, all_nodes, heads
+from streamweir.codec.expressions.scope import Vocabulary
+from streamweir.codec.expressions.syntax_tree import Node, all_nodes, constant_path, heads, parts
 from streamweir.errors import did_you_mean
 
 __all__ = ["InvalidExpression", "parsed"]
@@ -28,7 +29,7 @@ _NUMBER: Final = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|")
 _COMPARATORS: Final = frozenset({"eq", "ne", "lt", "lte", "gt", "gte"})
 _CONTINUATIONS: Final = frozenset({"dot", "lbracket", "flatten", "filter", "lparen"})
-_WORDS: Final = frozenset({"true", "false", "null"})
+_WORDS: Final = frozenset({"true", "false"})
 
 Token = Mapping[str, Any]
 
@@ -37,12 +38,12 @@ class InvalidExpression(ValueError):  # noqa: N818 (it says what is wrong)
     """An expression that cannot be parsed, or cannot be meant; the text says what to write."""
 
 
-def parsed(text: str, names: Collection[str]) -> Node:
+def parsed(text: str, vocabulary: Vocabulary) -> Node:
     """Return the tree of an expression.
 
     Args:
         text: the expression.
-        names: those of the scope's names that there are where it stands.
+        vocabulary: the names that there are where it stands.
 
     Raises:
         InvalidExpression: it cannot be used.
@@ -57,7 +58,7 @@ def parsed(text: str, names: Collection[str]) -> Node:
     _check_tokens([*Lexer().tokenize(text)])
     for node in nodes:
         _check_node(node)
-    _check_names(tree, names)
+    _check_names(tree, vocabulary)
     return tree
 
 
@@ -181,10 +182,25 @@ def _is_text(text: str) -> bool:
     return True
 
 
-def _check_names(tree: Node, names: Collection[str]) -> None:
-    """`_item` and `_index` are there only below `each`: anywhere else they could not be meant."""
-    if tree["type"] == "expref":
+def _check_names(tree: Node, vocabulary: Vocabulary) -> None:
+    """A name that is not there, or a field that it never has, could not be meant."""
+    if _is_reference(tree):
         raise InvalidExpression("`&` stands only before an argument of map, sort_by, max_by and min_by")
     for name in ("_item", "_index"):
-        if name not in names and name in heads(tree):
+        if name not in vocabulary.names and name in heads(tree):
             raise InvalidExpression(f"{name} is known only below `each`")
+    for name, field in _fields_of_names(tree, is_head=True):
+        known = vocabulary.members.get(name)
+        if known is not None and field not in known:
+            near = did_you_mean(field, known) or f" (known: {', '.join(sorted(known)) or 'none'})"
+            raise InvalidExpression(f"{name} has no {field!r}{near}")
+
+
+def _fields_of_names(node: Node, *, is_head: bool) -> Iterator[tuple[str, str]]:
+    """Yield what stands at the beginning of paths, and the field that is asked of it."""
+    match constant_path(node):
+        case (str(name), str(field), *_) if is_head and name in heads(node):
+            yield name, field
+        case None:
+            for part in parts(node, is_head=is_head):
+                yield from _fields_of_names(part.node, is_head=part.is_head)

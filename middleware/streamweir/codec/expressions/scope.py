@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final, NamedTuple
 
 from streamweir.errors import MalformedEvent
 from streamweir.framing import Frame
 
-__all__ = ["MAX_VISITED", "NAMES", "Scope"]
+__all__ = ["MAX_VISITED", "NAMES", "Scope", "Vocabulary"]
 
 MAX_VISITED: Final = 100_000
 """So many items of lists are visited for one frame; beyond, the frame is malformed."""
@@ -75,6 +75,22 @@ class Scope:
 
 def _no_answer() -> None:
     return None
+
+
+class Vocabulary(NamedTuple):
+    """The names that there are where an expression stands.
+
+    Attributes:
+        names: of `NAMES`.
+        members: by name, the fields that it may have; of others nothing is known.
+    """
+
+    names: frozenset[str] = frozenset()
+    members: Mapping[str, Collection[str]] = {}
+
+    def below_each(self) -> Vocabulary:
+        """Return what there is for each item of a list."""
+        return self._replace(names=self.names | {"_item", "_index"})
 
 
 NAMES: Final[Mapping[str, Callable[[Scope], Any]]] = {

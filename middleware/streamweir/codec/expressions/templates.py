@@ -8,11 +8,12 @@ Source: the dialect-file contract, section 3 (values).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from streamweir.codec.expressions.compiler import Evaluate
 from streamweir.codec.expressions.expression import Expression, InvalidExpression, Path, compile_expression
-from streamweir.codec.expressions.scope import Scope
+from streamweir.codec.expressions.scope import Scope, Vocabulary
 from streamweir.jsontext import write_json_text
 
 __all__ = ["Template", "bare_expression", "compile_template"]
@@ -20,6 +21,8 @@ __all__ = ["Template", "bare_expression", "compile_template"]
 _OPENING: Final = "${{"
 _ESCAPED: Final = "$${{"
 _QUOTES: Final = "'\"`"
+
+NO_LEAVES: Final[Mapping[Path, Expression]] = MappingProxyType({})
 
 Place = tuple[str | int, ...]
 Report = Callable[[Place, str], None]
@@ -34,9 +37,10 @@ class Template:
         literal: its value, if there is no expression in it; else `EVALUATED`.
         expression: the expression, if the tree is nothing else.
         expressions: all expressions in it.
+        leaves: those of them that are the whole value of a key, by where that stands.
     """
 
-    __slots__ = ("evaluate", "expression", "expressions", "literal")
+    __slots__ = ("evaluate", "expression", "expressions", "leaves", "literal")
 
     EVALUATED: Final = object()
 
@@ -47,11 +51,13 @@ class Template:
         literal: Any = EVALUATED,
         expression: Expression | None = None,
         expressions: tuple[Expression, ...] = (),
+        leaves: Mapping[Path, Expression] = NO_LEAVES,
     ) -> None:
         self.evaluate = evaluate
         self.literal = literal
         self.expression = expression
         self.expressions = (expression,) if expression else expressions
+        self.leaves = {(): expression} if expression else leaves
 
     @property
     def is_literal(self) -> bool:
@@ -64,26 +70,28 @@ class Template:
         return self.expression.path if self.expression else None
 
 
-def compile_template(tree: Any, names: Collection[str], report: Report, place: Place = ()) -> Template:
+def compile_template(tree: Any, vocabulary: Vocabulary, report: Report, place: Place = ()) -> Template:
     """Return `tree` compiled; what cannot be compiled is reported and stands for null.
 
     Args:
         tree: scalars, lists and mappings.
-        names: the scope's names that there are where it stands.
+        vocabulary: the names that there are where it stands.
         report: told of each leaf that is wrong.
         place: where `tree` stands, for the report.
     """
     if isinstance(tree, str):
         try:
-            return _leaf(tree, names)
+            return _leaf(tree, vocabulary)
         except InvalidExpression as error:
             report(place, str(error))
             return _literal(None)
     if isinstance(tree, Mapping):
-        fields = {key: compile_template(item, names, report, (*place, key)) for key, item in tree.items()}
+        fields = {
+            key: compile_template(item, vocabulary, report, (*place, key)) for key, item in tree.items()
+        }
         return _mapping(fields)
     if isinstance(tree, list):
-        return _list([compile_template(item, names, report, (*place, i)) for i, item in enumerate(tree)])
+        return _list([compile_template(item, vocabulary, report, (*place, i)) for i, item in enumerate(tree)])
     return _literal(tree)
 
 
@@ -108,11 +116,12 @@ class _Source(str):
     __slots__ = ()
 
 
-def _leaf(text: str, names: Collection[str]) -> Template:
+def _leaf(text: str, vocabulary: Vocabulary) -> Template:
     if _OPENING not in text:
         return _literal(text)
     pieces = [
-        compile_expression(piece, names) if isinstance(piece, _Source) else piece for piece in _pieces(text)
+        compile_expression(piece, vocabulary) if isinstance(piece, _Source) else piece
+        for piece in _pieces(text)
     ]
     match pieces:
         case [Expression() as expression]:
@@ -156,7 +165,8 @@ def _mapping(fields: Mapping[str, Template]) -> Template:
                 built[key] = found
         return built
 
-    return Template(evaluate, expressions=_all(fields.values()))
+    leaves = {(key, *place): leaf for key, field in fields.items() for place, leaf in field.leaves.items()}
+    return Template(evaluate, expressions=_all(fields.values()), leaves=leaves)
 
 
 def _list(items: list[Template]) -> Template:

@@ -1,0 +1,28 @@
+"""A home-made dialect in a file of its own: the same keys as under `dialects:`, without a name."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from streamweir_gateway.config.diagnostics import Report
+from streamweir_gateway.config.reading import read_text
+from streamweir_gateway.config.tree import read_tree
+
+__all__ = ["read_dialect"]
+
+
+def read_dialect(path: str | os.PathLike[str], *, name: str | None = None) -> tuple[Any, Report]:
+    """Return what the file at `path` holds, and the report that knows where it stands.
+
+    Args:
+        path: of the file.
+        name: what it is called in messages; the path if not given.
+
+    Returns:
+        The mapping, None where there is none; the report then says why.
+    """
+    report = Report(os.fspath(path) if name is None else name)
+    text = read_text(Path(path), report)
+    return (None if report.problems else read_tree(text, report)), report

@@ -1,0 +1,28 @@
+"""The text of a file, or why there is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from streamweir_gateway.config.diagnostics import Position, Report
+
+__all__ = ["read_text"]
+
+
+def read_text(path: Path, report: Report) -> str:
+    """Return the text of the file at `path`; empty, with a problem reported, where it cannot be read."""
+    try:
+        content = path.read_bytes()
+    except (OSError, ValueError) as error:
+        # A ValueError comes of a path that no file can have.
+        reason = error.strerror if isinstance(error, OSError) else None
+        report.at(None, f"cannot be read: {reason or 'not a path'}")
+        return ""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = content[: error.start]
+        line_start = before.rfind(b"\n") + 1
+        column = len(before[line_start:].decode("utf-8", "replace")) + 1
+        report.at(Position(before.count(b"\n") + 1, column), "not UTF-8 text")
+        return ""

@@ -1,0 +1,169 @@
+"""The arguments of calls that arrive in pieces: collected per call, which starts once they are whole.
+
+Source: the dialect-file contract, section 3. A piece without an id belongs to the call that began with its
+index, else to the last one of its name, else to the last one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from streamweir.codec.coerce import arguments
+from streamweir.errors import LimitExceeded
+from streamweir.events import (
+    Error,
+    Event,
+    Interaction,
+    Meta,
+    SessionEnd,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallProgress,
+    ToolCallStart,
+)
+
+__all__ = ["ArgumentPieces"]
+
+MAX_CALLS: Final = 1000
+"""So many calls may be collected at the same time."""
+
+MAX_CHARACTERS: Final = 8 << 20
+"""So much text of arguments may wait for the start of its calls."""
+
+MAX_STARTED: Final = 10_000
+"""Ids of at most so many calls that have started are kept: pieces that come after are left out."""
+
+
+class _Call(msgspec.Struct):
+    """A call while its arguments arrive."""
+
+    tool_id: str
+    index: Any
+    name: str | None
+    meta: Meta | None
+    pieces: list[str] = []
+
+    def start(self) -> ToolCallStart:
+        return ToolCallStart(
+            self.tool_id, self.name or "unknown", arguments=arguments("".join(self.pieces)), meta=self.meta
+        )
+
+
+class ArgumentPieces:
+    """The calls of one stream whose arguments are not whole."""
+
+    def __init__(self) -> None:
+        self._calls: list[_Call] = []
+        self._characters = 0
+        self._started: dict[str, None] = {}
+
+    @property
+    def has_calls(self) -> bool:
+        """Some call has not started."""
+        return bool(self._calls)
+
+    def pass_on(self, events: Iterable[Event]) -> Iterator[Event]:
+        """Yield `events` with the calls that start before them.
+
+        Raises:
+            LimitExceeded: more is collected than can be kept.
+        """
+        for event in events:
+            match event:
+                case ToolCallDelta():
+                    yield self._collect(event)
+                case ToolCallStart():
+                    yield self._completed(event)
+                case ToolCallProgress() | ToolCallEnd():
+                    call = self._meant(event.tool_id, event.tool_name)
+                    yield from self._start([call] if call else [])
+                    yield event
+                case Interaction() | SessionEnd() | Error(terminal=True):
+                    yield from self.start_all()
+                    yield event
+                case _:
+                    yield event
+
+    def start_all(self) -> list[ToolCallStart]:
+        """Return the starts of all calls, which are as whole as they will ever be."""
+        return self._start([*self._calls])
+
+    def _collect(self, event: ToolCallDelta) -> ToolCallDelta:
+        if event.tool_id in self._started:
+            return event
+        call = self._call_of(event)
+        call.name = call.name or event.tool_name
+        call.pieces.append(event.arguments_delta)
+        self._characters += len(event.arguments_delta)
+        if self._characters > MAX_CHARACTERS:
+            raise LimitExceeded("more text of arguments waits than is allowed")
+        return ToolCallDelta(call.tool_id, call.name, event.arguments_delta, meta=event.meta)
+
+    def _call_of(self, event: ToolCallDelta) -> _Call:
+        known = self._same_call(event)
+        if known is not None:
+            known.tool_id = known.tool_id or event.tool_id
+            return known
+        if len(self._calls) >= MAX_CALLS:
+            raise LimitExceeded("more calls are collected than is allowed")
+        call = _Call(event.tool_id, event.index, event.tool_name, event.meta)
+        self._calls.append(call)
+        return call
+
+    def _same_call(self, event: ToolCallDelta) -> _Call | None:
+        """The call that a piece belongs to; one with an id of its own is another call than those with ids."""
+        if event.tool_id:
+            for call in reversed(self._calls):
+                if call.tool_id == event.tool_id:
+                    return call
+        for call in reversed(self._calls):
+            may_be_it = not (event.tool_id and call.tool_id)
+            if event.index is not None:
+                is_it = call.index == event.index
+            else:
+                is_it = not event.tool_id and event.tool_name in (None, call.name)
+            if may_be_it and is_it:
+                return call
+        return None
+
+    def _completed(self, event: ToolCallStart) -> ToolCallStart:
+        """An explicit start, with what was collected where it has no arguments itself."""
+        name = None if event.tool_name == "unknown" else event.tool_name
+        call = self._meant(event.tool_id, name)
+        if call is None:
+            self._note_started(event.tool_id)
+            return event
+        (collected,) = self._start([call])
+        return msgspec.structs.replace(
+            event,
+            tool_id=event.tool_id or collected.tool_id,
+            tool_name=name or collected.tool_name,
+            arguments=event.arguments or collected.arguments,
+        )
+
+    def _meant(self, tool_id: str, name: str | None) -> _Call | None:
+        """The call of that id; the last one of that name, or of all, where one of them has no id."""
+        for call in reversed(self._calls):
+            if tool_id and call.tool_id == tool_id:
+                return call
+        for call in reversed(self._calls):
+            if not (tool_id and call.tool_id) and (name is None or call.name in (None, name)):
+                return call if not tool_id or tool_id not in self._started else None
+        return None
+
+    def _start(self, calls: list[_Call]) -> list[ToolCallStart]:
+        for call in calls:
+            self._calls.remove(call)
+            self._characters -= sum(map(len, call.pieces))
+            self._note_started(call.tool_id)
+        return [call.start() for call in calls]
+
+    def _note_started(self, tool_id: str) -> None:
+        if not tool_id:
+            return
+        self._started[tool_id] = None
+        if len(self._started) > MAX_STARTED:
+            del self._started[next(iter(self._started))]

@@ -1,0 +1,108 @@
+"""The examples of a dialect: what goes in, and what has to come out.
+
+Source: the dialect-file contract, section 8.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal, NamedTuple
+
+from streamweir.codec.mapped.problems import KeyPath, suggestion
+from streamweir.codec.mapped.section import Section
+from streamweir.events import EVENT_TYPES
+
+__all__ = ["EXAMPLE_KEYS", "Example", "compile_examples"]
+
+EXAMPLE_KEYS: Final = ("in", "event", "out", "stream", "gives", "events", "sends")
+
+_PAIRS: Final[dict[str, str]] = {"in": "out", "stream": "gives", "events": "sends"}
+_LISTS: Final = frozenset({"out", "events", "sends"})
+
+ExampleKind = Literal["in", "stream", "events"]
+
+
+class Example(NamedTuple):
+    """One example.
+
+    Attributes:
+        kind: by the key of what goes in.
+        given: what goes in.
+        wanted: what has to come out.
+        event: the SSE event name of frames that go in.
+        path: where the example stands.
+    """
+
+    kind: ExampleKind
+    given: Any
+    wanted: Any
+    event: str | None
+    path: KeyPath
+
+
+def compile_examples(section: Section, *, reads: bool, writes: bool) -> list[Example]:
+    """Return what stands under `examples`, without what is wrong.
+
+    Args:
+        section: the dialect.
+        reads: it can be read.
+        writes: it can be written.
+    """
+    found = []
+    for path, value in section.items("examples", "a list of examples"):
+        inner = Section.of(value, path, section.report, "an example, as `{in: ..., out: [...]}`")
+        example = _example(inner, reads=reads, writes=writes) if inner else None
+        if example is not None:
+            found.append(example)
+    return found
+
+
+def _example(section: Section, *, reads: bool, writes: bool) -> Example | None:
+    section.check_keys(EXAMPLE_KEYS)
+    kinds: list[Any] = [key for key in _PAIRS if key in section]
+    if len(kinds) != 1:
+        section.lacks("an example is `in` and `out`, `stream` and `gives`, or `events` and `sends`")
+        return None
+    kind = kinds[0]
+    if not (writes if kind == "events" else reads):
+        section.misplaced(kind, f"the dialect is not {'written' if kind == 'events' else 'read'}")
+        return None
+    wanted = _PAIRS[kind]
+    if wanted not in section:
+        section.lacks(f"an example with {kind!r} needs {wanted!r}")
+        return None
+    if not _has_right_types(section, kind, wanted):
+        return None
+    return Example(kind, section.values[kind], section.values[wanted], section.text("event"), section.path)
+
+
+def _has_right_types(section: Section, kind: str, wanted: str) -> bool:
+    for key in (kind, wanted):
+        value = section.values[key]
+        if key in _LISTS and not isinstance(value, list):
+            section.wrong(key, "must be a list", value)
+            return False
+    if kind == "stream" and not isinstance(section.values[kind], str):
+        section.wrong(kind, "must be a file, or text over several lines", section.values[kind])
+        return False
+    events = section.values["events" if kind == "events" else "out"] if kind != "stream" else []
+    found = [_is_event(section, item, path) for path, item in _placed(section, kind, events)]
+    return all(found)
+
+
+def _placed(section: Section, kind: str, events: list[Any]) -> list[tuple[KeyPath, Any]]:
+    key = "events" if kind == "events" else "out"
+    return [((*section.at(key), index), event) for index, event in enumerate(events)]
+
+
+def _is_event(section: Section, value: Any, path: KeyPath) -> bool:
+    event = Section.of(value, path, section.report, "an event, as `{type: content, ...}`")
+    if event is None:
+        return False
+    name = event.values.get("type")
+    if not isinstance(name, str):
+        event.lacks("an event needs a 'type'")
+        return False
+    if name not in EVENT_TYPES:
+        event.wrong("type", f"unknown type {name!r}{suggestion(name, EVENT_TYPES)}")
+        return False
+    return True

@@ -1,0 +1,50 @@
+"""Events as examples show them: flat, with the fields that were settled.
+
+Source: the dialect-file contract, section 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from streamweir.codec.standard_events import read_standard
+from streamweir.events import EVENT_TYPES, WIRE_FIELDS, Event, Meta, wire_data
+
+__all__ = ["MAY_BE_LEFT_OUT", "event_from", "shown"]
+
+_OURS: Final = frozenset({"protocol", "request_id"})
+_EMPTY: Final = frozenset({"tool_id", "interaction_id", "message"})
+"""Fields that are empty where a rule left them out."""
+
+_HINTS: Final = ("tool_name", "for_users")
+
+MAY_BE_LEFT_OUT: Final[Mapping[str, frozenset[str]]] = {
+    "tool_call_progress": frozenset({"tool_name"}),
+    "tool_call_end": frozenset({"tool_name", "for_users"}),
+    "warning": frozenset({"for_users"}),
+    "error": frozenset({"for_users"}),
+    "session_end": frozenset({"summary"}),
+}
+"""By type, what an example need not show: which call is meant, for whom texts are, the counts of `usage`."""
+
+
+def shown(event: Event) -> dict[str, Any]:
+    """Return `event` as an example shows it."""
+    data = {name: value for name, value in wire_data(event).items() if name not in _OURS}
+    data |= {name: getattr(event, name, None) for name in _HINTS}
+    said = {
+        name: value
+        for name, value in data.items()
+        if value is not None and not (name in _EMPTY and value == "")
+    }
+    return {"type": event.type, **(event.meta or {}), **said}
+
+
+def event_from(fields: Mapping[str, Any]) -> Event:
+    """Return the event that flat fields stand for; what does not fit is made to."""
+    name = fields["type"]
+    own = set(WIRE_FIELDS[EVENT_TYPES[name]])
+    data = {key: value for key, value in fields.items() if key in own}
+    meta = {key: value for key, value in fields.items() if key in Meta.__annotations__ and key not in own}
+    return read_standard({"type": name, "data": data, "metadata": meta})

@@ -1,0 +1,36 @@
+"""Which messages have text and no end, in a dialect that marks their ends and may itself end at EOF."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from streamweir.events import Content, Event
+
+__all__ = ["OpenMessages"]
+
+MAX_OPEN: Final = 1000
+"""So many open messages are told apart."""
+
+
+class OpenMessages:
+    """The open messages of one stream, by id and channel."""
+
+    def __init__(self) -> None:
+        self._open: set[tuple[str | None, str | None]] = set()
+
+    @property
+    def is_any_open(self) -> bool:
+        """Some message has text and no end."""
+        return bool(self._open)
+
+    def note(self, events: Iterable[Event]) -> Iterator[Event]:
+        """Yield `events`, and take note of what they begin and end."""
+        for event in events:
+            if isinstance(event, Content):
+                key = ((event.meta or {}).get("message_id"), event.channel)
+                if event.is_complete:
+                    self._open.discard(key)
+                elif len(self._open) < MAX_OPEN:
+                    self._open.add(key)
+            yield event

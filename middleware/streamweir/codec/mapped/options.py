@@ -1,0 +1,55 @@
+"""The options of a dialect, and what its base has of them.
+
+Source: the dialect-file contract, section 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from streamweir.codec.base import option_text
+from streamweir.codec.mapped.section import Section
+
+__all__ = ["DialectOptions", "compile_options"]
+
+
+class DialectOptions(NamedTuple):
+    """Options.
+
+    Attributes:
+        values: by name, the values that expressions see, by what they are called when chosen.
+    """
+
+    values: Mapping[str, Mapping[str, Any]] = {}
+
+    def texts(self, base: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        """Return by name what may be chosen; those of the base too, where there are none of that name."""
+        return {**base, **{name: tuple(values) for name, values in self.values.items()}}
+
+    def seen(self, base: Mapping[str, tuple[str, ...]]) -> dict[str, Mapping[str, Any]]:
+        """Return by name what expressions see; the base's options are text."""
+        inherited = {name: {value: value for value in values} for name, values in base.items()}
+        return {**inherited, **self.values}
+
+
+def compile_options(section: Section) -> DialectOptions:
+    """Return what stands under `options`, without what is wrong."""
+    if section.values.get("options") is None:
+        return DialectOptions()
+    inner = Section.of(section.values["options"], section.at("options"), section.report)
+    if inner is None:
+        return DialectOptions()
+    found = {name: _values(inner, name) for name in inner.values}
+    return DialectOptions({name: values for name, values in found.items() if values})
+
+
+def _values(section: Section, name: str) -> dict[str, Any]:
+    values = section.values[name]
+    if not isinstance(values, list) or not values:
+        section.wrong(name, "must be a list of values, the default first", values)
+        return {}
+    if not all(isinstance(value, str | int | float) for value in values):
+        section.wrong(name, "must hold texts, numbers, true or false")
+        return {}
+    return {option_text(value): value for value in values}

@@ -1,0 +1,52 @@
+"""Places in a message: the paths of `has` and `lacks`, and which of two concern each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+from streamweir.codec.expressions import Path
+
+__all__ = ["MISSING", "concern_each_other", "concerns_any", "parse_path", "value_at"]
+
+MISSING: Final = object()
+"""What stands at a place that there is not."""
+
+_STEP: Final = re.compile(r"\.?([^.\[\]\s]+)|\[(-?[0-9]{1,9})\]")
+
+
+def parse_path(text: str) -> Path | None:
+    """Return the names and indices of `choices[0].delta`; None if `text` is no path."""
+    path: list[str | int] = []
+    position = 0
+    while position < len(text):
+        match = _STEP.match(text, position)
+        if match is None or (match[0].startswith(".") == (not path) and match[1] is not None):
+            return None
+        path.append(match[1] if match[1] is not None else int(match[2]))
+        position = match.end()
+    return tuple(path) or None
+
+
+def value_at(value: Any, path: Path) -> Any:
+    """Return what stands at `path`, or `MISSING`."""
+    for step in path:
+        if isinstance(step, str):
+            value = value.get(step, MISSING) if isinstance(value, dict) else MISSING
+        elif isinstance(value, list) and -len(value) <= step < len(value):
+            value = value[step]
+        else:
+            return MISSING
+    return value
+
+
+def concern_each_other(one: Path, other: Path) -> bool:
+    """Is one of two places the other, or within it?"""
+    length = min(len(one), len(other))
+    return one[:length] == other[:length]
+
+
+def concerns_any(path: Path, others: Iterable[Path]) -> bool:
+    """Is `path` one of `others`, within one, or around one?"""
+    return any(concern_each_other(path, other) for other in others)

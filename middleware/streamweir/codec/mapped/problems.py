@@ -1,0 +1,77 @@
+"""What is wrong with a dialect's file, and where: a path, and whether it stands at the key or at the value.
+
+Whoever has read the file knows lines and columns; here only paths are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple, Protocol
+
+from streamweir.errors import did_you_mean
+
+__all__ = ["KeyPath", "Problem", "ProblemList", "ProblemReport", "path_text", "quoted", "suggestion"]
+
+MAX_QUOTED: Final = 60
+"""Characters of a value in a message, quotes included."""
+
+KeyPath = tuple[str | int, ...]
+"""The keys and list indices that lead to a value."""
+
+
+class ProblemReport(Protocol):
+    """Takes note of problems; `detail` quotes the value, and may be left out where that is a secret."""
+
+    def at_key(self, path: KeyPath, message: str) -> None:
+        """Note a problem with the key at `path`, or with an item of a list."""
+        ...
+
+    def at_value(self, path: KeyPath, message: str, detail: str = "") -> None:
+        """Note a problem with the value at `path`."""
+        ...
+
+
+class Problem(NamedTuple):
+    """One thing that is wrong; `str()` is how it is printed where no positions are known."""
+
+    path: KeyPath
+    message: str
+    is_at_key: bool
+
+    def __str__(self) -> str:
+        return f"{path_text(self.path)}: {self.message}" if self.path else self.message
+
+
+class ProblemList:
+    """Collects problems in the order in which they are found."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+
+    def at_key(self, path: KeyPath, message: str) -> None:
+        """Note a problem with a key."""
+        self.problems.append(Problem(path, message, is_at_key=True))
+
+    def at_value(self, path: KeyPath, message: str, detail: str = "") -> None:
+        """Note a problem with a value."""
+        self.problems.append(Problem(path, message + detail, is_at_key=False))
+
+
+def path_text(path: KeyPath) -> str:
+    """Return a path as it is printed: `rules[0].emit.type`."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return text.removeprefix(".")
+
+
+def quoted(value: Any) -> str:
+    """Return what a message says of a wrong value: `, not 'x'`; nothing for mappings, lists and null."""
+    if not isinstance(value, str | int | float):
+        return ""
+    text = repr(value) if not isinstance(value, bool) else str(value).lower()
+    return f", not {text if len(text) <= MAX_QUOTED else text[: MAX_QUOTED - 4] + '...' + text[-1]}"
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return what to say after an unknown name: the known one nearest to it, or else all of them."""
+    names = [*known]
+    return did_you_mean(name, names) or f" (known: {', '.join(names) or 'none'})"

@@ -1,0 +1,275 @@
+"""The decoder of a dialect from YAML: a Decoder like any other, with its rules as a parameter.
+
+Source: the dialect-file contract, sections 2, 3 and 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final, NamedTuple
+
+import msgspec
+
+from streamweir.codec.base import Decoder, Options
+from streamweir.codec.coerce import custom
+from streamweir.codec.expressions import Expression
+from streamweir.codec.mapped.argument_pieces import ArgumentPieces
+from streamweir.codec.mapped.open_messages import OpenMessages
+from streamweir.codec.mapped.read_scope import ReadScope
+from streamweir.codec.mapped.rules import Rule, RuleTable
+from streamweir.codec.mapped.words import Words, frame_name
+from streamweir.errors import MalformedEvent
+from streamweir.events import Content, Event, SessionEnd
+from streamweir.framing import Frame
+from streamweir.jsontext import write_json
+
+__all__ = ["MappedDecoder", "ReadingRules", "TextBodyDecoder"]
+
+_UNNAMED: Final = "message"
+
+_SILENT: Final = frozenset({"usage", "complete"})
+"""Entries that are no events."""
+
+
+class ReadingRules(NamedTuple):
+    """How a dialect is read.
+
+    Attributes:
+        rules: find which one takes a frame.
+        ignore: frames that say nothing.
+        terminal: soft evidence of the end.
+        unwrap: what counts as the message.
+        is_text: frames hold text; nothing is parsed.
+        is_lines: a frame is a line.
+        base: reads what no rule takes.
+        options: the values that expressions see, by the option's name and the value's text.
+        collects_arguments: pieces of arguments are collected.
+        marks_messages: the dialect marks the end of messages.
+    """
+
+    rules: RuleTable
+    ignore: Words
+    terminal: Words
+    unwrap: Expression | None = None
+    is_text: bool = False
+    is_lines: bool = False
+    base: type[Decoder] | None = None
+    options: Mapping[str, Mapping[str, Any]] = {}
+    collects_arguments: bool = False
+    marks_messages: bool = False
+
+
+class MappedDecoder(Decoder):
+    """Reads by rules.
+
+    Class attributes:
+        reading: the rules.
+
+    Attributes:
+        taker: what took the last frame: a rule by its label, `ignored`, `terminal`, `base` or `no rule`.
+        rule_events: what the last frame means by itself, before anything is paired.
+    """
+
+    reading: ClassVar[ReadingRules]
+
+    def __init__(self) -> None:
+        reading = self.reading
+        self.taker = "no rule"
+        self._scope = ReadScope({})
+        self._base = reading.base() if reading.base else None
+        self._reads_by_base = False
+        self._has_learned = False
+        """The last frame has changed what is remembered: the same once more may mean something else."""
+        self._base_vouches = reading.base is not None and reading.base.text_fields is not None
+        self._pieces = ArgumentPieces() if reading.collects_arguments else None
+        self._messages = OpenMessages() if reading.marks_messages and reading.terminal.ends_at_eof else None
+        self._has_begun = False
+
+    @classmethod
+    def own_unwrap(cls, base: type[Decoder] | None) -> Expression | None:
+        """Return the `unwrap` of a home-made base, which is used where there is no other."""
+        return base.reading.unwrap if base is not None and issubclass(base, MappedDecoder) else None
+
+    @classmethod
+    def unwrapped(cls, base: type[Decoder] | None) -> type[Decoder] | None:
+        """Return `base` as it reads messages that have been unwrapped."""
+        if base is None or not issubclass(base, MappedDecoder) or base.reading.unwrap is None:
+            return base
+        attributes = {"reading": base.reading._replace(unwrap=None), "text_fields": None}
+        return type(base.__name__, (base,), attributes)
+
+    @classmethod
+    def options_for(cls, path: str) -> Options:
+        """Return what the path settles for the base."""
+        return cls.reading.base.options_for(path) if cls.reading.base else {}
+
+    def decode(self, frame: Frame) -> Iterable[Event]:
+        """Return the events that the rules, or the base, make of `frame`."""
+        events = self.decode_alone(frame)
+        if self._pieces is not None:
+            events = self._pieces.pass_on(events)
+        if self._messages is not None:
+            events = self._messages.note(events)
+        return events
+
+    def decode_alone(self, frame: Frame) -> Iterable[Event]:
+        """Return what `frame` means by itself: calls are not completed, what is taken is kept in `taker`."""
+        if not self._has_begun:
+            self._begin()
+        reading, scope = self.reading, self._scope
+        scope.frame, scope.rest, scope.visited = frame, None, 0
+        self._reads_by_base = self._has_learned = False
+        if not frame.data and frame.event in (None, _UNNAMED):
+            self.taker = "no rule"
+            return ()
+        message = scope.message = self._message_of(frame)
+        if reading.ignore and reading.ignore.take(frame, message):
+            self.taker = "ignored"
+            return ()
+        is_end = bool(reading.terminal) and reading.terminal.take(frame, message)
+        self.complete = self.complete or is_end
+        rule = reading.rules.find(message, scope)
+        if rule is not None:
+            self.taker = rule.label
+            return self._apply(rule, message)
+        if is_end:
+            self.taker = "terminal"
+            return ()
+        return self._unmatched(frame, message)
+
+    def accepts_text(self, text: str) -> bool:
+        """Let the base look at a text that is its own; the rules look at none that is vouched for."""
+        if self._has_learned:
+            return False
+        if not self._reads_by_base:
+            return True
+        return self._base is not None and self._base_vouches and self._base.accepts_text(text)
+
+    def close(self) -> Iterator[Event]:
+        """Yield what is left, and the end if there is evidence of it."""
+        waits = self._pieces is not None and self._pieces.has_calls
+        if self._pieces is not None:
+            yield from self._pieces.start_all()
+        for event in self._base.close() if self._base else ():
+            yield self._with_usage(event)
+            if isinstance(event, SessionEnd):
+                return
+        cut_off = waits or (self._messages is not None and self._messages.is_any_open)
+        if self.complete or (self.reading.terminal.ends_at_eof and not cut_off):
+            yield SessionEnd(summary={**self._scope.usage} or None)
+
+    # The steps of one frame
+
+    def _begin(self) -> None:
+        """The options are chosen after construction: they are looked at with the first frame."""
+        self._has_begun = True
+        values = self.reading.options
+        self._scope.options = {name: values[name][self.option(name)] for name in values}
+        if self._base is not None:
+            self._base.options = self.options
+
+    def _message_of(self, frame: Frame) -> Any:
+        scope, unwrap = self._scope, self.reading.unwrap
+        scope.is_json = True
+        if self.reading.is_text or not frame.data:
+            return frame.text
+        try:
+            message = frame.json()
+        except MalformedEvent:
+            scope.is_json = False
+            return frame.text
+        if unwrap is None:
+            return message
+        scope.message = message
+        inner = unwrap.evaluate(message, scope)
+        return message if inner is None else inner
+
+    def _apply(self, rule: Rule, message: Any) -> Iterable[Event]:
+        scope, out = self._scope, list[Event]()
+        if rule.emission is None:
+            events = self._hand_on(rule, message)
+            self._remember(rule, message)
+            return events
+        try:
+            rule.emission.emit(message, scope, out)
+        except MalformedEvent as problem:
+            return _and_then(out, problem)
+        self._remember(rule, message)
+        if scope.complete:
+            self.complete = True
+        if not out and self._may_be_half(rule.emission.types):
+            raise MalformedEvent("half a line")
+        return out
+
+    def _remember(self, rule: Rule, message: Any) -> None:
+        if rule.memory is not None:
+            self._has_learned = rule.memory.keep(message, self._scope)
+
+    def _may_be_half(self, types: frozenset[str]) -> bool:
+        """A last line without its end, of which a rule made nothing though it should have."""
+        is_unfinished = self.reading.is_lines and self._scope.frame.unterminated
+        return is_unfinished and bool(types) and types.isdisjoint(_SILENT)
+
+    def _hand_on(self, rule: Rule, message: Any) -> Iterable[Event]:
+        frame = self._scope.frame
+        value = rule.message.evaluate(message, self._scope) if rule.message else None
+        if value is None:
+            return ()
+        event = frame.event if rule.event is None else rule.event or None
+        return self._by_base(_frame_with(frame, value, event))
+
+    def _unmatched(self, frame: Frame, message: Any) -> Iterable[Event]:
+        if self._base is not None:
+            self.taker = "base"
+            is_whole = self.reading.unwrap is None or not self._scope.is_json or message is frame_value(frame)
+            return self._by_base(frame if is_whole else _frame_with(frame, message, frame.event))
+        self.taker = "no rule"
+        if not self._scope.is_json or (self.reading.is_lines and frame.unterminated):
+            raise MalformedEvent("no rule takes this frame")
+        return (custom(frame_name(frame, message) or _UNNAMED, message),)
+
+    def _by_base(self, frame: Frame) -> Iterator[Event]:
+        base = self._base
+        assert base is not None
+        self._reads_by_base = True
+        for event in base.decode(frame):
+            yield self._with_usage(event)
+        self.complete = self.complete or base.complete
+
+    def _with_usage(self, event: Event) -> Event:
+        usage = self._scope.usage
+        if not usage or not isinstance(event, SessionEnd):
+            return event
+        return msgspec.structs.replace(event, summary={**usage, **(event.summary or {})})
+
+
+class TextBodyDecoder(Decoder):
+    """Reads a body that is the answer itself, to its end."""
+
+    framing = "text"
+
+    def decode(self, frame: Frame) -> Iterable[Event]:
+        """Return the piece that has arrived."""
+        return (Content(frame.text),) if frame.data else ()
+
+    def close(self) -> Iterable[Event]:
+        """Return the end: that of the body."""
+        return (SessionEnd(),)
+
+
+def frame_value(frame: Frame) -> Any:
+    """The JSON of a frame that holds JSON; its text where it holds nothing."""
+    return frame.json() if frame.data else None
+
+
+def _frame_with(frame: Frame, value: Any, event: str | None) -> Frame:
+    """Return a frame that holds `value`: text as it is, anything else as JSON."""
+    if isinstance(value, str):
+        return Frame(value.encode("utf-8", "replace"), event, frame.id, frame.unterminated, frame.bare)
+    return Frame(write_json(value), event, frame.id, frame.unterminated, frame.bare, _value=value)
+
+
+def _and_then(events: list[Event], problem: MalformedEvent) -> Iterator[Event]:
+    """Yield what came before something malformed, which is raised after it."""
+    yield from events
+    raise problem

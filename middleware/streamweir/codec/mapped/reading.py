@@ -1,0 +1,121 @@
+"""How a dialect is read: its keys compiled to a decoder.
+
+Source: the dialect-file contract, sections 2, 3, 7 and 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from streamweir.codec.base import Decoder
+from streamweir.codec.expressions import Path, Vocabulary
+from streamweir.codec.mapped.conditions import Conditions
+from streamweir.codec.mapped.options import DialectOptions
+from streamweir.codec.mapped.reachability import unreachable
+from streamweir.codec.mapped.read_scope import READ_NAMES
+from streamweir.codec.mapped.reader import MappedDecoder, ReadingRules, TextBodyDecoder
+from streamweir.codec.mapped.remember import MAX_NAMES
+from streamweir.codec.mapped.rules import Rule, RuleTable, compile_rules
+from streamweir.codec.mapped.section import Section
+from streamweir.codec.mapped.text_paths import text_fields
+from streamweir.codec.mapped.words import compile_words
+
+__all__ = ["FRAMINGS", "compile_decoder", "remembered_names"]
+
+FRAMINGS: Final = ("sse", "ndjson", "lines", "text", "auto")
+_DATA: Final = ("json", "text")
+_PLAIN: Final = frozenset({"lines", "text"})
+
+
+def compile_decoder(
+    section: Section, options: DialectOptions, base: type[Decoder] | None, *, extends: bool
+) -> type[Decoder] | None:
+    """Return what reads the dialect; None if it is only written, or too wrong to be read.
+
+    Args:
+        section: the dialect.
+        options: its own.
+        base: what reads what no rule takes.
+        extends: it has a base, which may be too wrong itself to be `base`.
+    """
+    framing = section.word("framing", FRAMINGS) or (base.framing if base else "auto")
+    data = section.word("data", _DATA) or ("text" if framing in _PLAIN else "json")
+    if framing == "text":
+        return _text_body(section)
+    allowed = options.texts(base.option_values if base else {})
+    names = Vocabulary(READ_NAMES, {"_options": allowed, "_state": _remembered(section)})
+    rules = compile_rules(section, names, is_text_only=data == "text", has_base=extends)
+    ignore, terminal = compile_words(section, "ignore"), compile_words(section, "terminal")
+    unwrap = section.expression("unwrap", names)
+    errors_for_users = section.flag("errors_for_users")
+    if base is None and "rules" not in section:
+        return None
+    _check(section, rules, has_end=extends or bool(terminal) or terminal.ends_at_eof)
+    unwrap, base = unwrap or MappedDecoder.own_unwrap(base), MappedDecoder.unwrapped(base)
+    reading = ReadingRules(
+        RuleTable(rules),
+        ignore,
+        terminal,
+        unwrap=unwrap,
+        is_text=data == "text",
+        is_lines=framing == "lines",
+        base=base,
+        options=options.seen(base.option_values if base else {}),
+        collects_arguments=_emits(rules, "tool_call_delta"),
+        marks_messages=any(rule.emission is not None and rule.emission.completes_messages for rule in rules),
+    )
+    root: Path | None = () if unwrap is None else unwrap.path
+    base_fields = base.text_fields if base else None
+    fields = text_fields(rules, (ignore, terminal), root, base_fields) if data == "json" else None
+    inherited = base is not None and base.errors_for_users
+    return type(
+        "MappedDecoder",
+        (MappedDecoder,),
+        {
+            "reading": reading,
+            "framing": framing,
+            "errors_for_users": inherited if errors_for_users is None else errors_for_users,
+            "option_values": allowed,
+            "text_fields": fields,
+        },
+    )
+
+
+def remembered_names(rules: Any) -> frozenset[str]:
+    """Return the names that rules remember, whatever else is right or wrong with them."""
+    written = [rule for rule in rules if isinstance(rule, Mapping)] if isinstance(rules, list) else []
+    found = [rule.get("remember") for rule in written]
+    return frozenset(name for values in found if isinstance(values, Mapping) for name in values)
+
+
+def _remembered(section: Section) -> frozenset[str]:
+    names = remembered_names(section.values.get("rules"))
+    if len(names) > MAX_NAMES:
+        section.wrong("rules", f"a dialect may remember {MAX_NAMES} values, not {len(names)}")
+    return names
+
+
+def _text_body(section: Section) -> type[Decoder]:
+    if "rules" in section:
+        section.misplaced("rules", "`framing: text` has no rules: the body is the answer itself")
+    if section.values.get("data") == "json":
+        section.wrong("data", "must be text where the framing is text", "json")
+    for_users = bool(section.flag("errors_for_users"))
+    return type("TextBodyDecoder", (TextBodyDecoder,), {"errors_for_users": for_users})
+
+
+def _check(section: Section, rules: list[Rule], *, has_end: bool) -> None:
+    for place, first in unreachable([rule.conditions for rule in rules], Conditions.takes_all_of):
+        path = (*section.at("rules"), rules[place].place)
+        section.report.at_key(path, f"is never reached: {rules[first].label} takes all of it")
+    if not has_end and not any(rule.may_end for rule in rules):
+        section.report.at_key(
+            section.path,
+            "has no end: no rule emits session_end, error, complete or interaction, and there is no"
+            " `terminal` (a backend that never says its end: `terminal: [eof]`)",
+        )
+
+
+def _emits(rules: Iterable[Rule], name: str) -> bool:
+    return any(rule.emission is not None and name in rule.emission.types for rule in rules)

@@ -1,0 +1,76 @@
+"""`remember`: one value per name, kept for what follows in the same stream.
+
+Source: the dialect-file contract, section 3. Bounded: short texts, numbers, true and false.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from streamweir.codec.expressions import Scope, Template, Vocabulary
+from streamweir.codec.expressions.reads import all_reads
+from streamweir.codec.mapped.section import Section
+
+__all__ = ["Memory", "compile_memory"]
+
+MAX_NAMES: Final = 16
+MAX_TEXT: Final = 1000
+
+_NAME: Final = re.compile(r"[a-z0-9_]+")
+
+
+class Memory:
+    """What one rule remembers.
+
+    Attributes:
+        names: of the values.
+        keep: takes note of what the current value, and the scope, hold; whether that was anything new.
+        reads: the places of the message that the values come from.
+        expression_names: the scope's names that the values come from.
+    """
+
+    __slots__ = ("expression_names", "keep", "names", "reads")
+
+    def __init__(self, values: dict[str, Template]) -> None:
+        self.names = frozenset(values)
+        expressions = [expression for value in values.values() for expression in value.expressions]
+        self.reads = all_reads(found.reads for found in expressions)
+        self.expression_names = frozenset(name for found in expressions for name in found.names)
+        self.keep: Callable[[Any, Scope], bool] = _keeping(values)
+
+
+def compile_memory(section: Section, names: Vocabulary) -> Memory | None:
+    """Return what stands under `remember`; None where there is nothing."""
+    if "remember" not in section:
+        return None
+    inner = Section.of(section.values["remember"], section.at("remember"), section.report)
+    if inner is None:
+        return None
+    for name in inner.values:
+        if not _NAME.fullmatch(name):
+            inner.misplaced(name, "a name is small letters, digits and `_`")
+    return Memory({name: inner.template(name, names) for name in inner.values})
+
+
+def _keeping(values: dict[str, Template]) -> Callable[[Any, Scope], bool]:
+    steps = [(name, value.evaluate) for name, value in values.items()]
+
+    def keep(message: Any, scope: Scope) -> bool:
+        before = scope.state.copy()
+        found = [(name, evaluate(message, scope)) for name, evaluate in steps]
+        for name, value in found:
+            if value is None:
+                scope.state.pop(name, None)
+            elif _can_be_kept(value):
+                scope.state[name] = value
+        return scope.state != before
+
+    return keep
+
+
+def _can_be_kept(value: Any) -> bool:
+    if isinstance(value, str):
+        return len(value) <= MAX_TEXT
+    return isinstance(value, int | float) and abs(value) < 1 << 64

@@ -1,0 +1,149 @@
+"""The rules that read: which one takes a frame, and what it does with it.
+
+Source: the dialect-file contract, section 3.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Final
+
+from streamweir.codec.expressions import Reads, Template, Vocabulary
+from streamweir.codec.mapped.conditions import CONDITION_KEYS, Conditions
+from streamweir.codec.mapped.entries import Emission, compile_emission
+from streamweir.codec.mapped.read_scope import ReadScope
+from streamweir.codec.mapped.remember import Memory, compile_memory
+from streamweir.codec.mapped.section import Section
+
+__all__ = ["RULE_KEYS", "Rule", "RuleTable", "compile_rules"]
+
+MAX_RULES: Final = 500
+
+RULE_KEYS: Final = (*CONDITION_KEYS, "emit", "as", "as_event", "remember")
+
+_ENDS: Final = frozenset({"session_end", "error", "complete", "interaction"})
+
+
+class Rule:
+    """One rule.
+
+    Attributes:
+        place: where it stands in the list.
+        label: as it is named in reports: `rules[2]`.
+        conditions: what it takes.
+        emission: what it emits; None if it hands a message to the base.
+        message: what it hands to the base.
+        event: the SSE event name of that; None: that of the frame.
+        memory: what it remembers.
+    """
+
+    def __init__(self, section: Section, place: int, names: Vocabulary, *, is_text_only: bool) -> None:
+        self.label = f"rules[{place}]"
+        self.place = place
+        self.conditions = Conditions(section, names, is_text_only=is_text_only)
+        self.emission: Emission | None = None
+        self.message: Template | None = None
+        if "emit" in section:
+            self.emission = compile_emission(
+                section.values["emit"], section.at("emit"), section.report, names
+            )
+        elif "as" in section:
+            self.message = section.template("as", names)
+        self.event = section.text("as_event")
+        self.memory: Memory | None = compile_memory(section, names)
+
+    @property
+    def may_end(self) -> bool:
+        """It can give evidence of the end."""
+        return self.emission is not None and bool(self.emission.types & _ENDS)
+
+    @property
+    def effect_reads(self) -> Reads:
+        """The places of the message that make a difference to what it does, those of plain texts aside."""
+        emission = self.emission.reads if self.emission else Reads()
+        return emission | self.memory.reads if self.memory else emission
+
+    @property
+    def says_text(self) -> bool:
+        """It may emit text, or have the base do so."""
+        return self.emission is None or not self.emission.types.isdisjoint(("content", "thinking"))
+
+
+class RuleTable:
+    """Finds the first rule that takes a frame.
+
+    Most rules ask for one word in one field, or for one SSE event name: those that cannot take a frame with
+    another word are not asked.
+    """
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self._all = tuple(rules)
+        self._for_text = tuple(rule for rule in rules if rule.conditions.takes_text)
+        self._field = _telling_field(rules)
+        words = {word for rule in rules for word in _words(rule, self._field) or ()}
+        self._by_word = {word: self._possible(word) for word in words}
+        self._others = self._possible(None)
+
+    def find(self, message: Any, scope: ReadScope) -> Rule | None:
+        """Return the first rule that takes the frame of `scope`, None if there is none."""
+        for rule in self._candidates(message, scope):
+            if rule.conditions.takes(message, scope):
+                return rule
+        return None
+
+    def _candidates(self, message: Any, scope: ReadScope) -> tuple[Rule, ...]:
+        if not scope.is_json:
+            return self._for_text
+        if self._field is None or not isinstance(message, dict):
+            return self._all
+        word = message.get(self._field)
+        return self._by_word.get(word, self._others) if isinstance(word, str) else self._others
+
+    def _possible(self, word: str | None) -> tuple[Rule, ...]:
+        """The rules that may take a message with this word; None stands for one that no rule asks for."""
+        wanted = [(rule, _words(rule, self._field)) for rule in self._all]
+        return tuple(rule for rule, words in wanted if words is None or word in words)
+
+
+def compile_rules(section: Section, names: Vocabulary, *, is_text_only: bool, has_base: bool) -> list[Rule]:
+    """Return what stands under `rules`, without what is wrong."""
+    rules = []
+    for index, (path, value) in enumerate(section.items("rules", "a list of rules")):
+        inner = Section.of(value, path, section.report, "a rule: conditions, and `emit` or `as`")
+        if inner is not None:
+            _check(inner, has_base=has_base)
+            rules.append(Rule(inner, index, names, is_text_only=is_text_only))
+    if len(rules) > MAX_RULES:
+        section.wrong("rules", f"a dialect may have {MAX_RULES} rules, not {len(rules)}")
+    return rules
+
+
+def _check(section: Section, *, has_base: bool) -> None:
+    section.check_keys(RULE_KEYS)
+    if "emit" in section and "as" in section:
+        section.misplaced("as", "a rule has either `emit` or `as`, not both")
+    elif "emit" not in section and "as" not in section:
+        section.lacks("a rule needs `emit` or `as`")
+    elif "as" in section and not has_base:
+        section.misplaced("as", "`as` needs `extends`: it hands a message to the base")
+    elif "as_event" in section and "as" not in section:
+        section.misplaced("as_event", "`as_event` stands only beside `as`")
+
+
+def _telling_field(rules: Sequence[Rule]) -> str | None:
+    """The field by which most rules tell their messages."""
+    fields = Counter(
+        name
+        for rule in rules
+        if rule.conditions.match
+        for name in rule.conditions.match.fields
+        if rule.conditions.match.words(name) is not None
+    )
+    return fields.most_common(1)[0][0] if fields else None
+
+
+def _words(rule: Rule, field: str | None) -> frozenset[str] | None:
+    """The words that a rule asks for in a field; None if it does not ask, or may take any."""
+    match = rule.conditions.match
+    return match.words(field) if match is not None and field is not None else None

@@ -1,0 +1,95 @@
+"""Where the messages of a dialect have plain text: what its rules vouch for, found out from them.
+
+A message that differs from the last one only in its text is read by its form (`message_template`), if nothing
+that decides what becomes of a message looks at that text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from streamweir.codec.expressions import Path, Reads
+from streamweir.codec.expressions.reads import all_reads
+from streamweir.codec.mapped.paths import concerns_any
+from streamweir.codec.mapped.rules import Rule
+from streamweir.codec.mapped.words import Words
+from streamweir.codec.message_template import TextFields
+
+__all__ = ["text_fields"]
+
+_CHANGING: Final = (
+    *("timestamp", "created_at", "created", "createdAt", "time", "ts", "date"),
+    *("sequence", "seq", "sequence_number", "index", "offset", "id", "event_id", "eventId", "uuid"),
+)
+"""Fields that usually change from message to message; where no rule looks at them, that means nothing."""
+
+_CONTAINERS: Final[tuple[Path, ...]] = ((), ("metadata",), ("meta",))
+
+
+def text_fields(
+    rules: Iterable[Rule],
+    words: Iterable[Words],
+    unwrap: Path | None,
+    base: TextFields | None,
+) -> TextFields | None:
+    """Return where the texts are; None where nothing can be vouched for.
+
+    Args:
+        rules: all that read.
+        words: what is ignored and what is evidence of the end.
+        unwrap: where in the message stands what the rules see; None: not at a plain place.
+        base: of the dialect that takes what no rule does.
+    """
+    if unwrap is None:
+        return None
+    rules = [*rules]
+    texts = _texts(rules, base)
+    deciding = all_reads([*(rule.conditions.reads for rule in rules), *(Reads(each.reads) for each in words)])
+    speaking = [rule for rule in rules if rule.says_text]
+    said = all_reads(rule.effect_reads | _read_for_base(rule, base) for rule in speaking)
+    read = deciding.values | said.values
+    safe = tuple(unwrap + path for path in texts if path and not concerns_any(path, read))
+    if not safe:
+        return None
+    everywhere = all_reads([deciding, said, *(rule.effect_reads for rule in rules)])
+    seen = {*everywhere.values, *everywhere.kinds, *texts}
+    return TextFields(safe, _unread(seen, unwrap, base))
+
+
+def _texts(rules: list[Rule], base: TextFields | None) -> dict[Path, None]:
+    found: dict[Path, None] = {}
+    for rule in rules:
+        found |= dict.fromkeys(rule.emission.texts if rule.emission else ())
+        found |= dict.fromkeys(_handed_on(rule, base))
+    return found | dict.fromkeys(base.texts if base else ())
+
+
+def _handed_on(rule: Rule, base: TextFields | None) -> Iterator[Path]:
+    """Yield the texts that a rule hands to the base at a place that the base vouches for."""
+    for place, leaf in rule.message.leaves.items() if rule.message and base else ():
+        for text in base.texts if base else ():
+            if leaf.path is not None and text[: len(place)] == place:
+                yield leaf.path + text[len(place) :]
+
+
+def _read_for_base(rule: Rule, base: TextFields | None) -> Reads:
+    """What a rule reads for the message that it hands on, plain texts aside."""
+    if rule.message is None:
+        return Reads()
+    plain = [
+        leaf
+        for place, leaf in rule.message.leaves.items()
+        if base and leaf.path is not None and any(text[: len(place)] == place for text in base.texts)
+    ]
+    others = (found for found in rule.message.expressions if not any(found is leaf for leaf in plain))
+    return all_reads(found.reads for found in others)
+
+
+def _unread(seen: Iterable[Path], unwrap: Path, base: TextFields | None) -> tuple[Path, ...]:
+    """The places of numbers and times of which nobody takes notice, in the message and around it."""
+    own = [(*container, name) for container in _CONTAINERS for name in _CHANGING]
+    inside = [path for path in (own if base is None else base.ignored) if not concerns_any(path, seen)]
+    envelope = [(*unwrap[:length], name) for length in range(len(unwrap)) for name in _CHANGING]
+    around = [path for path in envelope if path != unwrap[: len(path)]]
+    return tuple(dict.fromkeys([*(unwrap + path for path in inside), *around]))

@@ -1,0 +1,111 @@
+"""How a dialect is written: `write:` compiled to an encoder.
+
+Source: the dialect-file contract, sections 6 and 7.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from streamweir.codec.base import Encoder
+from streamweir.codec.expressions import Vocabulary
+from streamweir.codec.mapped.options import DialectOptions
+from streamweir.codec.mapped.reachability import unreachable
+from streamweir.codec.mapped.reading import remembered_names
+from streamweir.codec.mapped.remember import MAX_NAMES
+from streamweir.codec.mapped.section import Section
+from streamweir.codec.mapped.write_rules import WriteRule, compile_write_rules, rules_by_type
+from streamweir.codec.mapped.write_scope import WRITE_NAMES
+from streamweir.codec.mapped.writer import MappedEncoder, WritingRules
+
+__all__ = ["WRITE_FRAMINGS", "WRITE_KEYS", "compile_encoder"]
+
+WRITE_KEYS: Final = ("framing", "media_type", "data_prefix", "heartbeat", "replaces", "rules")
+WRITE_FRAMINGS: Final = ("sse", "ndjson", "lines")
+_PREFIXES: Final = ("data: ", "data:")
+_SWITCH: Final = ("on", "off")
+
+
+def compile_encoder(
+    section: Section, options: DialectOptions, base: type[Encoder] | None, *, extends: bool
+) -> type[Encoder] | None:
+    """Return what writes the dialect: by its rules, else as the base does; None if it is not written.
+
+    Args:
+        section: the dialect.
+        options: its own.
+        base: what writes what no rule takes.
+        extends: it has a base, which may be too wrong itself to be `base`.
+    """
+    if "write" not in section:
+        return base
+    write = Section.of(section.values["write"], section.at("write"), section.report)
+    if write is None:
+        return None
+    write.check_keys(WRITE_KEYS)
+    if "rules" not in write and not extends:
+        write.lacks("needs `rules`")
+    remembered = remembered_names(write.values.get("rules"))
+    if len(remembered) > MAX_NAMES:
+        write.wrong("rules", f"a dialect may remember {MAX_NAMES} values, not {len(remembered)}")
+    allowed = options.texts(base.option_values if base else {})
+    names = Vocabulary(WRITE_NAMES, {"_options": allowed, "_state": remembered})
+    rules = compile_write_rules(write, names)
+    for place, first in unreachable(rules, WriteRule.takes_all_of):
+        path = (*write.at("rules"), rules[place].place)
+        write.report.at_key(path, f"is never reached: rules[{rules[first].place}] takes all of it")
+    return _encoder(section, write, rules, options, base)
+
+
+def _encoder(
+    section: Section,
+    write: Section,
+    rules: list[WriteRule],
+    options: DialectOptions,
+    base: type[Encoder] | None,
+) -> type[Encoder]:
+    inherited: type[Encoder] = base or Encoder
+    replaces = write.flag("replaces")
+    writing = WritingRules(
+        rules_by_type(rules),
+        base,
+        options.seen(inherited.option_values),
+        keeps_answer=any("_answer" in rule.names for rule in rules),
+        replaces=replaces,
+    )
+    prefix = write.word("data_prefix", _PREFIXES)
+    heartbeats = _switch(write, "heartbeat")
+    attributes: dict[str, Any] = {
+        "writing": writing,
+        "framings": _framings(section, write, base),
+        "replaces": inherited.replaces if replaces is None else replaces,
+        "sse_prefix": inherited.sse_prefix if prefix is None else prefix.encode(),
+        "heartbeats": inherited.heartbeats if heartbeats is None else heartbeats,
+        "media_type": write.text("media_type") or inherited.media_type,
+        "option_values": options.texts(inherited.option_values),
+    }
+    return type("MappedEncoder", (MappedEncoder,), attributes)
+
+
+def _framings(section: Section, write: Section, base: type[Encoder] | None) -> tuple[str, ...]:
+    if "framing" in write:
+        names = write.texts("framing")
+        for index, name in enumerate(names):
+            if name not in WRITE_FRAMINGS:
+                path = write.at("framing")
+                path = path if isinstance(write.values["framing"], str) else (*path, index)
+                write.report.at_value(path, f"must be one of {', '.join(WRITE_FRAMINGS)}", f", not {name!r}")
+        return tuple(dict.fromkeys(name for name in names if name in WRITE_FRAMINGS)) or ("sse",)
+    if base is not None:
+        return base.framings
+    own = section.values.get("framing")
+    return (own,) if isinstance(own, str) and own in WRITE_FRAMINGS else ("sse",)
+
+
+def _switch(section: Section, key: str) -> bool | None:
+    """`on` and `off` are words in YAML 1.2; readers of YAML 1.1 make true and false of them."""
+    value = section.values.get(key)
+    if isinstance(value, bool):
+        return value
+    word = section.word(key, _SWITCH)
+    return None if word is None else word == "on"

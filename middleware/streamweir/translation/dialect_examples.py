@@ -1,0 +1,179 @@
+"""Runs the examples of a dialect, and says what came where it is not what was wanted.
+
+Source: the dialect-file contract, section 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from streamweir.codec.base import NO_OPTIONS, Decoder
+from streamweir.codec.dialect import Dialect
+from streamweir.codec.mapped.dialect import MappedDialect
+from streamweir.codec.mapped.examples import Example
+from streamweir.codec.mapped.flat_events import MAY_BE_LEFT_OUT, event_from, shown
+from streamweir.codec.mapped.reader import MappedDecoder
+from streamweir.errors import MalformedEvent, StreamweirError
+from streamweir.events import Event, Stamp
+from streamweir.framing import Frame
+from streamweir.jsontext import parse_json, write_json, write_json_text
+from streamweir.translation.translator import Translator
+
+__all__ = ["run_examples"]
+
+MAX_SHOWN: Final = 300
+"""Characters of a value in a message."""
+
+MAX_FILE: Final = 64 << 20
+
+_REQUEST_ID: Final = "req_example"
+
+
+def run_examples(compiled: MappedDialect) -> None:
+    """Run all examples of a dialect; those that fail are reported at their key."""
+    for example in compiled.examples:
+        failure = _failure(compiled.dialect, example, compiled.source.folder)
+        if failure is not None:
+            compiled.source.report.at_key(example.path, f"the example fails: {failure}")
+
+
+def _failure(dialect: Dialect, example: Example, folder: Path) -> str | None:
+    """What keeps an example from holding, None if it holds."""
+    match example.kind:
+        case "in":
+            return _list_difference([*_decoded(dialect, example)], example.wanted, "out", _is_event)
+        case "events":
+            return _list_difference(_encoded(dialect, example.given), example.wanted, "sends", _is_frame)
+    body = _body(example.given, folder)
+    if isinstance(body, str):
+        return body
+    translator = Translator(speaks=dialect, framing="json", request_id=_REQUEST_ID)
+    folded = parse_json(translator.feed(body) + translator.close())[0]
+    return next(_partial_differences(folded, example.wanted, "gives"), None)
+
+
+# What comes out
+
+
+def _decoded(dialect: Dialect, example: Example) -> Iterator[dict[str, Any]]:
+    decoder = dialect.make_decoder(NO_OPTIONS)
+    messages = example.given if isinstance(example.given, list) else [example.given]
+    for message in messages:
+        data = message.encode() if isinstance(message, str) else write_json(message)
+        try:
+            yield from map(shown, _events_of(decoder, Frame(data, example.event)))
+        except MalformedEvent as error:
+            yield {"malformed": str(error)}
+
+
+def _events_of(decoder: Decoder, frame: Frame) -> Iterable[Event]:
+    """The events of a frame, before anything is paired."""
+    return decoder.decode_alone(frame) if isinstance(decoder, MappedDecoder) else decoder.decode(frame)
+
+
+def _encoded(dialect: Dialect, events: list[dict[str, Any]]) -> list[Any]:
+    encoder = dialect.make_encoder(NO_OPTIONS)
+    encoder.writes_extra = True
+    frames = [
+        frame
+        for place, fields in enumerate(events)
+        for frame in encoder.encode(event_from(fields), Stamp(_REQUEST_ID, place, 0))
+    ]
+    return [_shown_frame(frame) for frame in frames]
+
+
+def _shown_frame(frame: Frame) -> Any:
+    data = _shown_data(frame)
+    if frame.event is None:
+        return data
+    return {"event": frame.event, "data": data} if frame.data else {"event": frame.event}
+
+
+def _shown_data(frame: Frame) -> Any:
+    try:
+        return frame.json()
+    except MalformedEvent:
+        return frame.text
+
+
+def _body(given: str, folder: Path) -> bytes | str:
+    """The body that an example names or holds; a text says why there is none."""
+    if "\n" in given:
+        return given.encode()
+    path = folder / given
+    try:
+        if path.stat().st_size > MAX_FILE:
+            return f"{given} is larger than a recorded body may be"
+        return path.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        return f"{given} cannot be read: {reason}"
+
+
+# What is wanted
+
+
+def _is_event(came: Any, wanted: Any) -> bool:
+    """The same fields with the same values; some need not be shown."""
+    if not isinstance(came, Mapping) or not isinstance(wanted, Mapping):
+        return False
+    optional = MAY_BE_LEFT_OUT.get(str(came.get("type")), frozenset())
+    kept = {name: value for name, value in came.items() if name in wanted or name not in optional}
+    return _is_same(kept, dict(wanted))
+
+
+def _is_frame(came: Any, wanted: Any) -> bool:
+    """The same value; a text that is JSON may be wanted as either."""
+    if _is_same(came, wanted):
+        return True
+    if isinstance(came, Mapping) and isinstance(wanted, Mapping) and _is_named(came) and _is_named(wanted):
+        return bool(came["event"] == wanted["event"]) and _is_frame(came["data"], wanted["data"])
+    return isinstance(wanted, str) and not isinstance(came, str) and write_json_text(came) == wanted
+
+
+def _is_named(frame: Mapping[str, Any]) -> bool:
+    return frame.keys() == {"event", "data"}
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """JSON values that are equal; true is no number."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_is_same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_is_same, one, other))
+    return bool(one == other)
+
+
+def _list_difference(came: list[Any], wanted: list[Any], key: str, is_it: Any) -> str | None:
+    for place in range(max(len(came), len(wanted))):
+        if place >= len(came):
+            return f"{key}[{place}]: came nothing more, wanted {_text(wanted[place])}"
+        if place >= len(wanted):
+            return f"{key}[{place}]: came {_text(came[place])}, wanted nothing more"
+        if not is_it(came[place], wanted[place]):
+            return f"{key}[{place}]: came {_text(came[place])}, wanted {_text(wanted[place])}"
+    return None
+
+
+def _partial_differences(came: Any, wanted: Any, path: str) -> Iterator[str]:
+    """Yield where `came` is not as `wanted`: mappings in the keys given, lists item by item."""
+    if isinstance(wanted, Mapping) and isinstance(came, Mapping):
+        for key, value in wanted.items():
+            yield from _partial_differences(came.get(key), value, f"{path}.{key}")
+    elif isinstance(wanted, list) and isinstance(came, list) and len(came) == len(wanted):
+        for place, value in enumerate(wanted):
+            yield from _partial_differences(came[place], value, f"{path}[{place}]")
+    elif not _is_same(came, wanted):
+        yield f"{path}: came {_text(came)}, wanted {_text(wanted)}"
+
+
+def _text(value: Any) -> str:
+    try:
+        text = write_json_text(value)
+    except (TypeError, StreamweirError):
+        text = repr(value)
+    return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 3] + "..."
