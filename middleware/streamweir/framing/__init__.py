@@ -1,8 +1,8 @@
 """Bytes and frames: SSE, NDJSON, a JSON document, plain text. Synchronous, incremental, bounded."""
 
 from streamweir.framing.frame import Frame, FrameParser
-from streamweir.framing.media_types import MEDIA_TYPES, FramingChoice
 from streamweir.framing.lines import LinesParser
+from streamweir.framing.media_types import MEDIA_TYPES, FramingChoice
 from streamweir.framing.ndjson import DocumentParser, NDJSONParser, write_ndjson
 from streamweir.framing.sniff import SniffingParser
 from streamweir.framing.sse import SSEParser, sse_writer, write_sse, write_sse_comment

@@ -70,7 +70,8 @@ def deeper(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         st.builds("{}({}, {})".format, st.sampled_from(TWO_ARGUMENTS), inner, inner),
         st.builds("{}({}, &{})".format, st.sampled_from(["sort_by", "max_by", "min_by"]), inner, inner),
         st.builds("map(&{}, {})".format, inner, inner),
-        st.builds("{}({}, {})".format, st.sampled_from(["merge", "not_null"]), inner, inner),
+        st.builds("not_null({}, {})".format, inner, inner),
+        st.builds("merge({}, {{x: {}}})".format, inner, inner),
     )
     return parts | logic | calls
 
