@@ -15,17 +15,20 @@ from streamweir_gateway.observability.record import RequestRecord
 __all__ = ["refusal"]
 
 
-def refusal(code: str, observer: Observer) -> bytes:
+def refusal(code: str, observer: Observer, client: str | None) -> bytes:
     """Return the whole response that refuses a request.
 
     Args:
         code: one of `REFUSALS`.
         observer: gets the record.
+        client: its address, for the log; None where it has none.
     """
     row = REFUSALS[code]
     request_id = new_request_id()
     body = write_json(envelope(code, row.message, retry=row.retry, request_id=request_id))
-    observer.ended(RequestRecord(request_id, None, None, status=row.status, code=code))
+    record = RequestRecord(request_id, None, None)
+    record.refused(code, client)
+    observer.ended(record)
     headers = (
         b"content-type: application/json\r\nconnection: close\r\ncache-control: no-store\r\n"
         b"x-content-type-options: nosniff\r\n"

@@ -223,7 +223,7 @@ class HttpProtocol(asyncio.Protocol):
     def on_failure(self, exchange: HttpExchange) -> None:
         """Answer in the place of the application; in the middle of a response only break off."""
         if exchange.state is ResponseState.EXPECTED:
-            self.transport.write(refusal("INTERNAL", self._context.observer))
+            self.transport.write(self._refusal("INTERNAL"))
         self._running = None
         self._close()
 
@@ -251,12 +251,15 @@ class HttpProtocol(asyncio.Protocol):
         self._clock.stop()
         self._parser.stop()
         if running is None:
-            self.transport.write(refusal(code, self._context.observer))
+            self.transport.write(self._refusal(code))
             self._close()
         elif running is self._receiving and is_body and running.state is ResponseState.EXPECTED:
             running.refuse(code)
         else:
             self._closing = ClosingConnection(self.transport, ClosePhase.FLUSHING)
+
+    def _refusal(self, code: str) -> bytes:
+        return refusal(code, self._context.observer, self._client[0] if self._client else None)
 
     def _close(self) -> None:
         """Close in a way that lets the client have what was written."""

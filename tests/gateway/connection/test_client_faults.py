@@ -125,6 +125,7 @@ async def test_what_breaks_http_is_refused_and_reaches_nobody(sent: bytes, bytew
     assert server.connections == 0
     assert running.log.lines == [line]
     assert (line["event"], line["status"], line["code"]) == ("request", 400, "BAD_REQUEST")
+    assert line["client"] == "127.0.0.1"
     assert f'"{line["request_id"]}"'.encode() in got
 
 
