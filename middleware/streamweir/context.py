@@ -158,12 +158,12 @@ class WarningCollector:
 
 
 class RequestIDLogFilter(logging.Filter):
-    """Sets `record.request_id` to the current request's id, for the format of a handler.
+    """Sets `request_id` on each log record to the id of the current request, for the format of a handler.
 
     A record that brings its own (`extra={"request_id": ...}`) keeps it.
 
     Args:
-        default: outside of a request.
+        default: the id of records from outside of a request.
     """
 
     def __init__(self, default: str = "-") -> None:
@@ -201,7 +201,7 @@ def collect_stream_warning(message: str, *, message_code: str | None = None, det
     """Have the current request's stream carry a warning, from anything that the request calls.
 
     It is sent before the next event, redacted; `detail` only under `debug`. Of more than 100 in a stream only
-    the number is told. A bare thread or executor needs `bind_context`.
+    the number is sent. A bare thread or executor needs `bind_context`.
 
     Returns:
         False where no stream can take it: no middleware, or the stream is over. Before the response is known

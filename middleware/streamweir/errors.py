@@ -187,7 +187,18 @@ CODES: Final[dict[str, CodeRow]] = {
 
 
 class ErrorInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A failure, classified: everything that a client, a log and a metric may be told about it."""
+    """A failure, classified: all that clients, logs and metrics get of it.
+
+    Attributes:
+        code: one of the protocol, or an upstream's or an application's own.
+        error_type: `validation`, `execution`, `timeout` or `system`.
+        message: safe to show.
+        recoverable: whether trying again may help.
+        status: the HTTP status where one can still be sent.
+        reason: why the stream ends, as `session_end` and the log have it.
+        retry_after_ms: after how many milliseconds trying again may help; None if nobody knows.
+        details: what leaves only under `debug`.
+    """
 
     code: str
     error_type: ErrorType

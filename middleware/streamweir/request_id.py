@@ -20,5 +20,5 @@ def new_request_id() -> str:
 
 
 def valid_request_id(value: str) -> bool:
-    """May a client's request id be kept? `[A-Za-z0-9._:-]{1,128}`."""
+    """Return whether a client's request id may be kept: `[A-Za-z0-9._:-]{1,128}`."""
     return _VALID.fullmatch(value) is not None

@@ -22,17 +22,17 @@ _DETAIL_LIMIT: Final = 2000
 
 
 class StreamError(StreamweirError):
-    """Raise it anywhere, before or within a stream, to fail with a code and a message of your own.
+    """Raised anywhere, before or within a stream, to fail with a code and a message of your own.
 
     Args:
         code: one of the protocol, which brings its row's values, or your own: `[A-Z][A-Z0-9_]{2,63}`, which
             is `execution`, not recoverable, 500.
         message: written for users; redacted, at most 500 characters. None: the code's own.
         error_type: validation, execution, timeout or system.
-        recoverable: trying again may help.
-        retry_after_ms: when.
+        recoverable: whether trying again may help.
+        retry_after_ms: after how many milliseconds it may.
         status: the HTTP status where one can still be sent, 400 to 599.
-        details: leave only under `debug`, redacted.
+        details: anything that JSON can hold; sent only under `debug`, redacted.
 
     Attributes:
         info: all of this, as clients and logs get it.

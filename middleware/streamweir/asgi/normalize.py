@@ -34,23 +34,25 @@ class NormalizeMiddleware:
     else passes message by message. A failure of the application becomes the proper end of a stream.
 
     Args:
-        app: the application.
+        app: the ASGI application to wrap.
         speaks: the dialect of its streams; `auto` finds it out, and lets through what no dialect claims.
         answers: the protocols that a client may choose from; the first is the default.
         paths: patterns (`/chat`, `/agents/{id}/run`, `/agent/*`), one or several; None: every path. Where
             they are given the application is asked not to compress, and its failures are always answered.
-        media_types: of the responses that are streams.
+        media_types: the content types of responses that are streams.
         framing: `sse` or `ndjson` where `Accept` leaves it open; None for the framing of the application.
-        heartbeat: how long a stream may be silent; None or `off` for ever.
-        timeouts: `first_event`, `idle`, `total`; what is not named never runs out.
-        full_text: what to do when the application repeats the whole answer: dedupe, append, replace.
-        stream_tool_arguments: let `tool_call_delta` through.
-        protocol_options: per dialect, what it lets one choose when reading or writing it.
-        raw: add `metadata.source` to the events.
-        limits: bounds; see `Limits`.
+        heartbeat: the longest silence, in seconds or as text such as `"15s"`, before bytes that say nothing
+            are sent; `None` or `"off"` sends none.
+        timeouts: `first_event`, `idle`, `total`, in seconds or as text; what is not named never runs out.
+        full_text: what becomes of text that repeats the whole answer: `dedupe` sends what is new in it,
+            `append` sends all of it again, `replace` sends all of it as a replacement.
+        stream_tool_arguments: send the pieces of a tool call's arguments as well (`tool_call_delta`).
+        protocol_options: by dialect, the options that it has when it is read or written.
+        raw: add what the application sent for each event, as `metadata.source`.
+        limits: how much a stream may take: a `Limits`, or a mapping with its names.
         warnings: sent right after `session_start`: messages, or mappings with `message`, `message_code`.
-        debug: let redacted details out in errors and warnings.
-        reraise: raise what the application raised again once the response is complete, for error trackers.
+        debug: add details to errors and warnings, redacted; for trusted clients only.
+        reraise: raise the application's exception again once the response is complete, for error trackers.
 
     Raises:
         UnknownDialectError: nobody reads `speaks` or writes one of `answers`.
@@ -113,7 +115,7 @@ class NormalizeMiddleware:
         await self._serve(scope, receive, send, answers, request_id)
 
     def covers_failures(self, scope: Scope) -> bool:
-        """Is a request one whose failure before the response becomes a stream?"""
+        """Return whether a failure of this request, before its response, is answered with a stream."""
         if not self._paths.cover(scope["path"]):
             return False
         accept = header_value(scope["headers"], b"accept")

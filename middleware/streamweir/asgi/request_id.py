@@ -27,10 +27,10 @@ class RequestIDMiddleware:
     `streamweir.current_request_id()` and, exactly once, in the response's headers.
 
     Args:
-        app: the application.
-        header: the header's name, in requests and responses.
-        generator: makes an id.
-        validator: may a client's id be kept? Asked only where there is exactly one.
+        app: the ASGI application to wrap.
+        header: the name of the header, in requests and responses.
+        generator: returns a new id.
+        validator: returns whether a client's id may be kept; called only where there is exactly one.
 
     Raises:
         ConfigurationError: `header` is no header's name, or one of the others cannot be called.

@@ -40,17 +40,19 @@ class EventStreamResponse(Response):
     Args:
         content: see `streamweir.EventStream`.
         answers: the protocols that a client may choose from; the first is the default.
-        framing: `sse`, `ndjson` or `json`, where `Accept` leaves it open.
-        status_code: of the response.
-        headers: further headers.
-        background: runs when the response is over.
+        framing: `sse`, `ndjson` or `json`: the one to choose where `Accept` leaves it open.
+        status_code: the status of the response.
+        headers: sent beside those of the stream.
+        background: a task that runs when the response is over.
         speaks: the dialect of items that are text.
-        request_id: of the request; the current one, or the client's own, if None.
-        session_id: used where the content gives none.
-        heartbeat: how long the stream may be silent; None or `off` for ever.
-        warnings: sent right after `session_start`.
-        full_text: what to do when text repeats the whole answer: dedupe, append, replace.
-        debug: let redacted details out in errors and warnings.
+        request_id: the id that every event carries; the current request's, or the client's own, if None.
+        session_id: the session's id where the content names none; a new one if None.
+        heartbeat: the longest silence, in seconds or as text such as `"15s"`, before bytes that say nothing
+            are sent; `None` or `"off"` sends none.
+        warnings: sent right after `session_start`: messages, or mappings with `message` and `message_code`.
+        full_text: what becomes of text that repeats the whole answer: `dedupe` sends what is new in it,
+            `append` sends all of it again, `replace` sends all of it as a replacement.
+        debug: add details to errors and warnings, redacted; for trusted clients only.
 
     Raises:
         UnknownDialectError: nobody reads `speaks` or writes one of `answers`.
@@ -169,13 +171,13 @@ def preflight_error(
     request_id: str | None = None,
     debug: bool = False,
 ) -> JSONResponse:
-    """Return the response that tells of a failure in place of a stream.
+    """Return the response that reports a failure in place of a stream.
 
     Args:
         error: an exception, a classified failure, or a code.
-        status_code: in the place of the failure's own.
-        request_id: of the request; the current one if None.
-        debug: add the redacted details.
+        status_code: the status of the response; the failure's own if None.
+        request_id: the id of the request; the current one if None.
+        debug: add details to the envelope, redacted.
 
     Raises:
         ValueError: `error` is text, but no code.

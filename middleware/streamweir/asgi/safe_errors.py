@@ -33,10 +33,10 @@ class SafeErrorMiddleware:
     in the dialect of the stream and the body ends. Within any other response the exception passes on.
 
     Args:
-        app: the application.
+        app: the ASGI application to wrap.
         paths: patterns (`/chat`, `/agents/{id}/run`, `/agent/*`), one or several; None: every path.
         speaks: the dialect of the application's streams.
-        debug: let redacted details out.
+        debug: add details to errors and warnings, redacted; for trusted clients only.
         reraise: raise the exception again once the response is complete, for error trackers further out.
 
     Raises:

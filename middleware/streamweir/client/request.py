@@ -64,17 +64,17 @@ def stream_request(  # noqa: PLR0913 (the options are the documentation)
     """Return the events of the stream at `url`. Nothing is sent before the first event is asked for.
 
     Args:
-        url: where to ask.
-        method: HTTP method.
+        url: the address to ask.
+        method: the HTTP method.
         json: the body, to be written as JSON.
         content: the body as it is, in the place of `json`.
-        headers: of the request; they win over those that are sent by default.
-        params: the query.
+        headers: sent with the request; they win over those that are sent by default.
+        params: the query of the address.
         speaks: the dialect of the answer; `auto` finds it out.
         timeouts: `connect`, `first_event`, `idle`, `total`: seconds, or text such as `"5s"`; None or `"off"`
             turns one off. What is not named keeps its default (5s, 60s, 120s, off).
-        request_id: sent as `X-Request-Id`; made up if None.
-        client: to send the request with; it is left open.
+        request_id: sent as `X-Request-Id`; a new one if None.
+        client: sends the request, and is left open.
         raise_errors: raise a `StreamRequestError` where the stream fails; else nothing is raised, and each
             failure arrives as an `error` and a `session_end`.
 

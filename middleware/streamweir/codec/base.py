@@ -71,7 +71,7 @@ class Decoder:
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """How sure does one of the first messages of a body make it that it is this dialect?
+        """Return how sure one of the first messages of a body makes it that the body is this dialect.
 
         Args:
             fields: the message, a JSON object.
@@ -85,7 +85,7 @@ class Decoder:
 
     @classmethod
     def detect(cls, head: bytes) -> float:
-        """How sure is it that a body that begins with `head` is this dialect? 0 (no) to 1 (nothing else).
+        """Return how sure it is, from 0 (no) to 1 (nothing else), that a body which begins with `head` is this.
 
         The best `score` of its messages. A dialect whose messages are no JSON objects, or say little one by
         one, may look at the whole head instead; that is asked less often.
@@ -94,12 +94,12 @@ class Decoder:
 
     @classmethod
     def looks_at_heads(cls) -> bool:
-        """Has the class a `detect` of its own, in the place of `score`?"""
+        """Return whether the class has a `detect` of its own, in the place of `score`."""
         return getattr(cls.detect, "__func__", None) is not getattr(Decoder.detect, "__func__", None)
 
     @classmethod
     def options_for(cls, path: str) -> Options:
-        """Options that the upstream's URL path settles (which of its endpoints is asked)."""
+        """Return the options that the path of the upstream's URL settles, by naming one of its endpoints."""
         del path
         return NO_OPTIONS
 
@@ -128,7 +128,7 @@ class Decoder:
         return (SessionEnd(),) if self.complete else ()
 
     def option(self, name: str) -> str:
-        """The chosen value of an option that `option_values` declares."""
+        """Return the chosen value of an option that `option_values` declares."""
         return _chosen(self.options, name, self.option_values[name])
 
 
@@ -171,13 +171,13 @@ class Encoder:
         self.lost: Counter[str] = Counter()
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
-        """Return the frames that say `event`; count in `lost` what cannot be said."""
+        """Return the frames of `event`; count in `lost` what the dialect has no place for."""
         raise NotImplementedError
 
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
-        """What changes, aside from the text, in the frames of `texts`, pieces like `event`.
+        """Return what changes, aside from the text, in the frames of `texts`, pieces like `event`.
 
         Asked of a piece before it is encoded, which may still become more than one frame, and of those that
         follow it.
@@ -202,7 +202,7 @@ class Encoder:
         return ()
 
     def extra_of(self, event: Event) -> Mapping[str, Any]:
-        """The fields of this dialect's own that came with `event`, none if it was read in another one.
+        """Return the dialect's own fields that came with `event`; none if it was read in another dialect.
 
         Such fields may hold an application's prompt: an encoder reads them here and nowhere else.
         """
@@ -217,7 +217,7 @@ class Encoder:
         return self.replaces
 
     def option(self, name: str) -> str:
-        """The chosen value of an option that `option_values` declares."""
+        """Return the chosen value of an option that `option_values` declares."""
         return _chosen(self.options, name, self.option_values[name])
 
 

@@ -141,10 +141,10 @@ def register_dialect(
     Args:
         name: letters, digits, `.`, `_`, `-`; not `auto`.
         cls: a `Decoder`, or an `Encoder` for a dialect that is only written.
-        framing: `sse`, `ndjson`, `lines`, `text` or `auto`; in the place of the class attribute.
-        encoder: writes the dialect; in the place of the class attribute.
-        errors_for_users: in the place of the class attribute.
-        replace: a dialect of that name may exist.
+        framing: `sse`, `ndjson`, `lines`, `text` or `auto`; the class attribute counts if None.
+        encoder: the class that writes the dialect; the class attribute counts if None.
+        errors_for_users: whether its error texts are written for users; the class attribute counts if None.
+        replace: take the place of a dialect of that name.
 
     Returns:
         The class, unchanged, or a decorator that returns it.
@@ -170,7 +170,7 @@ def register_dialect(
 
 
 def list_dialects() -> list[str]:
-    """The names of all dialects that can be read or written; one that cannot be loaded is left out."""
+    """Return the names of all dialects that can be read or written; one that cannot be loaded is left out."""
     return list(process_dialects())
 
 

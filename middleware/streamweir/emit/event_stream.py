@@ -51,16 +51,17 @@ class EventStream:
             returns one. Its items are events as dicts or typed, framed text in the dialect `speaks` however
             it is cut, or None, which is skipped.
         speaks: the dialect of items that are text.
-        protocol: what is written.
+        protocol: the dialect that is written.
         framing: `sse`, `ndjson`, or `json` for one folded result at the end.
         accept: the request's `Accept` header, to choose the framing by.
-        request_id: of the request; the current one if None, else a new one.
-        session_id: used where the content gives none.
-        heartbeat: how long silence may last before something is sent that says nothing; None or `off`: for
-            ever.
-        warnings: sent right after `session_start`.
-        full_text: what to do when text repeats the whole answer: dedupe, append, replace.
-        debug: let redacted details out in errors and warnings.
+        request_id: the id that every event carries; the current request's if None, else a new one.
+        session_id: the session's id where the content names none; a new one if None.
+        heartbeat: the longest silence, in seconds or as text such as `"15s"`, before bytes that say nothing
+            are sent; `None` or `"off"` sends none.
+        warnings: sent right after `session_start`: messages, or mappings with `message` and `message_code`.
+        full_text: what becomes of text that repeats the whole answer: `dedupe` sends what is new in it,
+            `append` sends all of it again, `replace` sends all of it as a replacement.
+        debug: add details to errors and warnings, redacted; for trusted clients only.
 
     Attributes:
         request_id: of the stream.

@@ -33,18 +33,18 @@ class StreamingEngine(Emitters):
     `duration_ms`, `extra`. A piece of text that is empty and completes nothing says nothing: it returns `""`.
 
     Args:
-        request_id: of the stream; the current request's if None, else a new one.
-        protocol: what is written.
+        request_id: the id that every event carries; the current request's if None, else a new one.
+        protocol: the dialect that is written.
         framing: `sse`, `ndjson`, or `json` for one folded result at the end.
-        session_id: of the session; made up if None.
-        thread_id: of the conversation; in the metadata of every event.
-        sink: gets each text, in the order of the sequence numbers, also when several tasks emit.
-        log: gets each event: a logger (at DEBUG), or a function of the event dict.
-        debug: let redacted details out in errors and warnings.
+        session_id: the session's id; a new one if None.
+        thread_id: the conversation's id, which every event carries in its metadata.
+        sink: called with each text, in the order of the sequence numbers, also when several tasks emit.
+        log: a logger, which gets each event at DEBUG, or a function that is called with each event as a dict.
+        debug: add details to errors and warnings, redacted; for trusted clients only.
 
     Attributes:
         request_id: of the stream.
-        start_time: when it began, Unix milliseconds.
+        start_time: when the stream began, in Unix milliseconds.
 
     Raises:
         ConfigurationError: an option has a value that it cannot have.

@@ -28,12 +28,12 @@ def envelope(code: str, message: str, *, retry: bool, request_id: str) -> dict[s
 def preflight_envelope(
     error: BaseException | ErrorInfo | str, *, request_id: str | None = None, debug: bool = False
 ) -> tuple[int, dict[str, Any]]:
-    """Return the HTTP status and the JSON body that tell of a failure in place of a stream.
+    """Return the HTTP status and the JSON body that report a failure in place of a stream.
 
     Args:
         error: an exception, a classified failure, or a code: one of the protocol or one of your own.
         request_id: of the request; the current one if None, else a new one.
-        debug: add the redacted details, as `error.details`.
+        debug: add details as `error.details`, redacted.
 
     Raises:
         ValueError: `error` is text, but no code.

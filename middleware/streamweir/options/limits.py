@@ -14,7 +14,13 @@ __all__ = ["Limits"]
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What one stream may take. Bytes are decoded bytes from the upstream."""
+    """How much one stream may take; beyond, it ends with `STREAM_LIMIT_EXCEEDED`.
+
+    Attributes:
+        event_bytes: in one event, as it stands in the decoded body.
+        stream_bytes: in the whole body, decoded.
+        malformed_events: events that cannot be read.
+    """
 
     event_bytes: int = 8 << 20
     stream_bytes: int = 256 << 20
@@ -22,7 +28,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, limits: Limits | Mapping[str, Any] | None) -> Limits:
-        """Return `limits` checked; sizes may be bytes or text such as `1MiB`.
+        """Return `limits` checked; a size is a number of bytes, or text such as `"1MiB"`.
 
         Raises:
             ConfigurationError: an unknown name or a value that is no size.

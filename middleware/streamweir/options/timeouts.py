@@ -20,7 +20,7 @@ _ORDER: Final = (("connect", "first_event"), ("first_event", "total"), ("idle", 
 
 
 class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds; None never runs out.
+    """The clocks of a stream, in seconds; None never runs out.
 
     Attributes:
         connect: until the connection stands.

@@ -26,24 +26,26 @@ __all__ = ["Translator", "convert"]
 
 
 class Translator:
-    """One stream: `feed` it what arrives, `close` or `fail` it, and send on what each call returns.
+    """Translates one stream: `feed` it what arrives, `close` or `fail` it, send on what each call returns.
 
     Args:
         speaks: the dialect of the upstream; `auto` finds it out from the first events.
         answers: the protocol of the client.
         framing: `sse`, `ndjson`, or `json` for one folded result at the end. A protocol whose clients cannot
             read it is written in its own framing.
-        request_id: kept in every event; made up if None.
-        session_id: used where the upstream gives none; made up if None.
-        clock: Unix milliseconds. Given this and both ids, output does not depend on how input is cut.
-        full_text: what to do when an upstream repeats the whole answer: dedupe, append, replace.
-        stream_tool_arguments: let `tool_call_delta` through.
-        protocol_options: per dialect, what it lets one choose when reading or writing it.
-        raw: add `metadata.source` to the events.
-        limits: bounds; see `Limits`.
+        request_id: the id that every event carries; a new one if None.
+        session_id: the session's id where the upstream names none; a new one if None.
+        clock: returns the time in Unix milliseconds. With it and both ids given, the same input gives the
+            same bytes, however it is cut.
+        full_text: what becomes of text that repeats the whole answer: `dedupe` sends what is new in it,
+            `append` sends all of it again, `replace` sends all of it as a replacement.
+        stream_tool_arguments: send the pieces of a tool call's arguments as well (`tool_call_delta`).
+        protocol_options: by dialect, the options that it has when it is read or written.
+        raw: add what the upstream sent for each event, as `metadata.source`.
+        limits: how much the stream may take: a `Limits`, or a mapping with its names.
         warnings: sent right after `session_start`: messages, or mappings with `message`, `message_code`.
-        debug: let redacted details out in errors and warnings.
-        dialects: in which names are looked up and a dialect is found; those of the process if not given.
+        debug: add details to errors and warnings, redacted; for trusted clients only.
+        dialects: the set that `speaks` and `answers` are looked up in; that of the process if not given.
 
     Attributes:
         request_id: of the stream.
