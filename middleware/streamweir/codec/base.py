@@ -85,7 +85,7 @@ class Decoder:
 
     @classmethod
     def detect(cls, head: bytes) -> float:
-        """Return how sure it is, from 0 (no) to 1 (nothing else), that a body which begins with `head` is this.
+        """Return how sure it is, from 0 to 1, that a body that begins with `head` is this dialect.
 
         The best `score` of its messages. A dialect whose messages are no JSON objects, or say little one by
         one, may look at the whole head instead; that is asked less often.
