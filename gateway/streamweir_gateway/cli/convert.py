@@ -12,15 +12,13 @@ from streamweir import ConfigurationError, Translator, UnknownDialectError, vali
 from streamweir.codec.registry import encoder_class
 from streamweir.framing import MEDIA_TYPES
 from streamweir.stages import FullText
+from streamweir.translation.clock import StreamClock
 from streamweir_gateway.cli.command import OK, Commands, UsageError, add_command
 from streamweir_gateway.cli.streams import STDIN, Output, ReadFailed, open_input, open_output, pieces, write
 
 __all__ = ["NAME", "add_to"]
 
 NAME: Final = "convert"
-
-SILENCE: Final = 5.0
-"""Seconds without a byte after which a stream that may end is over (protocol, section 3 rule 8)."""
 
 _EXAMPLES: Final = """\
   streamweir convert recorded.sse
@@ -96,7 +94,11 @@ def _is_one_file(first: str, second: str) -> bool:
 
 
 def _patience(translator: Translator) -> float | None:
-    return SILENCE if translator.complete else None
+    """Return for how long nothing may come from here on; None: for ever."""
+    clock = StreamClock(translator, now=0.0)
+    clock.last_read = 0.0
+    seconds, due = clock.next_due()
+    return None if due is None else seconds
 
 
 def _translator(args: argparse.Namespace) -> Translator:

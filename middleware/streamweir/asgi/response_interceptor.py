@@ -11,6 +11,7 @@ Source: the library contract, section 1.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable
 from typing import Any, Final
 
@@ -30,6 +31,7 @@ from streamweir.context import WarningCollector
 from streamweir.errors import ErrorInfo, error_info
 from streamweir.framing.content_coding import BodyDecoder, CodedBodyError, body_decoder
 from streamweir.stream_error import log_failure
+from streamweir.translation.clock import StreamClock
 
 __all__ = ["ResponseInterceptor"]
 
@@ -82,9 +84,10 @@ class ResponseInterceptor:
         self._stream: NormalizedStream | None = None
         self._undecided: SniffedResponse | None = None
         self._passes = False
-        self._watch = Watchdog(
-            heartbeat=options.heartbeat, timeouts=options.timeouts, on_timeout=self._on_timeout
-        )
+        now = time.monotonic()
+        self._clock = StreamClock(now=now, timeouts=options.timeouts, heartbeat=options.heartbeat)
+        self._clock.asked, self._clock.is_closed = now, True
+        self._watch = Watchdog(self._clock, on_timeout=self._on_timeout)
         self._is_watched = False
         self._tasks: Any = None
 
@@ -126,7 +129,7 @@ class ResponseInterceptor:
         if stream is not None:
             if stream.is_over:
                 self._refuse()
-            elif stream.is_started or message["type"] not in FILES or stream.last_input is not None:
+            elif stream.is_started or message["type"] not in FILES or stream.clock.last_read is not None:
                 await stream.take(message)
             else:
                 await self._pass_on_file(message)
@@ -226,6 +229,7 @@ class ResponseInterceptor:
         stream = NormalizedStream(
             events,
             self._send,
+            clock=self._clock,
             headers=tuple(headers),
             on_over=self._listening.end,
             decoder=decoder,

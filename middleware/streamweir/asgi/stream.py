@@ -12,12 +12,14 @@ from typing import Final
 
 import anyio
 
-from streamweir.asgi.fair_lock import FairLock
 from streamweir.asgi.headers import kept_headers, stream_headers
 from streamweir.asgi.sending import Message, Send
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.errors import ErrorInfo
 from streamweir.framing.content_coding import BodyDecoder, CodedBodyError
+from streamweir.http.fair_lock import FairLock
+from streamweir.http.folded_response import folded_response
+from streamweir.translation.clock import StreamClock
 from streamweir.translation.translator import Translator
 
 __all__ = ["FILES", "ClientGoneError", "NormalizedStream", "stream_start"]
@@ -38,6 +40,7 @@ class NormalizedStream:
     Args:
         events: of this stream.
         send: of the server.
+        clock: of the request.
         headers: the application's, kept as far as they still hold.
         on_over: called when the end of the body has been sent.
         decoder: undoes the content coding of the application's body.
@@ -47,10 +50,8 @@ class NormalizedStream:
         over: the body has ended, as far as the client can see.
         is_over: the same, to be asked for each message.
         source_ended: the application has ended its body itself.
-        is_busy: a message is being taken or sent, so that the application is not the one that is silent.
         gone: why sending failed, None while it has not.
-        last_input: when the application last sent something, or None.
-        last_write: when something was last sent, or None.
+        clock: of the request; it is noted here when something came and left.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class NormalizedStream:
         events: ApplicationStream,
         send: Send,
         *,
+        clock: StreamClock,
         headers: Sequence[tuple[bytes, bytes]] = (),
         on_over: Callable[[], None],
         decoder: BodyDecoder | None = None,
@@ -68,11 +70,9 @@ class NormalizedStream:
         self.over = anyio.Event()
         self.is_over = False
         self.source_ended = False
-        self.is_busy = False
         self.is_started = False
         self.gone: OSError | None = None
-        self.last_input: float | None = None
-        self.last_write: float | None = None
+        self.clock = clock
         self._send = send
         self._kept = kept_headers(headers)
         self._decoder = decoder
@@ -95,14 +95,14 @@ class NormalizedStream:
             await self._turn.wait()
         else:
             self._turn.is_taken = True
-        sends = False
+        clock, sends = self.clock, False
         try:
             if self.is_over:
                 return
             if message["type"] != _BODY:
                 await self._take_other(message)
                 return
-            self.is_busy = True
+            clock.is_busy = True
             more = bool(message.get("more_body"))
             self.source_ended = not more
             out = self._translated(bytes(message.get("body", b"")), more=more, is_decoded=is_decoded)
@@ -116,11 +116,11 @@ class NormalizedStream:
             self.gone = self.gone or error
             raise
         finally:
-            if self.is_busy:
-                self.is_busy = False
-                self.last_input = time.monotonic()
+            if clock.is_busy:
+                clock.is_busy = False
+                clock.last_read = now = time.monotonic()
                 if sends:
-                    self.last_write = self.last_input
+                    clock.last_write = now
             self._turn.pass_on()
 
     async def _take_other(self, message: Message) -> None:
@@ -160,10 +160,10 @@ class NormalizedStream:
 
     async def beat(self) -> None:
         """Send what says nothing, if nothing else is being sent."""
+        self.clock.last_write = time.monotonic()
         if self._turn.is_taken:
             return
         async with self._turn:
-            self.last_write = time.monotonic()
             if not self.is_over:
                 await self._write(self._events.heartbeat())
 
@@ -214,7 +214,7 @@ class NormalizedStream:
             self.gone = error
             raise
         finally:
-            self.last_write = time.monotonic()
+            self.clock.last_write = time.monotonic()
         if ended:
             self._on_over()
 
@@ -238,10 +238,9 @@ def stream_start(
     """
     extra = list(kept)
     if translator.framing == "json":
-        extra.append((b"content-length", b"%d" % len(first)))
-        if (error := translator.error) is not None and not translator.has_answer:
-            status = (failure if failure and failure.code == error.code else error).status
-            if error.retry_after_ms is not None:
-                extra.append((b"retry-after", b"%d" % -(-error.retry_after_ms // 1000)))
+        status, own = folded_response(
+            first, translator.error, has_answer=translator.has_answer, status=status, failure=failure
+        )
+        extra += own
     headers = stream_headers(translator.media_type, translator.request_id, extra)
     return {"type": "http.response.start", "status": status, "headers": headers}

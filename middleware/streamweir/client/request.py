@@ -5,7 +5,6 @@ Source: the library contract, section 5; the standard protocol 1.1, sections 4 t
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
@@ -17,7 +16,7 @@ from streamweir.client.body_readers import BodyReader, open_reader
 from streamweir.client.http_request import AsyncClient, Body, HttpRequest, failed_body, failed_connection
 from streamweir.client.rejections import info_of_rejection
 from streamweir.codec.registry import decoder_class
-from streamweir.errors import ConfigurationError, ErrorInfo, Reason, error_info
+from streamweir.errors import ConfigurationError, ErrorInfo, error_info
 from streamweir.events import Error, SessionEnd
 from streamweir.jsontext import write_json
 from streamweir.options.durations import Duration
@@ -31,12 +30,10 @@ from streamweir.request_errors import (
 )
 from streamweir.request_id import new_request_id, valid_request_id
 from streamweir.stages import info_of_error
+from streamweir.translation.clock import Due, StreamClock, timeout_error
 from streamweir.translation.received_event import ReceivedEvent, failure_events
 
 __all__ = ["StreamRequest", "stream_request"]
-
-SETTLE_SECONDS: Final = 5.0
-"""So much silence after soft evidence of the end, and the stream is over."""
 
 _ACCEPT: Final = {
     "sse": "text/event-stream",
@@ -84,7 +81,7 @@ def stream_request(  # noqa: PLR0913 (the options are the documentation)
     """
     if json is not None and content is not None:
         raise ConfigurationError("json and content are two bodies: give one of them")
-    clocks = Timeouts.of(timeouts)
+    limits = Timeouts.of(timeouts)
     sent = {
         "accept": _ACCEPT["auto" if speaks == "auto" else decoder_class(speaks).framing],
         "accept-encoding": "identity",
@@ -96,10 +93,10 @@ def stream_request(  # noqa: PLR0913 (the options are the documentation)
         raise ConfigurationError(f"not a request id: {request_id!r} (letters, digits, . _ : -, at most 128)")
     body = content if json is None else write_json(json)
     exchange = HttpRequest(
-        client, method, url, body=body, headers=sent, params=params, connect=clocks.connect
+        client, method, url, body=body, headers=sent, params=params, connect=limits.connect
     )
     return StreamRequest(
-        exchange, speaks=speaks, clocks=clocks, request_id=request_id, raise_errors=raise_errors
+        exchange, speaks=speaks, timeouts=limits, request_id=request_id, raise_errors=raise_errors
     )
 
 
@@ -112,18 +109,18 @@ class StreamRequest:
     """
 
     def __init__(
-        self, exchange: HttpRequest, *, speaks: str, clocks: Timeouts, request_id: str, raise_errors: bool
+        self, exchange: HttpRequest, *, speaks: str, timeouts: Timeouts, request_id: str, raise_errors: bool
     ) -> None:
         self.request_id = request_id
         self.status: int | None = None
         self._exchange = exchange
         self._speaks = speaks
-        self._clocks = clocks
+        self._timeouts = timeouts
+        self._clock: StreamClock | None = None
         self._raise_errors = raise_errors
         self._events: deque[ReceivedEvent] = deque()
         self._reader: BodyReader | None = None
         self._failure: StreamRequestError | None = None
-        self._began: float | None = None
         self._at_end = False
         self._is_over = False
         self._io: anyio.CancelScope | None = None
@@ -220,34 +217,24 @@ class StreamRequest:
 
         One scope for each wait for the network, whatever number of events it gives.
         """
-        deadline, reason = self._deadline()
+        deadline, due = self._next_due()
         with anyio.CancelScope(deadline=deadline) as self._io:
             return await step()
         if self._is_over:
             raise _LeftError
-        if reason is None:
-            return None
-        raise self._error(RequestTimeout, error_info("UPSTREAM_TIMEOUT", reason=reason))
+        if due in ("total_timeout", "first_event_timeout", "idle_timeout"):
+            raise self._error(RequestTimeout, timeout_error(due))
+        return None
 
-    def _deadline(self) -> tuple[float, Reason | None]:
-        """Return when the wait that begins now is over at the latest, and what it is called then."""
+    def _next_due(self) -> tuple[float, Due | None]:
+        """Return when the wait that begins now is over at the latest, and what is due then."""
         now = anyio.current_time()
-        if self._began is None:
-            self._began = now
-        clocks, reader = self._clocks, self._reader
-        started = reader is not None and reader.started
-        ends: list[tuple[float | None, Reason | None]] = [
-            (_after(self._began, clocks.total), "total_timeout"),
-            (_after(now, clocks.idle), "idle_timeout")
-            if started
-            else (_after(self._began, clocks.first_event), "first_event_timeout"),
-            (now + SETTLE_SECONDS if reader is not None and reader.complete else None, None),
-        ]
-        return min(
-            ((end, reason) for end, reason in ends if end is not None),
-            key=lambda deadline: deadline[0],
-            default=(math.inf, None),
-        )
+        if self._clock is None:
+            self._clock = StreamClock(now=now, timeouts=self._timeouts)
+            self._clock.asked = now
+        self._clock.source = self._reader
+        self._clock.last_read = now
+        return self._clock.next_due()
 
     async def _close(self) -> None:
         self._is_over = True
@@ -281,7 +268,3 @@ class StreamRequest:
 
 class _LeftError(Exception):
     """Another task has closed the stream that is being read."""
-
-
-def _after(start: float, seconds: float | None) -> float | None:
-    return None if seconds is None else start + seconds

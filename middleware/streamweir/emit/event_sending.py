@@ -1,8 +1,7 @@
-"""The loop of an `EventStream`: read the content, feed the translator, send what comes out.
+"""The loop of an `EventStream`: read the content, feed the stream, send what comes out.
 
-One side task breaks the silence with heartbeats, and ends a stream that has soft evidence of its end and
-then goes silent (the standard protocol 1.1, section 3 rule 8). Nothing else is asynchronous but the items
-themselves.
+One side task does what silence asks for, as the stream's clock says. Nothing else is asynchronous but the
+items themselves.
 """
 
 from __future__ import annotations
@@ -19,19 +18,15 @@ from streamweir.emit.application_stream import ApplicationStream
 from streamweir.emit.event_items import event_of
 from streamweir.emit.event_source import EventSource
 from streamweir.errors import EventValidationError, error_info
+from streamweir.http.fair_lock import FairLock
 from streamweir.stream_error import log_failure
+from streamweir.translation.clock import StreamClock
 
 __all__ = ["ALWAYS_PASS", "EventSending", "SendPiece"]
 
 SendPiece: TypeAlias = Callable[[bytes], Awaitable[object]]
 
 ALWAYS_PASS: Final = (KeyboardInterrupt, SystemExit)
-
-SETTLED_SECONDS: Final = 5.0
-"""So long a stream with soft evidence of its end may be silent before it counts as over."""
-
-_LOOK_SECONDS: Final = 1.0
-"""How often a text stream is looked at for that."""
 
 
 class EventSending:
@@ -61,21 +56,21 @@ class EventSending:
         self._stream = stream
         self._translator = stream.translator
         self._collector = collector
-        self._heartbeat = heartbeat
         self._owns_collector = owns_collector
         self.is_last = False
-        self._is_sending = False
-        self._sent_at = self._read_at = time.monotonic()
-        self._beat_sent: anyio.Event | None = None
+        settles = self._translator if self._translator.speaks != "standard" else None
+        self._clock = StreamClock(settles, now=time.monotonic(), heartbeat=heartbeat)
+        """The standard has no soft evidence: its silence asks for nothing but heartbeats."""
+        self._turn = FairLock()
         self._reading: anyio.CancelScope
 
     async def run(self, send: SendPiece) -> None:
         """Send the whole stream, then close the content. What `send` raises is raised."""
         failure: BaseException | None = None
-        self._sent_at = self._read_at = time.monotonic()
+        self._clock.last_write = self._clock.last_read = time.monotonic()
         with self._collector.bound(), bound_request_id(self._translator.request_id):
             async with anyio.create_task_group() as tasks:
-                if math.isfinite(self._until_next_look()):
+                if math.isfinite(self._clock.next_look(0.0)):
                     tasks.start_soon(self._watch, send, tasks.cancel_scope)
                 try:
                     await self._send_all(send)
@@ -117,7 +112,7 @@ class EventSending:
         except Exception as exc:
             log_failure(exc, request_id=self._translator.request_id)
             return self._stream.fail(exc)
-        self._read_at = time.monotonic()
+        self._clock.last_read = time.monotonic()
         return self._take(item)
 
     def _take(self, item: Any) -> bytes:
@@ -144,49 +139,38 @@ class EventSending:
         return rejected
 
     async def _send(self, send: SendPiece, piece: bytes) -> None:
-        if self._beat_sent is not None:
-            await self._beat_sent.wait()
-        self._is_sending = True
-        self.is_last = self._translator.ended
-        try:
-            await send(piece)
-        finally:
-            self._is_sending = False
-            self._sent_at = self._read_at = time.monotonic()
+        async with self._turn:
+            self._clock.is_busy = True
+            self.is_last = self._translator.ended
+            try:
+                await send(piece)
+            finally:
+                self._clock.is_busy = False
+                self._clock.last_write = self._clock.last_read = time.monotonic()
 
     # The silence
 
     async def _watch(self, send: SendPiece, scope: anyio.CancelScope) -> None:
         """Do what silence asks for, whenever it has lasted long enough."""
         while True:
-            await anyio.sleep(self._until_next_look())
-            if self._is_sending:
-                continue
             now = time.monotonic()
-            if self._translator.complete and now >= self._read_at + SETTLED_SECONDS:
-                self._reading.cancel()
-                return
-            if self._heartbeat is not None and now >= self._sent_at + self._heartbeat:
-                try:
-                    await self._beat(send)
-                except Exception:  # the client is gone: the next piece would have found out
-                    scope.cancel()
+            await anyio.sleep(max(0.0, self._clock.next_look(now) - now))
+            match self._clock.due(time.monotonic()):
+                case "settled":
+                    self._reading.cancel()
                     return
-
-    def _until_next_look(self) -> float:
-        looks = math.inf if self._translator.speaks == "standard" else _LOOK_SECONDS
-        if self._heartbeat is None:
-            return looks
-        left = self._heartbeat if self._is_sending else self._sent_at + self._heartbeat - time.monotonic()
-        return max(0.0, min(looks, left))
+                case "heartbeat":
+                    try:
+                        await self._beat(send)
+                    except Exception:  # the client is gone: the next piece would have found out
+                        scope.cancel()
+                        return
 
     async def _beat(self, send: SendPiece) -> None:
         """Send a heartbeat; a piece that comes meanwhile waits for it."""
-        beat_sent = self._beat_sent = anyio.Event()
-        try:
-            if beat := self._translator.heartbeat():
-                await send(beat)
-        finally:
-            self._sent_at = time.monotonic()
-            self._beat_sent = None
-            beat_sent.set()
+        async with self._turn:
+            try:
+                if beat := self._translator.heartbeat():
+                    await send(beat)
+            finally:
+                self._clock.last_write = time.monotonic()

@@ -13,7 +13,7 @@ import msgspec
 from streamweir.errors import ConfigurationError, did_you_mean
 from streamweir.options.durations import Duration, optional_duration
 
-__all__ = ["Timeouts"]
+__all__ = ["NO_TIMEOUTS", "Timeouts"]
 
 _ORDER: Final = (("connect", "first_event"), ("first_event", "total"), ("idle", "total"))
 """No clock outlasts the one behind it."""
@@ -56,6 +56,9 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
             named[name] = optional_duration(value, name=f"timeouts.{name}")
         _check_order(named)
         return cls(**named)
+
+
+NO_TIMEOUTS: Final = Timeouts(connect=None, first_event=None, idle=None)
 
 
 def _check_order(named: Mapping[str, float | None]) -> None:

@@ -4,7 +4,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from streamweir.asgi.fair_lock import FairLock
+from streamweir.http.fair_lock import FairLock
 
 pytestmark = pytest.mark.anyio
 

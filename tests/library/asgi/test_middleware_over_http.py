@@ -312,7 +312,7 @@ async def test_a_slow_answer_of_another_kind_is_not_touched() -> None:
 
 
 async def test_silence_after_soft_evidence_ends_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streamweir.asgi.watchdog.SETTLE_SECONDS", 0.1)
+    monkeypatch.setattr("streamweir.translation.clock.SETTLE_SECONDS", 0.1)
     app = StreamweirMiddleware(waiting(TOKENS[0], b"data: [DONE]\n\n", 1.0), **MOUNTED)
     async with served(app) as running:
         began = time.monotonic()

@@ -161,7 +161,7 @@ async def test_any_dialect_is_read(speaks: str) -> None:
 
 
 async def test_a_dialect_with_soft_evidence_ends_in_silence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streamweir.client.request.SETTLE_SECONDS", 0.05)
+    monkeypatch.setattr("streamweir.translation.clock.SETTLE_SECONDS", 0.05)
     async with upstream(beginning(LEGACY, b"data: [DONE]\n\n")) as server:
         events = await read(server, speaks="legacy")
     assert events[-1].to_dict()["data"]["status"] == "completed"

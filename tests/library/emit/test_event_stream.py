@@ -27,9 +27,9 @@ from streamweir import (
     stream_warning_event,
 )
 from streamweir.context import WarningCollector
-from streamweir.emit import event_sending as sending
 from streamweir.events import Content, SessionEnd, ToolCallStart
 from streamweir.testing import check_stream, cuts
+from streamweir.translation import clock
 from streamweir.translation.received_event import ReceivedEvent
 
 pytestmark = pytest.mark.anyio
@@ -274,8 +274,7 @@ async def test_the_dialect_of_text_can_be_found_out() -> None:
 
 
 async def test_soft_evidence_and_then_silence_is_a_complete_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sending, "SETTLED_SECONDS", 0.1)
-    monkeypatch.setattr(sending, "_LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(clock, "SETTLE_SECONDS", 0.1)
 
     async def content() -> AsyncIterator[bytes]:
         yield LEGACY + b"data: [DONE]\n\n"
@@ -387,6 +386,28 @@ async def test_heartbeats_break_the_silence_between_events(framing: str) -> None
     beat = b": ping\n\n" if framing == "sse" else b"\n"
     assert pieces[0] == pieces[-2] == beat
     assert check_stream(b"".join(pieces), framing=framing, headers=stream.headers) == []
+
+
+async def test_a_heartbeat_at_the_moment_of_the_end_is_not_the_last_piece(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    beating = anyio.Event()
+
+    async def content() -> AsyncIterator[Any]:
+        yield Content("Hi")
+        await beating.wait()
+
+    stream = EventStream(content, heartbeat=0.01)
+    heartbeat = stream.translator.heartbeat
+
+    def and_end() -> bytes:
+        beating.set()
+        return heartbeat()
+
+    monkeypatch.setattr(stream.translator, "heartbeat", and_end)
+    body = await body_of(stream)
+    assert b": ping" in body
+    assert check_stream(body) == []
 
 
 async def test_no_heartbeat_where_it_is_off() -> None:
