@@ -3,9 +3,9 @@
 It is served over raw sockets, because faults are about bytes and connections:
 
     the run's events -> body.py (faults between and in events) -> coding.py (gzip ...) -> transfer.py (chunks,
-    lengths) -> writes.py (how the bytes are cut) -> server.py (the socket)
+    lengths) -> segmentation.py (how the bytes are cut) -> server.py (the socket)
 
-`script.py` is the run, `faults.py` the table of all faults; `spelling.py` reads `cut@40` and the like,
+`script.py` is the run, `faults.py` the table of all faults; `fault_syntax.py` reads `cut@40` and the like,
 `backend.py` is the whole. The demo backends play the same script without faults.
 """
 
