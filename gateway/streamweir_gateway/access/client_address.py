@@ -22,7 +22,7 @@ ClientAddress: TypeAlias = IPv4Address | IPv6Address
 MAX_HOPS: Final = 32
 """So many entries are looked at: nobody has more proxies, and an entry costs time."""
 
-_WITH_PORT: Final = re.compile(r"\[(?P<v6>[^\]]*)\](?::\d+)?|(?P<v4>[^:\[\]]*):\d+")
+_WITH_PORT: Final = re.compile(r"\[(?P<v6>[^\]]{0,64})\](?::\d{1,5})?|(?P<v4>[^:\[\]]{0,64}):\d{1,5}")
 
 
 def client_address(scope: Scope, trusted: Sequence[IPv4Network | IPv6Network]) -> ClientAddress | None:

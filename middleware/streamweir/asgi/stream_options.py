@@ -22,7 +22,7 @@ AUTO: Final = "auto"
 StreamFraming: TypeAlias = Literal["sse", "ndjson"]
 TimeoutOptions: TypeAlias = Mapping[str, Duration | None] | str | None
 
-_MEDIA_TYPE: Final = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+", re.ASCII)
+_MEDIA_TYPE: Final = re.compile(r"[\w!#$&^.+-]{1,127}/[\w!#$&^.+-]{1,127}", re.ASCII)
 _FRAMINGS: Final[dict[str, StreamFraming]] = {
     "text/event-stream": "sse",
     "application/x-ndjson": "ndjson",

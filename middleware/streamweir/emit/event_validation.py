@@ -74,7 +74,7 @@ _MORE_REASONS: Final[dict[str, tuple[Reason, ...]]] = {
 _FILE_KEYS: Final = frozenset({"url", "base64", "media_type", "name"})
 _PATCH_OPERATIONS: Final = frozenset({"add", "remove", "replace", "move", "copy", "test"})
 
-_PATH: Final = re.compile(r" - at `(?:key` in `)?\$\.?(.*)`$")
+_PATH: Final = re.compile(r" - at `(?:key` in `)?\$\.?([^`]*+)`$")
 _MISSING: Final = re.compile(r"Object missing required field `(\w+)`")
 
 

@@ -18,7 +18,7 @@ __all__ = ["SSEParser", "sse_writer", "write_sse", "write_sse_comment"]
 
 _BOM = b"\xef\xbb\xbf"
 _LF, _CR = 0x0A, 0x0D  # as numbers they are found ten times as fast
-_NUMBERED = re.compile(rb"id: ([^\n\0]+)\ndata: ([^\n]*)\n\n")
+_NUMBERED = re.compile(rb"(?<![^\n])id: ([^\n\0]+)\ndata: ([^\n]*)\n\n")
 
 
 class SSEParser:

@@ -4,9 +4,18 @@ from streamweir.redaction.redact import (
     REDACTED,
     SCAN_LIMIT,
     hide_credentials,
-    is_secret_name,
     redact,
+    redact_id,
     redact_value,
 )
+from streamweir.redaction.secret_names import is_secret_name
 
-__all__ = ["REDACTED", "SCAN_LIMIT", "hide_credentials", "is_secret_name", "redact", "redact_value"]
+__all__ = [
+    "REDACTED",
+    "SCAN_LIMIT",
+    "hide_credentials",
+    "is_secret_name",
+    "redact",
+    "redact_id",
+    "redact_value",
+]

@@ -1,51 +1,118 @@
-"""What writes one character in the place of another, undone before any rule looks at a text.
+"""The text that a reader sees, and the plain text behind it that the rules look at.
 
-JSON's escapes, full width, letters that only look like those of the word around them.
+A secret is one in whatever way its characters are written: escaped for JSON, HTML or a URL, in full width,
+with characters between them that nobody sees, in letters of another script that look the same.
 """
 
 from __future__ import annotations
 
 import re
 import string
+import unicodedata
+from html.entities import html5
 from typing import Final
 
-__all__ = ["CONTROLS", "unmasked"]
+__all__ = ["CONTROLS", "canonical", "visible"]
 
 CONTROLS: Final = {
     **dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)]),  # C0 and C1
-    **dict.fromkeys(
-        [0xAD, 0x200B, 0x2060, 0xFEFF, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
-    ),  # unseen, bidi
     **dict.fromkeys(range(0xD800, 0xE000), "\ufffd"),  # half a character is no Unicode
     **dict.fromkeys([ord("\n"), 0x85, 0x2028, 0x2029], "\n"),
     ord("\t"): " ",
 }
 
-_WIDE: Final = f"{string.ascii_letters}{string.digits}=@_-./"
-"""What is no punctuation of a Chinese sentence, and may be written in full width all the same."""
+_ANSI: Final = re.compile(
+    r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\x1b\][0-9]{1,4};[^\x07\x1b\n]{0,400}(?:\x07|\x1b\\)?"
+)
 
-_JSON_ESCAPE: Final = re.compile(r"(?<!\\)\\++(?:u([0-9a-fA-F]{4})|(?=/))")
-_FULL_WIDTH: Final = {0xFF01 + code: 0x21 + code for code in range(0x5E) if chr(0x21 + code) in _WIDE}
+_IGNORED: Final = (
+    "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+"""Default-ignorable code points (Unicode 15.1, DerivedCoreProperties.txt)."""
+
+_PICTURE: Final = "[\xa9\xae\u2100-\u2bff\U0001f000-\U0001faff]"
+_UNSEEN: Final = re.compile(f"[{_IGNORED}]")
+_UNSEEN_AND_USELESS: Final = re.compile(
+    # what joins two pictures or two Arabic letters, and what colours a picture, is part of what is seen
+    rf"(?!(?<={_PICTURE})\ufe0f|\u200d{_PICTURE}|\u200c[\u0600-\u06ff])[{_IGNORED}]"
+)
+
+_ESCAPE: Final = re.compile(
+    r"(?<!\\)\\++(?:u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,6})\}|(x[0-9a-fA-F]{2}(?:\\++x[0-9a-fA-F]{2}){0,400})"
+    r"|([0-3][0-7]{2})|(?=/))"
+)
+_HEX: Final = re.compile(r"x(..)")
+_ENTITY: Final = re.compile(r"&(?:#(\d{1,7});?|#[xX]([0-9a-fA-F]{1,6});?|([A-Za-z][A-Za-z0-9]{1,30};))")
+_LEVELS: Final = 3  # JSON in JSON in JSON is seen in the field; more is no longer an error text
+
+_SENTENCE_MARK: Final = "[，：；！？（）［］【】《》～…。、]"
+_IDEOGRAM: Final = "[^\\x00-\u2e7f\uff00-\uff5e\uffe0-\uffff]"
+_SENTENCE_MARKS: Final = re.compile(rf"((?<={_IDEOGRAM}){_SENTENCE_MARK}|{_SENTENCE_MARK}(?={_IDEOGRAM}))")
+"""The punctuation of a Chinese sentence; between two Latin characters it is full width like any other."""
+
+_SPACES: Final = re.compile(r"[\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
+_LEFT_OVER_MARKS: Final = re.compile("(?<=[A-Za-z0-9_])[\u0300-\u036f\u20d0-\u20f0]{1,400}")
+
 _LOOK_ALIKES: Final = str.maketrans("аеорсухіјѕԁһԛԝѵΑΒΕΖΗΙΚΜΝΟΡΤΥΧο", "aeopcyxijsdhqwvABEZHIKMNOPTYXo")
 _WORD: Final = re.compile(r"\w+")
-_LATIN: Final = re.compile(r"[A-Za-z]")
+_LATIN: Final = re.compile(f"[{string.ascii_letters}]")
 
 
-def unmasked(text: str) -> str:
-    """Undo JSON's escapes, full width, and letters that only look like those of a word around them."""
-    if "\\" in text:
-        text = _JSON_ESCAPE.sub(_unescaped, text)
+def visible(text: str) -> str:
+    """Return `text` without what has no place in a message: controls, escape sequences, unseen characters."""
+    if "\x1b" in text:
+        text = _ANSI.sub("", text)
+    text = text.translate(CONTROLS)
+    return text if text.isascii() else _UNSEEN_AND_USELESS.sub("", text)
+
+
+def canonical(text: str) -> str:
+    """Return the plain characters that a `visible` text stands for."""
+    if "\\" in text or "&" in text:
+        text = _without_escapes(text)
     if text.isascii():
         return text
-    return _WORD.sub(_without_look_alikes, text.translate(_FULL_WIDTH))
+    text = "".join(
+        piece if index % 2 else unicodedata.normalize("NFKC", piece)
+        for index, piece in enumerate(_SENTENCE_MARKS.split(_UNSEEN.sub("", text)))
+    )
+    text = _LEFT_OVER_MARKS.sub("", _SPACES.sub(" ", text))
+    return _WORD.sub(_without_look_alikes, text)
+
+
+def _without_escapes(text: str) -> str:
+    for _ in range(_LEVELS):
+        plain = _ENTITY.sub(_entity, _ESCAPE.sub(_escaped, text))
+        if plain == text:
+            break
+        text = plain
+    return text
+
+
+def _escaped(escape: re.Match[str]) -> str:
+    four, braced, bytes_, octal = escape.groups()
+    if bytes_ is not None:
+        return _shown(bytes.fromhex("".join(_HEX.findall(bytes_))).decode("utf-8", "replace"))
+    if octal is not None:
+        return _character(int(octal, 8))
+    return _character(int(four or braced, 16)) if four or braced else ""
+
+
+def _entity(entity: re.Match[str]) -> str:
+    decimal, hexadecimal, name = entity.groups()
+    if name is not None:
+        return html5.get(name, entity[0])
+    return _character(int(decimal) if decimal else int(hexadecimal, 16))
+
+
+def _character(code: int) -> str:
+    return _shown(chr(code)) if code <= 0x10FFFF else "\ufffd"
+
+
+def _shown(text: str) -> str:
+    return text if text.isprintable() else _UNSEEN.sub("", text.translate(CONTROLS))
 
 
 def _without_look_alikes(word: re.Match[str]) -> str:
-    return word[0].translate(_LOOK_ALIKES) if _LATIN.search(word[0]) else word[0]
-
-
-def _unescaped(escape: re.Match[str]) -> str:
-    if escape[1] is None:
-        return ""
-    character = chr(int(escape[1], 16))
-    return character if character.isprintable() else character.translate(CONTROLS)
+    return word[0].translate(_LOOK_ALIKES) if not word[0].isascii() and _LATIN.search(word[0]) else word[0]

@@ -1,8 +1,7 @@
 """What must not reach a user, taken out of a text that may.
 
-Errors, warnings, details and failed steps pass through here; answers never do. The rules are one table in
-`redaction_rules`. The text comes from a peer and may be hostile: only its first `SCAN_LIMIT` characters are
-read.
+Errors, warnings, details and failed steps pass through here; answers never do. The text comes from a peer and
+may be hostile: only its first `SCAN_LIMIT` characters are read.
 
 Source: the standard protocol 1.1, section 3 rule 10 and section 5 ("redaction").
 """
@@ -11,17 +10,21 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 from urllib.parse import unquote
 
-from streamweir.redaction.canonicalize import CONTROLS, unmasked
-from streamweir.redaction.rules import CREDENTIAL_RULES, REDACTED, RULES, SECRET_KEY
+from streamweir.redaction.canonicalize import canonical, visible
+from streamweir.redaction.rule import REDACTED
+from streamweir.redaction.rules import without_credentials, without_double_spaces, without_secrets
+from streamweir.redaction.secret_names import is_secret_name
 
-__all__ = ["REDACTED", "SCAN_LIMIT", "hide_credentials", "is_secret_name", "redact", "redact_value"]
+__all__ = ["REDACTED", "SCAN_LIMIT", "hide_credentials", "redact", "redact_id", "redact_value"]
 
 SCAN_LIMIT: Final = 8192
-"""How much of a text is looked at: sixteen times what is shown by default."""
+"""The most that is looked at of a text."""
+_SCANNED_AT_LEAST: Final = 2048
+_SCANNED_PER_SHOWN: Final = 4  # what is taken out is longer than what stands in its place
 
 _ELLIPSIS: Final = "…"
 _ROUNDS: Final = 6  # one rule may uncover work for another; honest text is stable after two
@@ -29,28 +32,34 @@ _MAX_DEPTH: Final = 12  # deeper details help nobody
 _MAX_COST: Final = 2 * SCAN_LIMIT  # of one value: characters looked at ...
 _NODE_COST: Final = 32  # ... and what a node costs however short it is
 
-_URL_ENCODED: Final = re.compile(r"(?<![\x21-\x7e])[\x21-\x7e]*?%[0-9A-Fa-f]{2}[\x21-\x7e]*")
+_URL_ENCODED: Final = re.compile(r"(?<![\x21-\x7e])(?>[\x21-\x7e]*?%[0-9A-Fa-f]{2})[\x21-\x7e]*+")
 _MOST_DECODED: Final = 32
 """So many URL-encoded words are looked into; nobody needs more of them."""
 
-_ANSI: Final = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
+_ENCODED_TWICE: Final = 3
 
 
 def redact(text: str, *, limit: int = 500) -> str:
     """Return `text` without secrets, addresses, paths and traces, at most `limit` characters long.
 
-    What is taken out becomes `[redacted]`; ordinary sentences pass unchanged, aside from control characters
-    and repeated spaces. `redact(redact(text)) == redact(text)`. Never raises.
+    What is taken out becomes `[redacted]`; ordinary sentences pass unchanged, aside from control characters,
+    characters that nobody sees and repeated spaces. `redact(redact(text)) == redact(text)`. Never raises.
 
     Returns:
         `"[redacted]"` alone where nothing worth reading is left; an empty string for a text without any.
     """
     for _ in range(_ROUNDS):
-        clean = _clip(_redact_once(text), limit)
+        clean = _clip(_redact_once(_head(text, limit), without_secrets), limit)
         if clean == text:
             return clean
         text = clean
     return _clip(REDACTED, limit)  # a text built to keep the rules busy
+
+
+def redact_id(text: str, *, limit: int = 1024) -> str:
+    """Return the id or name of a step as `redact` would, aside from what is opaque as ids are."""
+    clean = _redact_once(_head(text, limit), _without_secrets_of_an_id)
+    return _clip(clean, limit) if clean == text else redact(text, limit=limit)
 
 
 def hide_credentials(text: str, *, limit: int = SCAN_LIMIT) -> str:
@@ -58,10 +67,7 @@ def hide_credentials(text: str, *, limit: int = SCAN_LIMIT) -> str:
 
     Addresses, paths and traces stay. Never raises.
     """
-    text = _ANSI.sub("", _head(text)).translate(CONTROLS)
-    for rule in CREDENTIAL_RULES:
-        text = rule.pattern.sub(rule.replacement, text)
-    return _clip(text, limit)
+    return _clip(_rewritten(visible(_head(text, SCAN_LIMIT)), without_credentials), limit)
 
 
 def redact_value(value: object, *, limit: int = 500) -> object:
@@ -116,43 +122,58 @@ class _Walk:
         return copy
 
 
-def is_secret_name(name: str) -> bool:
-    """Is what stands under this key of an object a secret, whatever it looks like?"""
-    return SECRET_KEY.search(name[-SCAN_LIMIT:]) is not None
-
-
-def _redact_once(text: str) -> str:
-    text = unmasked(_ANSI.sub("", _head(text)).translate(CONTROLS))
-    if "%" in text:
-        text = _without_encoded_secrets(text)
-    text = _apply_rules(text).strip()
+def _redact_once(text: str, rules: Callable[[str], str]) -> str:
+    text = without_double_spaces(_rewritten(visible(text), rules))
     return REDACTED if REDACTED in text and _says_nothing(text) else text
 
 
-def _apply_rules(text: str) -> str:
-    for rule in RULES:
-        text = rule.pattern.sub(rule.replacement, text)
-    return text
+def _without_secrets_of_an_id(text: str) -> str:
+    return without_secrets(text, is_id=True)
 
 
-def _without_encoded_secrets(text: str) -> str:
+def _rewritten(text: str, rules: Callable[[str], str]) -> str:
+    """Return what `rules` leave of the plain text behind `text`; `text` as it is if that is all of it."""
+    plain = canonical(text)
+    clean = rules(_without_encoded_secrets(plain[:SCAN_LIMIT], rules) if "%" in plain else plain[:SCAN_LIMIT])
+    if clean == plain:
+        return text
+    return clean.replace("<", "&lt;").replace(">", "&gt;") if _has_escaped_markup(text) else clean
+
+
+def _has_escaped_markup(text: str) -> bool:
+    """Has somebody made the text harmless for HTML? What is left of it is not to be markup again."""
+    return "&lt;" in text or "&#60;" in text or "&#x3c;" in text.lower()
+
+
+def _without_encoded_secrets(text: str, rules: Callable[[str], str]) -> str:
     """Take out the URL-encoded words that hold what would not be shown as it is."""
     left = _MOST_DECODED
 
     def judged(word: re.Match[str]) -> str:
         nonlocal left
         left -= 1
-        decoded = unquote(word[0])
-        return word[0] if left >= 0 and _apply_rules(decoded) == decoded else REDACTED
+        return REDACTED if left < 0 or _is_encoded_secret(word[0], rules) else word[0]
 
     return _URL_ENCODED.sub(judged, text)
 
 
-def _head(text: str) -> str:
+def _is_encoded_secret(word: str, rules: Callable[[str], str]) -> bool:
+    for _ in range(_ENCODED_TWICE):
+        decoded = canonical(visible(unquote(word)))
+        if rules(decoded) != decoded:
+            return True
+        if decoded == word:
+            return False
+        word = decoded
+    return "%" in word
+
+
+def _head(text: str, limit: int) -> str:
     """Return what is looked at of `text`: whole words only, since half a secret has no form to know it by."""
-    if len(text) <= SCAN_LIMIT:
+    scanned = min(SCAN_LIMIT, max(_SCANNED_AT_LEAST, _SCANNED_PER_SHOWN * limit))
+    if len(text) <= scanned:
         return text.replace("\r", "\n")
-    whole = text[:SCAN_LIMIT].rstrip(string.ascii_letters + string.digits + string.punctuation)
+    whole = text[:scanned].rstrip(string.ascii_letters + string.digits + string.punctuation)
     return (whole or REDACTED).replace("\r", "\n")
 
 

@@ -12,7 +12,7 @@ from streamweir_gateway.config.values.scalars import Scalar, read_text, text_sch
 
 __all__ = ["LISTEN", "NEEDS_AUTH", "NETWORK", "Address", "is_loopback"]
 
-_LISTEN: Final = re.compile(r"(?:\[([^\[\]]+)\]|([A-Za-z0-9_.-]+)):([0-9]{1,5})")
+_LISTEN: Final = re.compile(r"(?:\[([^\[\]]{1,64})\]|([A-Za-z0-9_.-]{1,255})):([0-9]{1,5})")
 NEEDS_AUTH: Final = (
     "anybody could call: name `auth.keys`, or write `auth: open` on purpose,"
     " or listen on a loopback address (127.0.0.1, [::1], localhost)"

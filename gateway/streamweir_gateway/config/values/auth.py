@@ -20,7 +20,9 @@ HASHED: Final = "sha256:"
 MIN_KEY_CHARACTERS: Final = 12
 """Of a key in plain text."""
 
-_ORIGIN: Final = re.compile(r"([a-z][a-z0-9+.-]*)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::([1-9][0-9]{0,4}))?")
+_ORIGIN: Final = re.compile(
+    r"([a-z][a-z0-9+.-]{0,30})://([a-z0-9._-]{1,255}|\[[0-9a-f:.]{1,64}\])(?::([1-9][0-9]{0,4}))?"
+)
 _ORIGIN_RULE: Final = "must be scheme://host or scheme://host:port as browsers send it"
 _HEXADECIMAL: Final = re.compile("[0-9A-Fa-f]{64}")
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}

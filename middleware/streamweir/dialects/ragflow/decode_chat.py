@@ -36,7 +36,7 @@ _KNOWN: Final = (
     "end_to_think",
     "running_status",
 )
-_RUNNING: Final = re.compile(r"\*'(.*?)'\* is running")
+_RUNNING: Final = re.compile(r"\*'(.{0,256}?)'\* is running")
 _MARKS: Final = ("final", "start_to_think", "end_to_think")
 
 

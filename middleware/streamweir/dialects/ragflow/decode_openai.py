@@ -20,7 +20,7 @@ from streamweir.events import Content, Event, Meta, SessionEnd, Status, Thinking
 
 __all__ = ["OpenAIReader"]
 
-_RUNNING: Final = re.compile(r"\s*\*'(.*?)'\* is running\W*\Z")
+_RUNNING: Final = re.compile(r"\s{0,8}\*'(.{0,256}?)'\* is running\W{0,64}\Z")
 
 
 class OpenAIReader(ChunkReader):

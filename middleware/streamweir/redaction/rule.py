@@ -1,0 +1,40 @@
+"""What a rule of redaction is: a pattern, and what stands in the place of what it matches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+__all__ = ["ESCAPED", "PORT", "REDACTED", "START", "URL", "URL_REST", "Rule", "applied", "rule"]
+
+REDACTED: Final = "[redacted]"
+
+# Pieces of patterns. All are ASCII: a Chinese character beside a token is its border, as a space is.
+URL: Final = r"""[!#-&(-;=?-~]"""  # what a URL may hold: visible ASCII except quotes and angle brackets
+URL_REST: Final = rf"{URL}*(?<![).,;:!?\]}}])"  # ... without the sentence's own punctuation at its end
+PORT: Final = r"(?::\d{1,5})?"
+ESCAPED: Final = (
+    r"(?<=\\[nrt])"  # a line of a text that was put into JSON as it was: its letter is none of a word
+)
+START: Final = rf"(?:\b|{ESCAPED})"
+
+
+class Rule(NamedTuple):
+    """A pattern that no text can make expensive, and its replacement."""
+
+    name: str
+    pattern: re.Pattern[str]
+    replacement: str = REDACTED
+
+
+def rule(name: str, pattern: str, replacement: str = REDACTED, flags: int = 0) -> Rule:
+    """Return a rule whose classes (`\\w`, `\\d`) are those of ASCII."""
+    return Rule(name, re.compile(pattern, re.ASCII | flags), replacement)
+
+
+def applied(rules: Iterable[Rule], text: str) -> str:
+    """Return `text` after each of `rules`, in their order."""
+    for _, pattern, replacement in rules:
+        text = pattern.sub(replacement, text)
+    return text

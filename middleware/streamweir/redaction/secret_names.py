@@ -1,0 +1,110 @@
+"""Names of secrets: there is no end of them, so that each is judged by its words."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["NAME", "is_secret_name"]
+
+_LONGEST_NAME: Final = 128
+_FLAGS: Final = re.ASCII | re.IGNORECASE
+
+_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_NO_LETTER: Final = re.compile(r"[^a-z0-9]+")
+
+_KINDS_OF_KEY: Final = (
+    r"api|apis|access|account|admin|app|application|auth|authorization|client|consumer|customer|decryption"
+    r"|deploy|encryption|functions?|hmac|host|ingest|instrumentation|integration|jwt|license|management|master"
+    r"|merchant|private|project|publishable|secret|security|send|server|service|session|shared|signing|ssh|ssl"
+    r"|storage|subscription|symmetric|tls|webhook|write|aes|des|rsa|aws|azure|openai|anthropic|claude|gemini"
+    r"|google|cohere|mistral|groq|deepseek|dashscope|qwen|zhipu|moonshot|stripe|sendgrid|mailgun|twilio|datadog"
+    r"|algolia|pinecone|openrouter|together|replicate|huggingface|hf|tavily|serper|serpapi|langsmith|llm|model"
+)
+_SECRET: Final = re.compile(
+    r"(?:pass(?:word|wd|phrase|code|wort)s?|passwd|pwd|kennwort|senha|contrasen[yi]?a|secrets?|credentials?"
+    r"|authorization|cookies?|connection_?string|conn_?str|api_?token|apikeys?|private_?key|webhook_?url"
+    r"|access_?token|jsessionid|phpsessid|laravel_session|connect_sid|client_?assertion)(?![a-z])"
+    rf"|(?:^|_|(?<=[a-z]))token(?![a-z])|(?:^|_)(?:{_KINDS_OF_KEY})_?keys?(?![a-z])"
+    r"|(?:^|_)(?:pass|pw|psk|jwt|otp|totp|sid|auth|creds?|hmac|sas|dsn|bearer)(?:_?\d{1,4})?$"
+    r"|(?:^|_)sig(?:nature)?$"
+)
+_ABOUT: Final = re.compile(
+    r"_(?:ids?|names?|urls?|uri|endpoint|host|port|count|counts|length|len|limits?|size|types?|files?|path|dir"
+    r"|expir(?:es|ed|y|ation)(?:_(?:in|at|on))?|ttl|usage|used|budget|fields?|policy|required|errors?"
+    r"|status|state|reset|min|max|at|created|updated|version|format|label|prefix|index|position|window|invalid"
+    r"|valid|missing|provider|manager|service|scopes?|algorithm|method|strategy|enabled|disabled|hint|rules?"
+    r"|strength|per_\w{1,32}|logprobs?|probs?|cost|price|rate|overlap|estimate|total)$"
+)
+"""A name that ends so is about a secret and holds none."""
+
+_OTHER_TOKEN: Final = re.compile(
+    r"^(?:the_)?(?:un)?(?:expected|known|recognized|supported|matched|terminated)_(?:\w{1,16}_)?token$"
+    r"|^(?:next|previous|current|first|last|stop|start|special|illegal|bad|end|eos|bos|pad|unk|sep|cls|mask|per"
+    r"|page|sync|continuation|cancellation|syntax|input|output|max|min|begin)_(?:page_)?token$"
+)
+"""The tokens of parsers, models and pages."""
+
+_PUBLIC_KEY: Final = re.compile(
+    r"(?:^|_)(?:primary|foreign|public|pub|partition|sort|cache|bucket|object|index|row|column|shard|group|range"
+    r"|hash|unique|duplicate|unknown|invalid|missing|no|the|any)_key$"
+)
+
+_FOREIGN: Final = (
+    *(
+        "密码",
+        "密钥",
+        "口令",
+        "令牌",
+        "凭证",
+        "密碼",
+        "密鑰",
+        "權杖",
+        "パスワード",
+        "トークン",
+        "秘密鍵",
+        "비밀번호",
+        "토큰",
+    ),
+    *(
+        "пароль",
+        "токен",
+        "ключ доступа",
+        "كلمة المرور",
+        "סיסמה",
+        "contraseña",
+        "lösenord",
+        "hasło",
+        "heslo",
+        "şifre",
+    ),
+    *("parola", "wachtwoord", "adgangskode", "mật khẩu", "mot de passe"),
+)
+_CORE: Final = (
+    r"pass|pwd|secret|token|credential|creds|cookie|authorization|auth|conn|key|kennwort|senha|contrase|jwt|otp"
+    r"|psk|sid|sig|sas|dsn|pw|bearer|hmac|webhook|jsessionid|client.?assertion"
+)
+"""What every name of a secret holds."""
+
+NAME: Final = re.compile(
+    rf"{'|'.join(_FOREIGN)}"
+    rf"|(?<![\w.$@-])(?>[\w.$@-]*?(?:{_CORE}))[\w.$@-]*+"
+    r"(?:[ ](?:key|token|secret|string|phrase|code|password|value)\b)?(?:[ ]provided\b)?"
+    r"|(?:api|access|account|auth|client|connection|encryption|private|secret|service|signing|subscription"
+    r"|security|storage|license|master|verification)[ ](?:key|token|secret|string|phrase|code)\b"
+    r"(?:[ ]provided\b)?",
+    _FLAGS,
+)
+"""What may be the name of a secret; `is_secret_name` has the last word."""
+
+
+def is_secret_name(name: str) -> bool:
+    """Is what stands under this key of an object a secret, whatever it looks like?"""
+    name = name[-_LONGEST_NAME:].removesuffix(" provided").removesuffix(" value")
+    if any(word in name.lower() for word in _FOREIGN):
+        return True
+    words = _NO_LETTER.sub("_", _HUMP.sub("_", name).lower()).strip("_")
+    if _SECRET.search(words):
+        return not (_ABOUT.search(words) or _OTHER_TOKEN.search(words))
+    is_environment_variable = name.isupper() and words.endswith("_key")
+    return is_environment_variable and not _PUBLIC_KEY.search(words)

@@ -1,0 +1,99 @@
+"""Redaction measured: how credentials stand in real error texts, and sentences that hold none.
+
+`credentials/*.txt` and `inside.txt` hold one form a line, what must not survive between ⟦ and ⟧;
+`ordinary.txt` one sentence a line. `⏎` and `␉` are a line end and a tab, `<U+XXXX>` any character, `¦` none:
+it keeps a made-up key from looking like one to a scanner.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from streamweir.redaction import REDACTED, hide_credentials, redact, redact_value
+
+HERE = Path(__file__).parent
+MARKED = re.compile("⟦(.*?)⟧", re.DOTALL)
+CODE_POINT = re.compile(r"<U\+([0-9A-F]{4,6})>")
+SHORTEST = 3
+"""Pieces of a secret that are shorter may stand in any text."""
+
+
+def lines(path: Path) -> Iterator[str]:
+    for line in path.read_text("utf-8").splitlines():
+        if line and not line.startswith("#"):
+            plain = line.replace("⏎", "\n").replace("␉", "\t").replace("¦", "")
+            yield CODE_POINT.sub(lambda code: chr(int(code[1], 16)), plain)
+
+
+def forms(*paths: Path) -> list[tuple[str, tuple[str, ...]]]:
+    """The texts of these files, and the words that must be gone from each."""
+    return [
+        (line.replace("⟦", "").replace("⟧", ""), tuple(words_of(MARKED.findall(line))))
+        for path in paths
+        for line in lines(path)
+    ]
+
+
+def words_of(secrets: list[str]) -> Iterator[str]:
+    for secret in secrets:
+        yield from (word for word in re.split(r"[\s/]+|\\[nrt]", secret) if len(word) >= SHORTEST)
+
+
+CREDENTIALS = forms(*sorted(HERE.glob("credentials/*.txt")))
+INSIDE = forms(HERE / "inside.txt")
+ORDINARY = list(lines(HERE / "ordinary.txt"))
+
+ROUND_ABOUT = [
+    "{}",
+    "The request failed: {} (see log)",
+    "请求失败：{}，请重试",
+    "({})",
+    "{}\nand more",
+    "oops\n{}",
+]
+
+
+def survivors(text: str, secrets: tuple[str, ...]) -> list[str]:
+    text = text.replace(REDACTED, "")
+    return [secret for secret in secrets if secret in text]
+
+
+def test_the_corpus_is_large_enough_to_measure_by() -> None:
+    assert len(CREDENTIALS) >= 400
+    assert len(ORDINARY) >= 250
+    assert all(secrets for _, secrets in CREDENTIALS + INSIDE)
+
+
+@pytest.mark.parametrize(("text", "secrets"), CREDENTIALS + INSIDE)
+def test_a_secret_does_not_reach_a_user(text: str, secrets: tuple[str, ...]) -> None:
+    for around in ROUND_ABOUT:
+        assert not survivors(redact(around.format(text), limit=2000), secrets), around
+    assert not survivors(str(redact_value({"detail": [text]}, limit=2000)), secrets)
+
+
+@pytest.mark.parametrize(("text", "secrets"), CREDENTIALS)
+def test_a_credential_does_not_reach_the_log(text: str, secrets: tuple[str, ...]) -> None:
+    for around in ROUND_ABOUT:
+        assert not survivors(hide_credentials(around.format(text)), secrets), around
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_an_ordinary_sentence_passes_unchanged(text: str) -> None:
+    assert redact(text) == text
+    assert hide_credentials(text) == text
+
+
+LOGGED = [
+    "connect to 10.0.0.5:9200 failed",
+    "in /srv/app/x.py, line 3",
+    "digest 0123456789abcdef0123456789abcdef",
+]
+
+
+@pytest.mark.parametrize("text", LOGGED)
+def test_the_log_keeps_what_is_of_use_there(text: str) -> None:
+    assert hide_credentials(text) == text
