@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 import re
 from collections.abc import Iterable, Iterator
@@ -11,7 +12,7 @@ from re import _parser as sre_parser  # type: ignore[attr-defined]
 from types import ModuleType
 from typing import Any, NamedTuple
 
-__all__ = ["HostileText", "compiled_patterns", "hostile_texts", "modules_of"]
+__all__ = ["Expression", "HostileText", "expressions_of", "hostile_texts"]
 
 _ALPHABET_OF = {
     sre.CATEGORY_DIGIT: "0",
@@ -36,11 +37,33 @@ def modules_of(*packages: str) -> Iterator[ModuleType]:
                 yield importlib.import_module(found.name)
 
 
-def compiled_patterns(module: ModuleType) -> Iterator[tuple[str, re.Pattern[Any]]]:
-    """What `module` holds of compiled expressions, by name: also in tables, tuples and classes."""
-    for name, value in vars(module).items():
-        for pattern in _patterns_in(value, module.__name__, depth=4):
-            yield f"{module.__name__}.{name}", pattern
+class Expression(NamedTuple):
+    """A compiled expression, where it stands, and whether it may begin anywhere in a text."""
+
+    place: str
+    pattern: re.Pattern[Any]
+    is_searched: bool = True
+
+
+def expressions_of(*packages: str) -> list[Expression]:
+    """The compiled expressions of all modules, also those in tables, tuples and classes; each once."""
+    modules = list(modules_of(*packages))
+    sources = "\n".join(map(inspect.getsource, modules))
+    found = {
+        (pattern.pattern, pattern.flags): Expression(
+            f"{module.__name__}.{name}", pattern, not _is_anchored(name, sources)
+        )
+        for module in modules
+        for name, value in vars(module).items()
+        for pattern in _patterns_in(value, module.__name__, depth=4)
+    }
+    return list(found.values())
+
+
+def _is_anchored(name: str, sources: str) -> bool:
+    """Is the expression of this name asked for a match at one place only?"""
+    methods = set(re.findall(rf"\b{name}\.(\w+)\b", sources))
+    return bool(methods) and methods <= {"match", "fullmatch"}
 
 
 def _patterns_in(value: object, module: str, depth: int) -> Iterator[re.Pattern[Any]]:
