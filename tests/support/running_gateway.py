@@ -82,12 +82,15 @@ class Running:
 
 
 @asynccontextmanager
-async def running_gateway(folder: Path, *arguments: str, **file: Any) -> AsyncIterator[Running]:
-    """Run the gateway with a file of these keys."""
+async def running_gateway(
+    folder: Path, *arguments: str, descriptors: int | None = None, **file: Any
+) -> AsyncIterator[Running]:
+    """Run the gateway with a file of these keys, with so many file descriptors at most."""
+    limit = () if descriptors is None else ("sh", "-c", f'ulimit -n {descriptors} && exec "$@"', "sh")
     path = folder / "config.yaml"
     path.write_text(json.dumps({"listen": "127.0.0.1:0", **file}))
     process = await asyncio.create_subprocess_exec(
-        *COMMAND, "serve", *arguments, str(path),
+        *limit, *COMMAND, "serve", *arguments, str(path),
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         env=dict(os.environ, TMPDIR=str(folder)),  # what a killed parent leaves behind goes with the folder
     )  # fmt: skip

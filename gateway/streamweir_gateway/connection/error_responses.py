@@ -5,6 +5,8 @@ Source: the standard protocol 1.1, section 5 (end).
 
 from __future__ import annotations
 
+from typing import Final
+
 from streamweir.asgi.refusals import REFUSALS, envelope
 from streamweir.jsontext import write_json
 from streamweir.request_id import new_request_id
@@ -13,6 +15,12 @@ from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 
 __all__ = ["refusal"]
+
+_HEADERS: Final = (
+    b"content-type: application/json\r\nconnection: close\r\ncache-control: no-store\r\n"
+    b"x-content-type-options: nosniff\r\n"
+)
+_RETRY_AFTER: Final = b"retry-after: 1\r\n"
 
 
 def refusal(code: str, observer: Observer, client: str | None) -> bytes:
@@ -29,9 +37,12 @@ def refusal(code: str, observer: Observer, client: str | None) -> bytes:
     record = RequestRecord(request_id, None, None)
     record.refused(code, client)
     observer.ended(record)
-    headers = (
-        b"content-type: application/json\r\nconnection: close\r\ncache-control: no-store\r\n"
-        b"x-content-type-options: nosniff\r\n"
-        b"x-request-id: %s\r\ncontent-length: %d\r\n\r\n" % (request_id.encode("ascii"), len(body))
+    return b"".join(
+        (
+            status_line(row.status),
+            _HEADERS,
+            _RETRY_AFTER if code == "OVERLOADED" else b"",
+            b"x-request-id: %s\r\ncontent-length: %d\r\n\r\n" % (request_id.encode("ascii"), len(body)),
+            body,
+        )
     )
-    return status_line(row.status) + headers + body

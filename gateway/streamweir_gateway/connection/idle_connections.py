@@ -1,4 +1,7 @@
-"""The connections of a server on which no request is under way, the one that has waited longest first."""
+"""The connections of a server that answer nobody, the one that has waited longest first.
+
+They are closed after a while, or sooner where a new connection needs the room.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,9 @@ class IdleConnection(Protocol):
     def expire(self) -> None:
         """Close, unless something has come."""
 
+    def give_way(self) -> None:
+        """Close at once."""
+
 
 class IdleConnections:
     """One timer for all of them: one each would cost every request more than its parsing."""
@@ -30,15 +36,24 @@ class IdleConnections:
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, connection: IdleConnection) -> None:
-        """It waits for a request from here on."""
+        """It waits from here on, for a request or for its end."""
         loop = asyncio.get_running_loop()
         self._since[connection] = loop.time()
+        self._since.move_to_end(connection)
         if self._timer is None:
             self._timer = loop.call_later(KEEP_ALIVE_SECONDS, self._look)
 
     def discard(self, connection: IdleConnection) -> None:
-        """It has got one, or is gone."""
+        """It has got a request, or is gone."""
         self._since.pop(connection, None)
+
+    def evict(self) -> bool:
+        """Close the one that has waited longest; return whether there was one."""
+        if not self._since:
+            return False
+        connection, _ = self._since.popitem(last=False)
+        connection.give_way()
+        return True
 
     def _look(self) -> None:
         """Close those that have waited too long."""

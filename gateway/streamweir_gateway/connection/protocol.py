@@ -83,8 +83,12 @@ class HttpProtocol(asyncio.Protocol):
         self._parser = RequestParser(self, self._context.limits)
         self._clock = RequestClock(self._context.limits, self._parser, self.flow, self._overdue)
         self._context.connections.add(self)
+        has_room = self._context.make_room()
         self._context.idle.add(self)
-        self._clock.start()
+        if has_room:
+            self._clock.start()
+        else:
+            self._refuse("OVERLOADED")
 
     def data_received(self, data: bytes) -> None:
         """Read requests, unless nothing is taken any longer."""
@@ -148,6 +152,11 @@ class HttpProtocol(asyncio.Protocol):
         """Close a connection that has been idle for long."""
         if self._parser.state is RequestState.IDLE:
             self._close()
+
+    def give_way(self) -> None:
+        """Close at once: another connection needs the room."""
+        self._context.connections.discard(self)
+        self.transport.abort()
 
     # --- what the parser reports ----------------------------------------------------------------------------
 
@@ -265,6 +274,7 @@ class HttpProtocol(asyncio.Protocol):
         """Close in a way that lets the client have what was written."""
         if self.transport.is_closing():
             return
+        self._context.idle.add(self)
         self._clock.stop()
         if self._closing is not None:
             self._closing.enter(ClosePhase.FLUSHING)

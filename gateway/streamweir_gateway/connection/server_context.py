@@ -25,7 +25,8 @@ class ServerContext:
         observer: gets what is refused before the application sees it.
         connections: all that are open.
         tasks: one for each request that is being answered.
-        idle: the connections that wait for a request.
+        max_connections: at the same time; None: as many as come.
+        idle: those that answer nobody.
         date: of every response.
     """
 
@@ -34,5 +35,15 @@ class ServerContext:
     observer: Observer
     connections: set[asyncio.Protocol]
     tasks: set[asyncio.Task[None]]
+    max_connections: int | None = None
     idle: IdleConnections = field(default_factory=IdleConnections)
     date: DateHeader = field(default_factory=DateHeader)
+
+    def make_room(self) -> bool:
+        """Where there are too many connections, let idle ones give way; False: there are still too many."""
+        if self.max_connections is None:
+            return True
+        while len(self.connections) > self.max_connections:
+            if not self.idle.evict():
+                return False
+        return True

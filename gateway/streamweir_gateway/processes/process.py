@@ -19,6 +19,7 @@ from streamweir_gateway.observability.secrets import secrets_of
 from streamweir_gateway.processes.generations import Generations
 from streamweir_gateway.processes.reload import Load, OnReady, differences_kept, loaded
 from streamweir_gateway.processes.server import GatewayServer
+from streamweir_gateway.processes.sockets import connection_limit
 from streamweir_gateway.runs.supervision import Streams
 
 __all__ = ["ServingProcess", "serve_alone"]
@@ -50,6 +51,7 @@ class ServingProcess:
             self._streams,
             observer=Observer(request_log(), self._metrics),
             settings=config.server,
+            max_connections=connection_limit(),
             is_worker=is_worker,
             on_ready=on_ready,
         )

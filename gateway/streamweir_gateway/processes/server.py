@@ -53,6 +53,7 @@ class GatewayServer(uvicorn.Server):
         streams: those under way, which a stop lets run for a while and then ends.
         observer: gets what is refused before the application sees it.
         settings: limits and times.
+        max_connections: of clients, at the same time; None: as many as come.
         is_worker: a parent process stops it; Ctrl-C, which reaches all of a terminal's processes, is
             its business.
         on_ready: called in the loop, with the address, as soon as requests are taken.
@@ -65,6 +66,7 @@ class GatewayServer(uvicorn.Server):
         *,
         observer: Observer,
         settings: ServerConfig | None = None,
+        max_connections: int | None = None,
         is_worker: bool = False,
         on_ready: Callable[[tuple[str, int]], object] | None = None,
     ) -> None:
@@ -93,6 +95,7 @@ class GatewayServer(uvicorn.Server):
             observer=observer,
             connections=state.connections,
             tasks=state.tasks,
+            max_connections=max_connections,
         )
         self._streams = streams
         self._drain = settings.drain

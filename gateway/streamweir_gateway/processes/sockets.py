@@ -5,10 +5,13 @@ from __future__ import annotations
 import socket
 import sys
 from contextlib import suppress
+from typing import Final
 
-__all__ = ["listen_on", "raise_file_limit"]
+__all__ = ["connection_limit", "listen_on", "raise_file_limit"]
 
 _BACKLOG = 4096
+_OWN_FILES: Final = 64
+"""Descriptors of a process that are no connections: listeners, pipes, the loop, files of metrics and logs."""
 _SHARES_FAIRLY = sys.platform == "linux"
 """Only here does the system spread connections over several sockets of one address."""
 
@@ -70,3 +73,18 @@ def raise_file_limit() -> None:
         with suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
             return
+
+
+def connection_limit() -> int | None:
+    """Return how many clients may be connected, so that there is a descriptor for the upstream of each.
+
+    None where the system has no limit, or none that it reports.
+    """
+    try:
+        import resource  # noqa: PLC0415 - there is none on Windows
+    except ImportError:
+        return None
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limit == resource.RLIM_INFINITY:
+        return None
+    return max(1, (limit - _OWN_FILES) // 2)

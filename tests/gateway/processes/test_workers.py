@@ -204,7 +204,7 @@ async def test_a_changed_file_is_taken_over(workers: int, tmp_path: Path) -> Non
     goes_on = asyncio.Event()
     server = {"workers": workers}
     async with upstream(waiting) as backend, upstream(WHOLE) as other:
-        keys = {"endpoints": endpoints(backend.url), "server": server}
+        keys: dict[str, Any] = {"endpoints": endpoints(backend.url), "server": server}
         async with running_gateway(tmp_path, **keys) as running:
             await running.ready()
             async with client(running.at) as connected:
