@@ -61,3 +61,18 @@ def importers_of(*targets: str) -> set[str]:
 def modules_in(*places: str) -> set[str]:
     """The modules that are one of `places` or inside of one."""
     return {module for module in MODULES if within(module, *places)}
+
+
+def identifiers(module: str) -> set[str]:
+    """The names that a module gives or uses: of what it defines, of arguments, keywords and attributes."""
+    return {name for node in ast.walk(ast.parse(MODULES[module].read_text())) for name in _names_in(node)}
+
+
+def _names_in(node: ast.AST) -> Iterator[str]:
+    """The identifiers that stand in a node itself: all of its fields that hold one."""
+    for field in ("id", "attr", "name", "arg", "asname", "rest"):
+        value = getattr(node, field, None)
+        if isinstance(value, str):
+            yield value
+    if isinstance(node, ast.Global | ast.Nonlocal):
+        yield from node.names

@@ -33,12 +33,12 @@ def shown(event: Event) -> dict[str, Any]:
     """Return `event` as an example shows it."""
     data = {name: value for name, value in wire_data(event).items() if name not in _OURS}
     data |= {name: getattr(event, name, None) for name in _HINTS}
-    said = {
+    visible = {
         name: value
         for name, value in data.items()
         if value is not None and not (name in _EMPTY and value == "")
     }
-    return {"type": event.type, **(event.meta or {}), **said}
+    return {"type": event.type, **(event.meta or {}), **visible}
 
 
 def event_from(fields: Mapping[str, Any]) -> Event:

@@ -65,7 +65,7 @@ class Rule:
         return emission | self.memory.reads if self.memory else emission
 
     @property
-    def says_text(self) -> bool:
+    def may_emit_text(self) -> bool:
         """It may emit text, or have the base do so."""
         return self.emission is None or not self.emission.types.isdisjoint(("content", "thinking"))
 
@@ -80,7 +80,7 @@ class RuleTable:
     def __init__(self, rules: Sequence[Rule]) -> None:
         self._all = tuple(rules)
         self._for_text = tuple(rule for rule in rules if rule.conditions.takes_text)
-        self._field = _telling_field(rules)
+        self._field = _distinguishing_field(rules)
         words = {word for rule in rules for word in _words(rule, self._field) or ()}
         self._by_word = {word: self._possible(word) for word in words}
         self._others = self._possible(None)
@@ -131,8 +131,8 @@ def _check(section: Section, *, has_base: bool) -> None:
         section.misplaced("as_event", "`as_event` stands only beside `as`")
 
 
-def _telling_field(rules: Sequence[Rule]) -> str | None:
-    """The field by which most rules tell their messages."""
+def _distinguishing_field(rules: Sequence[Rule]) -> str | None:
+    """Return the field by which most rules tell their messages apart."""
     fields = Counter(
         name
         for rule in rules

@@ -46,13 +46,13 @@ def text_fields(
     rules = [*rules]
     texts = _texts(rules, base)
     deciding = all_reads([*(rule.conditions.reads for rule in rules), *(Reads(each.reads) for each in words)])
-    speaking = [rule for rule in rules if rule.says_text]
-    said = all_reads(rule.effect_reads | _read_for_base(rule, base) for rule in speaking)
-    read = deciding.values | said.values
+    speaking = [rule for rule in rules if rule.may_emit_text]
+    emitted = all_reads(rule.effect_reads | _read_for_base(rule, base) for rule in speaking)
+    read = deciding.values | emitted.values
     safe = tuple(unwrap + path for path in texts if path and not concerns_any(path, read))
     if not safe:
         return None
-    everywhere = all_reads([deciding, said, *(rule.effect_reads for rule in rules)])
+    everywhere = all_reads([deciding, emitted, *(rule.effect_reads for rule in rules)])
     seen = {*everywhere.values, *everywhere.kinds, *texts}
     return TextFields(safe, _unread(seen, unwrap, base))
 
