@@ -25,12 +25,7 @@ from report import markdown_table, write_into
 
 from streamweir import Translator
 from streamweir.asgi import StreamweirMiddleware
-from streamweir.codec.registry import (
-    decoder_names,
-    encoder_names,
-    make_decoder,
-    make_encoder,
-)
+from streamweir.codec.dialects import Dialects
 from streamweir.events import Content, Event, SessionStart, Stamp
 from streamweir.framing import Frame, SniffingParser, write_sse
 from streamweir.jsontext import parse_json, write_json
@@ -38,6 +33,7 @@ from streamweir.options.limits import Limits
 from streamweir.stages import ErrorSanitizer, Lifecycle, StreamPosition, TextDeduplication, Tools
 
 PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
+DIALECTS: Final = Dialects.built_in()
 PASSES: Final = 15
 EVENTS: Final = 500
 PER_READ: Final = 32
@@ -92,15 +88,15 @@ def through(speaks: str, answers: str, pieces: list[bytes]) -> Step:
 
 def streams() -> dict[str, Step]:
     """Whole streams: each dialect to the standard, and legacy to each."""
-    bodies = {name: reads(written(name)) for name in encoder_names()}
-    steps = {f"{name} -> standard": through(name, "standard", bodies[name]) for name in decoder_names()}
-    steps |= {f"legacy -> {name}": through("legacy", name, bodies["legacy"]) for name in encoder_names()}
+    bodies = {name: reads(written(name)) for name in DIALECTS.writable}
+    steps = {f"{name} -> standard": through(name, "standard", bodies[name]) for name in DIALECTS.readable}
+    steps |= {f"legacy -> {name}": through("legacy", name, bodies["legacy"]) for name in DIALECTS.writable}
     return steps
 
 
 def single_reads() -> dict[str, Step]:
     """Streams of which each read holds one event, alone and in the middleware."""
-    steps = {f"{name} -> standard": through(name, "standard", said(name)) for name in decoder_names()}
+    steps = {f"{name} -> standard": through(name, "standard", said(name)) for name in DIALECTS.readable}
     steps["an application alone"] = called(application)
     steps["the application in the middleware"] = called(StreamweirMiddleware(application, speaks="legacy"))
     return steps
@@ -118,7 +114,7 @@ def short_streams() -> dict[str, Step]:
 
         return step
 
-    steps = {f"{name} -> standard": answered(name, short_answer(name)) for name in decoder_names()}
+    steps = {f"{name} -> standard": answered(name, short_answer(name)) for name in DIALECTS.readable}
     steps["auto (legacy) -> standard"] = answered("auto", short_answer("legacy"))
     steps["legacy -> standard, in one read"] = answered("legacy", [b"".join(short_answer("legacy"))])
     steps["construction, with an id of its own"] = answered("legacy", [], None)
@@ -159,7 +155,9 @@ def layers() -> dict[str, Step]:
     events: list[Event] = [Content(content=token(number)) for number in range(EVENTS)]
     stamped = [(event, Stamp("req_bench", number, 1_790_000_000_000)) for number, event in enumerate(events)]
     standard = [
-        frame for event, stamp in stamped for frame in make_encoder("standard", {}).encode(event, stamp)
+        frame
+        for event, stamp in stamped
+        for frame in DIALECTS.to_write("standard").make_encoder({}).encode(event, stamp)
     ]
     steps: dict[str, Step] = {
         "framing: bytes to frames": lambda: _frames(pieces),
@@ -168,9 +166,9 @@ def layers() -> dict[str, Step]:
         "stages": lambda: _staged(events),
         "framing: frames to bytes": lambda: [write_sse(frame) for frame in standard],
     }
-    for name in decoder_names():
+    for name in DIALECTS.readable:
         steps[f"decoder: {name}, JSON included"] = _decoding(name, _frames(reads(written(name))))
-    for name in encoder_names():
+    for name in DIALECTS.writable:
         steps[f"encoder: {name}, JSON included"] = _encoding(name, stamped)
     return steps
 
@@ -182,7 +180,7 @@ def _frames(pieces: Iterable[bytes]) -> list[Frame]:
 
 def _decoding(name: str, frames: list[Frame]) -> Step:
     def step() -> None:
-        decoder = make_decoder(name, {})
+        decoder = DIALECTS.to_read(name).make_decoder({})
         for frame in frames:
             for _ in decoder.decode(Frame(frame.data, frame.event)):
                 pass
@@ -192,7 +190,7 @@ def _decoding(name: str, frames: list[Frame]) -> Step:
 
 def _encoding(name: str, stamped: list[tuple[Event, Stamp]]) -> Step:
     def step() -> None:
-        encoder = make_encoder(name, {})
+        encoder = DIALECTS.to_write(name).make_encoder({})
         for event, stamp in stamped:
             for _ in encoder.encode(event, stamp):
                 pass

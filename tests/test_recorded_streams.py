@@ -15,7 +15,7 @@ from streams import (
     translate,
 )
 from streamweir import detect_dialect
-from streamweir.codec.registry import decoder_names, encoder_names
+from streamweir.codec.registry import process_dialects
 from streamweir.testing import check_stream
 
 STREAMS = recorded_streams()
@@ -75,7 +75,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """
     if "target" in metafunc.fixturenames:
         size = metafunc.config.getoption("pairs")
-        targets = sorted({*encoder_names()} & {*decoder_names()})
+        targets = sorted({*process_dialects().writable} & {*process_dialects().readable})
         pairs = [(stream, target) for target in targets for stream in sample(target)[:size]]
         metafunc.parametrize(("stream", "target"), pairs, ids=str)
 

@@ -11,7 +11,7 @@ import pytest
 
 from places import RECORDED
 from streams import assert_keeps_its_meaning, canonical_streams, events_of, translate
-from streamweir.codec.registry import decoder_names, encoder_class, encoder_names
+from streamweir.codec.registry import process_dialects
 from streamweir.events import EVENT_TYPES
 
 CORPUS = canonical_streams()
@@ -50,7 +50,7 @@ class Form(NamedTuple):
 
     def write(self, body: bytes) -> bytes:
         """What a client of the dialect gets of a stream of canonical events."""
-        framing = encoder_class(self.dialect).framings[0]
+        framing = process_dialects().to_write(self.dialect).framings[0]
         return translate(
             [body],
             speaks="standard",
@@ -67,9 +67,9 @@ class Form(NamedTuple):
 def forms() -> list[Form]:
     """Every dialect that is written: as it is by default, and with each other value of each option."""
     found = []
-    for name in encoder_names():
+    for name in process_dialects().writable:
         found.append(Form(name))
-        for option, values in encoder_class(name).option_values.items():
+        for option, values in process_dialects().to_write(name).make_encoder({}).option_values.items():
             found += [Form(name, option, value) for value in values[1:]]
     return found
 
@@ -90,7 +90,7 @@ def test_nothing_is_recorded_that_is_not_written() -> None:
 
 
 @pytest.mark.parametrize("name", CORPUS)
-@pytest.mark.parametrize("dialect", sorted({*encoder_names()} & {*decoder_names()}))
+@pytest.mark.parametrize("dialect", sorted({*process_dialects().writable} & {*process_dialects().readable}))
 def test_what_is_written_means_the_same_again(dialect: str, name: str) -> None:
     assert_keeps_its_meaning(CORPUS[name], dialect)
 

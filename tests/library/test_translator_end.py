@@ -7,7 +7,8 @@ import pytest
 
 from streams import events_of
 from streamweir import Decoder, Translator, convert
-from streamweir.codec.registry import Dialect, _registered
+from streamweir.codec.dialect import Dialect
+from streamweir.codec.registry import _registered
 from streamweir.events import Content, Event, Interaction, SessionEnd, ToolCallStart
 from streamweir.framing import Frame
 from streamweir.testing import check_stream

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, get_args
 
 from streamweir import ConfigurationError, Translator, UnknownDialectError, valid_request_id
-from streamweir.codec.registry import encoder_class
+from streamweir.codec.registry import process_dialects
 from streamweir.framing import MEDIA_TYPES
 from streamweir.stages import FullText
 from streamweir.translation.clock import StreamClock
@@ -105,7 +105,7 @@ def _translator(args: argparse.Namespace) -> Translator:
     if args.request_id is not None and not valid_request_id(args.request_id):
         raise UsageError("--request-id: 1 to 128 letters, digits and . _ : - are allowed")
     try:
-        framings = encoder_class(args.answers).framings
+        framings = process_dialects().to_write(args.answers).framings
         if args.framing not in (None, "json", *framings):
             raise UsageError(
                 f"clients of {args.answers} cannot read --framing {args.framing}"

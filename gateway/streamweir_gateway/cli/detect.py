@@ -7,7 +7,7 @@ import json
 from typing import Final
 
 from streamweir.codec.detector import Detector
-from streamweir.codec.registry import decoder_class, decoder_names
+from streamweir.codec.registry import process_dialects
 from streamweir_gateway.cli.command import OK, CommandFailed, Commands, add_command
 from streamweir_gateway.cli.streams import STDIN, label_of, open_input, pieces
 
@@ -45,8 +45,9 @@ def _run(args: argparse.Namespace) -> int:
     name = _detect(args.file, detector)
     if args.json:
         head = bytes(detector.head)
-        scores = {dialect: decoder_class(dialect).detect(head) for dialect in decoder_names()}
-        found = {key: score for key, score in scores.items() if score > 0}
+        decoders = {dialect.name: dialect.decoder for dialect in process_dialects().detectable}
+        scores = {name: decoder.detect(head) for name, decoder in decoders.items() if decoder is not None}
+        found = {name: score for name, score in scores.items() if score > 0}
         print(json.dumps({"dialect": name, "scores": found}, indent=2))
     elif name is not None:
         print(name)

@@ -41,7 +41,8 @@ async def serve_demos(dialects: Iterable[Dialect], *, pace: float = 1.0) -> Asyn
 
 @asynccontextmanager
 async def _served(dialect: Dialect, pace: float) -> AsyncIterator[str]:
-    media_type = MEDIA_TYPES[dialect.make_encoder(NO_OPTIONS).framings[0]]
+    encoder = dialect.make_encoder(NO_OPTIONS)
+    media_type = encoder.media_type or MEDIA_TYPES[encoder.framings[0]]
 
     def answer(request: Request) -> Steps:
         writer = _ScriptWriter(dialect.make_encoder(NO_OPTIONS))

@@ -8,7 +8,7 @@ from itertools import chain, cycle, islice
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from streamweir.codec.base import Encoder, Options
-from streamweir.codec.registry import make_encoder
+from streamweir.codec.registry import process_dialects
 from streamweir.events import (
     Content,
     Error,
@@ -65,7 +65,7 @@ class Run:
         replay: bytes | None = None,
     ) -> None:
         self.framing = framing
-        self._encoder: Encoder = make_encoder(dialect, options)
+        self._encoder: Encoder = process_dialects().to_write(dialect).make_encoder(options)
         self._write = sse_writer(self._encoder.sse_prefix) if framing == "sse" else write_ndjson
         self._events = events
         self._replay = replay

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
 from streamweir.codec.base import Options
-from streamweir.codec.registry import checked_options, encoder_class
+from streamweir.codec.registry import process_dialects
 from streamweir.errors import ConfigurationError
 from streamweir.options.durations import parse_duration
 from streamweir_gateway.fake.coding import check_codings
@@ -63,12 +63,12 @@ class Settings:
             changed["framing"] = _framing(dialect, last.get("framing"))
         if changed.get("dialect", self.dialect) != self.dialect:
             changed.setdefault("options", {})
-        checked_options({dialect: changed.get("options", self.options)})
+        process_dialects().checked_options({dialect: changed.get("options", self.options)})
         return replace(self, **changed)
 
 
 def _framing(dialect: str, wish: str | None) -> Framing:
-    framings = encoder_class(dialect).framings
+    framings = process_dialects().to_write(dialect).framings
     if wish is None:
         return cast("Framing", framings[0])
     if wish not in ("sse", "ndjson"):

@@ -158,8 +158,7 @@ class UpstreamRequestBuilder:
 
     @cached_property
     def _framing(self) -> str:
-        decoder = None if self._speaks is None else self._speaks.decoder
-        return "auto" if decoder is None else decoder.framing
+        return "auto" if self._speaks is None else self._speaks.framing
 
 
 def _with_query(target: str, query: str) -> str:

@@ -13,7 +13,7 @@ from streamweir.asgi.paths import PathPatterns, Paths
 from streamweir.asgi.refusals import send_failure
 from streamweir.asgi.sending import ASGIApp, Message, Receive, Scope, Send, with_header_list
 from streamweir.classification import classify_exception
-from streamweir.codec.registry import encoder_class, get_dialect
+from streamweir.codec.registry import process_dialects
 from streamweir.context import bound_request_id
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.options.limits import Limits
@@ -55,7 +55,7 @@ class SafeErrorMiddleware:
         debug: bool = False,
         reraise: bool = False,
     ) -> None:
-        encoder_class(speaks)
+        process_dialects().to_write(speaks)
         self.app = app
         self._paths = PathPatterns(paths)
         self._speaks = speaks
@@ -148,7 +148,7 @@ class _Response:
 
     def _reader(self, headers: HeaderList) -> ApplicationStream:
         """Return what reads the stream along, so that it knows what is open; what it writes is not sent."""
-        has_decoder = get_dialect(self._speaks).decoder is not None
+        has_decoder = process_dialects().find(self._speaks).reads
         return ApplicationStream(
             speaks=self._speaks if has_decoder else "standard",
             answers=self._speaks,

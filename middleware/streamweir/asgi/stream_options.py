@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from streamweir.asgi.headers import HeaderList, media_type_of
-from streamweir.codec.registry import decoder_class, get_dialect
+from streamweir.codec.registry import process_dialects
 from streamweir.context import WarningCollector
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.errors import ConfigurationError, did_you_mean
@@ -73,7 +73,7 @@ class StreamOptions:
         self._framing = framing
         self._translation = {**translation, "warnings": _warnings(translation["warnings"])}
         for name in self.answers:
-            get_dialect(name)  # a name that nobody knows is told before one that cannot be written
+            process_dialects().find(name)  # a name that nobody knows is an error of its own
             self.stream(answers=name, framing="sse", request_id="req_0")
 
     @property
@@ -106,7 +106,7 @@ class StreamOptions:
 
     def _usual(self) -> StreamFraming:
         """The framing of the dialect."""
-        usual = "sse" if self.speaks == AUTO else decoder_class(self.speaks).framing
+        usual = "sse" if self.speaks == AUTO else process_dialects().to_read(self.speaks).framing
         return "ndjson" if usual == "ndjson" else "sse"
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 from streamweir.client.rejections import info_of_envelope, is_envelope
 from streamweir.codec.folded_result import events_in, is_whole_answer
-from streamweir.codec.registry import decoder_class
+from streamweir.codec.registry import process_dialects
 from streamweir.errors import ErrorInfo, LimitExceeded, MalformedEvent, NotTheDialect, error_info
 from streamweir.events import Error, SessionEnd, Warning
 from streamweir.framing import Frame, SniffingParser
@@ -75,14 +75,14 @@ def open_reader(speaks: str, *, request_id: str, path: str) -> BodyReader:
         return StandardReader(request_id)
     if speaks == "auto":
         return TranslatingReader(Translator(framing="ndjson", request_id=request_id))
-    decoder = decoder_class(speaks)
+    dialect = process_dialects().to_read(speaks)
     translator = Translator(
         speaks=speaks,
         framing="ndjson",
         request_id=request_id,
-        protocol_options={speaks: decoder.options_for(path)},
+        protocol_options={speaks: dialect.options_for(path)},
     )
-    return TranslatingReader(translator, framing=decoder.framing)
+    return TranslatingReader(translator, framing=dialect.framing)
 
 
 class StandardReader:

@@ -15,7 +15,7 @@ import anyio
 from streamweir.client.body_readers import BodyReader, open_reader
 from streamweir.client.http_request import AsyncClient, Body, HttpRequest, failed_body, failed_connection
 from streamweir.client.rejections import info_of_rejection
-from streamweir.codec.registry import decoder_class
+from streamweir.codec.registry import process_dialects
 from streamweir.errors import ConfigurationError, ErrorInfo, error_info
 from streamweir.events import Error, SessionEnd
 from streamweir.jsontext import write_json
@@ -83,7 +83,7 @@ def stream_request(  # noqa: PLR0913 (the options are the documentation)
         raise ConfigurationError("json and content are two bodies: give one of them")
     limits = Timeouts.of(timeouts)
     sent = {
-        "accept": _ACCEPT["auto" if speaks == "auto" else decoder_class(speaks).framing],
+        "accept": _ACCEPT["auto" if speaks == "auto" else process_dialects().to_read(speaks).framing],
         "accept-encoding": "identity",
         **({} if json is None else {"content-type": "application/json"}),
         **{name.lower(): value for name, value in (headers or {}).items()},

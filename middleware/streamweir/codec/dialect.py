@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from streamweir.codec.base import NO_OPTIONS, Decoder, Encoder, FramingName, Options, option_text
 from streamweir.codec.hints import Hints
@@ -128,6 +128,16 @@ class Dialect:
     def encoder(self) -> type[Encoder] | None:
         """The class that writes the dialect; None if it is only read."""
         return _imported(self._encoder, self.package)
+
+    @property
+    def framing(self) -> FramingName:
+        """What it is usually framed as where it is read; `auto` if that is open."""
+        return "auto" if self.decoder is None else self.decoder.framing
+
+    @property
+    def framings(self) -> tuple[Literal["sse", "ndjson", "lines"], ...]:
+        """The framings in which it is written, the first by default; none if it is only read."""
+        return () if self.encoder is None else self.encoder.framings
 
     @cached_property
     def options(self) -> Mapping[str, tuple[str, ...]]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Final, TypeVar, get_args, overload
 
-from streamweir.codec.base import Decoder, Encoder, FramingName, Options
+from streamweir.codec.base import Decoder, Encoder, FramingName
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
 from streamweir.errors import ConfigurationError
@@ -16,20 +16,7 @@ from streamweir.errors import ConfigurationError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = [
-    "Dialect",
-    "checked_options",
-    "decoder_class",
-    "decoder_names",
-    "encoder_class",
-    "encoder_names",
-    "get_dialect",
-    "list_dialects",
-    "make_decoder",
-    "make_encoder",
-    "process_dialects",
-    "register_dialect",
-]
+__all__ = ["list_dialects", "process_dialects", "register_dialect"]
 
 D = TypeVar("D", bound=type[Decoder] | type[Encoder])
 
@@ -172,57 +159,3 @@ def register_dialect(
 def list_dialects() -> list[str]:
     """Return the names of all dialects that can be read or written; one that cannot be loaded is left out."""
     return list(process_dialects())
-
-
-def get_dialect(name: str) -> Dialect:
-    """Return the dialect called `name`.
-
-    Raises:
-        UnknownDialectError: no dialect has that name.
-        ConfigurationError: another package's dialect cannot be loaded.
-    """
-    return process_dialects().find(name)
-
-
-def decoder_names() -> list[str]:
-    """The names of the dialects that can be read."""
-    return list(process_dialects().readable)
-
-
-def encoder_names() -> list[str]:
-    """The names of the dialects that can be written."""
-    return list(process_dialects().writable)
-
-
-def decoder_class(name: str) -> type[Decoder]:
-    """Return the decoder of the dialect `name`, or raise `UnknownDialectError`."""
-    decoder = process_dialects().to_read(name).decoder
-    assert decoder is not None
-    return decoder
-
-
-def encoder_class(name: str) -> type[Encoder]:
-    """Return the encoder of the dialect `name`, or raise `UnknownDialectError`."""
-    encoder = process_dialects().to_write(name).encoder
-    assert encoder is not None
-    return encoder
-
-
-def make_decoder(name: str, options: Options) -> Decoder:
-    """Return a fresh decoder for one stream."""
-    return process_dialects().to_read(name).make_decoder(options)
-
-
-def make_encoder(name: str, options: Options) -> Encoder:
-    """Return a fresh encoder for one stream."""
-    return process_dialects().to_write(name).make_encoder(options)
-
-
-def checked_options(protocol_options: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return `protocol_options` if every dialect, option and value in it is known.
-
-    Raises:
-        UnknownDialectError: an unknown dialect.
-        ConfigurationError: an option or a value that the dialect does not have.
-    """
-    return process_dialects().checked_options(protocol_options)

@@ -8,7 +8,7 @@ import pytest
 from command_line import run
 from streams import translate
 from streamweir import list_dialects
-from streamweir.codec.registry import decoder_names, encoder_names, get_dialect
+from streamweir.codec.registry import process_dialects
 from streamweir.testing import check_stream
 from streamweir.translation.description import describe, examples_of
 
@@ -50,11 +50,11 @@ def test_an_unknown_name() -> None:
     assert b"did you mean 'legacy'?" in done.stderr
 
 
-@pytest.mark.parametrize("name", decoder_names())
+@pytest.mark.parametrize("name", process_dialects().readable)
 def test_every_example_is_understood(name: str) -> None:
     """Each means something: a standard event, the end, or bookkeeping."""
     rows = {row.event: row for row in describe(name).reading}
-    examples = [*examples_of(get_dialect(name))]
+    examples = [*examples_of(process_dialects().find(name))]
     assert examples
     assert len(rows) == len(examples)
     for example in examples:
@@ -63,14 +63,14 @@ def test_every_example_is_understood(name: str) -> None:
         assert (not row.becomes and not row.completes) == (example.becomes == "nothing"), example.event
 
 
-@pytest.mark.parametrize("name", decoder_names())
+@pytest.mark.parametrize("name", process_dialects().readable)
 def test_examples_make_a_valid_stream(name: str) -> None:
     for row in describe(name).reading:
         output = translate([row.example.encode() + b"\n\n"], speaks=name)
         assert check_stream(output, framing="ndjson") == [], row.event
 
 
-@pytest.mark.parametrize("name", encoder_names())
+@pytest.mark.parametrize("name", process_dialects().writable)
 def test_what_is_written_is_read_again(name: str) -> None:
     """A frame that is said to stand for a standard event is one of the dialect's own."""
     description = describe(name)

@@ -11,19 +11,19 @@ import pytest
 from streams import events_of
 from streamweir import ConfigurationError, Decoder, Translator, detect_dialect
 from streamweir.codec.dialect import Dialect
-from streamweir.codec.registry import encoder_class, encoder_names, get_dialect
+from streamweir.codec.registry import process_dialects
 from streamweir.framing import MEDIA_TYPES
 from streamweir_gateway.demo import serve_demos
 from streamweir_gateway.fake.script import ANSWER, SECRET, THOUGHT
 
 pytestmark = pytest.mark.anyio
 
-DIALECTS = encoder_names()
+DIALECTS = process_dialects().writable
 
 
 @pytest.fixture
 async def demos() -> AsyncIterator[Mapping[str, str]]:
-    async with serve_demos(map(get_dialect, DIALECTS), pace=0) as urls:
+    async with serve_demos(map(process_dialects().find, DIALECTS), pace=0) as urls:
         yield urls
 
 
@@ -73,7 +73,7 @@ async def test_thinks_and_calls_two_tools(dialect: str, demos: Mapping[str, str]
 async def test_says_its_framing(dialect: str, demos: Mapping[str, str]) -> None:
     async with httpx.AsyncClient() as client:
         response = await client.post(f"{demos[dialect]}/any/path?at=all", json={})
-    assert response.headers["content-type"] == MEDIA_TYPES[encoder_class(dialect).framings[0]]
+    assert response.headers["content-type"] == MEDIA_TYPES[process_dialects().to_write(dialect).framings[0]]
     assert detect_dialect(response.content) == dialect
 
 
@@ -146,7 +146,7 @@ async def test_answers_all_the_others(body: Any, demos: Mapping[str, str]) -> No
 
 @pytest.mark.slow
 async def test_plays_at_the_pace_of_a_model() -> None:
-    async with serve_demos([get_dialect("legacy")]) as demos, httpx.AsyncClient() as client:
+    async with serve_demos([process_dialects().find("legacy")]) as demos, httpx.AsyncClient() as client:
         started = anyio.current_time()
         await client.post(demos["legacy"], json={"message": "Hello"})
         assert 1.5 < anyio.current_time() - started < 6

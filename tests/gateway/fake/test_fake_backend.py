@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from scripted_upstream import PATIENCE
 from streamweir import Translator
-from streamweir.codec.registry import encoder_names
+from streamweir.codec.registry import process_dialects
 from streamweir.errors import ConfigurationError
 from streamweir.framing import SniffingParser
 from streamweir_gateway.fake import FAULTS, FakeBackend, Settings, parse_faults, serve_fake
@@ -27,7 +27,7 @@ from streamweir_gateway.fake.response import response_steps
 from streamweir_gateway.fake.run import Framing, Run, WireEvent
 from streamweir_gateway.fake.steps import Break, Pause, Raw, Send, Step
 
-DIALECTS = encoder_names()
+DIALECTS = process_dialects().writable
 FRAMINGS: tuple[Framing, ...] = ("sse", "ndjson")
 
 

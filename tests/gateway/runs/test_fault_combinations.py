@@ -6,13 +6,13 @@ from typing import Any, Final
 import pytest
 
 from faulty_upstreams import ACCEPT, faulty_gateway, folded_status, outcome
-from streamweir.codec.registry import decoder_names, encoder_names
+from streamweir.codec.registry import process_dialects
 from streamweir_gateway.fake import FAULTS, parse_faults
 from streamweir_gateway.fake.fault_syntax import FaultError
 
 pytestmark = pytest.mark.anyio
 
-DIALECTS = sorted({*decoder_names()} & {*encoder_names()})
+DIALECTS = sorted({*process_dialects().readable} & {*process_dialects().writable})
 WHOLE_SERVER = ("refused", "accept-close")
 ARGUMENTS: Final = {
     "duration": ("1ms", "20ms"),

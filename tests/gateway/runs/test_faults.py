@@ -20,7 +20,7 @@ from faulty_upstreams import (
     outcome,
     warning_codes,
 )
-from streamweir.codec.registry import decoder_names, encoder_names
+from streamweir.codec.registry import process_dialects
 from streamweir_gateway.fake import FAULTS, parse_faults
 from streamweir_gateway.fake.run import Run
 
@@ -55,7 +55,7 @@ def high_water() -> int:
 
 FULL = ("legacy", "standard")
 FRAMINGS = ("sse", "ndjson")
-OTHERS = sorted({*decoder_names()} & {*encoder_names()} - {*FULL})
+OTHERS = sorted({*process_dialects().readable} & {*process_dialects().writable} - {*FULL})
 
 
 class Case(NamedTuple):

@@ -8,7 +8,8 @@ import pytest
 from places import RECORDED
 from streamweir import Decoder, detect_dialect
 from streamweir.codec.detector import MAX_LINES, Detector
-from streamweir.codec.registry import Dialect, _registered
+from streamweir.codec.dialect import Dialect
+from streamweir.codec.registry import _registered
 from streamweir.testing import cuts
 
 SAMPLE = (RECORDED / "legacy" / "happy.sse").read_bytes()

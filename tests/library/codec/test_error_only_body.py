@@ -10,10 +10,10 @@ import pytest
 from streams import events_of, one_byte_each, translate
 from streamweir import Translator
 from streamweir.classification import error_in_body, failure_in_body
-from streamweir.codec.registry import decoder_names
+from streamweir.codec.registry import process_dialects
 from streamweir.testing import check_stream
 
-SPEAKS = [*decoder_names(), "auto"]
+SPEAKS = [*process_dialects().readable, "auto"]
 
 
 def refusal(code: str, *, retry: bool = True, **fields: Any) -> dict[str, Any]:

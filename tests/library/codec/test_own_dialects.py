@@ -84,7 +84,7 @@ def test_a_name_that_is_taken_is_refused_unless_it_is_replaced() -> None:
         with pytest.raises(ValueError, match="replace=True"):
             register_dialect(name, AcmeDecoder)
         register_dialect(name, AcmeDecoder, replace=True)
-    assert registry.decoder_class("legacy") is AcmeDecoder
+    assert registry.process_dialects()["legacy"].decoder is AcmeDecoder
 
 
 @pytest.mark.parametrize("name", ["", "auto", "two words", "-x", "a/b", None, "x" * 65])
@@ -98,9 +98,9 @@ def test_arguments_win_over_attributes() -> None:
         pass
 
     register_dialect("acme", AcmeDecoder, framing="sse", encoder=Other, errors_for_users=True)
-    decoder = registry.decoder_class("acme")
+    decoder = registry.process_dialects()["acme"].make_decoder({})
     assert (decoder.framing, decoder.errors_for_users) == ("sse", True)
-    assert registry.encoder_class("acme") is Other
+    assert registry.process_dialects()["acme"].encoder is Other
     assert (AcmeDecoder.framing, AcmeDecoder.errors_for_users) == ("ndjson", False)
     output = convert(b'{"acme": "oops", "why": "The printer is out of paper."}', speaks="acme")
     assert b"out of paper" in output

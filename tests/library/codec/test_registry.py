@@ -10,6 +10,8 @@ import pytest
 from streamweir import ConfigurationError, convert, detect_dialect, list_dialects
 from streamweir.codec import registry
 from streamweir.codec.base import Decoder, Encoder
+from streamweir.codec.dialect import Dialect
+from streamweir.codec.registry import process_dialects
 from streamweir.translation.description import describe
 
 TOKEN = b'data: {"type": "token", "content": "Hi"}\n\ndata: {"type": "done"}\n\n'
@@ -40,7 +42,11 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("installed")
 def test_a_broken_dialect_is_left_out_of_the_lists_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "streamweir"):
-        for names in (list_dialects(), registry.decoder_names(), registry.encoder_names()):
+        for names in (
+            list_dialects(),
+            process_dialects().readable,
+            process_dialects().writable,
+        ):
             assert "legacy" in names
             assert not {"broken", "mistaken"} & set(names)
     broken, mistaken = (record.getMessage() for record in caplog.records)
@@ -58,7 +64,9 @@ def test_a_broken_dialect_does_not_end_streams_whose_dialect_is_found_out() -> N
 
 
 @pytest.mark.usefixtures("installed")
-@pytest.mark.parametrize("ask", [registry.get_dialect, describe, lambda name: convert(b"", speaks=name)])
+@pytest.mark.parametrize(
+    "ask", [lambda name: process_dialects().find(name), describe, lambda name: convert(b"", speaks=name)]
+)
 def test_a_broken_dialect_that_is_named_says_what_is_wrong(ask: object) -> None:
     assert callable(ask)
     with pytest.raises(ConfigurationError, match=r"'broken' .* cannot be loaded: ModuleNotFoundError"):
@@ -68,17 +76,16 @@ def test_a_broken_dialect_that_is_named_says_what_is_wrong(ask: object) -> None:
 def test_an_option_takes_what_either_side_takes_and_each_side_what_it_knows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(
-        registry._registered, "two-sided", registry.Dialect("two-sided", TwoSided, TwoSidedEncoder)
-    )
-    assert registry.get_dialect("two-sided").options == {"form": ("auto", "chat", "agent")}
+    monkeypatch.setitem(registry._registered, "two-sided", Dialect("two-sided", TwoSided, TwoSidedEncoder))
+    assert process_dialects().find("two-sided").options == {"form": ("auto", "chat", "agent")}
     for value, read, written in (
         ("auto", "auto", "chat"),
         ("chat", "chat", "chat"),
         ("agent", "auto", "agent"),
     ):
-        options = registry.checked_options({"two-sided": {"form": value}})["two-sided"]
-        assert registry.make_decoder("two-sided", options).option("form") == read
-        assert registry.make_encoder("two-sided", options).option("form") == written
+        dialect = process_dialects()["two-sided"]
+        options = process_dialects().checked_options({"two-sided": {"form": value}})["two-sided"]
+        assert dialect.make_decoder(options).option("form") == read
+        assert dialect.make_encoder(options).option("form") == written
     with pytest.raises(ConfigurationError, match="cannot be 'old'"):
-        registry.checked_options({"two-sided": {"form": "old"}})
+        process_dialects().checked_options({"two-sided": {"form": "old"}})

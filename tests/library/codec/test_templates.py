@@ -16,7 +16,7 @@ from streamweir.codec import message_template
 from streamweir.codec.base import Decoder, Encoder
 from streamweir.codec.frame_template import FrameTemplate
 from streamweir.codec.message_template import MessageTemplate, MessageTemplates, TextFields
-from streamweir.codec.registry import decoder_class, decoder_names, encoder_names
+from streamweir.codec.registry import process_dialects
 from streamweir.dialects.legacy.decode import LegacyDecoder
 from streamweir.dialects.legacy.encode import LegacyEncoder
 from streamweir.events import Content, Event, Stamp, Thinking
@@ -73,8 +73,8 @@ def learned_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second text of a run shows the form, for recorded streams are short; none is left by a test."""
     monkeypatch.setattr(message_template, "SAMPLE_SIZE", 1)
     monkeypatch.setattr(writer, "SAMPLE_SIZE", 1)
-    for name in decoder_names():
-        fields = decoder_class(name).text_fields
+    for name in process_dialects().readable:
+        fields = process_dialects().to_read(name).make_decoder({}).text_fields
         if fields is not None:
             monkeypatch.setattr(fields, "known", ())
 
@@ -390,7 +390,7 @@ def test_hostile_streams_are_read_and_written_by_forms_as_without(dialect: str, 
         st.fixed_dictionaries(
             {
                 "speaks": st.sampled_from([dialect, dialect, "auto"]),
-                "answers": st.sampled_from(encoder_names()),
+                "answers": st.sampled_from(process_dialects().writable),
                 "framing": st.sampled_from(["sse", "ndjson", "json"]),
                 "full_text": st.sampled_from(["dedupe", "append", "replace"]),
                 "raw": st.sampled_from([False, False, False, True]),
@@ -412,7 +412,7 @@ def test_hostile_streams_are_read_and_written_by_forms_as_without(dialect: str, 
         assert outcome(given_pieces, warn_at, **options) == expected
 
 
-@pytest.mark.parametrize("answers", encoder_names())
+@pytest.mark.parametrize("answers", process_dialects().writable)
 @given(RUNS, st.sampled_from([Content("a"), Thinking("a", "planning")]), st.integers(0, 40))
 def test_texts_are_written_at_once_as_one_by_one(
     answers: str, texts: list[str], like: Content | Thinking, cut: int
@@ -453,7 +453,11 @@ def test_a_written_form_fills_in_what_an_encoder_would_write(texts: list[str], f
     assert FrameTemplate.of(frame(first, 4), first, {"at": (7, 0)}) is None  # the id counts as something
 
 
-BY_FORM = [name for name in decoder_names() if decoder_class(name).text_fields and name in encoder_names()]
+BY_FORM = [
+    name
+    for name, dialect in process_dialects().items()
+    if dialect.writes and dialect.decoder is not None and dialect.decoder.text_fields
+]
 
 
 @pytest.mark.parametrize("name", BY_FORM)

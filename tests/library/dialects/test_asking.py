@@ -5,7 +5,7 @@ import json
 import pytest
 
 from streamweir import convert
-from streamweir.codec.registry import encoder_names
+from streamweir.codec.registry import process_dialects
 
 ASKED: dict[str, dict[str, object]] = {
     "approval": {"title": "Delete the table?"},
@@ -31,7 +31,7 @@ def asking(kind: str) -> bytes:
     return b"".join(json.dumps({**event, "metadata": {}}).encode() + b"\n" for event in events)
 
 
-@pytest.mark.parametrize("answers", encoder_names())
+@pytest.mark.parametrize("answers", process_dialects().writable)
 @pytest.mark.parametrize("kind", ASKED)
 def test_the_question_is_on_the_wire(kind: str, answers: str) -> None:
     if (kind, answers) == ("continue", "data-formulator"):

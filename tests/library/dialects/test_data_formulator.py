@@ -7,7 +7,7 @@ import pytest
 
 from streams import events_of, translate
 from streamweir import detect_dialect
-from streamweir.codec.registry import decoder_class
+from streamweir.codec.registry import process_dialects
 from streamweir.dialects.data_formulator.decode import DataFormulatorDecoder
 
 NAME = "data-formulator"
@@ -110,7 +110,7 @@ def test_no_field_of_a_wrong_type_breaks_a_stream(kind: str, value: Any) -> None
     ],
 )
 def test_other_dialects_are_not_claimed(body: bytes) -> None:
-    assert decoder_class(NAME).detect(body) < 0.5
+    assert process_dialects().to_read(NAME).make_decoder({}).detect(body) < 0.5
     assert detect_dialect(body) != NAME
 
 

@@ -3,10 +3,10 @@
 import pytest
 
 from streams import Recorded, events_of, recorded_streams, translate
-from streamweir.codec.registry import encoder_names
+from streamweir.codec.registry import process_dialects
 
 PROMPT = b"(instructions)"
-TARGETS = [name for name in encoder_names() if name != "standard"]
+TARGETS = [name for name in process_dialects().writable if name != "standard"]
 RUNS = [stream for stream in recorded_streams() if stream.path.stem == "07-action-called-as-a-tool"]
 
 

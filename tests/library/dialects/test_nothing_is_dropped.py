@@ -15,7 +15,7 @@ import pytest
 from places import ROOT
 from streams import Recorded, events_of, recorded_streams
 from streamweir import Translator
-from streamweir.codec.registry import decoder_names
+from streamweir.codec.registry import process_dialects
 
 PROBE = "probe-77"
 DEEP = 3
@@ -118,7 +118,7 @@ def speaks_of_failure(output: bytes) -> bool:
     )
 
 
-@pytest.mark.parametrize("dialect", decoder_names())
+@pytest.mark.parametrize("dialect", process_dialects().readable)
 def test_a_field_that_no_rule_knows_comes_out_somewhere(dialect: str) -> None:
     left_out, dropped = bookkeeping(dialect), []
     for place in places(dialect):

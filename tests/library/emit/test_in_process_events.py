@@ -15,7 +15,7 @@ from streamweir import (
     stream_warning_event,
 )
 from streamweir.codec.process_token import PROCESS_TOKEN, TOKEN_KEY
-from streamweir.codec.registry import decoder_names
+from streamweir.codec.registry import process_dialects
 from streamweir.context import WarningCollector, bound_request_id
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.testing import check_stream, cuts
@@ -73,7 +73,7 @@ def test_details_of_a_warning_are_for_debug() -> None:
 
 
 @pytest.mark.parametrize("framing", ["sse", "ndjson"])
-@pytest.mark.parametrize("dialect", decoder_names())
+@pytest.mark.parametrize("dialect", process_dialects().readable)
 def test_it_gets_its_place_in_a_stream_of_any_dialect(dialect: str, framing: Any) -> None:
     stream = FIRST[dialect]
     options = {"speaks": dialect, "protocol_options": {dialect: stream.options}}

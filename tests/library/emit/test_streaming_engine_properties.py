@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamweir import EventValidationError, LifecycleError, StreamingEngine, convert
-from streamweir.codec.registry import encoder_names
+from streamweir.codec.registry import process_dialects
 from streamweir.testing import check_stream
 
 Call = Callable[[StreamingEngine], Coroutine[Any, Any, str]]
@@ -84,7 +84,7 @@ def test_any_sequence_of_calls_leaves_a_valid_stream(calls: list[Call]) -> None:
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(CALLS, max_size=10), st.sampled_from(encoder_names()))
+@given(st.lists(CALLS, max_size=10), st.sampled_from(process_dialects().writable))
 def test_any_sequence_of_calls_is_a_valid_stream_in_any_protocol(calls: list[Call], protocol: str) -> None:
     body = asyncio.run(run(StreamingEngine(protocol=protocol), calls))
     assert check_stream(convert(body, speaks=protocol)) == []

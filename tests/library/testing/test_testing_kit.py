@@ -10,7 +10,8 @@ import pytest
 from places import RECORDED
 from streams import recorded_streams
 from streamweir import Decoder, convert
-from streamweir.codec.registry import Dialect, _registered
+from streamweir.codec.dialect import Dialect
+from streamweir.codec.registry import _registered
 from streamweir.errors import MalformedEvent
 from streamweir.events import Content, Event, SessionEnd
 from streamweir.framing import Frame

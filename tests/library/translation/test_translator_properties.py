@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from streams import recorded_streams
 from streamweir import Translator
-from streamweir.codec.registry import decoder_names
+from streamweir.codec.registry import process_dialects
 from streamweir.errors import CODES
 from streamweir.events import EVENT_TYPES
 from streamweir.testing import check_stream, cuts
 
-DIALECTS = ["auto", *decoder_names()]
+DIALECTS = ["auto", *process_dialects().readable]
 FRAMINGS = ["sse", "ndjson", "json"]
 THOROUGH = int(os.environ.get("STREAMWEIR_THOROUGH", "1"))
 """How many times more examples than in the normal run."""
