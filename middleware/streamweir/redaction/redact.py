@@ -124,7 +124,7 @@ class _Walk:
 
 def _redact_once(text: str, rules: Callable[[str], str]) -> str:
     text = without_double_spaces(_rewritten(visible(text), rules))
-    return REDACTED if REDACTED in text and _says_nothing(text) else text
+    return REDACTED if REDACTED in text and _is_all_redacted(text) else text
 
 
 def _without_secrets_of_an_id(text: str) -> str:
@@ -177,7 +177,7 @@ def _head(text: str, limit: int) -> str:
     return (whole or REDACTED).replace("\r", "\n")
 
 
-def _says_nothing(text: str) -> bool:
+def _is_all_redacted(text: str) -> bool:
     return not any(character.isalnum() for character in text.replace(REDACTED, ""))
 
 
