@@ -231,10 +231,13 @@ class Data(Payload):
     """Structured data: a table, a chart, a file, a state, or the upstream's own (`custom`: name, value)."""
 
     type = "data"
+    hints = frozenset({"unknown"})
 
     data_type: DataType
     data: dict[str, Any] | list[Any]
     metadata: dict[str, Any] | None = None
+    unknown: bool | None = None
+    """No rule of its dialect knows it."""
 
 
 class Reference(Payload):
@@ -292,11 +295,12 @@ class Error(Payload):
     """The run failed (`terminal`), or a part of it did and the run goes on.
 
     `message` may hold an upstream's own text on the way through the stages: the safety stage lets it out
-    only if it was written for users. `reason` is what `session_end` will say.
+    only if it was written for users. `reason` is what `session_end` will say. An error that `precedes_end`
+    leaves at once, and the stream ends when the upstream's own end has come.
     """
 
     type = "error"
-    hints = frozenset({"for_users", "reason"})
+    hints = frozenset({"for_users", "reason", "precedes_end"})
 
     error_type: ErrorType
     code: str
@@ -307,6 +311,7 @@ class Error(Payload):
     details: Any = None
     for_users: bool | None = None
     reason: Reason | None = None
+    precedes_end: bool | None = None
 
 
 class SessionEnd(Payload):

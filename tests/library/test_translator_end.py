@@ -42,9 +42,15 @@ class Plain(Decoder):
         return [SessionEnd(summary={"total_tokens": 3})]
 
 
+class FaultyAtTheEnd(Plain):
+    def close(self) -> list[Event]:
+        raise TypeError("a fault of this decoder")
+
+
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(_registered, "plain", Dialect("plain", Plain, None))
+    monkeypatch.setitem(_registered, "faulty-at-the-end", Dialect("faulty-at-the-end", FaultyAtTheEnd, None))
 
 
 def translator(speaks: str = "standard", **options: Any) -> Translator:
@@ -189,7 +195,7 @@ def test_a_failure_before_any_event_keeps_its_code() -> None:
 
 
 def test_a_fault_of_ours_ends_the_stream_properly(caplog: pytest.LogCaptureFixture) -> None:
-    assert ended(translator("plain"), b'"Hi"\n"fault"\n"more"\n') == ("error", "internal", "INTERNAL")
+    assert ended(translator("faulty-at-the-end"), b'"Hi"\n') == ("error", "internal", "INTERNAL")
     assert "a fault of this decoder" in caplog.text
     assert caplog.records[0].request_id == "req_1"  # type: ignore[attr-defined]
 
@@ -298,3 +304,126 @@ def test_an_endpoint_for_1_0_clients_never_replaces() -> None:
         "LOSSY_CONVERSION",
     ]
     assert check_stream(old, framing="ndjson") == []
+
+
+def test_a_decoder_that_raises_on_an_event_loses_that_event_only(caplog: pytest.LogCaptureFixture) -> None:
+    output = convert(b'"a"\n"fault"\n"b"\n"fault"\n"c"\n', speaks="plain", framing="ndjson")
+    events = events_of(output)
+    assert [event["data"]["content"] for event in events if event["type"] == "content"] == ["a", "b", "c", ""]
+    codes = [event["data"]["message_code"] for event in events if event["type"] == "warning"]
+    assert codes == ["UPSTREAM_MALFORMED_EVENT"] * 2
+    assert events[-1]["data"]["status"] == "completed"
+    assert caplog.text.count("Traceback") == 1
+    assert "a fault of this decoder" not in output.decode()
+
+
+def error_and_end(code: str, **end: Any) -> bytes:
+    failure = {"error_type": "system", "code": code, "message": "m", "recoverable": True, "terminal": True}
+    messages = [("error", failure), ("session_end", {"status": "error", **end})]
+    return b"".join((STANDARD % (kind, json.dumps(data))).encode() for kind, data in messages)
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "reason"),
+    [
+        ("UPSTREAM_TIMEOUT", "idle_timeout", "idle_timeout"),
+        ("UPSTREAM_TIMEOUT", "truncated", "upstream_error"),
+        ("UPSTREAM_TRUNCATED", "truncated", "truncated"),
+        ("UPSTREAM_ERROR", None, "upstream_error"),
+    ],
+)
+def test_what_an_upstream_says_of_its_end_behind_an_error_arrives(code: str, said: Any, reason: str) -> None:
+    body = error_and_end(code, reason=said, summary={"total_tokens": 90})
+    options: dict[str, Any] = {"framing": "ndjson", "request_id": "req_1", "session_id": "s", "clock": int}
+    whole = convert(body, speaks="standard", **options)
+    end = events_of(whole)[-1]["data"]
+    assert (end["reason"], end["summary"]["total_tokens"]) == (reason, 90)
+    pieces = [body[i : i + 1] for i in range(len(body))]
+    assert (
+        convert(pieces, speaks="standard", framing="ndjson", request_id="req_1", session_id="s", clock=int)
+        == whole
+    )
+
+
+def test_an_error_leaves_at_once_and_the_end_when_it_comes() -> None:
+    engine = translator()
+    error, end = error_and_end("UPSTREAM_TIMEOUT", reason="idle_timeout").splitlines(keepends=True)
+    assert [event["type"] for event in events_of(engine.feed(error))] == ["session_start", "error"]
+    assert not engine.ended
+    assert engine.complete
+    assert engine.feed(TEXT) == b""
+    assert [event["type"] for event in events_of(engine.feed(end))] == ["session_end"]
+    assert engine.ended
+
+
+@pytest.mark.parametrize("failure", [None, "UPSTREAM_TRUNCATED", "GATEWAY_DRAINING"])
+def test_an_error_without_an_end_behind_it_is_the_end(failure: Any) -> None:
+    error = error_and_end("UPSTREAM_REJECTED").splitlines(keepends=True)[0]
+    assert ended(translator(), error, failure) == ("error", "upstream_error", "UPSTREAM_REJECTED")
+
+
+def test_a_dialect_that_understood_nothing_does_not_call_it_a_success() -> None:
+    body = b'data: {"type": "text_delta", "content": "Hi"}\n\ndata: {"type": "done"}\n\n'
+    events = events_of(convert(body, speaks="easyflow", framing="ndjson"))
+    assert [event["data"]["message_code"] for event in events if event["type"] == "warning"] == [
+        "END_UNCONFIRMED"
+    ]
+    understood = (
+        b'data: {"type": "token", "content": "Hi"}\n\ndata: {"type": "x"}\n\ndata: {"type": "done"}\n\n'
+    )
+    engine = translator("legacy")
+    assert b"END_UNCONFIRMED" not in engine.feed(understood) + engine.close()
+    assert engine.counts["unknown"] == 1
+
+
+def test_calls_in_a_row_end_in_the_order_of_their_start() -> None:
+    def call(argument: str) -> str:
+        return json.dumps({"type": "tool_call", "tool_name": "w", "tool_args": {"c": argument}})
+
+    def result(value: str) -> str:
+        return json.dumps({"type": "tool_result", "tool_name": "w", "result": value})
+
+    def results_by_argument(*messages: str) -> dict[str, Any]:
+        body = "".join(f"data: {message}\n\n" for message in (*messages, '{"type": "done"}'))
+        folded = json.loads(convert(body, speaks="legacy", framing="json"))
+        return {call["arguments"]["c"]: call["result"] for call in folded["message"]["tool_calls"]}
+
+    token = '{"type": "token", "content": "x"}'
+    in_a_row = results_by_argument(call("A"), call("B"), result("for A"), result("for B"))
+    assert in_a_row == {"A": "for A", "B": "for B"}
+    nested = results_by_argument(call("A"), token, call("B"), result("for B"), result("for A"))
+    assert nested == {"A": "for A", "B": "for B"}
+
+
+def test_a_message_that_goes_on_after_its_end_is_another_one() -> None:
+    pieces = [
+        {"content": "One.", "is_complete": True},
+        {"content": "Two."},
+        {"content": "", "is_complete": True},
+    ]
+    body = b"".join(
+        json.dumps({"type": "content", "data": data, "metadata": {"message_id": "m"}}).encode() + b"\n"
+        for data in [*pieces, {"content": "Three."}, {"content": "Four."}]
+    )
+    engine = translator()
+    output = engine.feed(body + DONE)
+    assert check_stream(output, framing="ndjson") == []
+    said = [event for event in events_of(output) if event["type"] == "content"]
+    texts = [(event["metadata"]["message_id"], event["data"]["content"]) for event in said]
+    assert texts == [
+        ("m", "One."),
+        ("m_2", "Two."),
+        ("m_2", ""),
+        ("m_3", "Three."),
+        ("m_3", "Four."),
+        ("m_3", ""),
+    ]
+
+
+def test_the_nodes_of_a_ragflow_run_share_one_message() -> None:
+    frames = [("message", "One."), ("message_end", None), ("message", "Two."), ("workflow_finished", None)]
+    messages = [{"event": name, "message_id": "m", "data": {"content": text}} for name, text in frames]
+    body = "".join(f"data:{json.dumps(message)}\n\n" for message in messages)
+    output = convert(body, speaks="ragflow", framing="ndjson")
+    assert check_stream(output, framing="ndjson") == []
+    assert [event["data"].get("is_complete") for event in events_of(output)[1:-1]] == [None, None, True]

@@ -21,12 +21,12 @@ _FIELDS: Final = (
     *("request_id", "trace_id", "span_id", "method", "endpoint", "path", "key", "client"),
     *("upstream", "speaks", "answers", "framing"),
     *("status", "upstream_status", "attempts", "reason", "code"),
-    *("events", "bytes_in", "bytes_out", "malformed", "repairs", "lost"),
+    *("events", "bytes_in", "bytes_out", "malformed", "unknown", "repairs", "lost"),
     *("first_event_ms", "duration_ms"),
 )
 """What stands in the line, in this order; `cause` follows."""
 
-_OMITTED_AT_ZERO: Final = frozenset({"malformed", "repairs", "lost"})
+_OMITTED_AT_ZERO: Final = frozenset({"malformed", "unknown", "repairs", "lost"})
 """Counts that are left out where they are 0."""
 
 _PATH_CHARACTERS: Final = 256

@@ -19,6 +19,7 @@ __all__ = [
     "leftover",
     "meta_of",
     "milliseconds",
+    "named_data",
     "text_in",
     "text_of",
     "tool_error",
@@ -59,7 +60,12 @@ def arguments(value: Any) -> dict[str, Any]:
 
 def custom(name: str, value: Any, meta: Meta | None = None) -> Data:
     """An upstream event that no rule knows: kept whole, under its own name."""
-    return Data(data_type="custom", data={"name": name or "custom", "value": value}, meta=meta)
+    return Data("custom", {"name": name or "custom", "value": value}, unknown=True, meta=meta)
+
+
+def named_data(name: str, value: Any, meta: Meta | None = None) -> Data:
+    """Data of the upstream's own for which the standard has no type, but the dialect a rule."""
+    return Data("custom", {"name": name, "value": value}, meta=meta)
 
 
 def is_custom(event: Event) -> bool:

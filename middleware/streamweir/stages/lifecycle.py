@@ -108,11 +108,18 @@ class Lifecycle:
         self._reported: set[str] = set()
         self._asked: set[str] = set()
         self._failure: Error | None = None
+        self._end: SessionEnd | None = None
+        """How the stream ends, where its terminal error has been sent and the upstream may still say more."""
         self.started = False
         self.ended = False
         self.error: ErrorInfo | None = None
         self.reason: Reason | None = None
         self.closing_warnings: list[Callable[[], Iterable[Warning]]] = []
+
+    @property
+    def has_failed(self) -> bool:
+        """The terminal error has been sent, and the end has not."""
+        return self._end is not None and not self.ended
 
     @property
     def waits_for_answer(self) -> bool:
@@ -134,6 +141,8 @@ class Lifecycle:
         """Return `event` with what the protocol wants around it; None where that is nothing."""
         if self.ended:
             return ()
+        if self._end is not None:
+            return self._end_behind_error(event, self._end)
         kind = type(event)
         if self.started and not self.waiting and kind not in _TURNING_POINTS:
             if not (self._has_text and kind is Content):  # more text says nothing new
@@ -153,11 +162,29 @@ class Lifecycle:
                 if failure is not None:
                     self.error = info_of_error(failure, end.reason)
                     yield failure
+                    if failure.precedes_end:
+                        self._end = end
+                        return
                 yield self._session_end(end)
             case _:
                 yield from self._waiting_warnings()
                 self._note(event)
                 yield event
+
+    def _end_behind_error(self, event: Event, end: SessionEnd) -> Iterable[Event]:
+        """Of what follows a terminal error only the end counts: the upstream's own, or any at all."""
+        match event:
+            case SessionEnd(status="error", reason=reason, summary=summary):
+                code = self.error.code if self.error else ""
+                fits = reason is not None and _CODES_BY_REASON.get(reason, "UPSTREAM_ERROR") == code
+                end = msgspec.structs.replace(end, reason=reason if fits else end.reason, summary=summary)
+            case SessionEnd() | Error(terminal=True):
+                pass
+            case _:
+                return ()
+        if self.error is not None and end.reason is not None:
+            self.error = msgspec.structs.replace(self.error, reason=end.reason)
+        return (self._session_end(end),)
 
     def _note(self, event: Event) -> None:
         match event:

@@ -52,6 +52,8 @@ class _Message(msgspec.Struct):
     got_text: bool = False
     """Also if a replacement has taken it all away since: on the client's side the message is there."""
     completed: bool = False
+    number: int = 1
+    """How many messages there have been under the upstream's id, this one included."""
 
 
 class TextDeduplication:
@@ -102,10 +104,15 @@ class TextDeduplication:
         if type(event) is Content:
             if event.op == "replace":
                 return self._replace(event, message)
-            return self._piece(event, message, key)
+            return self._piece(event, message)
         self._current = message
         self._trace(message, event.content)
         return None if event.content else ()
+
+    @property
+    def goes_on(self) -> bool:
+        """The last piece went on as it came, and so will more of the same."""
+        return self._current is not None and self._current.number == 1
 
     def go_on(self, text: str) -> None:
         """Note more of the message whose piece was the last event: it is open, and nothing came since."""
@@ -132,16 +139,16 @@ class TextDeduplication:
             meta["message_id"] = last[0]
         return self._whole(msgspec.structs.replace(event, meta=meta or None), message)
 
-    def _piece(self, event: Content, message: _Message, key: _Key) -> Iterable[Event] | None:
+    def _piece(self, event: Content, message: _Message) -> Iterable[Event] | None:
         text, ends = event.content, bool(event.is_complete)
         if not text and (message.completed or not ends):
             return ()
-        if message.completed and key[0] is None:
-            message = self._open(event)
+        if message.completed:
+            message = self._reopen(event, message)
         self._current = message
         self._trace(message, text)
         message.completed = ends
-        return None
+        return None if message.number == 1 else (_renamed(event, message),)
 
     def _whole(self, event: Content | Thinking, message: _Message) -> Iterable[Event]:
         text = event.content
@@ -186,9 +193,12 @@ class TextDeduplication:
         ends = event.is_complete
         if not new and (not ends or message.completed):
             return ()
+        if message.completed:
+            message = self._reopen(event, message)
         self._trace(message, new)
         message.completed = bool(ends)
-        return (msgspec.structs.replace(event, content=new, op=None, whole=None),)
+        settled = msgspec.structs.replace(event, content=new, op=None, whole=None)
+        return (settled if message.number == 1 else _renamed(settled, message),)
 
     def _trace(self, message: _Message, text: str) -> None:
         if not text:
@@ -210,6 +220,13 @@ class TextDeduplication:
             self._last_in[key[1]] = key
         if len(self._messages) > KEPT_AS_TEXT:
             self._compact_older()
+        return message
+
+    def _reopen(self, event: Content, over: _Message) -> _Message:
+        """A message goes on after its end: for the client that is another one, with an id of its own."""
+        message = self._open(event)
+        if event.meta and "message_id" in event.meta:
+            message.number = over.number + 1
         return message
 
     def _compact_older(self) -> None:
@@ -243,8 +260,27 @@ def _key(event: Content | Thinking) -> _Key:
     return (message_id, event.channel, False) if type(event) is Content else (message_id, None, True)
 
 
+def _renamed(event: Content, message: _Message) -> Content:
+    """`event` under the id of `message`, which is not the first one under the upstream's id."""
+    meta = _own_meta(event.meta, message.number)
+    return msgspec.structs.replace(event, meta=meta)
+
+
+def _own_meta(meta: Meta | None, number: int) -> Meta | None:
+    if number == 1 or not meta:
+        return meta
+    return {**meta, "message_id": f"{meta.get('message_id')}_{number}"}
+
+
 def _completion(key: _Key, message: _Message) -> Iterable[Event]:
     _, channel, is_thinking = key
     if is_thinking or message.completed or not message.got_text:
         return ()
-    return (Content(content="", is_complete=True, channel=channel, meta=ids_of(message.meta)),)
+    return (
+        Content(
+            content="",
+            is_complete=True,
+            channel=channel,
+            meta=_own_meta(ids_of(message.meta), message.number),
+        ),
+    )

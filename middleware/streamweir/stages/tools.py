@@ -1,7 +1,7 @@
 """Every tool call has one start and one end, and an id of its own.
 
-Source: the standard protocol 1.1, section 3 rules 4 and 5. Calls without ids are paired by name, last opened
-first, then by order.
+Source: the standard protocol 1.1, section 3 rules 4 and 5. Calls without ids are paired by name: those
+opened in a row end in the order of their start, else the last one opened ends first.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from streamweir.events import (
     Warning,
     failure_meta,
 )
+from streamweir.stages.position import StreamPosition
 from streamweir.stages.sanitizer import TOOL_INCOMPLETE
 
 __all__ = ["Tools"]
@@ -44,6 +45,8 @@ class _Call(msgspec.Struct):
 
     upstream_id: str
     start: ToolCallStart
+    row: int = 0
+    """Calls that were opened with nothing but calls between them are in one row."""
 
 
 _Calls = dict[str, _Call]
@@ -56,10 +59,12 @@ class _OpenCalls:
     def __init__(self) -> None:
         self.all: _Calls = {}
         self._by_key: dict[tuple[str | None, str | None], _Calls] = {}
+        self._rows: dict[tuple[int, str], OrderedDict[str, _Call]] = {}
 
     def add(self, call: _Call) -> None:
         for calls in (self.all, *(self._by_key.setdefault(key, {}) for key in self._keys(call))):
             calls[call.start.tool_id] = call
+        self._rows.setdefault((call.row, call.start.tool_name), OrderedDict())[call.start.tool_id] = call
 
     def remove(self, call: _Call) -> None:
         del self.all[call.start.tool_id]
@@ -68,15 +73,24 @@ class _OpenCalls:
             del calls[call.start.tool_id]
             if not calls:
                 del self._by_key[key]
+        row = self._rows[call.row, call.start.tool_name]
+        del row[call.start.tool_id]
+        if not row:
+            del self._rows[call.row, call.start.tool_name]
 
     def of(self, upstream_id: str | None, name: str | None) -> _Calls:
         """The open calls of this id and name; `None` stands for any."""
         key = (upstream_id, name)
         return self.all if key == (None, None) else self._by_key.get(key, {})
 
+    def first_beside(self, call: _Call) -> _Call:
+        """The first open call of the name and the row of `call`, which may be that itself."""
+        return next(iter(self._rows[call.row, call.start.tool_name].values()))
+
     def clear(self) -> None:
         self.all.clear()
         self._by_key.clear()
+        self._rows.clear()
 
     @staticmethod
     def _keys(call: _Call) -> tuple[tuple[str | None, str | None], ...]:
@@ -89,14 +103,18 @@ class Tools:
 
     Args:
         stream_arguments: let the pieces of a call's arguments through.
+        position: of the stream: by it is known what comes between two calls.
     """
 
     handles: ClassVar[frozenset[type[Event]]] = frozenset(
         {ToolCallStart, ToolCallDelta, ToolCallProgress, ToolCallEnd, Interaction, Error, SessionEnd}
     )
 
-    def __init__(self, *, stream_arguments: bool = False) -> None:
+    def __init__(self, *, stream_arguments: bool = False, position: StreamPosition | None = None) -> None:
         self._stream_arguments = stream_arguments
+        self._position = position or StreamPosition(0)
+        self._row = 0
+        self._follows_at = -1
         self._open = _OpenCalls()
         self._ended: OrderedDict[str, None] = OrderedDict()
         self._used: OrderedDict[str, None] = OrderedDict()
@@ -126,13 +144,13 @@ class Tools:
         """
         match event:
             case ToolCallStart():
-                return self._start(event)
+                return self._in_row(self._start(event))
             case ToolCallDelta():
-                return self._delta(event)
+                return self._in_row(self._delta(event))
             case ToolCallProgress():
-                return self._progress(event)
+                return self._in_row(self._progress(event))
             case ToolCallEnd():
-                return self._end(event)
+                return self._in_row(self._end(event))
             case Interaction():
                 return self._ask(event) if event.kind in ("tool", "approval") else None
             case Error(terminal=False):
@@ -142,6 +160,13 @@ class Tools:
             case Error() | SessionEnd():
                 return (*self._start_announced(), *self._close_open(), event)
         return None
+
+    def _in_row(self, events: Iterator[Event]) -> Iterator[Event]:
+        """Pass on the events of a call; note whether anything else has come since the last of them."""
+        if self._position.written != self._follows_at:
+            self._row += 1
+        yield from events
+        self._follows_at = self._position.written
 
     def _start(self, event: ToolCallStart) -> Iterator[Event]:
         given = event.tool_id
@@ -153,7 +178,7 @@ class Tools:
         announced = self._announced.pop(given, None)
         tool_id = announced.tool_id if announced else self._unique(given)
         start = event if tool_id == given else msgspec.structs.replace(event, tool_id=tool_id)
-        self._remember(_Call(given, start))
+        self._remember(_Call(given, start, self._row))
         yield start
 
     def _delta(self, event: ToolCallDelta) -> Iterator[Event]:
@@ -206,21 +231,29 @@ class Tools:
     def _find(self, upstream_id: str, name: str | None) -> _Call | None:
         """The open call that is meant.
 
-        With an id: the first of that id and name, else of that id, else the last that was given no id.
-        Without one: the last of that name, or of all if there is no name either.
+        With an id: the first of that id and name, else of that id, else one that was given no id.
+        Without one: of those of that name the last, or of all if there is no name either. Calls that were
+        opened in a row end in the order of their start.
         """
         if not upstream_id:
-            return _last(self._open.of(None, name))
+            return self._last_or_first_beside(None, name)
         calls = self._open.of(upstream_id, name) or self._open.of(upstream_id, None)
         if calls:
             return next(iter(calls.values()))
-        return None if upstream_id in self._ended else _last(self._open.of("", name))
+        return None if upstream_id in self._ended else self._last_or_first_beside("", name)
+
+    def _last_or_first_beside(self, upstream_id: str | None, name: str | None) -> _Call | None:
+        last = _last(self._open.of(upstream_id, name))
+        if last is None or name is None:
+            return last
+        first = self._open.first_beside(last)
+        return first if upstream_id in (None, first.upstream_id) else last
 
     def _make_up(self, upstream_id: str, name: str | None) -> Generator[Event, None, _Call]:
         self.repairs += 1
         announced = self._announced.pop(upstream_id, None)
         start = announced or ToolCallStart(tool_id=self._unique(upstream_id), tool_name=name or _UNNAMED)
-        call = _Call(upstream_id, start)
+        call = _Call(upstream_id, start, self._row)
         self._remember(call)
         yield Warning(
             message="A tool call had no start; one was added.",
@@ -253,7 +286,7 @@ class Tools:
         """Calls whose arguments broke off have a start too, so that clients can show their end."""
         for upstream_id, start in self._announced.items():
             self.started += 1
-            self._open.add(_Call(upstream_id, start))
+            self._open.add(_Call(upstream_id, start, self._row))
             yield start
         self._announced.clear()
 

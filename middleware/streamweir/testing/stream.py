@@ -95,6 +95,7 @@ class _Checker:
         self._started: set[str] = set()
         self._open_calls: dict[str, None] = {}
         self._open_messages: dict[tuple[str | None, str | None], None] = {}
+        self._complete_messages: set[object] = set()
 
     def take(self, event: Any, frame_id: int | None) -> None:
         """Check the next event of the stream."""
@@ -226,8 +227,12 @@ class _Checker:
 
     def _check_message(self, data: dict[str, Any], ids: dict[str, Any]) -> None:
         key = (_hashable(ids.get("message_id")), _hashable(data.get("channel")))
+        if key in self._complete_messages and data.get("op") != "replace":
+            self._note(f"the message {key[0]!r} goes on after is_complete")
         if data.get("is_complete") is True:
             self._open_messages.pop(key, None)
+            if "message_id" in ids:
+                self._complete_messages.add(key)
         elif data.get("content"):
             self._open_messages[key] = None
 

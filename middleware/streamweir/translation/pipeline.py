@@ -81,7 +81,7 @@ class Pipeline:
         self.clock = clock or _unix_milliseconds
         self.position = StreamPosition(self.clock())
         self._sinks = [*sinks]
-        self._tools = Tools(stream_arguments=stream_tool_arguments)
+        self._tools = Tools(stream_arguments=stream_tool_arguments, position=self.position)
         self._texts = TextDeduplication(full_text=full_text)
         self._lifecycle = Lifecycle(
             request_id=request_id,
@@ -116,6 +116,11 @@ class Pipeline:
     def error(self) -> ErrorInfo | None:
         """The terminal error of the stream, None if there is none."""
         return self._lifecycle.error
+
+    @property
+    def has_failed(self) -> bool:
+        """The terminal error has been written; the end waits for what the upstream says of it."""
+        return self._lifecycle.has_failed
 
     @property
     def waits_for_answer(self) -> bool:
@@ -220,8 +225,12 @@ class Pipeline:
         position = self.position
         if event is not self._piece or self._lifecycle.waiting:
             self._push(event.with_text(texts[0]), 0)
-            self._piece = event
             texts = texts[1:]
+            if not self._texts.goes_on:
+                for text in texts:
+                    self._push(event.with_text(text), 0)
+                return
+            self._piece = event
         if not texts or position.ended:
             return
         self._texts.go_on("".join(texts))

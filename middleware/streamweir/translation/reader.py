@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 
@@ -22,8 +23,8 @@ from streamweir.codec.error_only_body import (
 from streamweir.codec.message_template import MessageTemplates
 from streamweir.codec.process_token import TOKEN_PREFIX
 from streamweir.codec.registry import process_dialects
-from streamweir.errors import ErrorInfo, MalformedEvent, NotTheDialect, error_info
-from streamweir.events import Data, Error, Event, ToolCallEnd, Warning
+from streamweir.errors import ErrorInfo, LimitExceeded, MalformedEvent, NotTheDialect, error_info
+from streamweir.events import Data, Error, Event, SessionEnd, ToolCallEnd, Warning
 from streamweir.framing import Frame, SniffingParser
 from streamweir.options.limits import Limits
 from streamweir.stages import error_event
@@ -33,6 +34,8 @@ from streamweir.translation.provenance import with_source
 from streamweir.translation.report import MAX_REPORTED_MALFORMED, malformed_warning, more_malformed_warning
 
 __all__ = ["StreamReader"]
+
+logger = logging.getLogger("streamweir")
 
 
 class StreamReader:
@@ -55,6 +58,8 @@ class StreamReader:
         takes_marked: know the events that this process puts into the stream as text (`marked_event`).
         errors_for_users: the texts of failures are written for users, where an event does not say it itself.
         malformed: how many events could not be read.
+        unknown: how many events no rule of the dialect knew.
+        faults: how often the decoder has raised what it should not have.
         frames: those that the item being given was read from, with their bytes.
 
     Raises:
@@ -74,6 +79,8 @@ class StreamReader:
         self.dialect: Dialect | None = None
         self.started = False
         self.malformed = 0
+        self.unknown = 0
+        self.faults = 0
         self.takes_marked = False
         self.frames: Sequence[Frame] = ()
         self._dialects = process_dialects() if dialects is None else dialects
@@ -83,6 +90,7 @@ class StreamReader:
         self._keeps_frames = keeps_frames
         self.errors_for_users = False
         self._has_reported_text = False
+        self._has_understood = False
         self._half_a_frame: bytes | None = None
         self._lone: ErrorOnlyBody | None = None
         self._decoder: Decoder | None = None
@@ -134,7 +142,6 @@ class StreamReader:
         Raises:
             LimitExceeded: an event is larger than allowed; all before it have been given.
             NotTheDialect: this is nobody's stream, or not that of the dialect.
-            Exception: the decoder has a fault.
         """
         if self.takes_marked and TOKEN_PREFIX in data and (event := whole_event(data)) is not None:
             yield from self.release()
@@ -188,12 +195,15 @@ class StreamReader:
 
     def conclude(self) -> Iterator[Event]:
         """Yield what the dialect says behind the last event: an end, if it may end here."""
-        if self._decoder is not None:
-            yield from map(self._attributed, self._decoder.close())
+        for event in self._decoder.close() if self._decoder is not None else ():
+            if isinstance(event, SessionEnd):
+                yield from self._unconfirmed(event)
+            yield self._attributed(event)
 
     def release(self) -> Iterator[Event]:
         """Yield what was held back of a body that may have been nothing but a failure: something follows."""
         lone, self._lone = self._lone, None
+        self._note_understood(lone.events if lone else ())
         for event in lone.events if lone else ():
             self.started = True
             yield self._sourced(event, lone.frame) if lone else event
@@ -253,12 +263,18 @@ class StreamReader:
                 if not self.started:
                     self.started = True
                     yield from self.release()
+                if type(event) is SessionEnd:
+                    yield from self._unconfirmed(event)
                 given = self._attributed(event) if self.errors_for_users else event
                 yield self._sourced(given, frame) if self._raw else given
                 events.append(event)
-        except MalformedEvent:
+        except (LimitExceeded, NotTheDialect):
+            raise
+        except Exception as error:
+            self._log_fault(error)
             yield from self._note_malformed(frame)
             events.clear()
+        self._note_understood(events)
         self._templates.note(frame, events[0] if len(events) == 1 else None)
         if frame.invalid_text and not self._has_reported_text:
             self._has_reported_text = True
@@ -269,6 +285,28 @@ class StreamReader:
         if not self._raw or self.dialect is None:
             return event
         return with_source(event, frame, self.dialect.name)
+
+    def _note_understood(self, events: Sequence[Event]) -> None:
+        """Note whether a rule of the dialect knew the message that gave `events`."""
+        if events and all(type(event) is Data and event.unknown for event in events):
+            self.unknown += 1
+        elif not self._has_understood:
+            self._has_understood = any(type(event) is not SessionEnd for event in events)
+
+    def _unconfirmed(self, end: SessionEnd) -> Iterator[Event]:
+        """A dialect that understood nothing of a stream but its end may not be the one that was spoken."""
+        if end.status == "completed" and self.unknown and not self._has_understood:
+            message = "The answer ended, but nothing in it was understood."
+            yield Warning(message=message, message_code="END_UNCONFIRMED", for_users=True)
+
+    def _log_fault(self, error: Exception) -> None:
+        """Log what a decoder raised that it should not have, once for each stream."""
+        if isinstance(error, MalformedEvent):
+            return
+        self.faults += 1
+        if self.faults == 1:
+            name = "" if self.dialect is None else self.dialect.name
+            logger.error("the decoder of %r has a fault", name, exc_info=error)
 
     def _attributed(self, event: Event) -> Event:
         """Say whom the texts of a failure were written for, where the event itself does not."""

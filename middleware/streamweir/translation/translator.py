@@ -121,8 +121,8 @@ class Translator:
 
     @property
     def complete(self) -> bool:
-        """There is soft evidence of a proper end: silence from here on is no failure."""
-        return self.stream.reader.complete
+        """There is soft evidence of the end: silence from here on is no failure."""
+        return self.stream.reader.complete or self.stream.pipeline.has_failed
 
     @property
     def ended(self) -> bool:
@@ -153,6 +153,7 @@ class Translator:
             "events": pipeline.position.written + self._writer.added,
             "tool_calls": pipeline.tools.started,
             "malformed": self.stream.reader.malformed,
+            "unknown": self.stream.reader.unknown,
             "repairs": pipeline.tools.repairs,
             "lost": self._writer.unsupported.total(),
         }

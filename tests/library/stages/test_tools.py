@@ -17,6 +17,7 @@ from streamweir.events import (
     ToolCallStart,
     Warning,
 )
+from streamweir.stages.position import StreamPosition
 from streamweir.stages.tools import MAX_CALLS, Tools
 
 
@@ -74,15 +75,26 @@ def test_an_end_without_id_or_call_is_repaired_too() -> None:
     ]
 
 
-def test_without_ids_the_last_open_call_of_the_name_is_meant() -> None:
+def test_without_ids_the_calls_of_a_row_end_in_the_order_of_their_start() -> None:
     events: list[Event] = [
         start("", "a"),
         start("", "b"),
         start("", "a"),
-        end(name="a", result=3),
+        end(name="a", result=1),
         end(name="b", result=2),
     ]
-    assert results(run(Tools(), [*events, end(result=1)])) == {"call_3": 3, "call_2": 2, "call_1": 1}
+    assert results(run(Tools(), [*events, end(result=3)])) == {"call_1": 1, "call_2": 2, "call_3": 3}
+
+
+def test_without_ids_the_last_open_call_is_meant_where_something_came_between() -> None:
+    position = StreamPosition(0)
+    tools, passed = Tools(position=position), []
+    for number, event in enumerate(
+        [start("", "a"), start("", "a"), end(name="a", result=2), end(name="a", result=1)]
+    ):
+        position.written = 10 * number
+        passed += run(tools, [event])
+    assert results(passed) == {"call_1": 1, "call_2": 2}
 
 
 def test_an_id_that_only_the_end_has_finds_the_call_without_one() -> None:

@@ -294,10 +294,13 @@ class EndsAtEOF(Acme):
         return [SessionEnd()]
 
 
-def failed_tests(monkeypatch: pytest.MonkeyPatch, decoder: type[Decoder], sample: bytes) -> list[str]:
+def failed_tests(
+    monkeypatch: pytest.MonkeyPatch, decoder: type[Decoder], sample: bytes, *, at_eof: bool = False
+) -> list[str]:
     class Conformance(DecoderConformance):
         dialect = "acme"
         samples = (sample,)
+        ends_at_eof = at_eof
 
     monkeypatch.setitem(_registered, "acme", Dialect("acme", decoder, None))
     failed = []
@@ -318,7 +321,11 @@ def test_the_kit_passes_a_decoder_that_keeps_its_promises(monkeypatch: pytest.Mo
 
 
 def test_the_kit_lets_a_dialect_end_where_the_body_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert failed_tests(monkeypatch, EndsAtEOF, ACME.split(b"\n")[0] + b"\n" + ACME.split(b"\n")[1]) == []
+    without_end = b"\n".join(ACME.split(b"\n")[:2])
+    assert failed_tests(monkeypatch, EndsAtEOF, without_end, at_eof=True) == []
+    assert failed_tests(monkeypatch, EndsAtEOF, without_end) == [
+        "test_a_truncated_sample_never_ends_completed"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -84,10 +84,11 @@ class Faulty(Decoder):
 
 
 def test_what_came_before_a_fault_is_given() -> None:
-    items = StreamReader(Dialect("faulty", Faulty)).feed(b"data: a\n\ndata: break\n\ndata: b\n\n")
-    assert [next(items), next(items)] == [Content("a"), Content("break")]
-    with pytest.raises(RuntimeError):
-        next(items)
+    reader = StreamReader(Dialect("faulty", Faulty))
+    first, second, warning, last = reader.feed(b"data: a\n\ndata: break\n\ndata: b\n\n")
+    assert [first, second, last] == [Content("a"), Content("break"), Content("b")]
+    assert isinstance(warning, Warning)
+    assert (reader.faults, reader.malformed) == (1, 1)
 
 
 def test_texts_before_an_event_that_is_too_large_are_given() -> None:

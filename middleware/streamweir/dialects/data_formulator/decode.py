@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from streamweir.codec.base import NO_OPTIONS, Decoder, Options
-from streamweir.codec.coerce import custom, leftover, text_of, tool_error
+from streamweir.codec.coerce import custom, leftover, named_data, text_of, tool_error
 from streamweir.codec.message_template import TextFields
 from streamweir.dialects.data_formulator import decode_agent_runs as agent_runs
 from streamweir.dialects.data_formulator import decode_evidence as evidence
@@ -208,7 +208,7 @@ class DataFormulatorDecoder(Decoder):
         if isinstance(operation, dict) and operation.get("status") == "failed":
             yield operation_failure(operation)
             return
-        yield custom("data_operation_result", leftover(message, ("type",)) or {})
+        yield named_data("data_operation_result", leftover(message, ("type",)) or {})
         yield SessionEnd()
 
     def _unknown(self, kind: str, message: Mapping[str, Any]) -> Iterator[Event]:
@@ -226,7 +226,7 @@ class DataFormulatorDecoder(Decoder):
         elif modern is not None:
             yield from self._read(modern)
         elif message.get("status") in ("success", "ok"):
-            yield custom("response", message.get("data", message.get("result")))
+            yield named_data("response", message.get("data", message.get("result")))
             self.complete = True
         else:
             yield custom("message", message)
@@ -293,7 +293,7 @@ class DataFormulatorDecoder(Decoder):
         elif name is not None:
             yield _failed(name, "TOOL_FAILED")
         else:
-            yield custom("result", {**(leftover(message, ("type",)) or {}), "status": "error"})
+            yield named_data("result", {**(leftover(message, ("type",)) or {}), "status": "error"})
 
     def _close_action(self, failure: Error | None = None) -> Iterator[Event]:
         """A report is done when the run goes on; a chart has failed if it did not come before that."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import custom, dataframe, leftover, text_of
+from streamweir.codec.coerce import dataframe, leftover, named_data, text_of
 from streamweir.dialects.data_formulator.decode_plain_events import extra_of
 from streamweir.dialects.data_formulator.shared_failures import agent_error
 from streamweir.events import (
@@ -79,7 +79,7 @@ def result_data(message: Mapping[str, Any]) -> Iterator[Event]:
     content, result = _object(message.get("content")), _result(message)
     table = result.get("content")
     if not isinstance(table, dict):
-        yield custom("result", leftover(message, ("type",)) or {})
+        yield named_data("result", leftover(message, ("type",)) or {})
         return
     virtual, goal = _object(table.get("virtual")), _object(result.get("refined_goal"))
     about = _present(chart_id=result.get("chart_id"), description=content.get("question") or None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import custom, leftover, meta_of, text_of
+from streamweir.codec.coerce import leftover, meta_of, named_data, text_of
 from streamweir.events import Event, Meta, Status, Thinking, Warning
 
 __all__ = ["PLAIN_EVENTS", "extra_of"]
@@ -45,7 +45,7 @@ def _progress(message: Mapping[str, Any]) -> Event:
 
 def _question(message: Mapping[str, Any]) -> Event:
     """A question that the user might want to ask; not one for the user to answer."""
-    return custom("question", leftover(message, ("type",)) or {})
+    return named_data("question", leftover(message, ("type",)) or {})
 
 
 def _warning(message: Mapping[str, Any]) -> Event:

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import arguments, custom, leftover, text_of, tool_error
+from streamweir.codec.coerce import arguments, leftover, named_data, text_of, tool_error
 from streamweir.dialects.data_formulator.decode_plain_events import extra_of
 from streamweir.dialects.data_formulator.shared_vocabulary import DETACHED_ARGUMENTS, ENVELOPE, STATES
 from streamweir.errors import MalformedEvent
@@ -127,9 +127,9 @@ class Actions:
         """Yield the actions that no result held, each under the name of its own type."""
         for action in self._new(message):
             name = action.get("type") if isinstance(action, dict) else None
-            yield custom(name if isinstance(name, str) and name else "action", action)
+            yield named_data(name if isinstance(name, str) and name else "action", action)
         if rest := leftover(message, ("type", "actions")):
-            yield custom("actions", rest)
+            yield named_data("actions", rest)
 
     def _new(self, holder: Mapping[str, Any]) -> Iterator[Any]:
         actions = holder.get("actions")

@@ -16,6 +16,7 @@ from streamweir.codec.coerce import (
     custom,
     leftover,
     milliseconds,
+    named_data,
     text_of,
     tool_error,
     upstream_error,
@@ -166,7 +167,7 @@ class AgentReader:
             yield from self.read({**ids, "data": {"content": fields["content"]}})
         yield from self.read({**ids, "event": "message_end", "data": ending})
         if structured := fields.get("structured"):
-            yield custom("structured", structured, self._run.meta())
+            yield named_data("structured", structured, self._run.meta())
         rest = leftover(fields, ("content", "structured", *ending))
         if answer.get("event") not in ("message", "message_end"):
             yield from self.read({**answer, "data": rest or {}})
@@ -224,7 +225,7 @@ class AgentReader:
         meta = self._node_meta(data, rest, duration_ms=took, inputs=data.get("inputs"))
         yield from self._tools_used(found.get("use_tools"), data)
         if found.get("structured"):
-            yield custom("structured", found["structured"], self._node_ids(data))
+            yield named_data("structured", found["structured"], self._node_ids(data))
         if error:
             self._failure = upstream_error(error, meta=self._run.meta())
             yield Status("node", "failed", name, text_of(error), meta=meta)
@@ -308,15 +309,13 @@ class AgentReader:
                 yield Content(text, meta=meta)
 
     def _message_end(self, data: Mapping[str, Any], rest: Mapping[str, Any] | None) -> Iterator[Event]:
+        """What belongs to the text so far. The nodes of a run share one message, so it may go on."""
         yield from self.flush()
         self._text.inside = None
         self._line = AnswerLine()
         yield from self._run.reference(data.get("reference"))
         yield from self._attached(data)
-        extra = {**(leftover(data, _MESSAGE) or {}), **(rest or {})}
-        if self._run.text_open:
-            yield Content("", is_complete=True, meta=self._run.meta(extra=extra))
-        elif extra:
+        if extra := {**(leftover(data, _MESSAGE) or {}), **(rest or {})}:
             yield custom("message_end", extra, self._run.meta())
         self._run.text_open = False
         self._message_ended = True

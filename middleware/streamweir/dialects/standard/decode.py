@@ -10,7 +10,7 @@ from streamweir.codec.coerce import custom
 from streamweir.codec.folded_result import events_in, is_whole_answer, refusal_in
 from streamweir.codec.message_template import TextFields
 from streamweir.codec.standard_events import is_standard, read_standard
-from streamweir.events import Event
+from streamweir.events import Error, Event
 from streamweir.framing import Frame
 
 __all__ = ["StandardDecoder"]
@@ -48,10 +48,17 @@ class StandardDecoder(Decoder):
         if not isinstance(message, dict):
             return (custom("message", message),)
         if isinstance(message.get("type"), str):
-            return (read_standard(message),)
+            return (_before_its_end(read_standard(message)),)
         if is_whole_answer(message):
-            return map(read_standard, events_in(message))
+            return map(_before_its_end, map(read_standard, events_in(message)))
         return (refusal_in(message) or custom("message", message),)
+
+
+def _before_its_end(event: Event) -> Event:
+    """A terminal error is followed by the end of its stream, which has its own reason and summary."""
+    if isinstance(event, Error) and event.terminal:
+        event.precedes_end = True
+    return event
 
 
 def _evidence(message: Mapping[str, Any]) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from streamweir.codec.coerce import and_extra, arguments, custom, leftover, text_of
+from streamweir.codec.coerce import and_extra, arguments, leftover, named_data, text_of
 from streamweir.dialects.stream_envelope.decode_graph import Reader, pieces, read_content
 from streamweir.dialects.stream_envelope.decode_message import Message, Run
 from streamweir.events import Content, Event, SessionStart, Status, Thinking, ToolCallEnd, ToolCallStart
@@ -36,7 +36,7 @@ def _tool_result(message: Message, run: Run) -> Iterator[Event]:
     action = message.first("action", "result")
     name = _call_of(action, run.copilot_calls)
     if name is None:
-        yield custom("tool_result", dict(message.fields), message.ids())
+        yield named_data("tool_result", dict(message.fields), message.ids())
         return
     yield ToolCallEnd(
         tool_id="", result=action, tool_name=name, meta=message.meta("action", "result", "tool")
@@ -70,7 +70,7 @@ def _result(message: Message, run: Run) -> Iterator[Event]:
         yield Content(text, is_complete=True, whole="repeat", meta=message.ids())
     actions = {key: value for key, value in message.fields.items() if key != "message"}
     if actions:
-        yield custom("result", actions, message.ids())
+        yield named_data("result", actions, message.ids())
     run.copilot_calls.clear()
 
 

@@ -11,6 +11,7 @@ from streamweir.codec.coerce import (
     custom,
     leftover,
     milliseconds,
+    named_data,
     text_of,
     tool_error,
     upstream_error,
@@ -244,7 +245,7 @@ def _state_update(message: Message, run: Run) -> Iterator[Event]:
     del run
     meta = message.meta("state_snapshot", "updated_fields")
     carried = read_carried(message.fields.get("state_snapshot"), meta)
-    yield carried or custom(message.kind, dict(message.fields), message.ids())
+    yield carried or named_data(message.kind, dict(message.fields), message.ids())
 
 
 def _interrupt(message: Message, run: Run) -> Iterator[Event]:
