@@ -88,10 +88,10 @@ def test_without_ids_the_calls_of_a_row_end_in_the_order_of_their_start() -> Non
 
 def test_without_ids_the_last_open_call_is_meant_where_something_came_between() -> None:
     position = StreamPosition(0)
-    tools, passed = Tools(position=position), []
-    for number, event in enumerate(
-        [start("", "a"), start("", "a"), end(name="a", result=2), end(name="a", result=1)]
-    ):
+    tools = Tools(position=position)
+    events: list[Event] = [start("", "a"), start("", "a"), end(name="a", result=2), end(name="a", result=1)]
+    passed: list[Event] = []
+    for number, event in enumerate(events):
         position.written = 10 * number
         passed += run(tools, [event])
     assert results(passed) == {"call_1": 1, "call_2": 2}

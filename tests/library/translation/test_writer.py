@@ -100,7 +100,9 @@ def test_no_client_of_1_0_is_told_to_replace_and_all_streams_are_valid(pieces: l
 
 @pytest.mark.parametrize("answers", ["easyflow", "stream-envelope"])
 def test_the_client_of_another_protocol_learns_of_it_too(answers: str) -> None:
-    translator = Translator(speaks="standard", answers=answers, request_id="req_1", full_text="replace")
+    translator = Translator(
+        speaks="standard", answers=answers, request_id="req_1", full_text="replace", clock=lambda: 0
+    )
     body = b'data: {"type":"content","data":{"content":"%b"%b},"metadata":{}}\n\n'
     out = translator.feed(body % (b"41", b"") + body % (b"42", b',"op":"replace"'))
     assert b"42" not in out
