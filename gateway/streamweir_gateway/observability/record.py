@@ -67,6 +67,8 @@ class RequestRecord:
     """Upstream events that could not be read."""
     repairs: int | None = None
     """Tool calls whose start was made up, or whose end came twice."""
+    unknown: int | None = None
+    """Upstream events that no rule of the dialect knew."""
     lost: int | None = None
     """What the client's protocol has no place for."""
     first_event_ms: float | None = None
