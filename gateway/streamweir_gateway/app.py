@@ -26,6 +26,7 @@ from streamweir_gateway.runs.admission import Admissions
 from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.proxy import Proxy
+from streamweir_gateway.runs.request_body import RequestBodies
 from streamweir_gateway.runs.supervision import Streams
 from streamweir_gateway.upstream.client import UpstreamClients
 
@@ -37,6 +38,7 @@ def build_app(
     *,
     clients: UpstreamClients | None = None,
     streams: Streams | None = None,
+    bodies: RequestBodies | None = None,
     log: RequestLog | None = None,
     metrics: Metrics | None = None,
 ) -> GatewayApp:
@@ -46,6 +48,7 @@ def build_app(
         config: the settled configuration.
         clients: what requests go out through.
         streams: where streams under way are kept, for who wants to end them.
+        bodies: what request bodies may hold; where an application replaces another one, they share it.
         log: what a finished request is told to; standard error where it is None.
         metrics: where requests are counted; where an application replaces another one, they share them.
     """
@@ -53,6 +56,7 @@ def build_app(
         config,
         UpstreamClients() if clients is None else clients,
         Streams() if streams is None else streams,
+        RequestBodies(config.server.body_bytes) if bodies is None else bodies,
         Observer(
             request_log() if log is None else log,
             make_metrics() if metrics is None else metrics,
@@ -99,9 +103,15 @@ class _Gateway:
     """What the endpoints share."""
 
     def __init__(
-        self, config: GatewayConfig, clients: UpstreamClients, streams: Streams, observer: Observer
+        self,
+        config: GatewayConfig,
+        clients: UpstreamClients,
+        streams: Streams,
+        bodies: RequestBodies,
+        observer: Observer,
     ) -> None:
         self.streams = streams
+        self._bodies = bodies
         self._config = config
         self._clients = clients
         self.observer = observer
@@ -133,7 +143,7 @@ class _Gateway:
     def _proxy(self, config: EndpointConfig) -> Proxy:
         destinations = [self._destination(config, upstream) for upstream in config.upstreams]
         endpoint = Endpoint(config, destinations, debug=self._config.debug)
-        return Proxy(endpoint, streams=self.streams, observer=self.observer)
+        return Proxy(endpoint, streams=self.streams, bodies=self._bodies, observer=self.observer)
 
     def _destination(self, endpoint: EndpointConfig, upstream: UpstreamConfig) -> Destination:
         url = upstream.url if upstream.demo is None else self._demos[upstream.demo]

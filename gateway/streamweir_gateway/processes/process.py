@@ -20,6 +20,7 @@ from streamweir_gateway.processes.generations import Generations
 from streamweir_gateway.processes.reload import Load, OnReady, differences_kept, loaded
 from streamweir_gateway.processes.server import GatewayServer
 from streamweir_gateway.processes.sockets import connection_limit
+from streamweir_gateway.runs.request_body import RequestBodies
 from streamweir_gateway.runs.supervision import Streams
 
 __all__ = ["ServingProcess", "serve_alone"]
@@ -43,6 +44,7 @@ class ServingProcess:
         logger.setLevel(logging.INFO)
         self._config = config
         self._streams = Streams()
+        self._bodies = RequestBodies(config.server.body_bytes)
         self._metrics = make_metrics()
         self._generations = Generations(self._app(config))
         self._turn = asyncio.Lock()
@@ -79,10 +81,11 @@ class ServingProcess:
                 logger.warning("a change of %s needs a restart", name)
             self._config = config
             self.server.apply(config.server)
+            self._bodies.max_bytes = config.server.body_bytes
             logger.info("configuration taken over")
 
     def _app(self, config: GatewayConfig) -> GatewayApp:
-        return build_app(config, streams=self._streams, metrics=self._metrics)
+        return build_app(config, streams=self._streams, bodies=self._bodies, metrics=self._metrics)
 
 
 def serve_alone(

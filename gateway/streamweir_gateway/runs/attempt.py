@@ -23,6 +23,7 @@ from streamweir_gateway.runs.admission import CircuitOpen, Overloaded, Permit
 from streamweir_gateway.runs.destination import Destination, Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.interruptible_wait import Interrupted
+from streamweir_gateway.runs.request_body import RequestBody
 from streamweir_gateway.runs.response_classification import classify_response
 from streamweir_gateway.runs.response_writer import ClientGone, ResponseWriter
 from streamweir_gateway.runs.retry_plan import Failure
@@ -54,7 +55,7 @@ class RequestContext:
         self,
         endpoint: Endpoint,
         incoming: Incoming,
-        body: bytes,
+        body: RequestBody,
         *,
         writer: ResponseWriter,
         supervisor: Supervisor,
@@ -159,7 +160,7 @@ class Attempt:
         try:
             with supervisor.waiting:
                 async with self.destination.client.open(
-                    request._replace(body=parties.body),
+                    request._replace(body=parties.body.data),
                     connect_timeout=self.destination.config.timeouts.connect,
                     on_connected=supervisor.sent,
                 ) as response:
@@ -276,7 +277,7 @@ class Attempt:
         self._is_committed = True
         if self._permit is not None:
             self._permit.succeeded()
-        self._parties.body = b""
+        self._parties.body.release()
         self._parties.record.cause = []
         self._parties.record.heard(time.monotonic())
 

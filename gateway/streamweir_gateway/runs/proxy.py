@@ -11,13 +11,13 @@ from starlette.types import Receive, Scope, Send
 from streamweir.asgi.headers import header_values, settled_request_id
 from streamweir.asgi.ownership import take_claim
 from streamweir.asgi.refusals import REFUSALS, Refusal, send_refusal
-from streamweir_gateway.connection.client_connection import ClientConnection
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import settled_trace_context
 from streamweir_gateway.runs.destination import Destination, Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.proxy_exchange import ProxyExchange
+from streamweir_gateway.runs.request_body import RequestBodies
 from streamweir_gateway.runs.response_writer import ClientGone
 from streamweir_gateway.runs.supervision import Streams
 from streamweir_gateway.runs.upstream_request_builder import NoSuchPath
@@ -29,9 +29,12 @@ __all__ = ["Proxy"]
 class Proxy:
     """The ASGI endpoint of one path."""
 
-    def __init__(self, endpoint: Endpoint, *, streams: Streams, observer: Observer) -> None:
+    def __init__(
+        self, endpoint: Endpoint, *, streams: Streams, bodies: RequestBodies, observer: Observer
+    ) -> None:
         self._endpoint = endpoint
         self._streams = streams
+        self._bodies = bodies
         self._observer = observer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -74,19 +77,25 @@ class Proxy:
         incoming = endpoint.incoming(scope, record.request_id)
         record.span_id = incoming.trace.span_id
         request = _upstream_request(endpoint.destinations[0], incoming)
-        body = await _read_body(scope, receive, endpoint.config.limits.request_bytes)
-        self._check_draining()  # a body may take its time, and nobody would end what begins now
-        exchange = ProxyExchange(
-            endpoint,
-            incoming,
-            request,
-            body,
-            scope=scope,
-            send=send,
-            record=record,
-            observer=self._observer,
-        )
-        take_claim(scope)  # what follows ends properly by itself
+        body = await self._bodies.read(scope, receive, endpoint.config.limits.request_bytes)
+        try:
+            self._check_draining()  # a body may take its time, and nobody would end what begins now
+            exchange = ProxyExchange(
+                endpoint,
+                incoming,
+                request,
+                body,
+                scope=scope,
+                send=send,
+                record=record,
+                observer=self._observer,
+            )
+            take_claim(scope)  # what follows ends properly by itself
+            await self._run(exchange, receive)
+        finally:
+            body.release()
+
+    async def _run(self, exchange: ProxyExchange, receive: Receive) -> None:
         self._streams.add(exchange.supervisor)
         try:
             await exchange.run(receive)
@@ -109,33 +118,6 @@ def _upstream_request(destination: Destination, incoming: Incoming) -> UpstreamR
         return destination.request(incoming)
     except NoSuchPath as error:
         raise Refusal("ENDPOINT_NOT_FOUND") from error
-
-
-async def _read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
-    """Return the client's whole body.
-
-    Raises:
-        Refusal: it is larger than `limit`, or the server takes no more of it.
-        ClientGone: it did not come whole.
-    """
-    if any(
-        length.isdigit() and int(length[:20]) > limit
-        for length in header_values(scope["headers"], b"content-length")
-    ):
-        raise Refusal("REQUEST_TOO_LARGE")
-    connection = ClientConnection.of(scope)
-    body = bytearray()
-    while True:
-        message = await receive()
-        if connection.refused is not None:
-            raise Refusal(connection.refused)
-        if message["type"] == "http.disconnect":
-            raise ClientGone
-        body += message.get("body", b"")
-        if len(body) > limit:
-            raise Refusal("REQUEST_TOO_LARGE")
-        if not message.get("more_body", False):
-            return bytes(body)
 
 
 async def _send_no_content(send: Send, request_id: str) -> None:

@@ -16,6 +16,7 @@ from streamweir_gateway.runs.attempt import Attempt, RequestContext
 from streamweir_gateway.runs.destination import Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.interruptible_wait import Interrupted
+from streamweir_gateway.runs.request_body import RequestBody
 from streamweir_gateway.runs.response_writer import ClientGone, ResponseWriter
 from streamweir_gateway.runs.retry_plan import RetryPlan
 from streamweir_gateway.runs.supervision import Supervisor
@@ -53,7 +54,7 @@ class ProxyExchange:
         endpoint: Endpoint,
         incoming: Incoming,
         request: UpstreamRequest,
-        body: bytes,
+        body: RequestBody,
         *,
         scope: Scope,
         send: Send,

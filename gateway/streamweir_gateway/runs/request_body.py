@@ -1,0 +1,108 @@
+"""The bodies of clients' requests, which all together have a bound.
+
+Source: the configuration contract (`limits.request_bytes`, `server.body_bytes`).
+"""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import Final
+
+from starlette.types import Receive, Scope
+
+from streamweir.asgi.headers import header_values
+from streamweir.asgi.refusals import Refusal
+from streamweir_gateway.connection.client_connection import ClientConnection
+from streamweir_gateway.runs.response_writer import ClientGone
+
+__all__ = ["RequestBodies", "RequestBody"]
+
+_RETRY_AFTER: Final = {"Retry-After": "1"}
+
+
+class RequestBodies:
+    """Those of one process.
+
+    Attributes:
+        max_bytes: what they may hold at once.
+        held_bytes: what they hold.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self.held_bytes = 0
+
+    async def read(self, scope: Scope, receive: Receive, limit: int) -> RequestBody:
+        """Return the whole body of a request, to be released by who gets it.
+
+        Only what has come is counted: who announces much and sends little takes nobody's room.
+
+        Args:
+            limit: its largest size, in bytes.
+
+        Raises:
+            Refusal: it is larger, there is no room for it, or the server takes no more of it.
+            ClientGone: it did not come whole.
+        """
+        self._check(_announced(scope), limit)
+        connection, body, read = ClientConnection.of(scope), RequestBody(self), BytesIO()
+        try:
+            more = True
+            while more:
+                piece, more = await _next_piece(receive, connection)
+                self._check(len(piece), limit - read.tell())
+                body.grow(len(piece))
+                read.write(piece)
+        except BaseException:
+            body.release()
+            raise
+        body.data = read.getvalue()
+        return body
+
+    def _check(self, size: int, limit: int) -> None:
+        if size > limit:
+            raise Refusal("REQUEST_TOO_LARGE")
+        if self.held_bytes + size > self.max_bytes:
+            raise Refusal("OVERLOADED", headers=_RETRY_AFTER)
+
+
+class RequestBody:
+    """One of them.
+
+    Attributes:
+        data: once it is whole; nothing after `release`.
+    """
+
+    __slots__ = ("_bodies", "_held_bytes", "data")
+
+    def __init__(self, bodies: RequestBodies) -> None:
+        self.data = b""
+        self._bodies = bodies
+        self._held_bytes = 0
+
+    def grow(self, size: int) -> None:
+        """So much more of it has come."""
+        self._held_bytes += size
+        self._bodies.held_bytes += size
+
+    def release(self) -> None:
+        """Let go of it: nobody asks for it any longer."""
+        self._bodies.held_bytes -= self._held_bytes
+        self._held_bytes = 0
+        self.data = b""
+
+
+async def _next_piece(receive: Receive, connection: ClientConnection) -> tuple[bytes, bool]:
+    """Return the next piece of a body, and whether more follow."""
+    message = await receive()
+    if connection.refused is not None:
+        raise Refusal(connection.refused)
+    if message["type"] == "http.disconnect":
+        raise ClientGone
+    return message.get("body", b""), message.get("more_body", False)
+
+
+def _announced(scope: Scope) -> int:
+    """Return the size that the request names, 0 where it names none."""
+    lengths = [length for length in header_values(scope["headers"], b"content-length") if length.isdigit()]
+    return max((int(length[:20]) for length in lengths), default=0)

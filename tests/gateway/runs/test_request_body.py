@@ -1,0 +1,88 @@
+"""All request bodies together have a bound; each is let go of as soon as nobody needs it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from loopback import Client, Gateway, ask, client, gateway, settled
+from scripted_upstream import HELLO, SSE, WHOLE, Call, Script, Upstream, chunk, upstream
+
+pytestmark = pytest.mark.anyio
+
+KIB = 1024
+BODY = b"x" * 700 * KIB
+"""Two of them are more than all together may hold."""
+
+
+@asynccontextmanager
+async def bounded(script: Script | bytes) -> AsyncIterator[tuple[Gateway, Upstream]]:
+    async with upstream(script) as backend:
+        endpoint = {"upstream": backend.url, "speaks": "legacy"}
+        config = settled(endpoints={"/chat": endpoint}, server={"body_bytes": "1MiB"})
+        async with gateway(config) as running:
+            yield running, backend
+
+
+async def half_sent(connected: Client) -> None:
+    """Send a body, but for its last byte."""
+    head = b"POST /chat HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(BODY)
+    connected.writer.write(head + BODY[:-1])
+    await connected.writer.drain()
+    await asyncio.sleep(0.2)
+
+
+@pytest.mark.parametrize("coding", ["length", "chunks"])
+async def test_a_body_for_which_there_is_no_room_is_refused(coding: str) -> None:
+    length, body = b"Content-Length: %d\r\n\r\n" % len(BODY), BODY
+    if coding == "chunks":
+        length, body = b"Transfer-Encoding: chunked\r\n\r\n", chunk(BODY)
+    async with bounded(WHOLE) as (running, backend), client(running) as first, client(running) as second:
+        await half_sent(first)
+        second.writer.write(b"POST /chat HTTP/1.1\r\nHost: x\r\n" + length + body)
+        async with asyncio.timeout(5):
+            head, _, refusal = (await second.reader.read()).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 503 ")
+        assert b"retry-after: 1" in head.lower()
+        assert b'"OVERLOADED"' in refusal
+        first.writer.write(BODY[-1:])
+        async with asyncio.timeout(5):
+            assert b'"status":"completed"' in await first.reader.read()
+        assert (await ask(running, body=BODY)).assert_valid().end["status"] == "completed"
+        assert len(backend.calls) == 2
+    assert [line.get("code") for line in running.log.lines] == ["OVERLOADED", None, None]
+
+
+async def test_a_body_that_is_announced_takes_no_room() -> None:
+    async with bounded(WHOLE) as (running, _), client(running) as idle:
+        idle.writer.write(b"POST /chat HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
+        await asyncio.sleep(0.1)
+        assert (await ask(running, body=BODY)).assert_valid().end["status"] == "completed"
+
+
+async def test_a_stream_holds_no_body() -> None:
+    async def endless(call: Call) -> None:
+        await call.send(SSE, chunk(HELLO[0]))
+        await call.until_closed()
+
+    async with bounded(endless) as (running, _), client(running) as first, client(running) as second:
+        for connected in (first, second):
+            connected.send(body=BODY)
+            await connected.until(b"Hel")
+
+
+async def refusing(call: Call) -> None:
+    await call.send(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")
+
+
+@pytest.mark.parametrize("script", [WHOLE, refusing], ids=["answered", "refused upstream"])
+async def test_whatever_becomes_of_a_request_its_room_comes_back(script: Script | bytes) -> None:
+    async with bounded(script) as (running, _):
+        for _ in range(4):
+            async with client(running) as leaving:
+                await half_sent(leaving)
+            async with asyncio.timeout(5):
+                await running.log.next_line()
+            assert (await ask(running, body=BODY)).status == 200
+            await running.log.next_line()
