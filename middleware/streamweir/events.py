@@ -44,6 +44,8 @@ __all__ = [
     "failure_meta",
     "ids_of",
     "wire_data",
+    "wire_message",
+    "wire_metadata",
 ]
 
 PROTOCOL_VERSION: Final = "1.1"
@@ -368,6 +370,10 @@ WIRE_FIELDS: Final[dict[type[Event], tuple[str, ...]]] = {
 """The keys of `data` on the wire, per class: its fields without hints and metadata."""
 
 
+_TIMED: Final = frozenset({ToolCallEnd, Status, SessionEnd})
+"""The events of which the protocol says how long they took."""
+
+
 class Unknown(msgspec.Struct):
     """The data of an event as received whose type, or whose shape, this version does not know.
 
@@ -411,3 +417,21 @@ def wire_data(event: Event) -> dict[str, Any]:
         if value is not None or name in nullable:
             data[name] = value
     return data
+
+
+def wire_metadata(event: Event) -> dict[str, Any]:
+    """Return what `event` carries as `metadata` on the wire, beside its stamp.
+
+    A duration goes under `extra` where an event has no place for one.
+    """
+    metadata: dict[str, Any] = {**(event.meta or {})}
+    metadata.pop("private", None)
+    if "duration_ms" in metadata and type(event) not in _TIMED:
+        metadata["extra"] = {**metadata.get("extra", {}), "duration_ms": metadata.pop("duration_ms")}
+    return metadata
+
+
+def wire_message(event: Event, stamp: Stamp) -> dict[str, Any]:
+    """Return `event` as it stands on the wire."""
+    ours = {"request_id": stamp.request_id, "timestamp": stamp.timestamp, "sequence": stamp.sequence}
+    return {"type": event.type, "data": wire_data(event), "metadata": {**ours, **wire_metadata(event)}}

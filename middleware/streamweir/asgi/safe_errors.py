@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 
-from streamweir.asgi.headers import HeaderList, header_value, header_values, media_type_of, settled_request_id
+from streamweir.asgi.followed_stream import FollowedStream
+from streamweir.asgi.headers import header_value, header_values, media_type_of, settled_request_id
 from streamweir.asgi.ownership import StreamOwnership, hand_down
 from streamweir.asgi.paths import PathPatterns, Paths
 from streamweir.asgi.refusals import send_failure
@@ -15,15 +16,11 @@ from streamweir.asgi.sending import ASGIApp, Message, Receive, Scope, Send, with
 from streamweir.classification import classify_exception
 from streamweir.codec.registry import process_dialects
 from streamweir.context import bound_request_id
-from streamweir.emit.application_stream import ApplicationStream
-from streamweir.options.limits import Limits
 from streamweir.stream_error import log_failure
 
 __all__ = ["SafeErrorMiddleware"]
 
 _FRAMINGS = {"text/event-stream": "sse", "application/x-ndjson": "ndjson"}
-_UNBOUNDED = Limits(stream_bytes=1 << 62)
-"""What goes by is not kept."""
 
 
 class SafeErrorMiddleware:
@@ -99,39 +96,39 @@ class _Response:
         self._follows = follows
         self._started = False
         self._ended = False
-        self._tail = b""
-        self._translator: ApplicationStream | None = None
+        self._stream: FollowedStream | None = None
 
     @property
     def can_be_ended(self) -> bool:
         """It has not begun, or it is a stream under way that nobody below takes care of."""
         if not self._started:
             return True
-        return self._translator is not None and not self._ended and not self._claim.taken
+        return self._stream is not None and not self._ended and not self._claim.taken
 
     def send(self, message: Message) -> Awaitable[None]:
         """Pass on a message of the application; a function, for a coroutine more would cost as much again."""
         kind = message["type"]
         if kind == "http.response.body":
             self._ended = not message.get("more_body")
-            if self._translator is not None:
-                self._follow(self._translator, bytes(message.get("body", b"")))
+            if self._stream is not None:
+                self._stream.follow(bytes(message.get("body", b"")))
         elif kind == "http.response.start":
             self._started = True
             message = with_header_list(message)
             if self._is_stream(message):
-                self._translator = self._reader(message.get("headers", ()))
+                framing = _FRAMINGS[media_type_of(message["headers"])]
+                self._stream = FollowedStream(self._speaks, framing, request_id=self._request_id)
         return self._send(message)
 
     async def end(self, error: Exception, *, debug: bool) -> None:
         """Say what is to be said of `error`, and end the response."""
         try:
             info = classify_exception(error, debug=debug)
-            if self._translator is None:
+            if self._stream is None:
                 await send_failure(self._send, info, request_id=self._request_id, debug=debug)
                 return
-            out = self._translator.fail(info)
-            await self._send({"type": "http.response.body", "body": self._gap() + out, "more_body": False})
+            ending = self._stream.fail(info)
+            await self._send({"type": "http.response.body", "body": ending, "more_body": False})
         except OSError:
             pass  # nobody is there to be told
 
@@ -144,32 +141,4 @@ class _Response:
             and media_type_of(headers) in _FRAMINGS
             and header_value(headers, b"content-encoding").strip().lower() in ("", "identity")
             and not header_values(headers, b"content-length")
-        )
-
-    def _reader(self, headers: HeaderList) -> ApplicationStream:
-        """Return what reads the stream along, so that it knows what is open; what it writes is not sent."""
-        has_decoder = process_dialects().find(self._speaks).reads
-        return ApplicationStream(
-            speaks=self._speaks if has_decoder else "standard",
-            answers=self._speaks,
-            framing=_FRAMINGS[media_type_of(headers)],
-            request_id=self._request_id,
-            limits=_UNBOUNDED,
-        )
-
-    def _follow(self, translator: ApplicationStream, data: bytes) -> None:
-        if data:
-            translator.feed(data)
-            self._tail = (self._tail + data)[-2:]
-
-    def _gap(self) -> bytes:
-        """Return what sets apart an event that broke off from the one that follows."""
-        if self._translator is None or not self._tail or self._tail.endswith(b"\n\n"):
-            return b""
-        return (
-            b"\n\n"
-            if self._translator.translator.framing == "sse"
-            else b""
-            if self._tail.endswith(b"\n")
-            else b"\n"
         )

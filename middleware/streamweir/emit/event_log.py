@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from streamweir.events import Content, Event, Stamp, Thinking, wire_data
+from streamweir.events import Content, Event, Stamp, Thinking, wire_message
 
 __all__ = ["EventLog", "LogTarget"]
 
@@ -27,9 +27,9 @@ class EventLog:
         extra = {"request_id": stamp.request_id}
         try:
             if not isinstance(target, logging.Logger):
-                target(_message(event, stamp))
+                target(wire_message(event, stamp))
             elif target.isEnabledFor(logging.DEBUG):
-                target.debug("%s", _message(event, stamp), extra=extra)
+                target.debug("%s", wire_message(event, stamp), extra=extra)
         except Exception:
             logger.exception("the log of a stream failed", extra=extra)
 
@@ -45,16 +45,3 @@ class EventLog:
     def heartbeat(self) -> bytes:
         """Return nothing: there is nobody to send it to."""
         return b""
-
-
-def _message(event: Event, stamp: Stamp) -> dict[str, Any]:
-    ours = {
-        "request_id": stamp.request_id,
-        "timestamp": stamp.timestamp,
-        "sequence": stamp.sequence,
-    }
-    return {
-        "type": event.type,
-        "data": wire_data(event),
-        "metadata": {**ours, **(event.meta or {})},
-    }

@@ -88,6 +88,10 @@ class StreamNormalizer:
             self.pipeline.end()
         self._conclude()
 
+    def read_rest(self) -> None:
+        """Read what the end of the body completes, which is not the end of the stream yet."""
+        self.pipeline.take(self.reader.close())
+
     def fail(self, info: ErrorInfo) -> None:
         """The body broke off, or is not to be read on: end the stream with an error.
 

@@ -18,16 +18,21 @@ from streamweir.errors import ErrorInfo, MalformedEvent
 from streamweir.events import (
     EVENT_TYPES,
     META_FIELDS,
+    Content,
     Event,
     Meta,
     SessionEnd,
     SessionStart,
+    Stamp,
+    Thinking,
     Unknown,
     wire_data,
+    wire_message,
 )
+from streamweir.jsontext import plain_json
 from streamweir.stages import error_event
 
-__all__ = ["EventMetadata", "ReceivedEvent", "failure_events", "made_event"]
+__all__ = ["EventMetadata", "ReceivedEvent", "failure_events", "made_event", "translated_event"]
 
 _MAY_LACK_DATA: Final = frozenset({"session_start", "session_end"})
 
@@ -101,6 +106,13 @@ def made_event(payload: Event, *, request_id: str | None, sequence: int | None =
     metadata = {"request_id": request_id, "timestamp": time.time_ns() // 1_000_000, "sequence": sequence}
     present = {name: value for name, value in metadata.items() if value is not None}
     return ReceivedEvent({"type": payload.type, "data": wire_data(payload), "metadata": present})
+
+
+def translated_event(event: Event, stamp: Stamp) -> ReceivedEvent:
+    """Return an event that was read in another dialect, as it would stand on the wire of the standard."""
+    message = wire_message(event, stamp)
+    is_text = isinstance(event, Content | Thinking) and not (event.meta and "extra" in event.meta)
+    return ReceivedEvent(message if is_text else plain_json(message))
 
 
 def failure_events(

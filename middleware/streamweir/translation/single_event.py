@@ -23,6 +23,7 @@ from streamweir.events import (
     SessionEnd,
     Thinking,
     wire_data,
+    wire_metadata,
 )
 from streamweir.jsontext import parse_json, write_json
 from streamweir.options.limits import Limits
@@ -132,4 +133,4 @@ def _wire(event: Event) -> dict[str, Any]:
     data = wire_data(event)
     if isinstance(event, SessionEnd):
         data.setdefault("reason", _REASONS[event.status])
-    return {"type": event.type, "data": data, "metadata": dict(event.meta or {})}
+    return {"type": event.type, "data": data, "metadata": wire_metadata(event)}

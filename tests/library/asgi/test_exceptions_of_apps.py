@@ -304,6 +304,27 @@ async def test_safe_in_the_middle_of_an_event() -> None:
     assert answer.body.startswith(TOKENS[0] + DONE[:9] + b"\n\ndata: ")
 
 
+async def test_safe_says_nothing_twice_and_nothing_of_what_the_client_has() -> None:
+    """An event whose blank line is missing is completed, not repeated; the ids are those of the stream."""
+    head = b'event: message\ndata: {"protocol":"easyflow-chat","version":"1.1","domain":"%b","type":"%b",'
+    tail = b'"conversation_id":"conv-1","payload":%b}'
+    first = (head + tail) % (b"llm", b"message", b'{"delta":"Hi"}') + b"\n\n"
+    last = (head + tail) % (b"llm", b"message", b'{"delta":" there"}')
+    answer = await safe(
+        sending(start(), body(first, more=True), body(last, more=True), Boom(SECRET)), speaks="easyflow"
+    )
+    ending = answer.body.removeprefix(first + last)
+    assert ending.startswith(b"\n\nevent: error\n")
+    assert b" there" not in ending
+    assert b'"conversation_id":"conv-1"' in ending
+
+
+async def test_safe_closes_the_call_that_is_open() -> None:
+    answer = await safe(sending(start(), body(TOKENS[0] + TOOL, more=True), Boom(SECRET)), speaks="legacy")
+    ending = answer.body.removeprefix(TOKENS[0] + TOOL)
+    assert ending.count(b'"tool_result"') == ending.count(b'"status":"failed"') == 1
+
+
 async def test_safe_reraise(log: pytest.LogCaptureFixture) -> None:
     boom = Boom(SECRET)
     call = Call(SafeErrorMiddleware(sending(boom), reraise=True))

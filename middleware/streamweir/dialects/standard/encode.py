@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from streamweir.codec.base import Encoder
 from streamweir.codec.frame_template import Number
-from streamweir.events import EVENT_TYPES, Content, Event, Meta, Stamp, Thinking, wire_data
+from streamweir.events import EVENT_TYPES, Content, Event, Stamp, Thinking, wire_data, wire_metadata
 from streamweir.framing import Frame
 from streamweir.jsontext import write_json
 
 __all__ = ["StandardEncoder"]
-
-_TIMED: Final = frozenset({"tool_call_end", "status", "session_end"})
-"""The events of which the protocol says how long they took."""
 
 _STARTS: Final = {cls: b'{"type":"%b","data":' % name.encode() for name, cls in EVENT_TYPES.items()}
 """By class: how an event begins on the wire."""
@@ -58,7 +55,7 @@ class StandardEncoder(Encoder):
             write_json(wire_data(event)),
             self._metadata,
             sequence.encode(),
-            _metadata_rest(event, event.meta) if event.meta else b"}}",
+            b"," + write_json(wire_metadata(event))[1:] + b"}" if event.meta else b"}}",
         )
         return (Frame(b"".join(message), None, sequence),)
 
@@ -68,12 +65,3 @@ class StandardEncoder(Encoder):
         """The sequence counts; the timestamp is that of the read."""
         del event, texts
         return {"sequence": (stamp.sequence, 1), "timestamp": (stamp.timestamp, 0)}
-
-
-def _metadata_rest(event: Event, meta: Meta) -> bytes:
-    """The metadata behind the stamp, as JSON text; a duration that has no place here goes under `extra`."""
-    rest: dict[str, Any] = {**meta}
-    rest.pop("private", None)
-    if "duration_ms" in rest and event.type not in _TIMED:
-        rest["extra"] = {**rest.get("extra", {}), "duration_ms": rest.pop("duration_ms")}
-    return b"," + write_json(rest)[1:] + b"}"

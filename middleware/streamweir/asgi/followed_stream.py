@@ -1,0 +1,103 @@
+"""A stream that goes by: it is read along, so that what would have to be said to end it is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from streamweir.codec.registry import process_dialects
+from streamweir.errors import ErrorInfo
+from streamweir.events import Content, Event, SessionStart, Stamp, Thinking, ToolCallEnd, ToolCallStart
+from streamweir.options.limits import Limits
+from streamweir.translation.normalizer import StreamNormalizer
+from streamweir.translation.open_writer import Writer, open_writer
+from streamweir.translation.pipeline import Pipeline
+from streamweir.translation.reader import StreamReader
+
+__all__ = ["FollowedStream"]
+
+_UNBOUNDED: Final = Limits(stream_bytes=1 << 62)
+"""What goes by is not kept."""
+
+
+class FollowedStream:
+    """The stream of an application, in the dialect that it speaks.
+
+    Args:
+        speaks: the dialect.
+        framing: `sse` or `ndjson`.
+        request_id: of the request.
+    """
+
+    def __init__(self, speaks: str, framing: str, *, request_id: str) -> None:
+        self._speaks = speaks
+        self._framing = framing
+        self._request_id = request_id
+        self._reader = StreamReader(
+            speaks if process_dialects().find(speaks).reads else "standard", limits=_UNBOUNDED
+        )
+        self._reader.takes_marked = True
+        self._open = _OpenParts()
+        pipeline = Pipeline((self._open,), request_id=request_id)
+        self._stream = StreamNormalizer(self._reader, pipeline)
+        self._tail = b""
+
+    def follow(self, data: bytes) -> None:
+        """Read along what is sent to the client."""
+        if data:
+            self._stream.feed(data)
+            self._tail = (self._tail + data)[-2:]
+
+    def fail(self, info: ErrorInfo) -> bytes:
+        """The application failed: return what ends the stream behind all that was sent."""
+        self._stream.read_rest()
+        writer = open_writer(self._speaks, self._framing, request_id=self._request_id, source=self._reader)
+        self._open.write_into(writer, Stamp(self._request_id, 0, self._stream.pipeline.position.now))
+        writer.take()  # the client has it
+        self._stream.pipeline.add_sink(writer)
+        self._stream.fail(info)
+        return self._gap(writer.framing) + writer.take()
+
+    def _gap(self, framing: str) -> bytes:
+        """Return what sets apart an event that broke off from the one that follows."""
+        if not self._tail or self._tail.endswith(b"\n\n"):
+            return b""
+        if framing == "sse":
+            return b"\n\n"
+        return b"" if self._tail.endswith(b"\n") else b"\n"
+
+
+class _OpenParts:
+    """What has to be known of a stream to write its end: how it began, and what is open."""
+
+    def __init__(self) -> None:
+        self._start: SessionStart | None = None
+        self._texts: dict[type[Event], Event] = {}
+        self._calls: dict[str, ToolCallStart] = {}
+
+    def write_into(self, writer: Writer, stamp: Stamp) -> None:
+        """Write it again, for a writer that comes late."""
+        if self._start is not None:
+            for event in (self._start, *self._texts.values(), *self._calls.values()):
+                writer.write(event, stamp)
+
+    def write(self, event: Event, stamp: Stamp) -> None:
+        del stamp
+        match event:
+            case SessionStart():
+                self._start = event
+            case Content() | Thinking():
+                self._texts[type(event)] = event
+            case ToolCallStart():
+                self._calls[event.tool_id] = event
+            case ToolCallEnd():
+                self._calls.pop(event.tool_id, None)
+
+    def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
+        self.write(event.with_text(texts[-1]), stamp)
+
+    def finish(self) -> None:
+        pass
+
+    def heartbeat(self) -> bytes:
+        return b""

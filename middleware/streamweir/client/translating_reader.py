@@ -1,0 +1,145 @@
+"""The body of a stream in any other dialect as received events: normalised, and numbered here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from streamweir.client.rejections import info_of_envelope, is_envelope
+from streamweir.errors import ErrorInfo, LimitExceeded, MalformedEvent, NotTheDialect
+from streamweir.events import Content, Event, Stamp, Thinking
+from streamweir.framing import Frame, SniffingParser
+from streamweir.translation.normalizer import StreamNormalizer
+from streamweir.translation.pipeline import Pipeline
+from streamweir.translation.reader import StreamReader
+from streamweir.translation.received_event import ReceivedEvent, failure_events, translated_event
+
+__all__ = ["TranslatingReader"]
+
+HEAD_BYTES: Final = 64 << 10
+"""An envelope is small: what is larger need not be looked at."""
+
+
+class TranslatingReader:
+    """Reads one stream.
+
+    The bytes of the first frame are kept until it is whole, which no decoder would read sooner: it may be an
+    envelope.
+
+    Args:
+        reader: of the dialect.
+        request_id: for the events.
+        framing: what to assume where the first bytes leave it open.
+    """
+
+    def __init__(self, reader: StreamReader, *, request_id: str, framing: str = "sse") -> None:
+        self.was_rejected = False
+        self._request_id = request_id
+        self._received = _ReceivedEvents()
+        self._stream = StreamNormalizer(reader, Pipeline((self._received,), request_id=request_id))
+        self._first: SniffingParser | None = SniffingParser(HEAD_BYTES, expected=framing)
+        self._head = b""
+
+    @property
+    def started(self) -> bool:
+        """An event has come."""
+        return self._stream.reader.started
+
+    @property
+    def complete(self) -> bool:
+        """There is soft evidence of a proper end."""
+        return self._stream.reader.complete
+
+    @property
+    def ended(self) -> bool:
+        """The stream is over."""
+        return self.was_rejected or self._stream.pipeline.ended
+
+    def feed(self, data: bytes) -> list[ReceivedEvent]:
+        """Return the events that `data` completes."""
+        if self.ended:
+            return []
+        if self._first is not None:
+            self._head += data
+            first, is_known = _first_frame(self._first.feed(data))
+            if not is_known and len(self._head) <= HEAD_BYTES:
+                return []
+            if (rejected := self._pass_first(first)) is not None:
+                return rejected
+            data, self._head = self._head, b""
+        self._stream.feed(data)
+        return self._received.take()
+
+    def close(self) -> list[ReceivedEvent]:
+        """The body has ended: return what is left."""
+        if self.ended:
+            return []
+        if self._first is not None:
+            first, _ = _first_frame(self._first.finish())
+            if (rejected := self._pass_first(first)) is not None:
+                return rejected
+            self._stream.feed(self._head)
+        self._stream.close()
+        return self._received.take()
+
+    def fail(self, info: ErrorInfo) -> list[ReceivedEvent]:
+        """Return the end of a stream that broke off; one with soft evidence of its end is complete."""
+        if self.ended:
+            return []
+        if self._head:
+            self._stream.feed(self._head)
+            self._head = b""
+        self._stream.fail(info)
+        return self._received.take()
+
+    def _pass_first(self, first: Frame | None) -> list[ReceivedEvent] | None:
+        """Return the end of the stream if the first frame is an envelope, else None."""
+        self._first = None
+        if first is None or not _is_json(first) or not is_envelope(envelope := first.json()):
+            return None
+        self.was_rejected = True
+        info = info_of_envelope(envelope, status=200)
+        return list(failure_events(info, request_id=self._request_id, sequence=0))
+
+
+class _ReceivedEvents:
+    """The events of a stream, until they are given out."""
+
+    def __init__(self) -> None:
+        self._events: list[ReceivedEvent] = []
+
+    def take(self) -> list[ReceivedEvent]:
+        """Return those that have come since the last time."""
+        events, self._events = self._events, []
+        return events
+
+    def write(self, event: Event, stamp: Stamp) -> None:
+        self._events.append(translated_event(event, stamp))
+
+    def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
+        for place, text in enumerate(texts):
+            at = Stamp(stamp.request_id, stamp.sequence + place, stamp.timestamp)
+            self.write(event.with_text(text), at)
+
+    def finish(self) -> None:
+        pass
+
+    def heartbeat(self) -> bytes:
+        return b""
+
+
+def _first_frame(frames: Iterable[Frame]) -> tuple[Frame | None, bool]:
+    """Return the first frame, if there is one, and whether nothing more has to be waited for."""
+    try:
+        first = next(iter(frames), None)
+    except (LimitExceeded, NotTheDialect):  # the stream will end with it
+        return None, True
+    return first, first is not None
+
+
+def _is_json(frame: Frame) -> bool:
+    try:
+        frame.json()
+    except MalformedEvent:
+        return False
+    return True
