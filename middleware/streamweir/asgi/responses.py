@@ -6,7 +6,8 @@ Source: the library contract, sections 2 and 3.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from contextvars import copy_context
+from typing import Any, Final
 
 import anyio
 from starlette.background import BackgroundTask
@@ -20,6 +21,9 @@ from streamweir.asgi.sending import Receive, Scope, Send
 from streamweir.asgi.stream import stream_start
 from streamweir.classification import classify_exception
 from streamweir.emit.application_stream import ApplicationStream
+from streamweir.emit.background import start_in_background
+from streamweir.emit.event_sending import ALWAYS_PASS
+from streamweir.emit.event_source import CLOSING_SECONDS
 from streamweir.emit.event_stream import EventContent, EventStream, SendPiece
 from streamweir.errors import ConfigurationError, ErrorInfo
 from streamweir.jsontext import write_json
@@ -28,6 +32,9 @@ from streamweir.stages import FullText
 from streamweir.stream_error import StreamError
 
 __all__ = ["EventStreamResponse", "preflight_error", "refusal_response"]
+
+_LEAVING_SECONDS: Final = CLOSING_SECONDS + 0.2
+"""How long a response waits for its content to be cleaned up once its client has left."""
 
 
 class EventStreamResponse(Response):
@@ -44,7 +51,7 @@ class EventStreamResponse(Response):
         status_code: the status of the response.
         headers: sent beside those of the stream.
         background: a task that runs when the response is over.
-        speaks: the dialect of items that are text.
+        speaks: the dialect of items that are text, and of dicts that have not the standard's shape.
         request_id: the id that every event carries; the current request's, or the client's own, if None.
         session_id: the session's id where the content names none; a new one if None.
         heartbeat: the longest silence, in seconds or as text such as `"15s"`, before bytes that say nothing
@@ -143,23 +150,41 @@ class EventStreamResponse(Response):
 
 
 async def _send_while_listening(stream: EventStream, put: SendPiece, receive: Receive) -> None:
-    """Send the stream until it is over or the client has left."""
-    failure: Exception | None = None
+    """Send the stream until it is over or the client has left.
+
+    The stream has a task of its own, which is cancelled once: a cancel scope would cancel what the content's
+    generator awaits while it cleans up as well.
+    """
+    failure: BaseException | None = None
+    finished = anyio.Event()
+
+    async def run() -> None:
+        nonlocal failure
+        try:
+            await stream.send_to(put)
+        except OSError:
+            pass  # the server says that the client has left
+        except (Exception, *ALWAYS_PASS) as error:
+            failure = error
+        finally:
+            finished.set()
 
     async def listen() -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
         tasks.cancel_scope.cancel()
 
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(listen)
-        try:
-            await stream.send_to(put)
-        except OSError:
-            pass  # the server says that the client has left
-        except Exception as error:  # not through the task group, which would wrap it
-            failure = error
-        tasks.cancel_scope.cancel()
+    sending = start_in_background(run, copy_context())
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(listen)
+            await finished.wait()
+            tasks.cancel_scope.cancel()
+    finally:
+        if not finished.is_set():
+            sending.cancel()
+            with anyio.move_on_after(_LEAVING_SECONDS, shield=True):
+                await finished.wait()
     if failure is not None:
         raise failure
 

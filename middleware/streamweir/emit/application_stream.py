@@ -8,6 +8,7 @@ puts into its stream as text (`stream_events`), and the warnings that are collec
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ import msgspec
 from streamweir.context import WarningCollector, host_warning
 from streamweir.errors import ErrorInfo, Reason
 from streamweir.events import Error, Event, ToolCallEnd, Warning, failure_meta
+from streamweir.jsontext import write_json
 from streamweir.translation.items import SafeEvent, StreamItem
 from streamweir.translation.translator import Translator
 
@@ -52,6 +54,12 @@ class ApplicationStream:
         if self._collector is not None and self._collector.has_news:
             self._collect()
         return self.translator.feed(data)
+
+    def read_message(self, message: Mapping[str, Any]) -> bytes:
+        """Take one message of the dialect that the application speaks, as an object. Never raises."""
+        self._collect()
+        self._stream.read_message(write_json(message))
+        return self.translator.take()
 
     def push(self, event: Event) -> bytes:
         """Take an event that is made here; its texts are written for users. Never raises on a valid event."""

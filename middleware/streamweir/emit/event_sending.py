@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 
 import anyio
 
+from streamweir.codec.standard_events import is_standard
 from streamweir.context import WarningCollector, bound_request_id
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.emit.event_items import event_of
@@ -58,9 +59,9 @@ class EventSending:
         self._collector = collector
         self._owns_collector = owns_collector
         self.is_last = False
-        settles = self._translator if self._translator.speaks != "standard" else None
-        self._clock = StreamClock(settles, now=time.monotonic(), heartbeat=heartbeat)
-        """The standard has no soft evidence: its silence asks for nothing but heartbeats."""
+        self._reads_messages = self._translator.speaks != "standard"
+        """A dict is a message of the dialect that is spoken; one in the standard's shape is an event."""
+        self._clock = StreamClock(self._translator, now=time.monotonic(), heartbeat=heartbeat)
         self._turn = FairLock()
         self._reading: anyio.CancelScope
 
@@ -123,6 +124,8 @@ class EventSending:
                 return self._stream.feed(item.encode("utf-8", "surrogatepass"))
             case bytes() | bytearray() | memoryview():
                 return self._stream.feed(bytes(item))
+            case Mapping() if self._reads_messages and not is_standard(item):
+                return self._stream.read_message(item)
         try:
             event = event_of(item)
         except EventValidationError as error:

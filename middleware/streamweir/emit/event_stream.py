@@ -50,7 +50,7 @@ class EventStream:
         content: an iterator or iterable, async or not (then it runs in a worker thread), or a function that
             returns one. Its items are events as dicts or typed, framed text in the dialect `speaks` however
             it is cut, or None, which is skipped.
-        speaks: the dialect of items that are text.
+        speaks: the dialect of items that are text, and of dicts that have not the standard's shape.
         protocol: the dialect that is written.
         framing: `sse`, `ndjson`, or `json` for one folded result at the end.
         accept: the request's `Accept` header, to choose the framing by.

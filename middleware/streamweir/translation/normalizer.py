@@ -56,6 +56,12 @@ class StreamNormalizer:
         self.pipeline.take(self.reader.feed(data[:allowed]))
         self.pipeline.end_for(LimitExceeded("a stream is larger than allowed"))
 
+    def read_message(self, data: bytes) -> None:
+        """Take one whole message of the dialect, which is no piece of a body."""
+        self.bytes += len(data)
+        self.pipeline.tick()
+        self.pipeline.take(self.reader.read_message(data))
+
     def push(self, item: StreamItem) -> None:
         """Take an event that was not read."""
         self.pipeline.tick()

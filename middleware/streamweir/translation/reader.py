@@ -91,6 +91,7 @@ class StreamReader:
         self.errors_for_users = False
         self._has_reported_text = False
         self._has_understood = False
+        self._has_messages = False
         self._half_a_frame: bytes | None = None
         self._lone: ErrorOnlyBody | None = None
         self._decoder: Decoder | None = None
@@ -122,7 +123,11 @@ class StreamReader:
     @property
     def has_text(self) -> bool:
         """Anything but blanks and marked events has come."""
-        return not self._parser.blank or bool(self._detector and self._detector.head.strip())
+        return (
+            self._has_messages
+            or not self._parser.blank
+            or bool(self._detector and self._detector.head.strip())
+        )
 
     @property
     def missing(self) -> ErrorInfo:
@@ -179,6 +184,19 @@ class StreamReader:
             raise
         if run is not None:
             yield run
+
+    def read_message(self, data: bytes) -> Iterator[StreamItem]:
+        """Yield what one whole message says, which came in another way than as a piece of a body.
+
+        Raises what `feed` does.
+        """
+        if self._detector is not None:
+            yield from self.feed(b"data: %b\n\n" % data)
+            return
+        if len(data) > self.limits.event_bytes:
+            raise LimitExceeded("an event is larger than allowed")
+        self._has_messages = True
+        yield from self._read(Frame(data))
 
     def close(self) -> Iterator[StreamItem]:
         """Yield what the end of the body completes. Raises what `feed` does."""

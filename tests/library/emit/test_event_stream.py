@@ -7,7 +7,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, MutableMapping
 from contextvars import ContextVar
 from typing import Any
 
@@ -26,6 +26,7 @@ from streamweir import (
     stream_error_event,
     stream_warning_event,
 )
+from streamweir.asgi import EventStreamResponse
 from streamweir.context import WarningCollector
 from streamweir.events import Content, SessionEnd, ToolCallStart
 from streamweir.testing import check_stream, cuts
@@ -199,9 +200,13 @@ async def test_an_object_that_cannot_be_looked_at_is_a_warning() -> None:
 
 
 async def test_an_error_item_ends_the_stream_and_an_invalid_one_too() -> None:
-    events = await events_of([{"type": "error", "message": "Too bad"}, Content("more")], speaks="legacy")
+    error = {"type": "error", "message": "Too bad"}
+    events = await events_of([error, Content("more")])
     assert kinds(events) == ["error", "session_end"]
     assert events[0]["data"]["message"] == "Too bad"
+    events = await events_of([error, Content("more")], speaks="legacy")  # a message of that dialect
+    assert kinds(events) == ["error", "session_end"]
+    assert "Too bad" not in events[0]["data"]["message"]
     events = await events_of([{"type": "error", "message": 5}, Content("more")])
     assert kinds(events) == ["warning", "error", "session_end"]
 
@@ -713,3 +718,51 @@ async def test_a_generator_on_asyncio_is_cancelled_once() -> None:
     reading.cancel()
     await asyncio.sleep(0.2)
     assert cleaned == [True]
+
+
+async def test_a_dict_is_a_message_of_the_dialect_that_is_spoken() -> None:
+    items: list[dict[str, Any]] = [
+        {"type": "token", "content": "Hi"},
+        {"type": "content", "data": {"content": " there"}, "metadata": {}},
+        {"type": "done"},
+    ]
+    events = events_in(await body_of(EventStream(items, speaks="legacy")))
+    texts = [event["data"]["content"] for event in events if event["type"] == "content"]
+    assert texts == ["Hi", " there", ""]
+    assert events[-1]["data"]["status"] == "completed"
+    assert b"UPSTREAM_TRUNCATED" in await body_of(EventStream(items[:2], speaks="legacy"))
+
+
+class FirstItem:
+    """A client that reads one piece of a response and leaves."""
+
+    def __init__(self) -> None:
+        self.has_read = anyio.Event()
+
+    async def receive(self) -> MutableMapping[str, Any]:
+        await self.has_read.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: MutableMapping[str, Any]) -> None:
+        if message.get("body"):
+            self.has_read.set()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_responses_generator_may_await_in_its_cleanup() -> None:
+    cleaned: list[str] = []
+
+    async def answer() -> AsyncIterator[dict[str, Any]]:
+        try:
+            yield {"type": "content", "content": "Hi"}
+            await anyio.sleep(60)
+        finally:
+            await anyio.sleep(0.2)
+            cleaned.append("cursor")
+
+    client = FirstItem()
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": [], "query_string": b""}
+    began = time.monotonic()
+    await EventStreamResponse(answer())(scope, client.receive, client.send)
+    assert cleaned == ["cursor"]
+    assert time.monotonic() - began < 1.5
