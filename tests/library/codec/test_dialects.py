@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -43,6 +45,34 @@ def test_listing_dialects_loads_none_of_their_classes() -> None:
     ).stdout.split()
     assert listed
     assert not [name for name in listed if ".decode" in name or ".encode" in name]
+
+
+FROM_A_ZIP = """
+from streamweir import convert
+from streamweir.codec.dialects import Dialects
+from streamweir.translation.description import describe
+assert "streamweir.zip" in convert.__code__.co_filename
+assert all(describe(dialect).reading for dialect in Dialects.built_in().values())
+print(*Dialects.built_in())
+"""
+
+
+def test_they_are_found_in_a_package_that_is_a_zip_file(tmp_path: Path) -> None:
+    home = ROOT / "middleware"
+    with ZipFile(tmp_path / "streamweir.zip", "w") as archive:
+        for path in (home / "streamweir").rglob("*"):
+            if path.suffix in (".py", ".txt", ".json"):
+                archive.write(path, path.relative_to(home))
+    archived = {"PYTHONPATH": str(tmp_path / "streamweir.zip")}
+    listed = subprocess.run(
+        [sys.executable, "-c", FROM_A_ZIP],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=archived,
+        timeout=60,
+    ).stdout.split()
+    assert listed == list(Dialects.built_in())
 
 
 def test_a_set_with_more_in_it_is_another_set() -> None:
