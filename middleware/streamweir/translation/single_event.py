@@ -7,6 +7,7 @@ sequence, no pairing of tool calls, no comparison of texts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
@@ -43,6 +44,10 @@ _REQUIRED: Final = {
     name: {field.name for field in msgspec.structs.fields(cls) if field.required}
     for name, cls in EVENT_TYPES.items()
 }
+_TIMES: Final = ("timestamp", "created_at")
+_FIRST_MILLISECOND: Final = 100_000_000_000
+"""Seconds reach this in the year 5138, milliseconds have since 1973: what is less is seconds."""
+_LAST_MILLISECOND: Final = 1e14
 _REASONS: Final = {
     "completed": "done",
     "suspended": "interaction",
@@ -73,7 +78,8 @@ def normalize_stream_event(
         return [dict(message)]
     reader = _reader(text, message) if speaks == "auto" else StreamReader(speaks, limits=_LIMITS)
     sanitizer = ErrorSanitizer(debug=False)
-    return [_wire(safe) for item in _read(reader, text) for safe in passed_on(sanitizer, item)]
+    stamp = _stamp_of(message)
+    return [_wire(safe, stamp) for item in _read(reader, text) for safe in passed_on(sanitizer, item)]
 
 
 def parse_stream_line(line: str | bytes) -> dict[str, Any] | None:
@@ -129,8 +135,38 @@ def _read(reader: StreamReader, text: bytes) -> Iterator[Event]:
     yield from (left for left in reader.conclude() if isinstance(left, Content | Thinking))
 
 
-def _wire(event: Event) -> dict[str, Any]:
+def _stamp_of(message: Any) -> dict[str, Any]:
+    """What an event says of its request, its place and its time, beside its data or in its metadata."""
+    stamp: dict[str, Any] = {}
+    given = message if isinstance(message, dict) else {}
+    metadata = given.get("metadata")
+    for place in (metadata if isinstance(metadata, dict) else {}, given):
+        if isinstance(place.get("request_id"), str):
+            stamp["request_id"] = place["request_id"]
+        if isinstance(place.get("sequence"), int) and not isinstance(place["sequence"], bool):
+            stamp["sequence"] = place["sequence"]
+        for name in _TIMES:
+            if (time := _milliseconds(place.get(name))) is not None:
+                stamp["timestamp"] = time
+                break
+    return stamp
+
+
+def _milliseconds(value: Any) -> int | None:
+    """A time as Unix milliseconds: of a number by its size, of a text as ISO 8601; None for no time."""
+    if isinstance(value, str):
+        try:
+            read = datetime.fromisoformat(value)
+        except ValueError:
+            return None
+        return round((read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp() * 1000)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _LAST_MILLISECOND:
+        return None
+    return round(value if value >= _FIRST_MILLISECOND else value * 1000)
+
+
+def _wire(event: Event, stamp: Mapping[str, Any]) -> dict[str, Any]:
     data = wire_data(event)
     if isinstance(event, SessionEnd):
         data.setdefault("reason", _REASONS[event.status])
-    return {"type": event.type, "data": data, "metadata": wire_metadata(event)}
+    return {"type": event.type, "data": data, "metadata": {**stamp, **wire_metadata(event)}}

@@ -158,3 +158,23 @@ def test_the_lines_of_recorded_streams_are_read(stream: Recorded) -> None:
         except MalformedEvent:
             expected = None
         assert parse_stream_line(frame.data) == (expected if isinstance(expected, dict) else None)
+
+
+MILLISECONDS = 1_700_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("speaks", "event"),
+    [
+        (
+            "stream-envelope",
+            {"type": "tool_start", "run_id": "r", "timestamp": MILLISECONDS, "data": {"tool_name": "t"}},
+        ),
+        ("legacy", {"type": "token", "content": "Hi", "timestamp": MILLISECONDS // 1000}),
+        ("legacy", {"type": "token", "content": "Hi", "metadata": {"timestamp": "2023-11-14T22:13:20Z"}}),
+        ("ragflow", {"event": "message", "created_at": MILLISECONDS // 1000, "data": {"content": "Hi"}}),
+    ],
+)
+def test_the_time_of_an_event_comes_along_in_milliseconds(speaks: str, event: dict[str, object]) -> None:
+    normalized = normalize_stream_event(event, speaks=speaks)
+    assert [item["metadata"]["timestamp"] for item in normalized] == [MILLISECONDS] * max(1, len(normalized))
