@@ -13,7 +13,7 @@ from streamweir.errors import CODES, MACHINE_CODE, ErrorInfo, MalformedEvent, er
 from streamweir.jsontext import parse_json
 from streamweir.redaction import redact
 
-__all__ = ["info_of_envelope", "info_of_rejection", "is_envelope"]
+__all__ = ["info_of_envelope", "info_of_rejection", "is_envelope", "request_id_in"]
 
 _LATER: Final = (429, 503)
 """The statuses whose Retry-After is meant for the client."""
@@ -40,6 +40,13 @@ def info_of_rejection(status: int, *, retry_after: str | None, body: bytes) -> E
     if found.code in CODES:
         return error_info(found.code, retry_after_ms=retry_after_ms)
     return info_for_status(status, retry_after_ms=retry_after_ms)
+
+
+def request_id_in(body: bytes) -> str | None:
+    """Return the request id that an envelope names; None where there is none."""
+    value = _json_of(body)
+    given = value.get("request_id") if isinstance(value, dict) else None
+    return given if isinstance(given, str) else None
 
 
 def info_of_envelope(

@@ -14,7 +14,7 @@ import anyio
 
 from streamweir.client.body_readers import BodyReader, open_reader
 from streamweir.client.http_request import AsyncClient, Body, HttpRequest, failed_body, failed_connection
-from streamweir.client.rejections import info_of_rejection
+from streamweir.client.rejections import info_of_rejection, request_id_in
 from streamweir.codec.registry import process_dialects
 from streamweir.errors import ConfigurationError, ErrorInfo, error_info
 from streamweir.events import Error, SessionEnd
@@ -104,7 +104,8 @@ class StreamRequest:
     """The events of one stream: an async iterator, and a context manager that closes the connection.
 
     Attributes:
-        request_id: of the request; once there is an answer, the one that its headers name.
+        request_id: of the request; once there is an answer, the one that its headers name, else its envelope
+            or its events.
         status: the HTTP status of the answer, None while there is none.
     """
 
@@ -121,6 +122,7 @@ class StreamRequest:
         self._events: deque[ReceivedEvent] = deque()
         self._reader: BodyReader | None = None
         self._failure: StreamRequestError | None = None
+        self._is_named = False
         self._at_end = False
         self._is_over = False
         self._io: anyio.CancelScope | None = None
@@ -173,6 +175,8 @@ class StreamRequest:
             self._io = None
             if self._left is not None:
                 self._left.set()
+        for event in events:
+            self._note_request_id(event.metadata.request_id)
         self._events.extend(events)
         if self._is_over or self._reader is None or self._reader.ended:
             await self._close()
@@ -199,18 +203,24 @@ class StreamRequest:
         response = await self._exchange.send()
         self.status = response.status_code
         named = response.headers.get("x-request-id", "")
-        self.request_id = named if valid_request_id(named) else self.request_id
+        self._note_request_id(named)
         if response.status_code != 200:
+            body = await self._exchange.read_rejection()
             info = info_of_rejection(
-                response.status_code,
-                retry_after=response.headers.get("retry-after"),
-                body=await self._exchange.read_rejection(),
+                response.status_code, retry_after=response.headers.get("retry-after"), body=body
             )
+            self._note_request_id(request_id_in(body))
             raise RequestRejected(info, request_id=self.request_id, status=self.status)
         kind = response.headers.get("content-type", "").partition("/")[0].strip().lower()
         if kind in _NO_STREAM:
             raise self._error(StreamFailed, error_info("UPSTREAM_INVALID_RESPONSE"))
         return open_reader(self._speaks, request_id=self.request_id, path=response.request.url.path)
+
+    def _note_request_id(self, given: str | None) -> None:
+        """The first id that the server names is the one that stands in its log."""
+        if not self._is_named and given and valid_request_id(given):
+            self._is_named = True
+            self.request_id = given
 
     async def _within_time(self, step: Callable[[], Awaitable[_T]]) -> _T | None:
         """Return what `step` gave; None after silence where the stream may end.

@@ -209,8 +209,8 @@ async def test_a_request_without_a_body_has_an_id_of_its_own() -> None:
         assert [event.type async for event in stream] == ["session_start", "session_end"]
         (call,) = server.calls
     assert (call.method, call.body) == ("GET", b"")
-    assert call.header("x-request-id") == stream.request_id
-    assert stream.request_id.startswith("req_")
+    assert stream.request_id == "req_srv"  # the one that stands in the server's log
+    assert call.header("x-request-id").startswith("req_")
     assert stream.status == 200
 
 
@@ -666,3 +666,17 @@ async def test_what_a_translator_writes_is_read_back() -> None:
         stream = stream_request(f"{server.url}/chat")
         assert [event.type async for event in stream][-1] == "session_end"
     assert stream.request_id == "req_t"
+
+
+async def test_without_the_header_the_id_is_the_one_that_the_events_name() -> None:
+    async with upstream(answering(sse(START, FAILURE, FAILED_END))) as server:
+        error = await failure(server, StreamFailed, request_id="req_mine")
+    assert error.request_id == "req_srv"
+
+
+async def test_without_the_header_the_id_is_the_one_that_the_envelope_names() -> None:
+    body = json.dumps(ENVELOPE).encode()
+    script = answering(body, status="503 Service Unavailable", content_type="application/json")
+    async with upstream(script) as server:
+        error = await failure(server, RequestRejected, request_id="req_mine")
+    assert error.request_id == "req_srv"
