@@ -27,7 +27,7 @@ from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.proxy import Proxy
 from streamweir_gateway.runs.request_body import RequestBodies
-from streamweir_gateway.runs.supervision import Streams
+from streamweir_gateway.runs.streams import Streams
 from streamweir_gateway.upstream.client import UpstreamClients
 
 __all__ = ["GatewayApp", "build_app"]
@@ -142,7 +142,9 @@ class _Gateway:
 
     def _proxy(self, config: EndpointConfig) -> Proxy:
         destinations = [self._destination(config, upstream) for upstream in config.upstreams]
-        endpoint = Endpoint(config, destinations, debug=self._config.debug)
+        endpoint = Endpoint(
+            config, destinations, dialects=self._config.known_dialects, debug=self._config.debug
+        )
         return Proxy(endpoint, streams=self.streams, bodies=self._bodies, observer=self.observer)
 
     def _destination(self, endpoint: EndpointConfig, upstream: UpstreamConfig) -> Destination:

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from streamweir.http.path_template import PathTemplate
 from streamweir.jsontext import write_json
 from streamweir_gateway.config import EndpointConfig, GatewayConfig
-from streamweir_gateway.runs.supervision import Streams
+from streamweir_gateway.runs.streams import Streams
 
 __all__ = ["Found", "Route", "RoutingTable", "methods_of", "path_of", "routes_of"]
 

@@ -15,7 +15,7 @@ from scripted_upstream import HELLO, LAST_CHUNK, SSE, WHOLE, Call, Script, chunk
 from streamweir.testing import check_stream
 from streamweir_gateway.app import build_app
 from streamweir_gateway.config import GatewayConfig
-from streamweir_gateway.runs.supervision import Streams
+from streamweir_gateway.runs.streams import Streams
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,7 @@ from starlette.routing import Route as StarletteRoute
 from loopback import ask, gateway, settled
 from scripted_upstream import WHOLE, upstream
 from streamweir_gateway.routing import Route, RoutingTable, methods_of, path_of, routes_of
-from streamweir_gateway.runs.supervision import Streams
+from streamweir_gateway.runs.streams import Streams
 
 METHODS = ("GET", "POST")
 TEMPLATES = ("/a", "/a/", "/a/{x}", "/{y}/b", "/a/b", "/{x}/{y}", "/a.{x}", "/{z}", "/a/b/{x}/d", "/")

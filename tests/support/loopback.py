@@ -21,7 +21,7 @@ from streamweir_gateway.config import GatewayConfig, parse_config
 from streamweir_gateway.observability.metrics import make_metrics
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.processes.server import GatewayServer
-from streamweir_gateway.runs.supervision import Streams
+from streamweir_gateway.runs.streams import Streams
 
 
 def settled(dialects: Dialects | None = None, /, **file: Any) -> GatewayConfig:

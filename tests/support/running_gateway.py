@@ -12,7 +12,7 @@ from typing import Any
 
 from command_line import COMMAND
 from loopback import Gateway, Log
-from streamweir_gateway.runs.supervision import Streams
+from streamweir_gateway.runs.streams import Streams
 
 PATIENCE = 30.0
 

@@ -24,7 +24,7 @@ class RequestRecord:
     """One request. Absent is None (an empty list for `cause`) and is left out of the log line.
 
     Whoever serves the request makes one at its beginning, sets the fields below as they become known, calls
-    `heard` per upstream read that gave events and `blame` where something failed, and hands it to
+    `note_read` per upstream read that gave events and `add_cause` where something failed, and hands it to
     `Observer.ended` exactly once, whatever the outcome.
     """
 
@@ -86,15 +86,15 @@ class RequestRecord:
     """The sum of all gaps."""
     is_open: bool = field(default=False, repr=False)
     """It counts among the streams under way; `Observer.stream_opened` and `ended` set it."""
-    _heard_at: float | None = field(default=None, repr=False)
+    _read_at: float | None = field(default=None, repr=False)
 
-    def heard(self, now: float) -> None:
+    def note_read(self, now: float) -> None:
         """One read from the upstream gave at least one event. Call it once per such read; it costs 0.2 us.
 
         Args:
             now: `time.monotonic()`.
         """
-        last, self._heard_at = self._heard_at, now
+        last, self._read_at = self._read_at, now
         if last is None:
             self.first_event_ms = _milliseconds(now - self.began)
             return
@@ -102,7 +102,7 @@ class RequestRecord:
         self.gaps[bisect_left(GAP_BOUNDS, gap)] += 1
         self.gap_seconds += gap
 
-    def blame(self, error: BaseException) -> None:
+    def add_cause(self, error: BaseException) -> None:
         """Keep the chain of exceptions behind a failure, credentials hidden; a later one replaces it."""
         self.cause = causes_of(error)
 

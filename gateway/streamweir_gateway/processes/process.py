@@ -21,7 +21,7 @@ from streamweir_gateway.processes.reload import Load, OnReady, differences_kept,
 from streamweir_gateway.processes.server import GatewayServer
 from streamweir_gateway.processes.sockets import connection_limit
 from streamweir_gateway.runs.request_body import RequestBodies
-from streamweir_gateway.runs.supervision import Streams
+from streamweir_gateway.runs.streams import Streams
 
 __all__ = ["ServingProcess", "serve_alone"]
 

@@ -26,7 +26,7 @@ from streamweir_gateway.connection.limits import RequestLimits
 from streamweir_gateway.connection.protocol import HttpProtocol
 from streamweir_gateway.connection.server_context import ServerContext
 from streamweir_gateway.observability.observer import Observer
-from streamweir_gateway.runs.supervision import Streams
+from streamweir_gateway.runs.streams import Streams
 
 __all__ = ["GOODBYE_SECONDS", "GatewayServer"]
 

@@ -1,13 +1,18 @@
-"""One upstream of one endpoint, ready to be asked: its requests, its translators, its door."""
+"""One upstream of one endpoint, ready to be asked: its requests, what reads its answers, its door."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from streamweir import Limits, Translator
+from streamweir import Limits
 from streamweir.asgi.headers import HeaderList
+from streamweir.codec.base import Options
 from streamweir.codec.dialects import Dialects
+from streamweir.events import Warning
+from streamweir.translation.pipeline import Pipeline
+from streamweir.translation.reader import StreamReader
+from streamweir.translation.sink import EventSink
 from streamweir_gateway.config import EndpointConfig, UpstreamConfig
 from streamweir_gateway.observability.trace_context import TraceContext
 from streamweir_gateway.runs.admission import Admission
@@ -19,7 +24,7 @@ __all__ = ["Destination", "Incoming"]
 
 
 class Incoming(NamedTuple):
-    """The client's request, as far as upstreams and translators depend on it."""
+    """The client's request, as far as upstreams and streams depend on it."""
 
     request_id: str
     method: str
@@ -42,7 +47,6 @@ class Destination:
         label: what logs and metrics call it.
         client: what requests go out through.
         admission: who may start a stream there.
-        dialects: what names of dialects mean.
 
     Args:
         endpoint: its configuration.
@@ -50,7 +54,7 @@ class Destination:
         base_url: of the upstream.
         client: what requests go out through.
         admission: shared with the other endpoints of this upstream.
-        dialects: those of the configuration.
+        dialects: in which names are looked up.
         debug: let redacted details out.
     """
 
@@ -69,12 +73,20 @@ class Destination:
         self.label = upstream.label
         self.client = client
         self.admission = admission
-        self.dialects = dialects
+        self._dialects = dialects
         self._outgoing = UpstreamRequestBuilder(endpoint, upstream, base_url, dialects)
         self._configured = endpoint.protocol_options
         settled = self._outgoing.constant_options
-        self._constant = None if settled is None else _merged(settled, self._configured)
-        self._options = _translation(endpoint, upstream, dialects, debug=debug)
+        self._constant = (
+            None if settled is None else dialects.checked_options(_merged(settled, self._configured))
+        )
+        self._raw = endpoint.raw
+        self._limits = Limits(
+            event_bytes=endpoint.limits.event_bytes,
+            stream_bytes=endpoint.limits.stream_bytes,
+            malformed_events=endpoint.limits.malformed_events,
+        )
+        self._normalising = _normalising(endpoint, debug=debug)
 
     def request(self, incoming: Incoming) -> UpstreamRequest:
         """Return the upstream's request, without its body.
@@ -91,48 +103,48 @@ class Destination:
             query=incoming.query,
         )
 
-    def translator(self, incoming: Incoming, target: str) -> Translator:
-        """Return a translator of what this upstream answers.
+    def reader(self, options: Mapping[str, Options]) -> StreamReader:
+        """Return what reads one answer of this upstream.
 
-        `target` is the upstream's path: which of its endpoints is asked may settle options of the dialect.
+        Args:
+            options: by dialect, what it lets one choose.
         """
-        translator = Translator(
-            answers=incoming.answers,
-            framing=incoming.framing,
-            request_id=incoming.request_id,
-            protocol_options=self._protocol_options(target),
-            **self._options,
+        return StreamReader(
+            self.config.speaks, dialects=self._dialects, options=options, limits=self._limits, raw=self._raw
         )
-        translator.count_from(incoming.began)
-        return translator
 
-    def _protocol_options(self, target: str) -> Mapping[str, Mapping[str, Any]]:
+    def error_reader(self) -> StreamReader:
+        """Return what reads the body of an error status, which may be an error of the dialect."""
+        return StreamReader(self.config.speaks, dialects=self._dialects)
+
+    def pipeline(self, sink: EventSink, incoming: Incoming) -> Pipeline:
+        """Return what makes a valid stream of one answer, for `sink`."""
+        pipeline = Pipeline((sink,), request_id=incoming.request_id, **self._normalising)
+        pipeline.position.began = incoming.began
+        return pipeline
+
+    def protocol_options(self, target: str) -> Mapping[str, Options]:
+        """Return by dialect what it lets one choose: which of the upstream's paths is asked may settle it.
+
+        Args:
+            target: the upstream's path.
+        """
         if self._constant is not None:
             return self._constant
-        return _merged(self._outgoing.options(target), self._configured)
+        return self._dialects.checked_options(_merged(self._outgoing.options(target), self._configured))
 
     def passes_credentials(self, incoming: Incoming) -> bool:
         """Does the upstream see this client's own credentials, so that a 401 is the client's affair?"""
         return self._outgoing.passes_credentials(incoming.headers)
 
 
-def _translation(
-    endpoint: EndpointConfig, upstream: UpstreamConfig, dialects: Dialects, *, debug: bool
-) -> dict[str, Any]:
-    """Return the options that are the same for every stream of a destination."""
+def _normalising(endpoint: EndpointConfig, *, debug: bool) -> dict[str, Any]:
+    """Return the options of a `Pipeline` that are the same for every stream of an endpoint."""
     return {
-        "speaks": upstream.speaks,
-        "dialects": dialects,
         "full_text": endpoint.full_text,
         "stream_tool_arguments": endpoint.stream_tool_arguments,
-        "raw": endpoint.raw,
-        "limits": Limits(
-            event_bytes=endpoint.limits.event_bytes,
-            stream_bytes=endpoint.limits.stream_bytes,
-            malformed_events=endpoint.limits.malformed_events,
-        ),
         "warnings": [
-            {"message": warning.message, "message_code": warning.message_code}
+            Warning(message=warning.message, message_code=warning.message_code, for_users=True)
             for warning in endpoint.warnings
         ],
         "debug": debug,

@@ -13,6 +13,7 @@ from starlette.types import Scope
 from streamweir.asgi.headers import REQUEST_ID, header_value, stream_headers
 from streamweir.asgi.negotiation import UnknownProtocolError, choose_framing, choose_protocol
 from streamweir.asgi.refusals import Refusal
+from streamweir.codec.dialects import Dialects
 from streamweir_gateway.config import EndpointConfig
 from streamweir_gateway.observability.trace_context import settled_trace_context
 from streamweir_gateway.runs.destination import Destination, Incoming
@@ -33,13 +34,22 @@ class Endpoint:
     Args:
         config: of this endpoint.
         destinations: to its upstreams, in the order in which they are asked.
+        dialects: in which the protocols of its answers are looked up.
         debug: let redacted details out.
     """
 
-    def __init__(self, config: EndpointConfig, destinations: Sequence[Destination], *, debug: bool) -> None:
+    def __init__(
+        self,
+        config: EndpointConfig,
+        destinations: Sequence[Destination],
+        *,
+        dialects: Dialects,
+        debug: bool,
+    ) -> None:
         assert destinations, "an endpoint has an upstream"
         self.config = config
         self.destinations = tuple(destinations)
+        self.dialects = dialects
         self.debug = debug
 
     def incoming(self, scope: Scope, request_id: str) -> Incoming:

@@ -1,4 +1,4 @@
-"""One request: the client's body to the upstream, its stream through a translator to the client.
+"""One request: the client's body to the upstream, the upstream's stream to the client.
 
 A plain ASGI endpoint. Every way out leaves a valid stream or an HTTP status with an envelope; where the
 client has left, nothing.
@@ -19,7 +19,7 @@ from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.proxy_exchange import ProxyExchange
 from streamweir_gateway.runs.request_body import RequestBodies
 from streamweir_gateway.runs.response_writer import ClientGone
-from streamweir_gateway.runs.supervision import Streams
+from streamweir_gateway.runs.streams import Streams
 from streamweir_gateway.runs.upstream_request_builder import NoSuchPath
 from streamweir_gateway.upstream.request import UpstreamRequest
 
@@ -58,7 +58,7 @@ class Proxy:
         except ClientGone:
             record.reason = "client_gone"
         except Exception as error:
-            record.blame(error)
+            record.add_cause(error)
             record.code = "INTERNAL"  # answered and logged further out
             record.status = record.status or REFUSALS["INTERNAL"].status
             raise

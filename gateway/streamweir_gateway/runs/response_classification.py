@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
+from itertools import chain
 from typing import Final
 
 import msgspec
 
 from streamweir.classification import classify_failure, error_in_body, info_for_status, parse_retry_after
-from streamweir.codec.base import NO_OPTIONS
-from streamweir.codec.detector import detect_dialect
-from streamweir.codec.dialects import Dialects
 from streamweir.errors import CODES, ErrorInfo, MalformedEvent, StreamweirError, error_info
-from streamweir.events import Error, Event, SessionEnd, SessionStart
-from streamweir.framing import SniffingParser
+from streamweir.events import Error, SessionEnd, SessionStart
 from streamweir.jsontext import parse_json
 from streamweir.redaction import redact, redact_value
+from streamweir.translation.items import events_of
+from streamweir.translation.reader import StreamReader
 from streamweir_gateway.upstream.failures import UpstreamFailure
 from streamweir_gateway.upstream.response import UpstreamResponse
 
@@ -33,14 +33,13 @@ _NO_STREAM: Final = frozenset({b"audio", b"font", b"image", b"multipart", b"vide
 
 
 async def classify_response(
-    response: UpstreamResponse, *, speaks: str, dialects: Dialects, client_credentials: bool, debug: bool
+    response: UpstreamResponse, *, reader: Callable[[], StreamReader], client_credentials: bool, debug: bool
 ) -> ErrorInfo | None:
     """Return why `response` cannot become a stream; None if it can, its body unread.
 
     Args:
         response: of the upstream.
-        speaks: the upstream's dialect, or `auto`.
-        dialects: what its name means, or which may be found.
+        reader: makes what reads the upstream's dialect, which its errors may be in.
         client_credentials: the upstream was asked with the client's own: a 401 or 403 is handed on.
         debug: add the upstream's own words, redacted.
     """
@@ -51,7 +50,7 @@ async def classify_response(
     retry_after_ms = parse_retry_after(_retry_after(response), now=time.time())
     info = info_for_status(response.status, retry_after_ms=retry_after_ms)
     body = await _error_body(response)
-    info = _made_exact(info, response.status, _error_of_dialect(body, speaks, dialects), body)
+    info = _refined(info, response.status, body, reader)
     if debug:
         info = msgspec.structs.replace(info, details=_details(response.status, body))
     if client_credentials and info.code == "AUTH_FAILED":
@@ -81,9 +80,9 @@ async def _error_body(response: UpstreamResponse) -> bytes:
     return bytes(body[:ERROR_BODY_BYTES])
 
 
-def _made_exact(info: ErrorInfo, status: int, error: Error | None, body: bytes) -> ErrorInfo:
+def _refined(info: ErrorInfo, status: int, body: bytes, reader: Callable[[], StreamReader]) -> ErrorInfo:
     """Let the body say more than the status, as far as the status leaves it open."""
-    if error is not None:
+    if (error := _error_of_dialect(body, reader)) is not None:
         return _with_error(info, error, status)
     message, code = error_in_body(_json_of(body))
     found = classify_failure(message, code=code, status=status)
@@ -107,24 +106,20 @@ def _with_error(info: ErrorInfo, error: Error, status: int) -> ErrorInfo:
     )
 
 
-def _error_of_dialect(body: bytes, speaks: str, dialects: Dialects) -> Error | None:
+def _error_of_dialect(body: bytes, make_reader: Callable[[], StreamReader]) -> Error | None:
     """Return the error that `body` is in the upstream's own dialect, if it is that and nothing else."""
-    name = detect_dialect(body, dialects) if speaks == "auto" else speaks
-    if name is None or not body.strip():
+    if not body.strip():
         return None
-    decoder = dialects.to_read(name).make_decoder(NO_OPTIONS)
-    parser = SniffingParser(ERROR_BODY_BYTES, expected=decoder.framing)
-    events: list[Event] = []
+    reader = make_reader()
     try:
-        for frame in (*parser.feed(body), *parser.finish()):
-            events.extend(decoder.decode(frame))
+        events = [*events_of(chain(reader.feed(body), reader.close()))]
     except StreamweirError:
         return None
     errors = [event for event in events if isinstance(event, Error)]
-    if len(errors) != 1 or not all(isinstance(event, Error | SessionStart | SessionEnd) for event in events):
-        return None
-    for_users = decoder.errors_for_users if errors[0].for_users is None else errors[0].for_users
-    return msgspec.structs.replace(errors[0], for_users=for_users)
+    is_error = len(errors) == 1 and all(
+        isinstance(event, Error | SessionStart | SessionEnd) for event in events
+    )
+    return errors[0] if is_error else None
 
 
 def _json_of(body: bytes) -> object:

@@ -115,6 +115,11 @@ class _Body:
     def let_end(self) -> None:
         self._may_linger = True
 
+    def abort(self) -> None:
+        if self._connection is not None:
+            self._pool.drop(self._connection)
+            self._connection = None
+
     async def aclose(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:

@@ -160,10 +160,14 @@ class _Exchange:
     def let_end(self) -> None:
         """Nothing to do: the connection carries nothing else, and is closed with the stream."""
 
-    async def aclose(self) -> None:
-        """Close the connection, even if whoever closes it is cancelled meanwhile."""
+    def abort(self) -> None:
         if self._closing is None:
             self._closing = asyncio.create_task(self._close())
+
+    async def aclose(self) -> None:
+        """Close the connection, even if whoever closes it is cancelled meanwhile."""
+        self.abort()
+        assert self._closing is not None
         await asyncio.shield(self._closing)
 
     async def _close(self) -> None:

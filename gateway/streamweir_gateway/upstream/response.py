@@ -71,6 +71,10 @@ class UpstreamResponse:
         wanted = name.lower().encode("ascii")
         return [value for key, value in self._headers if key.lower() == wanted]
 
+    def abort(self) -> None:
+        """Close the connection at once; nothing may be read any longer."""
+        self._body.abort()
+
     async def aclose(self) -> None:
         """Give the connection back, or close it where the response has not come to its end."""
         await self._body.aclose()

@@ -37,6 +37,9 @@ class ResponseBody(Protocol):
     def let_end(self) -> None:
         """Its content has said that it is over: `aclose` may give it a moment to come to its end."""
 
+    def abort(self) -> None:
+        """Close the connection at once."""
+
     async def aclose(self) -> None:
         """Give the connection back, or close it where the response has not come to its end."""
 

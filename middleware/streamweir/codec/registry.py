@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Final, TypeVar, get_args, overload
 
 from streamweir.codec.base import Decoder, Encoder, FramingName
@@ -37,7 +37,7 @@ def process_dialects() -> Dialects:
 
 @lru_cache(maxsize=1)
 def _process_dialects(path: tuple[str, ...], registered: tuple[Dialect, ...]) -> Dialects:
-    known = Dialects(Dialects.built_in().values(), installed=lambda: _installed(path))
+    known = Dialects(Dialects.built_in().values(), installed=partial(_installed, path))
     return known.with_(*registered, replace=True)
 
 

@@ -326,7 +326,7 @@ class TestObserver:
         at = record.began
         for gap in (0.5, 0.0005, 0.001, 0.3, 200.0):
             at += gap
-            record.heard(at)
+            record.note_read(at)
         metrics.request_ended(record)
         value = metrics.registry.get_sample_value
         name, labels = "streamweir_event_gap_seconds", {"endpoint": "/chat"}

@@ -205,7 +205,7 @@ class TestTheText:
         secrets = secrets_of(config)
         assert secrets == {*("plain-words-as-a-key", "another-plain-one", "4711", "pass%40word", "pass@word")}
         failed = record(path="/research/another-plain-one")
-        failed.blame(ValueError("plain-words-as-a-key; pass@word; pin=4711; at 147112; research"))
+        failed.add_cause(ValueError("plain-words-as-a-key; pass@word; pin=4711; at 147112; research"))
         text = line_of(failed, secrets=secrets)
         assert not any(secret in text for secret in secrets - {"4711"})
         assert "ValueError: [redacted]; [redacted]; pin=[redacted]; at 147112; research" in text

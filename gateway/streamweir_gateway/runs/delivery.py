@@ -1,0 +1,164 @@
+"""What one client gets of a run: the events in its protocol, and how its response begins and ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final, cast
+
+from starlette.types import Receive, Send
+
+from streamweir.codec.base import Options
+from streamweir.errors import ErrorInfo
+from streamweir.framing import MEDIA_TYPES
+from streamweir.translation.folded_writer import FoldedWriter
+from streamweir.translation.open_writer import Writer, open_writer
+from streamweir.translation.reader import StreamReader
+from streamweir.translation.sink import EventSink
+from streamweir_gateway.connection.client_connection import ClientConnection
+from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.runs.delivery_supervisor import DeliverySupervisor
+from streamweir_gateway.runs.destination import Incoming
+from streamweir_gateway.runs.endpoint import Endpoint
+from streamweir_gateway.runs.response_writer import ClientGone, Headers, ResponseWriter
+from streamweir_gateway.runs.run_supervisor import RunSupervisor
+from streamweir_gateway.upstream.response import UpstreamResponse
+
+__all__ = ["Delivery"]
+
+CUT_OFF_SECONDS: Final = 1.0
+"""How long the server may take to see that a connection has been closed."""
+
+
+class Delivery:
+    """An `Audience` of one client, which is sent the events as they come.
+
+    Attributes:
+        supervisor: of the client.
+
+    Args:
+        endpoint: what was called.
+        incoming: the client's request.
+        send: takes the response.
+        connection: the client's.
+        run: what is delivered.
+    """
+
+    __slots__ = ("_connection", "_endpoint", "_incoming", "_response", "_sink", "_unsent", "supervisor")
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        incoming: Incoming,
+        *,
+        send: Send,
+        connection: ClientConnection,
+        run: RunSupervisor,
+    ) -> None:
+        self._endpoint = endpoint
+        self._incoming = incoming
+        self._connection = connection
+        self._response = ResponseWriter(send, connection=connection)
+        self._sink: Writer
+        self._unsent = b""
+        self.supervisor = DeliverySupervisor(
+            response=self._response, connection=connection, heartbeat=endpoint.config.heartbeat, run=run
+        )
+
+    # What the run calls
+
+    def open_sink(
+        self, reader: StreamReader, options: Mapping[str, Options], *, write_timeout: float | None
+    ) -> Writer:
+        """Return what writes the events of another attempt; see `Audience`."""
+        incoming = self._incoming
+        self._sink = open_writer(
+            incoming.answers,
+            incoming.framing,
+            request_id=incoming.request_id,
+            options=options,
+            dialects=self._endpoint.dialects,
+            source=reader,
+        )
+        if not self._response.headers:
+            media_type = MEDIA_TYPES[self._sink.framing]
+            self._response.headers = self._endpoint.response_headers(media_type, incoming)
+        self.supervisor.begin(self._sink, write_timeout)
+        return self._sink
+
+    def forward_headers(self, response: UpstreamResponse) -> None:
+        """Give the client the headers that it may have."""
+        if self._endpoint.config.forward_response_headers and not self._response.is_started:
+            self._response.headers.extend(self._endpoint.forwarded(response))
+
+    def send_at_once(self, now: float) -> bool:
+        """Send what was written, if that needs no waiting."""
+        data = self._sink.take()
+        if not data or self._response.write_at_once(data, now):
+            return True
+        self._unsent = data
+        return False
+
+    @property
+    def has_unsent(self) -> bool:
+        """Something waits for `send` that could not be sent at once."""
+        return bool(self._unsent)
+
+    async def send(self) -> None:
+        """Send what was written, as soon as the client takes it."""
+        data, self._unsent = self._unsent + self._sink.take(), b""
+        try:
+            await self._response.write(data)
+        except ClientGone:
+            self.supervisor.drop("client_gone")
+
+    # What the exchange calls
+
+    def settle(self, sink: EventSink) -> None:
+        """Let the client have what was written to `sink`, of all that were opened."""
+        self._sink = cast("Writer", sink)
+
+    async def finish(self, error: ErrorInfo | None, *, status: int | None) -> None:
+        """Send what is left, and end the response.
+
+        Args:
+            error: that the stream ended with.
+            status: of a folded answer that holds nothing else, in place of the error's own.
+
+        Raises:
+            ClientGone: the server says so.
+        """
+        data, self._unsent = self._unsent + self._sink.take(), b""
+        if isinstance(self._sink, FoldedWriter):
+            self._settle_status(self._sink, data, error, status)
+        await self._response.finish(data)
+
+    def _settle_status(
+        self, folded: FoldedWriter, data: bytes, error: ErrorInfo | None, status: int | None
+    ) -> None:
+        """Settle status and headers of a folded answer, which is sent as a whole."""
+        headers: Headers = self._response.headers
+        headers.append((b"content-length", b"%d" % len(data)))
+        if error is not None and not folded.has_answer:
+            self._response.status = error.status if status is None else status
+            if error.retry_after_ms is not None:
+                headers.append((b"retry-after", b"%d" % -(-error.retry_after_ms // 1000)))
+
+    async def cut_off(self, receive: Receive) -> None:
+        """Close the connection of a client that does not read, and wait until the server has seen it."""
+        self._connection.abort()
+        try:
+            async with asyncio.timeout(CUT_OFF_SECONDS):
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+        except TimeoutError:
+            pass
+
+    def note_in(self, record: RequestRecord, *, events: int) -> None:
+        """Complete `record` with what the client was sent, of a stream of so many events."""
+        response = self._response
+        record.answers, record.framing = self._incoming.answers, self._sink.framing
+        record.status = response.status if response.is_started else None
+        record.bytes_out = response.bytes
+        record.events = events + self._sink.added
+        record.lost = self._sink.unsupported.total()

@@ -1,0 +1,48 @@
+"""What all attempts of one request share."""
+
+from __future__ import annotations
+
+from streamweir_gateway.observability.observer import Observer
+from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.runs.audience import Audience
+from streamweir_gateway.runs.destination import Incoming
+from streamweir_gateway.runs.endpoint import Endpoint
+from streamweir_gateway.runs.request_body import RequestBody
+from streamweir_gateway.runs.run_supervisor import RunSupervisor
+
+__all__ = ["RequestContext"]
+
+
+class RequestContext:
+    """What all attempts of one request share.
+
+    Attributes:
+        endpoint: what was called.
+        incoming: the client's request, but for its body.
+        body: of the client's request; released at the commit point.
+        audience: gets the events.
+        supervisor: of the run.
+        record: is completed.
+        observer: is told of attempts.
+    """
+
+    __slots__ = ("audience", "body", "endpoint", "incoming", "observer", "record", "supervisor")
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        incoming: Incoming,
+        body: RequestBody,
+        *,
+        audience: Audience,
+        supervisor: RunSupervisor,
+        record: RequestRecord,
+        observer: Observer,
+    ) -> None:
+        self.endpoint = endpoint
+        self.incoming = incoming
+        self.body = body
+        self.audience = audience
+        self.supervisor = supervisor
+        self.record = record
+        self.observer = observer

@@ -1,0 +1,97 @@
+"""One run: upstreams are asked until one has begun its stream, which is read to its end."""
+
+from __future__ import annotations
+
+import asyncio
+
+from streamweir.asgi.refusals import Refusal
+from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.runs.attempt import Attempt
+from streamweir_gateway.runs.interruptible_wait import Interrupted
+from streamweir_gateway.runs.request_context import RequestContext
+from streamweir_gateway.runs.response_writer import ClientGone
+from streamweir_gateway.runs.retry_plan import RetryPlan
+from streamweir_gateway.upstream.request import UpstreamRequest
+
+__all__ = ["Run"]
+
+
+class Run:
+    """Asks one upstream after the other until one has begun its stream, and reads that.
+
+    Attributes:
+        attempt: the one that counts, as far as that is known.
+
+    Args:
+        context: of the request.
+        request: the one to the first upstream, without its body.
+    """
+
+    __slots__ = ("_context", "_plan", "attempt")
+
+    def __init__(self, context: RequestContext, request: UpstreamRequest) -> None:
+        self._context = context
+        self._plan = RetryPlan(context.endpoint.destinations)
+        self.attempt = self._next_attempt(request)
+
+    async def run(self) -> None:
+        """Read the stream to its end, all of which has been written then to the sink of `attempt`.
+
+        Raises:
+            Refusal: no upstream could be asked, for all are busy; nothing has been sent.
+            ClientGone: nobody is left to do it for.
+        """
+        supervisor = self._context.supervisor
+        best = attempt = self.attempt
+        while not supervisor.is_over:
+            await attempt.run()
+            if attempt.failure is None or not supervisor.may_go_on:
+                return
+            if best.failure is None or attempt.failure.weight >= best.failure.weight:
+                best = attempt
+            seconds = self._plan.go_on(attempt.failure)
+            if seconds is None:
+                self.attempt = best
+                if best.refused:
+                    raise Refusal("OVERLOADED")
+                return
+            self.attempt = attempt = self._follow(attempt)
+            if seconds and not await self._waited(seconds):
+                attempt.stop()
+                return
+        raise ClientGone
+
+    def _follow(self, before: Attempt) -> Attempt:
+        """Return the attempt that comes after `before`."""
+        context, destination = self._context, self._plan.destination
+        if destination is before.destination:
+            context.observer.retried(destination.label)
+        return self._next_attempt(destination.request(context.incoming))
+
+    def _next_attempt(self, request: UpstreamRequest) -> Attempt:
+        plan = self._plan
+        return Attempt(plan.destination, request, self._context, is_last=plan.is_last)
+
+    async def _waited(self, seconds: float) -> bool:
+        """Wait before the next attempt; False where there is to be none any longer."""
+        supervisor = self._context.supervisor
+        try:
+            with supervisor.waiting:
+                await asyncio.sleep(seconds)
+        except Interrupted:
+            if supervisor.is_over:
+                raise ClientGone from None
+            return False
+        return True
+
+    def note_in(self, record: RequestRecord) -> None:
+        """Complete `record` with what came from the upstream."""
+        stream = self.attempt.stream
+        pipeline = stream.pipeline
+        record.speaks = "auto" if stream.reader.dialect is None else stream.reader.dialect.name
+        record.reason = pipeline.reason
+        record.code = pipeline.error.code if pipeline.error else None
+        record.bytes_in = stream.bytes
+        record.malformed = stream.reader.malformed
+        record.unknown = stream.reader.unknown
+        record.repairs = pipeline.tools.repairs

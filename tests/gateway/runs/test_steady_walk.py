@@ -1,0 +1,57 @@
+"""What one token costs on its way through the gateway, counted in calls of Python functions."""
+
+import sys
+from collections import Counter
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from loopback import client, gateway, one_endpoint
+from scripted_upstream import SSE, Call, chunk, upstream
+
+pytestmark = pytest.mark.anyio
+
+MOST_CALLS = 35.0
+TOKENS = 100
+
+
+@pytest.fixture
+def anyio_backend() -> tuple[str, dict[str, bool]]:
+    """The loop that serves in earnest: it makes no calls of its own in Python."""
+    return "asyncio", {"use_uvloop": True}
+
+
+async def test_one_token_takes_few_calls_from_socket_to_socket() -> None:
+    async def texts(call: Call) -> None:
+        await call.send(SSE)
+        for number in range(10 * TOKENS):
+            await call.send(chunk(b'data: {"type": "token", "content": "word %d"}\n\n' % number), pause=0.001)
+        await call.until_closed()
+
+    counted = Counter[str]()
+
+    def count(frame: FrameType, event: str, _: Any) -> None:
+        place = frame.f_code.co_filename
+        if event == "call" and "/streamweir" in place:
+            counted[f"{place}:{frame.f_code.co_qualname}"] += 1
+
+    async with (
+        upstream(texts) as server,
+        gateway(one_endpoint(server.url)) as running,
+        client(running) as connected,
+    ):
+        connected.send()
+        await connected.until(b"word 20")
+        sys.setprofile(count)
+        try:
+            await connected.until(b"word %d" % TOKENS)
+        finally:
+            sys.setprofile(None)
+        connected.leave()
+    reads = next(
+        times for name, times in counted.items() if name.endswith("UpstreamConnection.data_received")
+    )
+    steady = {name: times / reads for name, times in counted.items() if times > reads / 2}
+    assert reads > TOKENS / 2
+    assert sum(steady.values()) <= MOST_CALLS, steady
