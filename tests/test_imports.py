@@ -1,13 +1,16 @@
 """Imports go one way: shells -> translator -> stages, dialects -> framing, events, errors."""
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 import uvicorn
 
+import streamweir
 from places import ROOT
 from source_tree import IMPORTS, MODULES, importers_of, modules_in, within
 
@@ -129,6 +132,43 @@ def test_importing_the_library_loads_and_changes_nothing() -> None:
     ).stdout.split()
     assert "streamweir" in loaded
     assert not {"starlette", "httpx", "aiohttp", "pytest", "hypothesis", "pydantic"} & set(loaded)
+
+
+HEAVY = (
+    "asyncio",
+    "anyio",
+    "importlib.metadata",
+    "http",
+    "socketserver",
+    "ssl",
+    "email",
+    "jmespath",
+    "pathlib",
+)
+
+
+@pytest.mark.parametrize("statement", ["import streamweir", "from streamweir import convert, Translator"])
+def test_translating_loads_no_servers_and_no_metadata_of_packages(statement: str) -> None:
+    code = f"import sys; before = set(sys.modules); {statement}; print(*sys.modules.keys() - before)"
+    path = {"PYTHONPATH": str(ROOT / "middleware")}
+    loaded = subprocess.run(
+        [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {sys.path[1:]!r}; {code}"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=path,
+        timeout=60,
+    ).stdout.split()
+    assert "streamweir.translation.translator" in loaded
+    assert not {name for name in loaded if name in HEAVY}
+
+
+def test_what_is_loaded_late_is_there_all_the_same() -> None:
+    assert streamweir.EventStream is importlib.import_module("streamweir.emit.event_stream").EventStream
+    assert streamweir.__version__ == version("streamweir")
+    assert {"EventStream", "StreamingEngine", "__version__", "convert"} <= set(dir(streamweir))
+    with pytest.raises(AttributeError):
+        streamweir.no_such_name  # noqa: B018
 
 
 @pytest.mark.parametrize("module", ["streamweir.testing", "streamweir.schema"])

@@ -3,8 +3,8 @@
 Importing it starts nothing and changes nothing in the process.
 """
 
-from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 from streamweir.classification import classify_exception
 from streamweir.codec.base import Decoder, Encoder
@@ -16,9 +16,7 @@ from streamweir.context import (
     collect_stream_warning,
     current_request_id,
 )
-from streamweir.emit.event_stream import EventStream
 from streamweir.emit.in_process_events import stream_error_event, stream_warning_event
-from streamweir.emit.streaming_engine import StreamingEngine
 from streamweir.errors import (
     ConfigurationError,
     ErrorInfo,
@@ -39,12 +37,11 @@ from streamweir.translation.single_event import normalize_stream_event, parse_st
 from streamweir.translation.translator import Translator, convert
 
 if TYPE_CHECKING:
+    from streamweir.emit.event_stream import EventStream
+    from streamweir.emit.streaming_engine import StreamingEngine
     from streamweir.translation.home_made_dialects import load_dialect
 
-try:
-    __version__ = version("streamweir")
-except PackageNotFoundError:  # run from a bare source tree
-    __version__ = "0+unknown"
+    __version__: str
 
 __all__ = [
     "PROTOCOL_VERSION",
@@ -88,10 +85,33 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """What most programs never need is loaded when it is asked for."""
-    if name == "load_dialect":
-        from streamweir.translation.home_made_dialects import load_dialect  # noqa: PLC0415
+_LATER: Final = {
+    "EventStream": "streamweir.emit.event_stream",
+    "StreamingEngine": "streamweir.emit.streaming_engine",
+    "load_dialect": "streamweir.translation.home_made_dialects",
+}
+"""What needs more than `convert` does, and where it is: loaded when it is asked for."""
 
-        return load_dialect
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        value = getattr(import_module(_LATER[name]), name)
+    elif name == "__version__":
+        value = _version()
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 (slow to load)
+
+    try:
+        return version("streamweir")
+    except PackageNotFoundError:  # run from a bare source tree
+        return "0+unknown"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from email.utils import parsedate_to_datetime
 from typing import Final
 
 from streamweir.errors import ErrorInfo, error_info
@@ -47,6 +46,8 @@ def parse_retry_after(value: str | None, *, now: float) -> int | None:
     if _DELTA_SECONDS.fullmatch(text):
         seconds = float(text)
     else:
+        from email.utils import parsedate_to_datetime  # noqa: PLC0415 (slow to load, and dates are rare)
+
         try:
             seconds = parsedate_to_datetime(text).timestamp() - now
         except (ValueError, TypeError, LookupError, OverflowError, OSError):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from typing import Final
 
 __all__ = ["PROCESS_TOKEN", "TOKEN_KEY", "TOKEN_PREFIX"]
 
 TOKEN_KEY: Final = "streamweir"
-PROCESS_TOKEN: Final = secrets.token_hex(16)
+PROCESS_TOKEN: Final = os.urandom(16).hex()
 
 TOKEN_PREFIX: Final = f'{{"{TOKEN_KEY}":"{PROCESS_TOKEN}",'.encode()
 """How the JSON text of such an event begins."""
