@@ -138,7 +138,7 @@ HEAVY = (
     "asyncio",
     "anyio",
     "importlib.metadata",
-    "http",
+    "http.client",
     "socketserver",
     "ssl",
     "email",
