@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from streamweir.classification.failure_signs import FAILED, NOTHING, field_name
 from streamweir.classification.failures import code_of_name, is_conclusive_code
 from streamweir.classification.statuses import code_of_status
 from streamweir.classification.words import code_of_words
@@ -50,10 +51,6 @@ _ERROR_CODES: Final = ("errorcode", "errcode", "errno", "retcode")
 _FLAGS: Final = ("success", "ok", "succeeded")
 _RETRY: Final = ("retry", "recoverable", "retryable")
 
-_FAILED: Final = frozenset({"error", "errored", "err", "fail", "failed", "failure", "exception"})
-_NOTHING: Final = frozenset(
-    {"", "0", "false", "none", "null", "ok", "success", "no error", "成功", "操作成功"}
-)
 _ANSWERS: Final = frozenset(
     {"answer", "choices", "content", "data", "items", "output", "outputs", "response", "result", "results"}
     | {"rows", "text", "value", "values", "delta", "payload"}
@@ -116,7 +113,7 @@ def _failure(fields: _Fields) -> FailureInBody:
 
 
 def _fields(value: Mapping[Any, Any]) -> dict[str, Any]:
-    return {str(key).lower().replace("_", "").replace("-", ""): item for key, item in value.items()}
+    return {field_name(key): item for key, item in value.items()}
 
 
 def _nested(fields: _Fields, depth: int = 3) -> Iterator[_Fields]:
@@ -145,7 +142,7 @@ def _texts(fields: _Fields) -> Iterator[str]:
     for name in _NAMED:
         items = fields.get(name)
         for item in items[:1] if isinstance(items, list) else (items,):
-            if isinstance(item, str) and item.lower() not in _NOTHING:
+            if isinstance(item, str) and item.lower() not in NOTHING:
                 yield item
 
 
@@ -153,7 +150,7 @@ def _codes(fields: _Fields) -> Iterator[object]:
     """Yield what may be the code of a failure: `error` holds it where the text stands elsewhere."""
     for name in (*_CODES, *_NAMED):
         value = fields.get(name)
-        is_name = isinstance(value, str) and _NAME.fullmatch(value) and value.lower() not in _FAILED
+        is_name = isinstance(value, str) and _NAME.fullmatch(value) and value.lower() not in FAILED
         if is_name or (isinstance(value, int) and not isinstance(value, bool)):
             yield value
     if isinstance(fields.get("loc"), list):  # where in the request, as pydantic says it
@@ -182,7 +179,7 @@ def _states_failure(fields: _Fields) -> bool:
     return (
         any(_is_something(fields.get(name)) for name in _NAMED)
         or any(fields.get(name) is False for name in _FLAGS)
-        or any(_word(fields.get(name)) in _FAILED for name in ("status", "type", "object", "result", "state"))
+        or any(_word(fields.get(name)) in FAILED for name in ("status", "type", "object", "result", "state"))
         or (_status(fields) is not None and _has_text(fields))
     )
 
@@ -204,11 +201,11 @@ def _looks_like_it(fields: _Fields) -> bool:
 
 
 def _is_something(value: object) -> bool:
-    return bool(value) and not (isinstance(value, str) and _word(value) in _NOTHING)
+    return bool(value) and not (isinstance(value, str) and _word(value) in NOTHING)
 
 
 def _is_text(value: object) -> bool:
-    return isinstance(value, str) and value.strip().lower() not in _NOTHING
+    return isinstance(value, str) and value.strip().lower() not in NOTHING
 
 
 def _has_text(fields: _Fields) -> bool:

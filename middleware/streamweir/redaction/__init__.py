@@ -1,5 +1,6 @@
 """What is taken out of a text before anybody outside reads it."""
 
+from streamweir.redaction.budget import RedactionBudget
 from streamweir.redaction.redact import (
     REDACTED,
     SCAN_LIMIT,
@@ -13,6 +14,7 @@ from streamweir.redaction.secret_names import is_secret_name
 __all__ = [
     "REDACTED",
     "SCAN_LIMIT",
+    "RedactionBudget",
     "hide_credentials",
     "is_secret_name",
     "redact",

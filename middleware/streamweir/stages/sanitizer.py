@@ -7,28 +7,26 @@ results are not touched.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Final
+from collections.abc import Iterable
+from typing import Any, ClassVar, Final, cast
 
 import msgspec
 
+from streamweir.classification.failure_signs import is_failing_name, reports_failure
 from streamweir.errors import CODES, MACHINE_CODE
-from streamweir.events import Data, Error, Event, Status, ToolCallEnd, Warning, failure_meta, ids_of
-from streamweir.redaction import REDACTED, is_secret_name, redact, redact_value
+from streamweir.events import Data, Error, Event, Meta, Status, ToolCallEnd, Warning, failure_meta, ids_of
+from streamweir.redaction import REDACTED, RedactionBudget
+from streamweir.stages.safe_report import WITHHELD, SafeReport
 
 __all__ = ["ErrorSanitizer"]
 
-_MESSAGE_CODE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 _WORD: Final = re.compile(r"\w")
 TOOL_FAILED: Final = "The tool failed."
 TOOL_INCOMPLETE: Final = "The tool did not finish."
 _TOOL_CODES: Final = frozenset({"TOOL_FAILED", "TOOL_INCOMPLETE"})
 _WARNING: Final = "The service reported a problem that did not stop the answer."
-_FAILURE_WORDS: Final = re.compile(r"error|fail|exception|traceback|warning", re.IGNORECASE)
-_FAILED_STATES: Final = frozenset({"failed", "failure", "error", "errored", "exception"})
-_FAILURE_KEYS: Final = frozenset(
-    {"error", "errors", "error_msg", "error_message", "exception", "traceback", "stack", "stack_trace"}
-)
+_CODE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
+"""An id or a code, in whatever spelling."""
 _DETAIL_LIMIT: Final = 2000
 
 
@@ -43,6 +41,7 @@ class ErrorSanitizer:
 
     def __init__(self, *, debug: bool) -> None:
         self._debug = debug
+        self._budget = RedactionBudget()
 
     def process(self, event: Event) -> Iterable[Event] | None:
         """Return a safe event in place of `event`, None where it is safe itself."""
@@ -53,17 +52,17 @@ class ErrorSanitizer:
                 return (self._warning(event),)
             case ToolCallEnd(status="failed"):
                 return (self._failed_tool(event),)
-            case Status(state="failed"):
+            case Status() if _is_failed_step(event):
                 return (self._failed_step(event),)
-            case Data(data_type="custom", data={"value": value, **rest}) if _reports_failure(rest, value):
-                return (self._failed_custom(event),)
+            case Data(data_type="custom", data=data) if _is_failed_report(data):
+                return (self._failed_report(event),)
         return None
 
     def _showable(self, text: str, event: Error | Warning | ToolCallEnd) -> str:
         """What users may read of `text`: nothing if it was not written for them, or all of it is secret."""
         if not event.for_users:
             return ""
-        text = redact(text)
+        text = self._budget.text(text) or ""
         return text if _WORD.search(text.replace(REDACTED, "")) else ""
 
     def _error(self, event: Error) -> Error:
@@ -71,10 +70,10 @@ class ErrorSanitizer:
         message = self._showable(event.message, event)
         return msgspec.structs.replace(
             event,
-            code=event.code if _is_safe_code(event.code) else "UPSTREAM_ERROR",
+            code=event.code if self._is_safe_code(event.code) else "UPSTREAM_ERROR",
             message=message or fixed,
             details=self._details(event.details, None if message else event.message),
-            meta=ids_of(event.meta),
+            meta=self._safe_ids(ids_of(event.meta)),
         )
 
     def _warning(self, event: Warning) -> Warning:
@@ -83,9 +82,9 @@ class ErrorSanitizer:
         return msgspec.structs.replace(
             event,
             message=message or _WARNING,
-            message_code=code if code and _MESSAGE_CODE.fullmatch(code) and redact(code) == code else None,
+            message_code=code if code and self._is_code(code) else None,
             detail=self._details(event.detail, None if message else event.message),
-            meta=failure_meta(event.meta),
+            meta=self._safe_ids(failure_meta(event.meta)),
         )
 
     def _failed_tool(self, event: ToolCallEnd) -> ToolCallEnd:
@@ -95,70 +94,84 @@ class ErrorSanitizer:
         fixed = TOOL_INCOMPLETE if code == "TOOL_INCOMPLETE" else TOOL_FAILED
         return msgspec.structs.replace(
             event,
-            error={"code": code if _is_machine_code(code) else "TOOL_FAILED", "message": message or fixed},
-            meta=failure_meta(event.meta),
+            error={
+                "code": code if self._is_machine_code(code) else "TOOL_FAILED",
+                "message": message or fixed,
+            },
+            meta=self._safe_ids(failure_meta(event.meta)),
         )
 
     def _failed_step(self, event: Status) -> Status:
         return msgspec.structs.replace(
             event,
-            name=redact(event.name) if event.name else None,
+            name=self._safe_id(event.name) if event.name else None,
             detail=self._details(event.detail, None),
-            meta=failure_meta(event.meta),
+            meta=self._safe_ids(failure_meta(event.meta)),
         )
 
-    def _failed_custom(self, event: Data) -> Data:
-        assert isinstance(event.data, dict)
-        value = _safe_value(event.data["value"])
+    def _failed_report(self, event: Data) -> Data:
+        report = SafeReport(self._is_code)
+        data = event.data if isinstance(event.data, dict) else {"value": event.data}
+        name = self._safe_id(str(data.get("name") or "custom"))
+        rest = {key: item for key, item in data.items() if key != "name"}
         return msgspec.structs.replace(
             event,
-            data={**event.data, "name": redact(str(event.data.get("name", ""))), "value": value},
-            meta=failure_meta(event.meta),
+            data={"name": name, **report.copy_fields(rest)},
+            metadata=report.copy_fields(event.metadata) if event.metadata else None,
+            meta=self._safe_ids(failure_meta(event.meta)),
         )
 
     def _details(self, details: Any, raw: str | None) -> Any:
         if not self._debug:
             return None
-        details = redact_value(details, limit=_DETAIL_LIMIT) if details is not None else None
+        details = self._budget.value(details, limit=_DETAIL_LIMIT) if details is not None else None
         if not raw:
             return details
-        message = redact(raw, limit=_DETAIL_LIMIT)
+        message = self._budget.value(raw, limit=_DETAIL_LIMIT) or WITHHELD
         if details is None:
             return {"upstream_message": message}
         return {"upstream_message": message, "upstream_details": details}
 
+    def _safe_ids(self, meta: Meta | None) -> Meta | None:
+        if not meta:
+            return meta
+        safe = {
+            name: self._safe_id(value) if isinstance(value, str) else value for name, value in meta.items()
+        }
+        return cast("Meta", safe)
 
-def _is_machine_code(code: str) -> bool:
-    return MACHINE_CODE.fullmatch(code) is not None and redact(code) == code
+    def _safe_id(self, text: str) -> str:
+        return self._budget.id(text) or REDACTED
+
+    def _is_code(self, text: str) -> bool:
+        """Is `text` an id or a code, and no key in disguise?"""
+        return _CODE.fullmatch(text) is not None and self._budget.id(text) == text
+
+    def _is_machine_code(self, code: str) -> bool:
+        return MACHINE_CODE.fullmatch(code) is not None and self._budget.id(code) == code
+
+    def _is_safe_code(self, code: str) -> bool:
+        """May an error say `code`? Those of tools belong into `tool_call_end.error` only."""
+        return code in CODES or (code not in _TOOL_CODES and self._is_machine_code(code))
 
 
-def _is_safe_code(code: str) -> bool:
-    """May an error say `code`? Those of tools belong into `tool_call_end.error` only."""
-    return code in CODES or (code not in _TOOL_CODES and _is_machine_code(code))
+def _is_failed_step(step: Status) -> bool:
+    """Has this step failed, by its state, its names or anything that it says of itself?"""
+    meta = step.meta or {}
+    return (
+        step.state == "failed"
+        or any(is_failing_name(name) for name in (step.name, meta.get("node_name")) if name)
+        or reports_failure(step.detail)
+        or reports_failure(meta.get("extra"))
+    )
 
 
-def _reports_failure(carrier: Mapping[Any, Any], value: Any) -> bool:
-    """Is this unknown event the report of a failed step? Judged by its name and state, not by its texts."""
-    if _FAILURE_WORDS.search(str(carrier.get("name", ""))):
-        return True
-    if not isinstance(value, dict):
-        return False
-    if str(value.get("status", value.get("state", ""))).lower() in _FAILED_STATES:
-        return True
-    return any(value.get(key) for key in _FAILURE_KEYS)
+def _is_failed_report(data: Any) -> bool:
+    """Is this unknown event the report of a failure?"""
+    name = data.get("name") if isinstance(data, dict) else None
+    return (isinstance(name, str) and is_failing_name(name)) or reports_failure(_content_of(data))
 
 
-def _safe_value(value: Any) -> Any:
-    """A failed step's report without its free text: numbers, flags, ids and machine codes stay."""
-    match value:
-        case str():
-            return value if re.fullmatch(r"[\w.:-]{1,64}", value) and redact(value) == value else "[withheld]"
-        case dict():
-            return {
-                redact(str(key)): REDACTED if is_secret_name(str(key)) else _safe_value(item)
-                for key, item in value.items()
-            }
-        case list():
-            return [_safe_value(item) for item in value]
-        case _:
-            return value
+def _content_of(data: Any) -> Any:
+    """Return what an unknown event says, without the envelope that is the standard's."""
+    return data["value"] if isinstance(data, dict) and data.keys() == {"name", "value"} else data

@@ -1,12 +1,15 @@
 """No text of a failure leaves unless it was written for users; answers are not touched."""
 
+import time
 from typing import Any
 
 import msgspec
 import pytest
 
 from stage_harness import run
+from streamweir.errors import CODES
 from streamweir.events import (
+    META_IDS,
     Content,
     Data,
     Error,
@@ -19,10 +22,12 @@ from streamweir.events import (
     Warning,
     wire_data,
 )
+from streamweir.redaction import REDACTED
 from streamweir.stages import ErrorSanitizer
 from streamweir.testing.shapes import DATA, breaches_of
 
 SECRET = "Traceback /srv/app/x.py password=hunter2 sk-abcdefghijklmnop1234"
+TRACE = f"boom\n\tat com.acme.Job.run(Job.java:10)\nCaused by: {SECRET}"
 META: Any = {"run_id": "r", "extra": {"raw": SECRET}, "source": {"dialect": "x", "raw": SECRET}}
 
 
@@ -45,6 +50,10 @@ def failed_tool(message: str = SECRET, code: str = "TOOL_FAILED") -> ToolCallEnd
     return ToolCallEnd(tool_id="t", status="failed", error={"code": code, "message": message}, meta=META)
 
 
+def id_of(name: str) -> Any:
+    return {name: SECRET}
+
+
 FAILURES = [
     error(meta=META, details={"trace": SECRET}),
     error(code=SECRET, meta=META),
@@ -61,6 +70,18 @@ FAILURES = [
     Data(data_type="custom", data={"name": "x_error", "value": {SECRET: 1}}),
     Data(data_type="custom", data={"name": f"error {SECRET}", "value": 1}),
     Data(data_type="custom", data={"name": "warning", "value": {"message": SECRET}}),
+    Data(data_type="custom", data={"name": "error", "message": SECRET}, metadata={"description": SECRET}),
+    Data(data_type="custom", data=[{"errorMessage": SECRET}]),
+    Data(data_type="custom", data={"name": "note", "value": {"exc_info": SECRET}}, meta=META),
+    Data(data_type="custom", data={"name": "note", "value": {"level": "error", "note": SECRET}}),
+    Data(data_type="custom", data={"name": "note", "value": [{"x": {"ok": False, "why": SECRET}}]}),
+    Data(data_type="custom", data={"name": "note", "value": TRACE}),
+    Status(scope="node", state="finished", name="n", detail={"stackTrace": SECRET}, meta=META),
+    Status(scope="node", state="running", name="n", detail={"deep": [{"er": TRACE}]}, meta=META),
+    Status(scope="model", state="finished", meta={"extra": {"success": False, "why": SECRET}}),
+    Status(scope="node", state="finished", name="node_failed", detail=SECRET),
+    *(Status(scope="node", state="failed", meta=id_of(name)) for name in META_IDS),
+    *(error(meta=id_of(name)) for name in META_IDS),
 ]
 
 
@@ -134,3 +155,84 @@ def test_a_long_message_is_cut() -> None:
 def test_ids_stay_on_failures() -> None:
     assert one(error(meta=META)).meta == {"run_id": "r"}
     assert one(failed_tool()).meta == {"run_id": "r"}
+
+
+def test_the_ids_of_a_failed_step_stay_what_they_are() -> None:
+    meta: Any = {
+        "run_id": "0123456789abcdef0123456789abcdef",
+        "parent_run_id": "fc0c9070-5695-405d-afaf-3561d6aabbcc",
+        "message_id": "chatcmpl-AbCdEf1234567890AbCdEf12",
+        "node_id": "Agent:DeepSeek-R1",
+        "node_name": "查询节点",
+        "duration_ms": 12,
+    }
+    assert one(Status(scope="node", state="failed", name="查询节点", meta=meta)).meta == meta
+
+
+def test_what_is_left_of_a_failed_steps_report() -> None:
+    value = {
+        "status": "failed",
+        "code": "E_TIMEOUT",
+        "attempt": 3,
+        "retry": False,
+        "node-id": "n1",
+        "message": "boom",
+        "error": {"type": "ValueError", "line": 5, "text": "it broke"},
+        "ids": ["a1", "not an id"],
+        "password": 5,
+    }
+    out = one(Data(data_type="custom", data={"name": "step", "value": value}))
+    assert out.data == {
+        "name": "step",
+        "value": {
+            "status": "failed",
+            "code": "E_TIMEOUT",
+            "attempt": 3,
+            "retry": False,
+            "node-id": "n1",
+            "message": "[withheld]",
+            "error": {"type": "ValueError", "line": 5, "text": "[withheld]"},
+            "ids": ["a1", "[withheld]"],
+            "password": REDACTED,
+        },
+    }
+
+
+def messages_of(texts: list[str]) -> list[str]:
+    """What becomes of these texts of one stream, all written for users."""
+    events = [for_users(error(text, terminal=False)) for text in texts]
+    return [out.message for out in run(ErrorSanitizer(debug=False), events) if isinstance(out, Error)]
+
+
+def test_after_a_hundred_texts_the_fixed_sentence_is_enough() -> None:
+    texts = [f"No table is called sales_{number}." for number in range(300)]
+    messages = messages_of(texts)
+    assert messages[:100] == texts[:100]
+    assert set(messages[100:]) == {CODES["UPSTREAM_ERROR"].message}
+
+
+def test_a_text_that_comes_again_is_no_new_one() -> None:
+    texts = ["No table is called sales."] * 300
+    assert messages_of(texts) == texts
+
+
+def big_reports() -> list[Event]:
+    texts = [f"id-{number}x" for number in range(100_000)]
+    return [
+        Data(data_type="custom", data={"name": "error", "value": texts}),
+        Data(data_type="custom", data={"name": "error", "value": dict.fromkeys(texts, "x")}),
+        Data(data_type="custom", data={"name": "note", "value": dict.fromkeys(texts, "x")}),
+        Status(scope="node", state="failed", detail=texts),
+        Status(scope="node", state="finished", detail=[{"a": 1}] * 200_000),
+        for_users(error("password=x " * 100_000, details=texts)),
+        error("word " * 200_000, details={"x": ["word " * 1000] * 200}),
+    ]
+
+
+@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize("event", big_reports(), ids=lambda event: event.type)
+def test_a_megabyte_of_failure_takes_no_time(event: Event, debug: bool) -> None:
+    stage = ErrorSanitizer(debug=debug)
+    start = time.thread_time()
+    run(stage, [event])
+    assert time.thread_time() - start < 2

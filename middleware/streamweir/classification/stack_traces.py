@@ -1,0 +1,74 @@
+"""Stack traces, known by the form in which each language writes them."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["is_stack_trace"]
+
+_FRAME_START: Final = r"(?:\A|\n|\\n)(?:[ \t]|\\t){0,40}"
+_SHORTEST: Final = 12
+_LOOKED_AT: Final = 32 << 10
+_HINTS: Final = (
+    *(
+        "Traceback",
+        ", line ",
+        "at ",
+        "goroutine ",
+        "panic",
+        ".go:",
+        ".rb:",
+        "#0",
+        "#1",
+        "Stack trace",
+        "stack ",
+    ),
+    *("Caused by", "Exception in ", "End of ", "@http", "@file", "@resource", ".ex:", ".exs:", " line "),
+    *(".erb:", ".rake:", " more", "omitted", "PHP "),
+)
+"""One of these stands in every trace; a text without any needs no closer look."""
+
+_JS_PLACE: Final = (
+    r"(?:file:|node:|https?:|webpack|/|\.{1,2}/|[A-Za-z]:\\|<anonymous>|[\w.-]{1,100}\.[cm]?[jt]sx?:)"
+)
+_DOTNET_NAME: Final = r"[\w<>`+\[\],]{1,100}"
+
+_TRACES: Final[tuple[re.Pattern[str], ...]] = tuple(
+    re.compile(pattern, re.ASCII)
+    for pattern in (
+        # Python
+        r"""Traceback \(most recent call|\bTraceback:|\bFile \\?["'][^"'\n]{1,400}["'], line \d""",
+        # Java and its kin
+        rf"{_FRAME_START}at [\w.$<>/@-]{{1,300}}\([^()\n]{{0,200}}(?::\d{{1,9}}|Native Method|Unknown Source)"
+        rf"\)|{_FRAME_START}Caused by: |\bException in thread \\?\""
+        r"|\.{3} \d{1,6} (?:more|common frames omitted)",
+        # JavaScript
+        rf"{_FRAME_START}at (?:async )?(?:new )?(?:[^\n()]{{1,200}} )?\(?{_JS_PLACE}"
+        r"[^\n]{0,300}?:?\d{1,9}\b"
+        r"|[\w$./<>-]{0,100}@(?:file|https?|resource)://[^\s]{1,300}?:\d{1,9}:\d{1,9}",
+        # Go
+        r"(?:\b|\\n)goroutine \d{1,9} \[|(?:\A|\n|\\n)panic: |\.go:\d{1,9} \+0x[0-9a-f]",
+        # .NET
+        rf"{_FRAME_START}at {_DOTNET_NAME}(?:\.{_DOTNET_NAME}){{1,12}}\([^()\n]{{0,200}}\)"
+        r"|--- End of (?:inner exception )?stack trace",
+        # Ruby
+        r"\.(?:rb|erb|rake):\d{1,9}:in [`']",
+        # PHP
+        r"\bStack trace:|(?:\A|\n|\\n)#\d{1,4} [^\n]{1,300}?\(\d{1,9}\)|#\d{1,4} \{main\}"
+        r"|\bPHP (?:Fatal|Parse) error:",
+        # Rust
+        r"\bthread '[^'\n]{0,200}' panicked at\b|\bstack backtrace:|\bpanicked at [^\n]{1,300}\.rs:\d",
+        # Lua, Elixir, Perl
+        r"\bstack traceback:|\(\w{1,64} [\d.]{1,16}\) [\w/.-]{1,200}\.exs?:\d|\.p[lm] line \d{1,9}\.",
+    )
+)
+
+
+def is_stack_trace(text: str) -> bool:
+    """Is `text` the stack trace of a program, or does it hold one, at its beginning or its end?"""
+    if len(text) < _SHORTEST:
+        return False
+    if len(text) > 2 * _LOOKED_AT:
+        text = f"{text[:_LOOKED_AT]}\n{text[-_LOOKED_AT:]}"
+    return any(hint in text for hint in _HINTS) and any(pattern.search(text) for pattern in _TRACES)
