@@ -1,4 +1,4 @@
-# make setup | run | test | fast | check | docs | bench | soak. Python 3.11 or newer; PYTHON=... names another one.
+# make setup | run | test | fast | check | docs | bench | soak | mutate. Python 3.11 or newer; PYTHON=... names another one.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -6,7 +6,7 @@ TESTS := $(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist worksteal
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test fast check lint bench bench-quick soak docs format clean
+.PHONY: help setup run test fast check lint bench bench-quick soak mutate docs format clean
 
 help:  ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ bench-quick: $(READY)  ## the same in under three minutes; prints only
 
 soak: $(READY)  ## open and abort 10,000 streams; nothing may be left of them (two minutes, Linux)
 	@$(BIN)/python tests/soak/run.py
+
+mutate: $(READY)  ## mutate and cut 20,000 recorded streams; COUNT=2000 SEED=7, CASE=12 for one alone
+	@PYTHONPATH=tests/support $(BIN)/python tests/mutate/run.py $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(if $(CASE),--case $(CASE))
 
 docs: $(READY)  ## write what the documents say of each dialect, from the dialects
 	@$(BIN)/python docs/generate.py

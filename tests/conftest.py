@@ -23,6 +23,7 @@ SLOW = (
     "gateway/test_other_servers.py",
     "library/asgi/test_middleware_over_http.py",
     "library/translation/test_no_cycles.py",
+    "mutate",
     "soak",
     "test_documentation.py",
 )

@@ -104,7 +104,7 @@ class ErrorSanitizer:
     def _failed_step(self, event: Status) -> Status:
         return msgspec.structs.replace(
             event,
-            name=self._safe_id(event.name) if event.name else None,
+            name=(self._safe_id(event.name) or None) if event.name else None,
             detail=self._details(event.detail, None),
             meta=self._safe_ids(failure_meta(event.meta)),
         )
@@ -112,7 +112,7 @@ class ErrorSanitizer:
     def _failed_report(self, event: Data) -> Data:
         report = SafeReport(self._is_code)
         data = event.data if isinstance(event.data, dict) else {"value": event.data}
-        name = self._safe_id(str(data.get("name") or "custom"))
+        name = self._safe_id(str(data.get("name", ""))) or "custom"
         rest = {key: item for key, item in data.items() if key != "name"}
         return msgspec.structs.replace(
             event,
