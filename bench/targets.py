@@ -15,8 +15,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from streamweir.codec.dialects import Dialects
-
 __all__ = ["BACKEND", "LOAD_CPU", "Target", "backend", "build_tools", "running", "targets"]
 
 HERE: Final = Path(__file__).resolve().parent
@@ -49,6 +47,8 @@ def build_tools(folder: Path) -> None:
 
 def targets(folder: Path) -> dict[str, Target]:
     """Return what can be measured here, by name; nginx only where it is installed."""
+    from streamweir.codec.dialects import Dialects  # noqa: PLC0415 (another checkout may not have it)
+
     python = sys.executable
     server = [python, "-m", "uvicorn", "--app-dir", str(HERE), "copying:app", "--port", str(PORT)]
     server += ["--log-level", "warning", "--no-access-log", "--backlog", "4096"]

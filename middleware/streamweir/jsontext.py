@@ -81,9 +81,10 @@ def parse_json_text(text: str) -> Any:
 def write_json(value: Any) -> bytes:
     """Return `value` as one line of UTF-8 JSON; NaN is null, integers beyond 64 bit are strings."""
     try:
-        return one_line(orjson.dumps(value))
+        data = orjson.dumps(value)
     except TypeError:
-        return one_line(orjson.dumps(_writable(value), default=str))
+        data = orjson.dumps(_writable(value), default=str)
+    return data if data.isascii() else one_line(data)
 
 
 def one_line(data: bytes) -> bytes:
