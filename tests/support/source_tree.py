@@ -63,16 +63,19 @@ def modules_in(*places: str) -> set[str]:
     return {module for module in MODULES if within(module, *places)}
 
 
-def identifiers(module: str) -> set[str]:
-    """The names that a module gives or uses: of what it defines, of arguments, keywords and attributes."""
-    return {name for node in ast.walk(ast.parse(MODULES[module].read_text())) for name in _names_in(node)}
+def names_given_in(module: str) -> set[str]:
+    """The names that a module gives: to what it defines and binds, to arguments, to attributes."""
+    nodes = ast.walk(ast.parse(MODULES[module].read_text()))
+    return {name for node in nodes for name in _given_by(node) if name}
 
 
-def _names_in(node: ast.AST) -> Iterator[str]:
-    """The identifiers that stand in a node itself: all of its fields that hold one."""
-    for field in ("id", "attr", "name", "arg", "asname", "rest"):
-        value = getattr(node, field, None)
-        if isinstance(value, str):
-            yield value
-    if isinstance(node, ast.Global | ast.Nonlocal):
-        yield from node.names
+def _given_by(node: ast.AST) -> Iterator[str | None]:
+    match node:
+        case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+            yield name
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.arg(arg=name) | ast.alias(asname=name) | ast.ExceptHandler(name=name):
+            yield name
+        case ast.MatchAs(name=name) | ast.MatchStar(name=name) | ast.MatchMapping(rest=name):
+            yield name
