@@ -19,7 +19,7 @@ from streamweir_gateway.config import EndpointConfig, GatewayConfig, UpstreamCon
 from streamweir_gateway.observability.exposition import MetricsPage
 from streamweir_gateway.observability.logs import request_log
 from streamweir_gateway.observability.metrics import Metrics, make_metrics
-from streamweir_gateway.observability.observer import Observer, RequestLog
+from streamweir_gateway.observability.observer import Observer, RequestLog, StreamBoard
 from streamweir_gateway.observability.secrets import secrets_of
 from streamweir_gateway.routing import routes_of
 from streamweir_gateway.runs.admission import Admissions
@@ -41,6 +41,7 @@ def build_app(
     bodies: RequestBodies | None = None,
     log: RequestLog | None = None,
     metrics: Metrics | None = None,
+    board: StreamBoard | None = None,
 ) -> GatewayApp:
     """Return the application that serves `config`.
 
@@ -51,6 +52,7 @@ def build_app(
         bodies: what request bodies may hold; where an application replaces another one, they share it.
         log: what a finished request is told to; standard error where it is None.
         metrics: where requests are counted; where an application replaces another one, they share them.
+        board: where streams under way are named; None: nowhere.
     """
     gateway = _Gateway(
         config,
@@ -62,6 +64,7 @@ def build_app(
             make_metrics() if metrics is None else metrics,
             endpoints=[endpoint.template for endpoint in config.endpoints],
             secrets=secrets_of(config),
+            board=board,
         ),
     )
     routes = routes_of(

@@ -70,6 +70,7 @@ _COUNTERS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "tool_repairs": (_BY_BOTH, "Tool calls whose start was missing and made up."),
     "retries": (("upstream",), "Requests sent to an upstream once more."),
     "upstream_failures": (("upstream", "code"), "Attempts at an upstream that failed."),
+    "workers_replaced": (("reason",), "Workers started in the place of one that is gone."),
 }
 """By name: the labels and what is counted."""
 
@@ -136,6 +137,8 @@ class Metrics:
             for name, (label, mode, text) in _GAUGES.items()
         }
         self._gauges["build_info"].labels(__version__).set(1)
+        for reason in ("hung", "exited"):
+            self._counters["workers_replaced"].labels(reason)
         self._of_endpoint: dict[str, _OfEndpoint] = {}
         self._of_request: dict[tuple[str, int | None, str], Counter] = {}
         self._of_stream: dict[tuple[str, str, str], Counter] = {}
@@ -165,6 +168,10 @@ class Metrics:
     def upstream_failed(self, upstream: str, code: str) -> None:
         """An attempt at an upstream failed."""
         self._counters["upstream_failures"].labels(upstream, _bounded(code)).inc()
+
+    def worker_replaced(self, reason: Literal["hung", "exited"]) -> None:
+        """This process runs in the place of a worker that is gone."""
+        self._counters["workers_replaced"].labels(reason).inc()
 
     def breaker_changed(self, upstream: str, state: BreakerState) -> None:
         """A breaker is in this state."""

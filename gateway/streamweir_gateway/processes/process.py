@@ -14,7 +14,7 @@ from streamweir_gateway.app import GatewayApp, build_app
 from streamweir_gateway.config import GatewayConfig
 from streamweir_gateway.observability.logs import configure_logging, request_log
 from streamweir_gateway.observability.metrics import make_metrics
-from streamweir_gateway.observability.observer import Observer
+from streamweir_gateway.observability.observer import Observer, StreamBoard
 from streamweir_gateway.observability.secrets import secrets_of
 from streamweir_gateway.processes.generations import Generations
 from streamweir_gateway.processes.reload import Load, OnReady, differences_kept, loaded
@@ -35,23 +35,33 @@ class ServingProcess:
 
     Attributes:
         server: what runs it.
+        metrics: of all that it serves.
+
+    Args:
+        board: where streams under way are named, for a parent process.
     """
 
     def __init__(
-        self, config: GatewayConfig, *, is_worker: bool = False, on_ready: OnReady | None = None
+        self,
+        config: GatewayConfig,
+        *,
+        is_worker: bool = False,
+        board: StreamBoard | None = None,
+        on_ready: OnReady | None = None,
     ) -> None:
         configure_logging(secrets_of(config))
         logger.setLevel(logging.INFO)
         self._config = config
         self._streams = Streams()
         self._bodies = RequestBodies(config.server.body_bytes)
-        self._metrics = make_metrics()
+        self._board = board
+        self.metrics = make_metrics()
         self._generations = Generations(self._app(config))
         self._turn = asyncio.Lock()
         self.server = GatewayServer(
             self._generations,
             self._streams,
-            observer=Observer(request_log(), self._metrics),
+            observer=Observer(request_log(), self.metrics),
             settings=config.server,
             max_connections=connection_limit(),
             is_worker=is_worker,
@@ -85,7 +95,13 @@ class ServingProcess:
             logger.info("configuration taken over")
 
     def _app(self, config: GatewayConfig) -> GatewayApp:
-        return build_app(config, streams=self._streams, bodies=self._bodies, metrics=self._metrics)
+        return build_app(
+            config,
+            streams=self._streams,
+            bodies=self._bodies,
+            metrics=self.metrics,
+            board=self._board,
+        )
 
 
 def serve_alone(

@@ -18,11 +18,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from streamweir_gateway.config import GatewayConfig
+from streamweir_gateway.processes.worker_board import WorkerBoard
 
 if TYPE_CHECKING:
     from streamweir_gateway.processes.process import ServingProcess
 
-__all__ = ["READY", "STOP", "Command", "run_worker"]
+__all__ = ["READY", "STOP", "Command", "ReplacementReason", "run_worker"]
 
 logger = logging.getLogger("streamweir.server")
 
@@ -31,6 +32,12 @@ READY: Final = "ready"
 
 STOP: Final = "stop"
 """What its parent sends it; a second one is for a hurry."""
+
+ReplacementReason: TypeAlias = Literal["hung", "exited"]
+"""Why a worker is gone in whose place another one is started."""
+
+BEAT_SECONDS: Final = 1.0
+"""How often a worker shows its parent that its event loop turns."""
 
 Command: TypeAlias = GatewayConfig | Literal["stop"]
 """What a parent sends: a configuration to take over, or that it is time to stop."""
@@ -44,8 +51,19 @@ def read_only(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:
 copyreg.pickle(MappingProxyType, lambda mapping: (read_only, (dict(mapping),)))
 
 
-def run_worker(config: GatewayConfig, listener: socket.socket, parent: Connection) -> None:
-    """Serve `config` on `listener` until `parent` sends STOP, or is gone; end the process."""
+def run_worker(
+    config: GatewayConfig,
+    listener: socket.socket,
+    parent: Connection,
+    board: WorkerBoard,
+    replaces: ReplacementReason | None,
+) -> None:
+    """Serve `config` on `listener` until `parent` sends STOP, or is gone; end the process.
+
+    Args:
+        board: what the parent reads of this process.
+        replaces: why the worker is gone in whose place this one runs; None: there was none.
+    """
     from streamweir_gateway.processes.process import ServingProcess  # noqa: PLC0415 - the parent needs none of it
 
     for name in (signal.SIGINT, signal.SIGHUP):
@@ -55,11 +73,19 @@ def run_worker(config: GatewayConfig, listener: socket.socket, parent: Connectio
     def ready(_address: tuple[str, int]) -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
         _obey(process, parent)
+        _beat(board)
         with suppress(OSError):
             parent.send(READY)
 
-    process = ServingProcess(config, is_worker=True, on_ready=ready)
+    process = ServingProcess(config, is_worker=True, board=board, on_ready=ready)
+    if replaces is not None:
+        process.metrics.worker_replaced(replaces)
     sys.exit(process.run(listener))
+
+
+def _beat(board: WorkerBoard) -> None:
+    board.beat()
+    asyncio.get_running_loop().call_later(BEAT_SECONDS, _beat, board)
 
 
 def _obey(process: ServingProcess, parent: Connection) -> None:

@@ -6,24 +6,22 @@ It serves nothing itself and imports little, so that it stays small and cannot b
 from __future__ import annotations
 
 import logging
-import multiprocessing
 import signal
 import socket
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
 from typing import Final
 
 from streamweir_gateway.config import GatewayConfig
-from streamweir_gateway.observability.exposition import shared_directory, worker_gone
+from streamweir_gateway.observability.exposition import shared_directory
 from streamweir_gateway.observability.logs import configure_logging
 from streamweir_gateway.observability.secrets import secrets_of
 from streamweir_gateway.processes.reload import Load, OnReady, loaded
-from streamweir_gateway.processes.signals import PARENT_SIGNALS, woken_by_signals
-from streamweir_gateway.processes.worker import STOP, Command, run_worker
+from streamweir_gateway.processes.signals import woken_by_signals
+from streamweir_gateway.processes.worker import STOP, Command
+from streamweir_gateway.processes.worker_place import LOOK_SECONDS, WorkerPlace
 
 __all__ = ["serve_with_workers"]
 
@@ -59,19 +57,6 @@ def serve_with_workers(
         return _Workers(config, listeners, on_ready, load).run()
 
 
-@dataclass(eq=False)
-class _Place:
-    """Where one worker runs, again and again, on one socket."""
-
-    listener: socket.socket
-    process: BaseProcess | None = None
-    pipe: Connection | None = None
-    is_ready: bool = False
-    started_at: float = 0.0
-    starts_at: float = field(default=float("inf"))
-    """When it is to be started."""
-
-
 class _Workers:
     """The worker processes."""
 
@@ -83,7 +68,7 @@ class _Workers:
         load: Load | None,
     ) -> None:
         self._config = config
-        self._places = [_Place(listener) for listener in listeners]
+        self._places = [WorkerPlace(listener) for listener in listeners]
         self._on_ready = on_ready
         self._load = load
         self._exit_code = 0
@@ -96,7 +81,7 @@ class _Workers:
     def run(self) -> int:
         """Run until all have ended."""
         with woken_by_signals(self._signals.append) as wakes:
-            self._start(self._places[0])  # a fault that all would share is logged once
+            self._places[0].start(self._config)  # a fault that all would share is logged once
             while self._is_anyone_left():
                 self._wait(wakes)
                 self._obey_signals()
@@ -116,45 +101,52 @@ class _Workers:
                 things.append(place.process.sentinel)
             if place.pipe is not None and not place.is_ready:
                 things.append(place.pipe)
-        starts = [] if self._stops else [place.starts_at for place in self._places]
-        until = min([self._kill_at, *starts])
-        wait(things, None if until == float("inf") else max(0.0, until - time.monotonic()))
+        wait(things, self._seconds_to_wait())
         with suppress(BlockingIOError):
             wakes.recv(64)
 
+    def _seconds_to_wait(self) -> float | None:
+        starts = [] if self._stops else [place.starts_at for place in self._places]
+        until = min([self._kill_at, *starts]) - time.monotonic()
+        if self._hang_time is not None:
+            until = min(until, LOOK_SECONDS)
+        return None if until == float("inf") else max(0.0, until)
+
     # --- one worker -----------------------------------------------------------------------------------------
 
-    def _look_after(self, place: _Place) -> None:
-        if place.process is not None and not place.is_ready and place.pipe is not None and place.pipe.poll():
+    def _look_after(self, place: WorkerPlace) -> None:
+        if place.becomes_ready():
             self._note_ready(place)
-        if place.process is not None and place.process.exitcode is not None:
+        self._check_beat(place)
+        if place.has_ended():
             self._ended(place)
         if not self._stops and time.monotonic() >= place.starts_at:
-            self._start(place)
+            place.start(self._config)
 
-    def _start(self, place: _Place) -> None:
-        ours, theirs = multiprocessing.Pipe()
-        context = multiprocessing.get_context("spawn")  # threads and loops do not survive a fork
-        process = context.Process(
-            target=run_worker, args=(self._config, place.listener, theirs), name="streamweir worker"
+    @property
+    def _hang_time(self) -> float | None:
+        return self._config.server.hang_time
+
+    def _check_beat(self, place: WorkerPlace) -> None:
+        """Kill a worker whose event loop stands still."""
+        place.look()
+        if self._hang_time is None or place.silent_seconds < self._hang_time or place.hangs:
+            return
+        assert place.board is not None
+        assert place.process is not None
+        logger.error(
+            "a worker hangs and is replaced",
+            extra={
+                "pid": place.process.pid,
+                "seconds": round(place.silent_seconds, 1),
+                "streams": place.board.open_streams,
+                "open": ", ".join(place.board.names()),
+            },
         )
-        # A worker that is not ready yet is stopped through its pipe, not by dying of the signal.
-        masked = signal.pthread_sigmask(signal.SIG_BLOCK, PARENT_SIGNALS)
-        try:
-            process.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, masked)
-        theirs.close()
-        place.process, place.pipe, place.is_ready = process, ours, False
-        place.started_at, place.starts_at = time.monotonic(), float("inf")
+        place.hangs = True
+        place.kill()
 
-    def _note_ready(self, place: _Place) -> None:
-        assert place.pipe is not None
-        try:
-            place.pipe.recv()
-        except (EOFError, OSError):
-            return  # it is ending
-        place.is_ready = True
+    def _note_ready(self, place: WorkerPlace) -> None:
         waiting = [other for other in self._places if other.process is None and not self._is_up]
         for other in waiting:
             other.starts_at = 0.0
@@ -163,24 +155,18 @@ class _Workers:
             if self._on_ready is not None and not self._stops:
                 self._on_ready(place.listener.getsockname()[:2])
 
-    def _ended(self, place: _Place) -> None:
-        process, pipe = place.process, place.pipe
-        assert process is not None
-        assert pipe is not None
-        worker_gone(process.pid or 0)
-        pipe.close()
-        code = process.exitcode
-        process.close()
-        place.process = place.pipe = None
+    def _ended(self, place: WorkerPlace) -> None:
+        code, lived = place.clear()
         if self._stops:
             return
         if not self._is_up:
             logger.error("a worker could not start", extra={"exit_code": code})
             self._give_up()
             return
-        lived = time.monotonic() - place.started_at
+        place.replaces = "hung" if place.hangs else "exited"
+        if not place.hangs:
+            logger.warning("a worker ended", extra={"exit_code": code, "seconds": round(lived, 1)})
         self._early_ends = 0 if lived >= SETTLED_SECONDS else self._early_ends + 1
-        logger.warning("a worker ended", extra={"exit_code": code, "seconds": round(lived, 1)})
         if self._early_ends > MAX_EARLY_ENDS:
             logger.error("workers end as soon as they are started: giving up")
             self._give_up()
@@ -213,16 +199,14 @@ class _Workers:
 
     def _send(self, command: Command) -> None:
         for place in self._places:
-            if place.pipe is not None:
-                with suppress(OSError):  # it is ending
-                    place.pipe.send(command)
+            place.send(command)
 
     def _kill(self) -> None:
         self._kill_at = float("inf")
         for place in self._places:
             if place.process is not None:
                 logger.error("a worker did not stop and is killed", extra={"pid": place.process.pid})
-                place.process.kill()
+                place.kill()
 
     def _reload(self) -> None:
         if not self._stops and (config := loaded(self._load)) is not None:

@@ -6,7 +6,7 @@ from ipaddress import IPv4Network, IPv6Network
 from typing import Annotated, TypeAlias
 
 from streamweir.options.durations import OFF
-from streamweir_gateway.config.models.field_types import Duration, Size
+from streamweir_gateway.config.models.field_types import Duration, DurationOrOff, Size
 from streamweir_gateway.config.models.section import Section, written
 from streamweir_gateway.config.values.addresses import LISTEN, NETWORK, Address
 from streamweir_gateway.config.values.path_templates import PATH_OR_OFF
@@ -25,8 +25,8 @@ class ServerConfig(Section):
     """Processes that serve; what counts streams, requests and failures counts in each."""
     drain: Duration = written("30s")
     """How long streams under way may take to finish when the gateway stops."""
-    hang_time: Duration = written("30s")
-    """A worker whose event loop stood still for so long is replaced."""
+    hang_time: DurationOrOff = written("30s")
+    """A worker whose event loop stood still for so long is replaced; `off`: none is."""
     body_bytes: Size = written("256MiB")
     """What all request bodies of a worker may hold at once; a request beyond it is refused."""
     health: PathOrOff = "/healthz"

@@ -1,0 +1,123 @@
+"""Where one worker runs, again and again, on one socket."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import socket
+import time
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import Final
+
+from streamweir_gateway.config import GatewayConfig
+from streamweir_gateway.observability.exposition import worker_gone
+from streamweir_gateway.processes.signals import PARENT_SIGNALS
+from streamweir_gateway.processes.worker import Command, ReplacementReason, run_worker
+from streamweir_gateway.processes.worker_board import WorkerBoard
+
+__all__ = ["LOOK_SECONDS", "WorkerPlace"]
+
+LOOK_SECONDS: Final = 1.0
+"""How often the parent looks whether its workers beat."""
+
+
+class WorkerPlace:
+    """One worker at a time.
+
+    Attributes:
+        listener: what it listens on.
+        process: the worker; None between the end of one and the start of the next.
+        pipe: to the worker.
+        board: what the worker leaves for its parent.
+        is_ready: it takes requests.
+        starts_at: when the next one is to be started, by `time.monotonic`.
+        replaces: why the one before it is gone; None: there was none.
+        silent_seconds: how long its event loop has not turned.
+        hangs: it has been killed for that.
+    """
+
+    def __init__(self, listener: socket.socket) -> None:
+        self.listener = listener
+        self.process: BaseProcess | None = None
+        self.pipe: Connection | None = None
+        self.board: WorkerBoard | None = None
+        self.is_ready = False
+        self.starts_at = float("inf")
+        self.replaces: ReplacementReason | None = None
+        self.silent_seconds = 0.0
+        self.hangs = False
+        self._started_at = self._looked_at = 0.0
+        self._beats = 0
+
+    def start(self, config: GatewayConfig) -> None:
+        """Start a worker."""
+        self.pipe, theirs = multiprocessing.Pipe()
+        context = multiprocessing.get_context("spawn")  # threads and loops do not survive a fork
+        self.board = WorkerBoard(context)
+        self.process = context.Process(
+            target=run_worker,
+            args=(config, self.listener, theirs, self.board, self.replaces),
+            name="streamweir worker",
+        )
+        # A worker that is not ready yet is stopped through its pipe, not by dying of the signal.
+        masked = signal.pthread_sigmask(signal.SIG_BLOCK, PARENT_SIGNALS)
+        try:
+            self.process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, masked)
+        theirs.close()
+        self.is_ready, self.hangs, self.silent_seconds = False, False, 0.0
+        self._started_at, self.starts_at = time.monotonic(), float("inf")
+
+    def send(self, command: Command) -> None:
+        """Send the worker a command, if there is one."""
+        if self.pipe is not None:
+            with suppress(OSError):  # it is ending
+                self.pipe.send(command)
+
+    def becomes_ready(self) -> bool:
+        """Has the worker just reported that it takes requests?"""
+        if self.process is None or self.is_ready or self.pipe is None or not self.pipe.poll():
+            return False
+        try:
+            self.pipe.recv()
+        except (EOFError, OSError):
+            return False  # it is ending
+        self.is_ready, self._looked_at = True, time.monotonic()
+        return True
+
+    def look(self) -> None:
+        """Note how long the worker has been silent.
+
+        The parent's own pauses do not count: who stops all processes for a while does not stop workers only.
+        """
+        now = time.monotonic()
+        if self.board is not None and self.is_ready:
+            beats = self.board.beats
+            self.silent_seconds += min(now - self._looked_at, 2 * LOOK_SECONDS)
+            if beats != self._beats:
+                self._beats, self.silent_seconds = beats, 0.0
+        self._looked_at = now
+
+    def kill(self) -> None:
+        """End the worker at once."""
+        if self.process is not None:
+            self.process.kill()
+
+    def has_ended(self) -> bool:
+        """Is the worker gone?"""
+        return self.process is not None and self.process.exitcode is not None
+
+    def clear(self) -> tuple[int | None, float]:
+        """Forget a worker that is gone; return its exit code, and how many seconds it has lived."""
+        process, pipe = self.process, self.pipe
+        assert process is not None
+        assert pipe is not None
+        worker_gone(process.pid or 0)
+        pipe.close()
+        code = process.exitcode
+        process.close()
+        self.process = self.pipe = self.board = None
+        return code, time.monotonic() - self._started_at

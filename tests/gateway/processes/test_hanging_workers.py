@@ -1,0 +1,79 @@
+"""A worker that answers nobody is replaced, and the log names what was open in it."""
+
+import asyncio
+import os
+import re
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from loopback import ask, client
+from running_gateway import Running, running_gateway
+from scripted_upstream import HELLO, SSE, Call, chunk, upstream
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks at processes through /proc"),
+]
+
+
+async def endless(call: Call) -> None:
+    await call.send(SSE, chunk(HELLO[0]))
+    await call.until_closed()
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not holds():  # noqa: ASYNC110 - it is other processes that are watched
+            await asyncio.sleep(0.05)
+
+
+async def replaced(running: Running) -> str:
+    metrics = await ask(running.at, "GET", "/metrics", body=b"")
+    found = re.search(rb'streamweir_workers_replaced_total{reason="hung"} (\S+)', metrics.body)
+    assert found
+    return found[1].decode()
+
+
+async def test_a_worker_that_hangs_is_replaced(tmp_path: Path) -> None:
+    async with upstream(endless) as backend:
+        endpoints = {"/chat": {"upstream": backend.url, "speaks": "legacy"}}
+        server = {"workers": 2, "hang_time": "2s"}
+        async with running_gateway(tmp_path, endpoints=endpoints, server=server) as running:
+            await running.ready()
+            before = running.workers()
+            async with client(running.at) as connected:
+                connected.send(headers=[("X-Request-Id", "mine")])
+                await connected.until(b"Hel")
+                for pid in before:
+                    os.kill(pid, signal.SIGSTOP)
+                lines = [await running.says("hangs")]
+                await until(lambda: len(set(running.workers()) - set(before)) == 2)
+                await until(lambda: len([line for line in running.told if "hangs" in line["event"]]) == 2)
+                lines = [line for line in running.told if "hangs" in line["event"]]
+                assert {line["pid"] for line in lines} == set(before)
+                assert sorted(line["streams"] for line in lines) == [0, 1]
+                assert sorted(line["open"] for line in lines) == ["", "mine /chat"]
+                assert not (await connected.whole()).is_whole
+            async with client(running.at) as connected:
+                connected.send()
+                await connected.until(b"Hel")
+            assert await replaced(running) == "2.0"
+            assert not [line for line in running.told if "ended" in line["event"]]
+
+
+async def test_who_works_or_may_hang_is_left_alone(tmp_path: Path) -> None:
+    async with upstream(endless) as backend:
+        endpoints = {"/chat": {"upstream": backend.url, "speaks": "legacy"}}
+        server = {"workers": 2, "hang_time": "off"}
+        async with running_gateway(tmp_path, endpoints=endpoints, server=server) as running:
+            await running.ready()
+            before = running.workers()
+            os.kill(before[0], signal.SIGSTOP)
+            await asyncio.sleep(3)
+            assert running.workers() == before
+            os.kill(before[0], signal.SIGCONT)
+            assert await replaced(running) == "0.0"
