@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable
+from contextlib import suppress
 from typing import Any, Final
 
 import anyio
@@ -87,7 +88,8 @@ class ResponseInterceptor:
         now = time.monotonic()
         self._clock = StreamClock(now=now, timeouts=options.timeouts, heartbeat=options.heartbeat)
         self._clock.asked, self._clock.is_closed = now, True
-        self._watch = Watchdog(self._clock, on_timeout=self._on_timeout)
+        self._watch = Watchdog(self._clock)
+        self._watching = anyio.CancelScope()
         self._is_watched = False
         self._tasks: Any = None
 
@@ -110,7 +112,7 @@ class ResponseInterceptor:
                 failure = error
             if failure is None or isinstance(failure, Exception):
                 failure = await self._conclude(failure, reraise=reraise)
-            self._tasks.cancel_scope.cancel()
+            self._watching.cancel()
         if failure is not None:
             raise failure
 
@@ -248,12 +250,19 @@ class ResponseInterceptor:
             self._tasks.start_soon(self._watch_stream)
 
     async def _watch_stream(self) -> None:
-        await self._watch.run()
-        if self._stream is None:
-            return
-        self._listening.end()
-        await anyio.sleep(GRACE_SECONDS)
-        self._listening.release()
+        """Watch until the request is over: by a scope of its own, past which no cancellation gets.
+
+        One that did would keep all of the request until a garbage collection.
+        """
+        with self._watching:
+            while (info := await self._watch.run()) is not None:
+                with suppress(OSError):
+                    await self._on_timeout(info)
+            if self._stream is None:
+                return
+            self._listening.end()
+            await anyio.sleep(GRACE_SECONDS)
+            self._listening.release()
 
     async def _on_timeout(self, info: ErrorInfo) -> None:
         if not self._passes:

@@ -169,17 +169,21 @@ async def _send_while_listening(stream: EventStream, put: SendPiece, receive: Re
         finally:
             finished.set()
 
+    listening, waiting = anyio.CancelScope(), anyio.CancelScope()
+
     async def listen() -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
-        tasks.cancel_scope.cancel()
+        with listening:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            waiting.cancel()
 
     sending = start_in_background(run, copy_context())
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(listen)
-            await finished.wait()
-            tasks.cancel_scope.cancel()
+            with waiting:
+                await finished.wait()
+            listening.cancel()
     finally:
         if not finished.is_set():
             sending.cancel()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import anyio
@@ -25,12 +24,10 @@ class Watchdog:
 
     Args:
         clock: of the request.
-        on_timeout: ends what there is, or begins a stream that ends.
     """
 
-    def __init__(self, clock: StreamClock, *, on_timeout: Callable[[ErrorInfo], Awaitable[None]]) -> None:
+    def __init__(self, clock: StreamClock) -> None:
         self._clock = clock
-        self._on_timeout = on_timeout
         self._stream: NormalizedStream | None = None
         self._begun = anyio.Event()
         self._is_needed = True
@@ -47,15 +44,19 @@ class Watchdog:
         self._is_needed = False
         self._begun.set()
 
-    async def run(self) -> None:
-        """Watch until the stream is over, or until cancelled."""
+    async def run(self) -> ErrorInfo | None:
+        """Watch until the stream is over, and return None, or until a time has run out, and return which."""
         while self._is_needed and not (self._stream and self._stream.over.is_set()):
             change = self._begun if self._stream is None else self._stream.over
             with anyio.move_on_after(self._until_next_look()):
                 await change.wait()
             if self._is_needed and not self._has_nobody:
+                due = self._clock.due(time.monotonic())
+                if due in ("total_timeout", "first_event_timeout", "idle_timeout"):
+                    return timeout_error(due)
                 with suppress(OSError):  # the application learns of it with what it sends next, as without us
-                    await self._act(self._clock.due(time.monotonic()))
+                    await self._act(due)
+        return None
 
     @property
     def _has_nobody(self) -> bool:
@@ -72,5 +73,3 @@ class Watchdog:
                 await self._stream.beat()
             case "settled" if self._stream is not None:
                 await self._stream.end(lambda events: events.close())
-            case "total_timeout" | "first_event_timeout" | "idle_timeout":
-                await self._on_timeout(timeout_error(due))

@@ -197,6 +197,14 @@ class Encoder:
     def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
         """Take note of pieces like `event` that were written without being encoded."""
 
+    def heartbeat(self) -> Frame | None:
+        """Return a frame of the protocol's own that says nothing; None for what the framing has for that.
+
+        Asked in silence only, and only where the class `heartbeats`: of SSE that is a comment, of the other
+        framings an empty line.
+        """
+        return None
+
     def close(self) -> Iterable[Frame]:
         """Return what follows the last event (`[DONE]`)."""
         return ()

@@ -64,6 +64,7 @@ class EventSending:
         self._clock = StreamClock(self._translator, now=time.monotonic(), heartbeat=heartbeat)
         self._turn = FairLock()
         self._reading: anyio.CancelScope
+        self._watching: anyio.CancelScope
 
     async def run(self, send: SendPiece) -> None:
         """Send the whole stream, then close the content. What `send` raises is raised."""
@@ -71,15 +72,21 @@ class EventSending:
         self._clock.last_write = self._clock.last_read = time.monotonic()
         with self._collector.bound(), bound_request_id(self._translator.request_id):
             async with anyio.create_task_group() as tasks:
+                self._watching = anyio.CancelScope()
+                watched = anyio.Event()
                 if math.isfinite(self._clock.next_look(0.0)):
-                    tasks.start_soon(self._watch, send, tasks.cancel_scope)
+                    tasks.start_soon(self._watch, send, tasks.cancel_scope, watched)
+                else:
+                    watched.set()
                 try:
                     await self._send_all(send)
                 except (Exception, *ALWAYS_PASS) as exc:  # not through the task group, which would wrap it
                     failure = exc
                 finally:
                     await self.leave()
-                    tasks.cancel_scope.cancel()
+                    self._watching.cancel()
+                    with anyio.CancelScope(shield=True):
+                        await watched.wait()
         if failure is not None:
             raise failure
 
@@ -153,7 +160,18 @@ class EventSending:
 
     # The silence
 
-    async def _watch(self, send: SendPiece, scope: anyio.CancelScope) -> None:
+    async def _watch(self, send: SendPiece, scope: anyio.CancelScope, watched: anyio.Event) -> None:
+        """Look after the silence until told to stop.
+
+        A scope of its own ends it: a cancellation past that would keep all of the stream for the collector.
+        """
+        try:
+            with self._watching:
+                await self._act_on_silence(send, scope)
+        finally:
+            watched.set()
+
+    async def _act_on_silence(self, send: SendPiece, scope: anyio.CancelScope) -> None:
         """Do what silence asks for, whenever it has lasted long enough."""
         while True:
             now = time.monotonic()

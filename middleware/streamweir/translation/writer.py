@@ -115,9 +115,11 @@ class StreamWriter:
         self._out += map(self._bytes_of, self._encoder.close())
 
     def heartbeat(self) -> bytes:
-        """Return a comment (SSE) or an empty line; nothing where clients cannot skip that."""
+        """Return the protocol's own heartbeat, else a comment (SSE) or an empty line; nothing where none is read."""
         if not self._encoder.heartbeats:
             return b""
+        if (frame := self._encoder.heartbeat()) is not None:
+            return self._bytes_of(frame)
         return write_sse_comment("ping") if self.framing == "sse" else b"\n"
 
     def _own(self, stamp: Stamp) -> Stamp:

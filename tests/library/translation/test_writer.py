@@ -8,7 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams import events_of
-from streamweir import Translator, convert
+from streamweir import Frame, Translator, convert
+from streamweir.codec.dialect import Dialect
+from streamweir.codec.registry import process_dialects
+from streamweir.dialects.legacy.encode import LegacyEncoder
 from streamweir.events import Content, Event, SessionEnd
 from streamweir.testing import check_stream
 from streamweir.translation.open_writer import open_writer
@@ -109,3 +112,19 @@ def test_the_client_of_another_protocol_learns_of_it_too(answers: str) -> None:
     assert translator.counts["lost"] == 1
     end = translator.feed(b'data: {"type":"session_end","data":{"status":"completed"},"metadata":{}}\n\n')
     assert b"replaced text" in end
+
+
+class Pinging(LegacyEncoder):
+    """Its clients know a ping of their own."""
+
+    def heartbeat(self) -> Frame:
+        return Frame(b'{"type":"ping"}')
+
+
+def test_a_heartbeat_has_the_form_of_its_protocol() -> None:
+    pinging = Dialect("pinging", None, Pinging)
+    dialects = process_dialects().with_(pinging)
+    own = Translator(speaks="legacy", answers="pinging", dialects=dialects)
+    assert own.heartbeat() == b'data: {"type":"ping"}\n\n'
+    assert Translator(speaks="legacy").heartbeat() == b": ping\n\n"
+    assert Translator(speaks="legacy", framing="ndjson").heartbeat() == b"\n"

@@ -1,0 +1,110 @@
+"""What middleware and responses make of a request goes with it: nothing waits for a garbage collection."""
+
+import asyncio
+import gc
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from typing import Any, TypeAlias
+
+import pytest
+
+from streamweir.asgi import EventStreamResponse, StreamweirMiddleware
+
+Message: TypeAlias = MutableMapping[str, Any]
+App: TypeAlias = Callable[[Any, Any, Any], Awaitable[None]]
+
+LEGACY = [b'data: {"type": "token", "content": "Hi"}\n\n', b'data: {"type": "done"}\n\n']
+
+
+async def streaming(scope: Any, receive: Any, send: Any) -> None:
+    await send(
+        {"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]}
+    )
+    for piece in LEGACY:
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def raising(scope: Any, receive: Any, send: Any) -> None:
+    await send(
+        {"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]}
+    )
+    await send({"type": "http.response.body", "body": LEGACY[0], "more_body": True})
+    raise ValueError("x")
+
+
+async def silent(scope: Any, receive: Any, send: Any) -> None:
+    await send(
+        {"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]}
+    )
+    await send({"type": "http.response.body", "body": LEGACY[0], "more_body": True})
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def responding(scope: Any, receive: Any, send: Any) -> None:
+    await EventStreamResponse([{"type": "content", "content": "Hi"}])(scope, receive, send)
+
+
+@pytest.fixture
+def loop() -> Iterator[asyncio.AbstractEventLoop]:
+    loop = asyncio.new_event_loop()
+    yield loop
+    loop.close()
+
+
+def asked(app: App, loop: asyncio.AbstractEventLoop, *, leaves: bool) -> None:
+    """Send one request; the client stays to the end, or leaves after the first piece."""
+
+    async def request() -> None:
+        left = asyncio.Event()
+
+        async def receive() -> Message:
+            await left.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: Message) -> None:
+            if leaves and message.get("body"):
+                left.set()
+
+        scope = {
+            "type": "http",
+            "method": "POST",
+            "path": "/",
+            "headers": [],
+            "query_string": b"",
+            "state": {},
+        }
+        await app(scope, receive, send)
+
+    loop.run_until_complete(request())
+
+
+@pytest.mark.parametrize(
+    ("app", "leaves"),
+    [
+        (StreamweirMiddleware(streaming, speaks="legacy"), False),
+        (StreamweirMiddleware(raising, speaks="legacy"), False),
+        (StreamweirMiddleware(silent, speaks="legacy"), True),
+        (StreamweirMiddleware(responding, speaks="legacy"), False),
+        (responding, False),
+        (responding, True),
+    ],
+)
+def test_a_request_leaves_nothing_of_ours_to_the_collector(
+    app: App, leaves: bool, loop: asyncio.AbstractEventLoop
+) -> None:
+    asked(app, loop, leaves=leaves)  # what is made at the first time is no request's
+    gc.collect()
+    gc.disable()
+    try:
+        asked(app, loop, leaves=leaves)
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        gc.collect()
+        left = {
+            type(found).__name__ for found in gc.garbage if type(found).__module__.startswith("streamweir")
+        }
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+    assert not left
