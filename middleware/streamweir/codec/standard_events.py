@@ -82,7 +82,7 @@ def read_standard(message: Mapping[str, Any]) -> Event:
             return custom(kind, beside, _meta(message.get("metadata"), None))
         return custom(kind, data, _meta(message.get("metadata"), beside))
     unknown = _unknown(kind, data)
-    if not message.keys() <= _ENVELOPE:
+    if len(message) != 3 or "metadata" not in message:
         unknown = {**(leftover(message, _ENVELOPE) or {}), **(unknown or {})}
     return read(data, _meta(message.get("metadata"), unknown))
 

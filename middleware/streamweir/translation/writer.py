@@ -115,7 +115,7 @@ class StreamWriter:
         self._out += map(self._bytes_of, self._encoder.close())
 
     def heartbeat(self) -> bytes:
-        """Return the protocol's heartbeat, else a comment (SSE) or an empty line; nothing where none is read."""
+        """Return the protocol's heartbeat, else a comment (SSE) or an empty line; nothing if none is read."""
         if not self._encoder.heartbeats:
             return b""
         if (frame := self._encoder.heartbeat()) is not None:

@@ -89,7 +89,7 @@ class DataFormulatorDecoder(Decoder):
         for value in _values(frame):
             if isinstance(value, dict):
                 message = {"type": frame.event, **value} if frame.event else value
-                yield from map(self._apart, self._read(message))
+                yield from self._read(message)
             else:
                 yield custom("message", value)
         self._half = False
@@ -145,7 +145,7 @@ class DataFormulatorDecoder(Decoder):
             yield from self._read_stateful(kind, message)
         else:
             self._answered = self._answered or kind == "question"
-            yield plain(message)
+            yield self._apart(plain(message))
 
     def _read_stateful(self, kind: str, message: Mapping[str, Any]) -> Iterator[Event]:
         match kind:
@@ -157,7 +157,7 @@ class DataFormulatorDecoder(Decoder):
             case "tool_result":
                 yield from self._tool_result(message)
             case "action":
-                yield from self._open_action(message)
+                yield from map(self._apart, self._open_action(message))
             case "result":
                 yield from self._result(message)
             case "actions":
@@ -168,7 +168,7 @@ class DataFormulatorDecoder(Decoder):
             case "error":
                 yield from self._error(message)
             case _:
-                yield from self._read_ending(kind, message)
+                yield from map(self._apart, self._read_ending(kind, message))
 
     def _read_ending(self, kind: str, message: Mapping[str, Any]) -> Iterator[Event]:
         """Yield what an event means that ends the run, or that nobody knows."""

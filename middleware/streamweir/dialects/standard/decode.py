@@ -56,7 +56,7 @@ class StandardDecoder(Decoder):
 
 def _before_its_end(event: Event) -> Event:
     """A terminal error is followed by the end of its stream, which has its own reason and summary."""
-    if isinstance(event, Error) and event.terminal:
+    if type(event) is Error and event.terminal:
         event.precedes_end = True
     return event
 
