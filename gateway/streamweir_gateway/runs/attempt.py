@@ -54,6 +54,7 @@ class Attempt:
     """
 
     __slots__ = (
+        "_clock",
         "_context",
         "_is_committed",
         "_is_last",
@@ -82,6 +83,7 @@ class Attempt:
         self._position = self.stream.pipeline.position
         self._request: UpstreamRequest | None = request
         self._context = context
+        self._clock = context.supervisor.clock
         self._is_last = is_last
         self._is_committed = False
         self._permit: Permit | None = None
@@ -170,7 +172,7 @@ class Attempt:
             return
         supervisor, position = self._context.supervisor, self._position
         while not supervisor.is_stopping():
-            supervisor.reading_since = time.monotonic()
+            supervisor.clock.last_read = time.monotonic()
             await self._read(response)
             if supervisor.is_stopping():
                 break
@@ -206,16 +208,16 @@ class Attempt:
         written = position.written
         self.stream.feed(data)
         now = time.monotonic()
-        context.supervisor.reading_since = now
+        self._clock.last_read = now
         if position.written != written:
             context.record.note_read(now)
         return not position.ended and context.audience.send_at_once(now)
 
     async def _deliver(self) -> None:
         supervisor = self._context.supervisor
-        supervisor.is_delivering = True
+        supervisor.clock.is_busy = True
         await self._context.audience.send()
-        supervisor.is_delivering = False
+        supervisor.clock.is_busy = False
         if supervisor.is_over:
             raise ClientGone
 

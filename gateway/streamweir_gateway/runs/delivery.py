@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping
 from typing import Final, cast
 
@@ -11,6 +12,8 @@ from starlette.types import Receive, Send
 from streamweir.codec.base import Options
 from streamweir.errors import ErrorInfo
 from streamweir.framing import MEDIA_TYPES
+from streamweir.http.folded_response import folded_response
+from streamweir.translation.clock import StreamClock
 from streamweir.translation.folded_writer import FoldedWriter
 from streamweir.translation.open_writer import Writer, open_writer
 from streamweir.translation.reader import StreamReader
@@ -20,7 +23,7 @@ from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.delivery_supervisor import DeliverySupervisor
 from streamweir_gateway.runs.destination import Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
-from streamweir_gateway.runs.response_writer import ClientGone, Headers, ResponseWriter
+from streamweir_gateway.runs.response_writer import ClientGone, ResponseWriter
 from streamweir_gateway.runs.run_supervisor import RunSupervisor
 from streamweir_gateway.upstream.response import UpstreamResponse
 
@@ -58,12 +61,11 @@ class Delivery:
         self._endpoint = endpoint
         self._incoming = incoming
         self._connection = connection
-        self._response = ResponseWriter(send, connection=connection)
+        clock = StreamClock(now=time.monotonic(), heartbeat=endpoint.config.heartbeat)
+        self._response = ResponseWriter(send, clock, connection)
         self._sink: Writer
         self._unsent = b""
-        self.supervisor = DeliverySupervisor(
-            response=self._response, connection=connection, heartbeat=endpoint.config.heartbeat, run=run
-        )
+        self.supervisor = DeliverySupervisor(clock, response=self._response, connection=connection, run=run)
 
     # What the run calls
 
@@ -118,31 +120,24 @@ class Delivery:
         """Let the client have what was written to `sink`, of all that were opened."""
         self._sink = cast("Writer", sink)
 
-    async def finish(self, error: ErrorInfo | None, *, status: int | None) -> None:
+    async def finish(self, error: ErrorInfo | None, failure: ErrorInfo | None) -> None:
         """Send what is left, and end the response.
 
         Args:
             error: that the stream ended with.
-            status: of a folded answer that holds nothing else, in place of the error's own.
+            failure: the same as it was classified, if it was.
 
         Raises:
             ClientGone: the server says so.
         """
         data, self._unsent = self._unsent + self._sink.take(), b""
-        if isinstance(self._sink, FoldedWriter):
-            self._settle_status(self._sink, data, error, status)
-        await self._response.finish(data)
-
-    def _settle_status(
-        self, folded: FoldedWriter, data: bytes, error: ErrorInfo | None, status: int | None
-    ) -> None:
-        """Settle status and headers of a folded answer, which is sent as a whole."""
-        headers: Headers = self._response.headers
-        headers.append((b"content-length", b"%d" % len(data)))
-        if error is not None and not folded.has_answer:
-            self._response.status = error.status if status is None else status
-            if error.retry_after_ms is not None:
-                headers.append((b"retry-after", b"%d" % -(-error.retry_after_ms // 1000)))
+        response, sink = self._response, self._sink
+        if isinstance(sink, FoldedWriter):
+            response.status, headers = folded_response(
+                data, error, has_answer=sink.has_answer, failure=failure
+            )
+            response.headers += headers
+        await response.finish(data)
 
     async def cut_off(self, receive: Receive) -> None:
         """Close the connection of a client that does not read, and wait until the server has seen it."""

@@ -80,7 +80,7 @@ class ProxyExchange:
         try:
             client.watch(receive)
             await self._run.run()
-            supervisor.is_delivering = True  # from here on only the client's leaving ends it
+            supervisor.clock.is_busy = True  # from here on only the client's leaving ends it
             with supervisor.waiting:
                 await self._finish()
         except (ClientGone, Interrupted):
@@ -95,9 +95,7 @@ class ProxyExchange:
     async def _finish(self) -> None:
         attempt = self._run.attempt
         self._delivery.settle(attempt.sink)
-        error, reported = attempt.stream.pipeline.error, attempt.reported
-        is_reported = error is not None and reported is not None and error.code == reported.code
-        await self._delivery.finish(error, status=reported.status if reported and is_reported else None)
+        await self._delivery.finish(attempt.stream.pipeline.error, attempt.reported)
 
     def _complete_record(self) -> None:
         """Complete the record, but for a request that is refused."""

@@ -5,12 +5,13 @@ Source: the standard protocol 1.1, sections 2 (when headers leave) and 4.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from typing import Final, TypeAlias
 
 from starlette.types import Send
 
+from streamweir.http.fair_lock import FairLock
+from streamweir.translation.clock import StreamClock
 from streamweir_gateway.connection.client_connection import ClientConnection
 
 __all__ = ["ClientGone", "Headers", "ResponseWriter"]
@@ -31,46 +32,43 @@ class ResponseWriter:
     Attributes:
         status: the status, to be settled before the first piece.
         headers: likewise.
-        writing_since: when the send under way began; None while there is none.
-        last_write: when the last piece had been taken, or the beginning.
         bytes: of the body, sent so far.
-        finished: the body has ended.
+        is_started: the headers have left, or are about to.
         discards: there is nobody to write to; nothing is sent any longer.
+
+    Args:
+        send: takes the response.
+        clock: of the client's side; what is written is noted in it.
+        connection: the client's.
     """
 
     __slots__ = (
-        "_beat",
+        "_clock",
         "_connection",
+        "_lock",
         "_send",
         "bytes",
         "discards",
-        "finished",
         "headers",
         "is_started",
-        "last_write",
         "status",
-        "writing_since",
     )
 
-    def __init__(
-        self, send: Send, headers: Headers | None = None, connection: ClientConnection | None = None
-    ) -> None:
+    def __init__(self, send: Send, clock: StreamClock, connection: ClientConnection) -> None:
         self.status = 200
-        self.headers: Headers = [] if headers is None else headers
+        self.headers: Headers = []
         self.bytes = 0
         self.is_started = False
-        self.finished = False
         self.discards = False
-        self.writing_since: float | None = None
         self._send = send
-        self._connection = ClientConnection() if connection is None else connection
-        self._beat: asyncio.Event | None = None  # a heartbeat is being sent; a lock would cost every write
-        self.last_write = time.monotonic()
+        self._clock = clock
+        self._connection = connection
+        self._lock = FairLock()
 
     @property
     def is_complete(self) -> bool:
         """The body has ended and the server has taken all of it."""
-        return self.finished and self.writing_since is None
+        return self._clock.is_closed and self._clock.writing_since is None
 
     def write_at_once(self, data: bytes, now: float) -> bool:
         """Send `data` without waiting; False where that is impossible, and nothing has been sent.
@@ -81,9 +79,9 @@ class ResponseWriter:
         """
         if self.discards:
             return True
-        if self._beat is not None or not self._connection.write(data):
+        if self._lock.is_taken or not self._connection.write(data):
             return False
-        self.last_write = now
+        self._clock.last_write = now
         self.bytes += len(data)
         return True
 
@@ -94,9 +92,8 @@ class ResponseWriter:
             ClientGone: the server says so.
         """
         if data and not self.discards:
-            while self._beat is not None:
-                await self._beat.wait()
-            await self._write(data, more=True)
+            async with self._lock:
+                await self._write(data, more=True)
 
     async def finish(self, data: bytes) -> None:
         """Send the last piece and end the body.
@@ -104,14 +101,13 @@ class ResponseWriter:
         Raises:
             ClientGone: the server says so.
         """
-        while self._beat is not None:
-            await self._beat.wait()
-        self.finished = True
-        last = max(0, (len(data) - 1) // PIECE_BYTES * PIECE_BYTES)
-        for start in range(0, last, PIECE_BYTES):
-            await self._write(data[start : start + PIECE_BYTES], more=True)
-        if not self.discards:
-            await self._write(data[last:], more=False)
+        async with self._lock:
+            self._clock.is_closed = True
+            last = max(0, (len(data) - 1) // PIECE_BYTES * PIECE_BYTES)
+            for start in range(0, last, PIECE_BYTES):
+                await self._write(data[start : start + PIECE_BYTES], more=True)
+            if not self.discards:
+                await self._write(data[last:], more=False)
 
     async def heartbeat(self, data: bytes) -> None:
         """Send `data` if nothing else is being sent and the body has not ended.
@@ -119,17 +115,12 @@ class ResponseWriter:
         Raises:
             ClientGone: the server says so.
         """
-        if not data or self.finished or self.discards or self.writing_since is not None:
-            return
-        self._beat = asyncio.Event()
-        try:
-            await self._write(data, more=True)
-        finally:
-            self._beat.set()
-            self._beat = None
+        if data and not self._clock.is_closed and not self.discards and not self._lock.is_taken:
+            async with self._lock:
+                await self._write(data, more=True)
 
     async def _write(self, data: bytes, *, more: bool) -> None:
-        self.writing_since = time.monotonic()
+        self._clock.writing_since = time.monotonic()
         try:
             if self.is_started:
                 await self._send({"type": "http.response.body", "body": data, "more_body": more})
@@ -138,8 +129,8 @@ class ResponseWriter:
         except OSError as error:
             raise ClientGone from error
         finally:
-            self.last_write = time.monotonic()
-            self.writing_since = None
+            self._clock.last_write = time.monotonic()
+            self._clock.writing_since = None
         self.bytes += len(data)
 
     async def _begin(self, data: bytes, *, more: bool) -> None:

@@ -22,7 +22,8 @@ from scripted_upstream import (
     chunk,
     upstream,
 )
-from streamweir_gateway.runs import response_classification, run_supervisor
+from streamweir.translation import clock
+from streamweir_gateway.runs import response_classification
 from streamweir_gateway.upstream.client import TRANSPORTS
 
 pytestmark = pytest.mark.anyio
@@ -261,7 +262,7 @@ async def test_soft_evidence_and_the_end_of_the_body(ending: bytes) -> None:
 
 
 async def test_soft_evidence_and_silence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_supervisor, "SETTLE_SECONDS", 0.2)
+    monkeypatch.setattr(clock, "SETTLE_SECONDS", 0.2)
     async with asyncio.timeout(2):
         got = (await relayed(then_silent(SSE, SOFT))).assert_valid()
     assert (got.end["status"], got.end["reason"]) == ("completed", "done")
