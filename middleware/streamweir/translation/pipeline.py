@@ -224,6 +224,8 @@ class Pipeline:
         """
         position = self.position
         if event is not self._piece or self._lifecycle.waiting:
+            if self._lifecycle.has_failed:
+                return
             self._push(event.with_text(texts[0]), 0)
             texts = texts[1:]
             if not self._texts.goes_on:
