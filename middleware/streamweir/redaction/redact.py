@@ -134,7 +134,11 @@ def _without_secrets_of_an_id(text: str) -> str:
 def _rewritten(text: str, rules: Callable[[str], str]) -> str:
     """Return what `rules` leave of the plain text behind `text`; `text` as it is if that is all of it."""
     plain = canonical(text)
-    clean = rules(_without_encoded_secrets(plain[:SCAN_LIMIT], rules) if "%" in plain else plain[:SCAN_LIMIT])
+    clean = rules(plain[:SCAN_LIMIT])
+    if (
+        "%" in clean
+    ):  # what the rules know in its place, such as a password in a URL, leaves the rest to be read
+        clean = rules(_without_encoded_secrets(clean, rules))
     if clean == plain:
         return text
     return clean.replace("<", "&lt;").replace(">", "&gt;") if _has_escaped_markup(text) else clean
