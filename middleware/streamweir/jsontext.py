@@ -43,6 +43,16 @@ _REPLACEMENT: Final = "\ufffd"
 _STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 """A string, or what begins as one and never ends: each byte is looked at once."""
 
+_HALVES: Final = re.compile(
+    r"(?:\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+    r"|[c-fC-F][0-9a-fA-F]{2}(?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD].{3})))++"
+)
+"""What looks like escapes of halves of surrogate pairs without their other halves."""
+_HALF: Final = len("\\ud83d")
+_MOST_BACKSLASHES: Final = 64
+_MAY_HOLD_A_HUGE_NUMBER: Final = re.compile(r"(?<![0-9])[0-9]{300}|[0-9][eE]\+?[0-9]{3}")
+_AS_THEY_ARE: Final = frozenset({bool, float, type(None)})
+
 _ONE_KIND_OF_BRACKET: Final = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 
@@ -153,14 +163,33 @@ def _is_too_deep(data: bytes) -> bool:
 
 def _parse_leniently(data: bytes) -> tuple[Any, bool]:
     text, damaged = decode_text(data)
+    whole = _HALVES.sub(_whole_characters, text)
+    if damaged or whole != text:
+        try:
+            return _decode(whole.encode()), True
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            damaged = True  # and that is not all that is wrong with it
     try:
-        value = json.loads(
-            text, strict=False, parse_constant=_no_constant, parse_int=_integer, parse_float=_finite
-        )
+        return _load(whole), damaged
     except (ValueError, RecursionError) as error:
         raise MalformedEvent("not JSON") from error
-    cleaned = _without_surrogates(value)
-    return cleaned, damaged or cleaned != value
+
+
+def _whole_characters(halves: re.Match[str]) -> str:
+    start = halves.start()
+    before = halves.string[max(0, start - _MOST_BACKSLASHES) : start]
+    is_escaped = (len(before) - len(before.rstrip("\\"))) % 2  # the first backslash belongs to the one before
+    kept = halves[0][: _HALF * is_escaped]
+    return kept + "\\ufffd" * (len(halves[0]) // _HALF - is_escaped)
+
+
+def _load(text: str) -> Any:
+    """Read with the interpreter's own numbers, which is fast, wherever these can hold what stands there."""
+    if not _MAY_HOLD_A_HUGE_NUMBER.search(text):
+        return json.loads(text, strict=False, parse_constant=_no_constant)
+    return json.loads(
+        text, strict=False, parse_constant=_no_constant, parse_int=_integer, parse_float=_finite
+    )
 
 
 def _no_constant(_name: str) -> None:
@@ -176,30 +205,35 @@ def _integer(digits: str) -> int | str:
     return int(digits) if len(digits) <= _MAX_INTEGER_DIGITS else digits
 
 
-def _without_surrogates(value: Any) -> Any:
-    match value:
-        case str():
-            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        case list():
-            return [_without_surrogates(item) for item in value]
-        case dict():
-            return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
-        case _:
-            return value
+def _without_surrogates(text: str) -> str:
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _writable(value: Any) -> Any:
     """`value` with everything that orjson refuses replaced: big integers, odd keys, lone surrogates."""
-    match value:
-        case bool() | None | float():
-            return value
-        case int():
-            return value if -(2**63) <= value < 2**64 else str(value)
-        case str():
-            return _without_surrogates(value)
-        case dict():
-            return {_without_surrogates(str(key)): _writable(item) for key, item in value.items()}
-        case list() | tuple():
-            return [_writable(item) for item in value]
-        case _:
-            return value
+    kind = type(value)
+    if kind is str:
+        return value if value.isascii() else _without_surrogates(value)
+    if kind is int:
+        return value if -(2**63) <= value < 2**64 else str(value)
+    if kind in _AS_THEY_ARE:
+        return value
+    if isinstance(value, dict):
+        return {
+            key if type(key) is str and key.isascii() else _without_surrogates(str(key)): (
+                item if type(item) in _AS_THEY_ARE else _writable(item)
+            )
+            for key, item in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [item if type(item) in _AS_THEY_ARE else _writable(item) for item in value]
+    return _writable_leaf(value)
+
+
+def _writable_leaf(value: Any) -> Any:
+    """A text or a number of a class of its own; anything else is for the encoder's `default`."""
+    if isinstance(value, str):
+        return _without_surrogates(value)
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        return str(value)
+    return value

@@ -29,6 +29,8 @@ def test_nan_and_infinity_become_null() -> None:
         (b'"a\\udc00b"', "a\ufffdb"),
         (b'"\\ud83d\\ude00"', "\U0001f600"),
         (b'{"\\ud800": 1}', {"\ufffd": 1}),
+        (b'"\\\\\\ud83d"', "\\\ufffd"),
+        (b'["\\ud83d", NaN, "\t"]', ["\ufffd", None, "\t"]),
         (b'"\xff"', "\ufffd"),
         (b'"\xe4\xb8"', "\ufffd"),
         ('"\ufffd'.encode() + b'\xff"', "\ufffd\ufffd"),
@@ -38,6 +40,14 @@ def test_text_that_is_not_unicode_is_repaired(data: bytes, value: object) -> Non
     parsed, repaired = parse_json(data)
     assert parsed == value
     assert repaired == (b"\\ude00" not in data)
+
+
+def test_what_only_looks_like_half_a_character() -> None:
+    assert parse_json(b'"\\\\ud83d"') == ("\\ud83d", False)
+    assert parse_json(b'["\\\\ud83d", NaN]') == (["\\ud83d", None], False)
+    halves_around_a_whole = b'"\\uD83D\\ud83d\\ude00\\ude00"'
+    assert parse_json(halves_around_a_whole) == ("\ufffd\U0001f600\ufffd", True)
+    assert parse_json(b'"\\\\ud83d\\ud83d"') == ("\\ud83d\ufffd", True)
 
 
 def test_a_replacement_character_of_the_upstream_is_no_repair() -> None:
@@ -104,6 +114,33 @@ def test_hostile_json_takes_no_time(data: bytes) -> None:
     with contextlib.suppress(MalformedEvent):
         parse_json(data)
     assert time.perf_counter() - began < 5
+
+
+ORDINARY = b"[%s0]" % (b'{"content": "hello world", "n": 1234567, "ok": true}, ' * 10_000)
+
+
+@pytest.mark.parametrize(
+    ("part", "instead"),
+    [
+        (b"hello", b"hel\\ud83dlo"),
+        (b"hello", b"hel\\udc00\\ud83dlo"),
+        (b"hello", b"hel\xfflo"),
+        (b"1234567", b"12345678901234567890"),
+        (b"1234567", b"NaN"),
+        (b"hello", b"hel\tlo"),
+    ],
+)
+def test_what_has_to_be_repaired_costs_a_few_times_what_is_right(part: bytes, instead: bytes) -> None:
+    ordinary, odd = (
+        min(seconds_for(data) for _ in range(5)) for data in (ORDINARY, ORDINARY.replace(part, instead))
+    )
+    assert odd < 8 * ordinary
+
+
+def seconds_for(data: bytes) -> float:
+    start = time.thread_time()
+    write_json(parse_json(data)[0])
+    return time.thread_time() - start
 
 
 JSON = st.recursive(

@@ -20,6 +20,12 @@ PIECE: Final = 256 << 10
 BROTLI_INPUT: Final = 256
 """So many bytes at once go to a brotli that cannot bound what comes out."""
 
+INFLATE_INPUT: Final = 16 << 10
+"""So many bytes at once are unpacked: what stands behind the end of a member is copied for the next one."""
+
+MAX_EMPTY_MEMBERS: Final = 1000
+"""A row of more gzip members without any data is no body: 20 bytes each cost as much as a page of text."""
+
 _GZIP_OR_ZLIB: Final = 32 + zlib.MAX_WBITS
 _RAW_DEFLATE: Final = -zlib.MAX_WBITS
 
@@ -69,19 +75,31 @@ class Inflate:
         self._header: bytes | None = b"" if raw_fallback else None
         """What has come of a header that may yet turn out to be none: zlib's has two bytes."""
         self._begun = False
+        self._empty_members = 0
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Yield what `data` unpacks to."""
+        for start in range(0, len(data), INFLATE_INPUT):
+            yield from self._feed(data[start : start + INFLATE_INPUT])
+
+    def _feed(self, data: bytes) -> Iterator[bytes]:
         while data:
             if self._inflate.eof:
-                if not data.strip(b"\0"):  # padding after the last member
+                if data[0] == 0 and not data.strip(b"\0"):  # padding after the last member
                     return
-                self._inflate = zlib.decompressobj(_GZIP_OR_ZLIB)
+                self._begin_member()
             piece = self._decompress(data)
             self._begun = True
             data = self._inflate.unconsumed_tail or self._inflate.unused_data
             if piece:
+                self._empty_members = 0
                 yield piece
+
+    def _begin_member(self) -> None:
+        self._empty_members += 1
+        if self._empty_members > MAX_EMPTY_MEMBERS:
+            raise CodedBodyError("the compressed body has no data")
+        self._inflate = zlib.decompressobj(_GZIP_OR_ZLIB)
 
     def finish(self) -> None:
         """Check that the last member is whole."""
