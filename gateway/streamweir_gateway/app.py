@@ -73,20 +73,29 @@ def build_app(
         streams=gateway.streams,
         metrics=MetricsPage(gateway.observer.metrics.registry),
     )
+    own = [route for route in routes if route.endpoint is None]
+    if config.server.admin is not None:
+        routes = [route for route in routes if route.endpoint is not None]
     cors = None if config.cors is None else CorsPolicy(config.cors)
     requests = EdgeMiddleware(RequestGuard(config, routes, cors, gateway.observer), cors)
-    return GatewayApp(requests, Router(lifespan=gateway.lifespan))
+    admin = EdgeMiddleware(RequestGuard(config, own, None, gateway.observer), None)
+    return GatewayApp(requests, admin, Router(lifespan=gateway.lifespan))
 
 
 class GatewayApp:
     """The outermost: sends requests one way and the server's own messages another.
 
+    Attributes:
+        admin: serves the gateway's own paths and nothing else, for an address of their own.
+
     Args:
         requests: serves HTTP.
+        admin: see above.
         others: starts and stops the gateway, and refuses WebSockets.
     """
 
-    def __init__(self, requests: ASGIApp, others: Router) -> None:
+    def __init__(self, requests: ASGIApp, admin: ASGIApp, others: Router) -> None:
+        self.admin = admin
         self._requests = requests
         self._others = others
 

@@ -23,6 +23,8 @@ def banner(config: GatewayConfig, address: tuple[str, int]) -> Iterator[str]:
     url = base_url(address)
     keys = config.auth.keys if config.auth else {}
     yield f"streamweir {streamweir.__version__} listens on {url} (Ctrl-C stops it)"
+    if config.server.admin is not None:
+        yield f"Health, readiness and metrics: {base_url(config.server.admin)}"
     for endpoint in config.endpoints:
         yield ""
         sources = ", then ".join(upstream.label for upstream in endpoint.upstreams)

@@ -13,13 +13,19 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from typing import Any, Protocol
 
 from starlette.routing import Router
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 __all__ = ["Application", "Generations"]
 
 
 class Application(Protocol):
-    """An ASGI application that brings the block within which it can serve."""
+    """An ASGI application that brings the block within which it can serve.
+
+    Attributes:
+        admin: serves what an address of its own is for.
+    """
+
+    admin: ASGIApp
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve a request."""
@@ -42,6 +48,11 @@ class Generations:
         if self._current is None or scope["type"] == "lifespan":
             return self._others(scope, receive, send)
         return self._current.serve(scope, receive, send)
+
+    def admin(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Serve a request at the address of its own that there may be."""
+        assert self._current is not None, "it is listened on afterwards"
+        return self._current.app.admin(scope, receive, send)
 
     async def take_over(self, app: Application) -> None:
         """Start `app` and send it every request from here on.
@@ -73,14 +84,14 @@ class _Generation:
     """An application, and what it is doing."""
 
     def __init__(self, app: Application) -> None:
-        self._app = app
+        self.app = app
         self._life = AsyncExitStack()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._idle = asyncio.Event()
         self._is_old = False
 
     async def start(self) -> None:
-        await self._life.enter_async_context(self._app.lifespan())
+        await self._life.enter_async_context(self.app.lifespan())
 
     async def stop(self) -> None:
         await self._life.aclose()
@@ -90,7 +101,7 @@ class _Generation:
         assert task is not None, "a request is served in a task"
         self._tasks.add(task)
         task.add_done_callback(self._done)
-        return self._app(scope, receive, send)
+        return self.app(scope, receive, send)
 
     async def finish(self) -> None:
         """Stop once nothing is under way any longer, or at once where that is cancelled."""

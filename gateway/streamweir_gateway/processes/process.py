@@ -6,7 +6,6 @@ import asyncio
 import gc
 import logging
 import signal
-import socket
 import sys
 from typing import Final
 
@@ -19,7 +18,7 @@ from streamweir_gateway.observability.secrets import secrets_of
 from streamweir_gateway.processes.generations import Generations
 from streamweir_gateway.processes.reload import Load, OnReady, differences_kept, loaded
 from streamweir_gateway.processes.server import GatewayServer
-from streamweir_gateway.processes.sockets import connection_limit
+from streamweir_gateway.processes.sockets import Listeners, connection_limit
 from streamweir_gateway.runs.request_body import RequestBodies
 from streamweir_gateway.runs.streams import Streams
 
@@ -68,12 +67,14 @@ class ServingProcess:
             on_ready=on_ready,
         )
 
-    def run(self, listener: socket.socket) -> int:
+    def run(self, listeners: Listeners) -> int:
         """Serve until a stop is asked for; return an exit code."""
         _collect_less_garbage()
-        with listener:
+        with listeners:
+            if listeners.admin is not None:
+                self.server.add_admin(self._generations.admin, listeners.admin)
             try:
-                self.server.run(sockets=[listener])
+                self.server.run(sockets=[listeners.clients])
             except SystemExit:  # how uvicorn reports that the application did not start; it is in the log
                 return START_FAILED
         return 0 if self.server.started or self.server.should_exit else START_FAILED
@@ -105,7 +106,7 @@ class ServingProcess:
 
 
 def serve_alone(
-    config: GatewayConfig, listener: socket.socket, *, on_ready: OnReady | None, load: Load | None
+    config: GatewayConfig, listeners: Listeners, *, on_ready: OnReady | None, load: Load | None
 ) -> int:
     """Serve `config` in this process until a signal ends it; return an exit code."""
 
@@ -117,7 +118,7 @@ def serve_alone(
     if sys.platform != "win32":
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # it would end a process that is not ready yet
     process = ServingProcess(config, on_ready=ready)
-    return process.run(listener)
+    return process.run(listeners)
 
 
 def _on_hangup(process: ServingProcess, load: Load | None) -> None:

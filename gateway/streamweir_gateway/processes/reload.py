@@ -44,6 +44,7 @@ def differences_kept(old: GatewayConfig, new: GatewayConfig) -> list[str]:
     """Return the keys that differ and that only a restart can change."""
     pairs = {
         "listen": (old.listen, new.listen),
+        "server.admin": (old.server.admin, new.server.admin),
         "server.workers": (old.server.workers, new.server.workers),
     }
     return [key for key, (before, after) in pairs.items() if before != after]

@@ -15,6 +15,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from types import FrameType
 from typing import Any, Final
 
@@ -97,6 +98,7 @@ class GatewayServer(uvicorn.Server):
             tasks=state.tasks,
             max_connections=max_connections,
         )
+        self._admin: tuple[ServerContext, socket.socket] | None = None
         self._streams = streams
         self._drain = settings.drain
         self._is_worker = is_worker
@@ -125,6 +127,7 @@ class GatewayServer(uvicorn.Server):
         if self.should_exit:  # asked before there was anything to stop
             return
         await super().startup(sockets)
+        await self._listen_for_admin()
         if self.started and self._on_ready is not None:
             host, port = self.servers[0].sockets[0].getsockname()[:2]
             self._on_ready((host, port))
@@ -142,6 +145,22 @@ class GatewayServer(uvicorn.Server):
             await super().shutdown(sockets)
         finally:
             late.cancel()
+
+    def add_admin(self, app: ASGIApp, listener: socket.socket) -> None:
+        """Serve another application on another socket. To be called before `run`.
+
+        However many clients there are, it can be reached.
+        """
+        self._admin = replace(self._connections, app=app, max_connections=None), listener
+
+    async def _listen_for_admin(self) -> None:
+        if self._admin is not None:
+            context, listener = self._admin
+            loop = asyncio.get_running_loop()
+            listening = await loop.create_server(
+                lambda: HttpProtocol(context), sock=listener, backlog=BACKLOG
+            )
+            self.servers.append(listening)
 
     def stop_listening(self) -> None:
         """Take no new connections."""

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 from streamweir_gateway.config import GatewayConfig
 from streamweir_gateway.processes.reload import Load, OnReady
-from streamweir_gateway.processes.sockets import listen_on, raise_file_limit
+from streamweir_gateway.processes.sockets import listeners_of, raise_file_limit
 
 __all__ = ["serve"]
 
@@ -23,10 +23,10 @@ def serve(config: GatewayConfig, *, on_ready: OnReady | None = None, load: Load 
         load: reads the configuration once more; absent: SIGHUP changes nothing.
 
     Raises:
-        OSError: the address cannot be listened on.
+        OSError: an address cannot be listened on.
     """
     raise_file_limit()
-    listeners = listen_on(config.listen.host, config.listen.port, config.server.workers)
+    listeners = listeners_of(config)
     if len(listeners) == 1:
         from streamweir_gateway.processes.process import serve_alone  # noqa: PLC0415 - a parent of workers serves nothing
 
@@ -34,6 +34,6 @@ def serve(config: GatewayConfig, *, on_ready: OnReady | None = None, load: Load 
     from streamweir_gateway.processes.workers import serve_with_workers  # noqa: PLC0415 - few gateways have any
 
     with ExitStack() as stack:
-        for listener in listeners:
-            stack.enter_context(listener)
+        for each in listeners:
+            stack.enter_context(each)
         return serve_with_workers(config, listeners, on_ready=on_ready, load=load)

@@ -5,15 +5,56 @@ from __future__ import annotations
 import socket
 import sys
 from contextlib import suppress
-from typing import Final
+from typing import Final, NamedTuple
 
-__all__ = ["connection_limit", "listen_on", "raise_file_limit"]
+from streamweir_gateway.config import GatewayConfig
+
+__all__ = ["Listeners", "connection_limit", "listen_on", "listeners_of", "raise_file_limit"]
 
 _BACKLOG = 4096
 _OWN_FILES: Final = 64
 """Descriptors of a process that are no connections: listeners, pipes, the loop, files of metrics and logs."""
 _SHARES_FAIRLY = sys.platform == "linux"
 """Only here does the system spread connections over several sockets of one address."""
+
+
+class Listeners(NamedTuple):
+    """What one process listens on; a block closes it at its end."""
+
+    clients: socket.socket
+    admin: socket.socket | None = None
+    """For the gateway's own paths, where they have an address of their own."""
+
+    def __enter__(self) -> Listeners:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Listen no longer."""
+        self.clients.close()
+        if self.admin is not None:
+            self.admin.close()
+
+
+def listeners_of(config: GatewayConfig) -> list[Listeners]:
+    """Return what each worker of a configuration listens on.
+
+    Raises:
+        OSError: an address cannot be listened on.
+    """
+    count = config.server.workers
+    clients = listen_on(*config.listen, count)
+    if config.server.admin is None:
+        return [Listeners(listener) for listener in clients]
+    try:
+        admin = listen_on(*config.server.admin, count)
+    except OSError:
+        for listener in clients:
+            listener.close()
+        raise
+    return [Listeners(*pair) for pair in zip(clients, admin, strict=True)]
 
 
 def listen_on(host: str, port: int, count: int) -> list[socket.socket]:

@@ -10,7 +10,6 @@ import asyncio
 import copyreg
 import logging
 import signal
-import socket
 import sys
 from contextlib import suppress
 from multiprocessing.connection import Connection
@@ -18,6 +17,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from streamweir_gateway.config import GatewayConfig
+from streamweir_gateway.processes.sockets import Listeners
 from streamweir_gateway.processes.worker_board import WorkerBoard
 
 if TYPE_CHECKING:
@@ -53,12 +53,12 @@ copyreg.pickle(MappingProxyType, lambda mapping: (read_only, (dict(mapping),)))
 
 def run_worker(
     config: GatewayConfig,
-    listener: socket.socket,
+    listeners: Listeners,
     parent: Connection,
     board: WorkerBoard,
     replaces: ReplacementReason | None,
 ) -> None:
-    """Serve `config` on `listener` until `parent` sends STOP, or is gone; end the process.
+    """Serve `config` on `listeners` until `parent` sends STOP, or is gone; end the process.
 
     Args:
         board: what the parent reads of this process.
@@ -80,7 +80,7 @@ def run_worker(
     process = ServingProcess(config, is_worker=True, board=board, on_ready=ready)
     if replaces is not None:
         process.metrics.worker_replaced(replaces)
-    sys.exit(process.run(listener))
+    sys.exit(process.run(listeners))
 
 
 def _beat(board: WorkerBoard) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-import socket
 import time
 from contextlib import suppress
 from multiprocessing.connection import Connection
@@ -14,6 +13,7 @@ from typing import Final
 from streamweir_gateway.config import GatewayConfig
 from streamweir_gateway.observability.exposition import worker_gone
 from streamweir_gateway.processes.signals import PARENT_SIGNALS
+from streamweir_gateway.processes.sockets import Listeners
 from streamweir_gateway.processes.worker import Command, ReplacementReason, run_worker
 from streamweir_gateway.processes.worker_board import WorkerBoard
 
@@ -27,7 +27,7 @@ class WorkerPlace:
     """One worker at a time.
 
     Attributes:
-        listener: what it listens on.
+        listeners: what it listens on.
         process: the worker; None between the end of one and the start of the next.
         pipe: to the worker.
         board: what the worker leaves for its parent.
@@ -38,8 +38,8 @@ class WorkerPlace:
         hangs: it has been killed for that.
     """
 
-    def __init__(self, listener: socket.socket) -> None:
-        self.listener = listener
+    def __init__(self, listeners: Listeners) -> None:
+        self.listeners = listeners
         self.process: BaseProcess | None = None
         self.pipe: Connection | None = None
         self.board: WorkerBoard | None = None
@@ -58,7 +58,7 @@ class WorkerPlace:
         self.board = WorkerBoard(context)
         self.process = context.Process(
             target=run_worker,
-            args=(config, self.listener, theirs, self.board, self.replaces),
+            args=(config, self.listeners, theirs, self.board, self.replaces),
             name="streamweir worker",
         )
         # A worker that is not ready yet is stopped through its pipe, not by dying of the signal.

@@ -20,6 +20,7 @@ from streamweir_gateway.observability.logs import configure_logging
 from streamweir_gateway.observability.secrets import secrets_of
 from streamweir_gateway.processes.reload import Load, OnReady, loaded
 from streamweir_gateway.processes.signals import woken_by_signals
+from streamweir_gateway.processes.sockets import Listeners
 from streamweir_gateway.processes.worker import STOP, Command
 from streamweir_gateway.processes.worker_place import LOOK_SECONDS, WorkerPlace
 
@@ -45,7 +46,7 @@ HURRIED_SECONDS: Final = 4.0
 
 def serve_with_workers(
     config: GatewayConfig,
-    listeners: Sequence[socket.socket],
+    listeners: Sequence[Listeners],
     *,
     on_ready: OnReady | None,
     load: Load | None,
@@ -63,12 +64,12 @@ class _Workers:
     def __init__(
         self,
         config: GatewayConfig,
-        listeners: Sequence[socket.socket],
+        listeners: Sequence[Listeners],
         on_ready: OnReady | None,
         load: Load | None,
     ) -> None:
         self._config = config
-        self._places = [WorkerPlace(listener) for listener in listeners]
+        self._places = [WorkerPlace(each) for each in listeners]
         self._on_ready = on_ready
         self._load = load
         self._exit_code = 0
@@ -153,7 +154,7 @@ class _Workers:
         if not self._is_up and not waiting and all(other.is_ready for other in self._places):
             self._is_up = True
             if self._on_ready is not None and not self._stops:
-                self._on_ready(place.listener.getsockname()[:2])
+                self._on_ready(place.listeners.clients.getsockname()[:2])
 
     def _ended(self, place: WorkerPlace) -> None:
         code, lived = place.clear()
@@ -191,7 +192,7 @@ class _Workers:
         self._kill_at = min(self._kill_at, time.monotonic() + seconds)
         self._send(STOP)
         for place in self._places:
-            place.listener.close()  # clients would wait in the queue of a worker that has ended
+            place.listeners.close()  # clients would wait in the queue of a worker that has ended
 
     def _give_up(self) -> None:
         self._exit_code = 1

@@ -41,3 +41,8 @@ def test_the_welcome_names_keys_and_upstreams_but_shows_no_key(tmp_path: Path) -
     assert any(line.startswith("  curl -N http://127.0.0.1:8080/a -H 'X-Api-Key: KEY' ") for line in lines)
     assert "In place of KEY: one of web, batch from `auth.keys`." in lines
     assert "s3cret" not in "".join(lines)
+
+
+def test_the_welcome_names_the_address_of_health_and_metrics(tmp_path: Path) -> None:
+    config = configured(tmp_path, 'server: {admin: "127.0.0.1:9090"}\n')
+    assert "Health, readiness and metrics: http://127.0.0.1:9090" in banner(config, ("127.0.0.1", 8080))
