@@ -1,0 +1,146 @@
+"""`total` and the drain end a run whose client does not read: the upstream at once, the rest soon after."""
+
+import asyncio
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+
+from loopback import Client, Gateway, client, gateway, one_endpoint
+from scripted_upstream import SSE, Call, Upstream, chunk, upstream
+from streamweir_gateway.config import GatewayConfig
+from streamweir_gateway.runs import delivery_supervisor
+
+pytestmark = pytest.mark.anyio
+
+TOTAL = 0.6
+AT_ONCE = 0.5
+"""Seconds, with the machine's breath: the contract says at once."""
+
+
+async def flood(call: Call) -> None:
+    reading = asyncio.create_task(call.until_closed())
+    piece = chunk(b'data: {"type": "token", "content": "%s"}\n\n' % (b"x" * 60_000))
+    try:
+        await call.send(SSE)
+        while True:
+            await call.send(piece)
+    except ConnectionError:
+        call.note_closed()
+    finally:
+        reading.cancel()
+
+
+def flooded(url: str, **timeouts: str) -> GatewayConfig:
+    given = {"connect": "500ms", "first_event": "500ms", "idle": "500ms", **timeouts}
+    return one_endpoint(url, timeouts=given, on_disconnect="continue")
+
+
+@asynccontextmanager
+async def unread(**timeouts: str) -> AsyncIterator[tuple[Upstream, Gateway, Client]]:
+    """A client that has stopped reading a flood."""
+    async with (
+        upstream(flood) as server,
+        gateway(flooded(server.url, **timeouts)) as running,
+        client(running) as connected,
+    ):
+        connected.stop_reading()
+        connected.send()
+        async with asyncio.timeout(5):
+            await server.called.wait()
+        yield server, running, connected
+
+
+async def closed_within(server: Upstream, seconds: float) -> None:
+    async with asyncio.timeout(seconds):
+        await server.call.closed.wait()
+
+
+async def test_total_closes_the_upstream_of_a_client_that_does_not_read() -> None:
+    async with unread(total=f"{TOTAL:.1f}s", write="off") as (server, _, __):
+        await asyncio.sleep(TOTAL / 2)
+        assert not server.call.closed.is_set()
+        await closed_within(server, TOTAL / 2 + AT_ONCE)
+
+
+async def test_a_drain_closes_the_upstream_of_a_client_that_does_not_read() -> None:
+    async with unread(write="off") as (server, running, _):
+        await asyncio.sleep(0.3)
+        running.streams.drain()
+        await closed_within(server, AT_ONCE)
+
+
+async def drained(running: Gateway) -> None:
+    running.streams.drain()
+
+
+async def waits_for_total(_: Gateway) -> None:
+    await asyncio.sleep(TOTAL)
+
+
+ENDINGS: list[Any] = [
+    pytest.param(waits_for_total, {"total": f"{TOTAL:.1f}s"}, "UPSTREAM_TIMEOUT", id="total"),
+    pytest.param(drained, {}, "GATEWAY_DRAINING", id="drain"),
+]
+
+
+@pytest.mark.parametrize(("end", "timeouts", "code"), ENDINGS)
+async def test_where_write_is_off_what_is_left_may_take_a_while_and_no_longer(
+    end: Callable[[Gateway], Any], timeouts: dict[str, str], code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery_supervisor, "LEFT_SECONDS", 0.4)
+    async with unread(**timeouts, write="off") as (server, running, _):
+        await asyncio.sleep(0.2)
+        await end(running)
+        began = time.monotonic()
+        async with asyncio.timeout(5):
+            line = await running.log.next_line()
+        assert time.monotonic() - began < 0.4 + AT_ONCE
+        assert server.call.closed.is_set()
+        assert line["reason"] == "slow_client", code
+        assert len(running.streams) == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there the system tells how much it still holds")
+async def test_what_is_left_may_take_as_long_as_a_write_though_a_little_is_read() -> None:
+    async with (
+        upstream(flood) as server,
+        gateway(flooded(server.url, total=f"{TOTAL:.1f}s", write="500ms")) as running,
+    ):
+        loop, bare = asyncio.get_running_loop(), socket.socket()
+        bare.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        bare.setblocking(False)
+        with bare:
+            await loop.sock_connect(bare, running.address)
+            await loop.sock_sendall(bare, b"POST /chat HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
+            began = time.monotonic()
+            while not running.log.lines:
+                assert time.monotonic() - began < 5
+                with suppress(ConnectionResetError):
+                    await loop.sock_recv(bare, 2000)
+                await asyncio.sleep(0.05)
+        assert running.log.lines[0]["reason"] == "slow_client"
+        assert TOTAL < time.monotonic() - began < TOTAL + 0.5 + AT_ONCE
+
+
+@pytest.mark.parametrize(("end", "timeouts", "code"), ENDINGS)
+async def test_a_client_that_reads_on_gets_all_of_it_and_the_end(
+    end: Callable[[Gateway], Any], timeouts: dict[str, str], code: str
+) -> None:
+    async with unread(**timeouts, write="off") as (server, running, connected):
+        await asyncio.sleep(0.2)
+        await end(running)
+        await closed_within(server, AT_ONCE + 0.3)
+        transport = connected.writer.transport
+        assert isinstance(transport, asyncio.ReadTransport)
+        transport.resume_reading()
+        got = (await connected.whole()).assert_valid()
+        assert got.error is not None
+        assert got.error["code"] == code
+        line = await running.log.next_line()
+        assert line["code"] == code
+        assert line["events"] == len(got.events)
