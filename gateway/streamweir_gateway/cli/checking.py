@@ -44,6 +44,7 @@ def _facts(file: str, config: GatewayConfig) -> dict[str, Any]:
         "file": file,
         "ok": True,
         "listen": address_text(config.listen),
+        "dialects": list(config.dialects),
         "endpoints": [
             {
                 "path": endpoint.template,
@@ -60,12 +61,20 @@ def _facts(file: str, config: GatewayConfig) -> dict[str, Any]:
 
 
 def _summary(file: str, config: GatewayConfig) -> Iterator[str]:
-    number = len(config.endpoints)
-    yield f"{file} is good: {number} endpoint{'s' if number != 1 else ''} on {address_text(config.listen)}"
+    own = f"{_number(len(config.dialects), 'dialect')}" if config.dialects else ""
+    if not config.endpoints:
+        yield f"{file} is good: {own}"
+        return
+    said = ", ".join(filter(None, (_number(len(config.endpoints), "endpoint"), own)))
+    yield f"{file} is good: {said} on {address_text(config.listen)}"
     width = max(len(_request(endpoint)) for endpoint in config.endpoints)
     for endpoint in config.endpoints:
         sources = ", then ".join(f"{upstream.label} ({upstream.speaks})" for upstream in endpoint.upstreams)
         yield f"  {_request(endpoint):{width}}  from {sources} to {', '.join(endpoint.answers)}"
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' if count != 1 else ''}"
 
 
 def _request(endpoint: EndpointConfig) -> str:

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any, Final, get_args
 
 from streamweir import ConfigurationError, Translator, UnknownDialectError, valid_request_id
-from streamweir.codec.registry import process_dialects
+from streamweir.codec.dialects import Dialects
 from streamweir.framing import MEDIA_TYPES
 from streamweir.stages import FullText
 from streamweir.translation.clock import StreamClock
 from streamweir_gateway.cli.command import OK, Commands, UsageError, add_command
+from streamweir_gateway.cli.explaining import explained
+from streamweir_gateway.cli.home_made import home_made
 from streamweir_gateway.cli.streams import STDIN, Output, ReadFailed, open_input, open_output, pieces, write
 
 __all__ = ["NAME", "add_to"]
@@ -26,6 +28,7 @@ _EXAMPLES: Final = """\
   streamweir convert --framing json recorded.sse       one JSON object: text, tool calls, error
   curl -sN https://backend/chat -d '{"message": "Hello"}' | streamweir convert
   tail -f backend.log | streamweir convert --from ragflow --option ragflow.form=agent
+  streamweir convert --config acme.yaml --from acme --explain recorded.sse     which rule takes what?
 
 `streamweir dialects` lists the dialects, `streamweir dialects NAME` their options.
 The exit code is 0 for every stream that was converted, also for one that tells of a failure."""
@@ -34,6 +37,8 @@ _FROM: Final = "what the stream is written in (default: auto, found out from its
 _TO: Final = "what to write (default: standard)"
 _FRAMING: Final = "json: one folded result (default: what clients of the target usually read)"
 _OPTION: Final = "what a dialect lets one choose; may be repeated"
+_CONFIG: Final = "a file whose `dialects:` may be named too; needs the extra 'gateway'"
+_EXPLAIN: Final = "a line per frame on standard error: NUMBER TAKER: types of the events"
 _FULL_TEXT: Final = "what to do when the stream repeats its whole answer (default: dedupe)"
 
 
@@ -61,6 +66,8 @@ def add_to(commands: Commands) -> None:
     add("--request-id", metavar="ID", help="the id in every event (default: made up)")
     add("--raw", action="store_true", help="add metadata.source: the event as it was read")
     add("--debug", action="store_true", help="add redacted details to errors and warnings")
+    add("--config", metavar="CONFIG", help=_CONFIG)
+    add("--explain", action="store_true", help=_EXPLAIN)
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -105,7 +112,8 @@ def _translator(args: argparse.Namespace) -> Translator:
     if args.request_id is not None and not valid_request_id(args.request_id):
         raise UsageError("--request-id: 1 to 128 letters, digits and . _ : - are allowed")
     try:
-        framings = process_dialects().to_write(args.answers).framings
+        dialects = home_made(args.config)
+        framings = dialects.to_write(args.answers).framings
         if args.framing not in (None, "json", *framings):
             raise UsageError(
                 f"clients of {args.answers} cannot read --framing {args.framing}"
@@ -121,9 +129,17 @@ def _translator(args: argparse.Namespace) -> Translator:
             protocol_options=_protocol_options(args.option),
             raw=args.raw,
             debug=args.debug,
+            dialects=_explained(dialects, args.speaks) if args.explain else dialects,
         )
     except (UnknownDialectError, ConfigurationError) as error:
         raise UsageError(str(error)) from error
+
+
+def _explained(dialects: Dialects, name: str) -> Dialects:
+    """Return `dialects` so that what is read explains each frame; all that may be found, for `auto`."""
+    names = dialects.readable if name == "auto" else (name,)
+    told = [explained(dialects.to_read(each), lambda line: print(line, file=sys.stderr)) for each in names]
+    return dialects.with_(*told, replace=True)
 
 
 def _protocol_options(texts: list[str]) -> dict[str, dict[str, Any]]:

@@ -12,9 +12,10 @@ from typing import Any, Final
 
 import msgspec
 
-from streamweir import ConfigurationError, list_dialects
+from streamweir import ConfigurationError
 from streamweir.translation.description import Description, Reading, Sent, Writing, describe
 from streamweir_gateway.cli.command import OK, Commands, UsageError, add_command
+from streamweir_gateway.cli.home_made import home_made
 from streamweir_gateway.cli.new_dialect import write_dialect
 
 __all__ = ["NAME", "add_to"]
@@ -26,6 +27,7 @@ _EXAMPLES: Final = """\
   streamweir dialects                  all of them
   streamweir dialects ragflow          its options, its events, what it cannot say
   streamweir dialects ragflow --json   with an example of every event
+  streamweir dialects --config FILE    the home-made ones of a configuration too
   streamweir dialects --new acme       in a checkout: begin a dialect (docs/adding-a-dialect.md)"""
 
 _DISTINGUISHING_FIELDS: Final[dict[str, tuple[str, ...]]] = {
@@ -46,7 +48,7 @@ def add_to(commands: Commands) -> None:
         commands,
         NAME,
         _run,
-        usage="[--json] [NAME] | --new NAME",
+        usage="[--json] [--config CONFIG] [NAME] | --new NAME",
         summary="list the dialects, or explain one",
         description="Lists the dialects that can be read and written, or explains one of them. What is\n"
         "printed is found out by reading and writing examples with the installed code.",
@@ -54,6 +56,7 @@ def add_to(commands: Commands) -> None:
     )
     parser.add_argument("name", nargs="?", metavar="NAME", help="the dialect to explain")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--config", metavar="CONFIG", help="list those of its `dialects:` too")
     parser.add_argument("--new", metavar="NAME", help="write the folder of a new dialect")
 
 
@@ -61,7 +64,8 @@ def _run(args: argparse.Namespace) -> int:
     if args.new is not None:
         return _begin(args.new)
     try:
-        found = [describe(name) for name in ([args.name] if args.name else list_dialects())]
+        dialects = home_made(args.config)
+        found = [describe(dialects.find(name)) for name in ([args.name] if args.name else dialects)]
     except ConfigurationError as error:
         raise UsageError(str(error)) from error
     if args.json:

@@ -13,6 +13,7 @@ from streamweir_gateway.cli.banner import banner
 from streamweir_gateway.cli.command import BAD_CONFIGURATION, CommandFailed
 from streamweir_gateway.cli.configuration import listening_on, load
 from streamweir_gateway.config import ConfigErrors, GatewayConfig
+from streamweir_gateway.config.home_made import files_of
 from streamweir_gateway.processes.reload import reloading
 from streamweir_gateway.processes.service import serve
 
@@ -26,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     except ConfigErrors as errors:
         print(errors, file=sys.stderr)
         return BAD_CONFIGURATION
-    watching = reloading(Path(args.config)) if args.reload else nullcontext()
+    watching = reloading(lambda: files_of(Path(args.config))) if args.reload else nullcontext()
     try:
         with watching:
             return serve(

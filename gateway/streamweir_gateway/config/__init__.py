@@ -8,7 +8,7 @@ Nothing here keeps state or starts anything; the dialects and the environment ar
 from streamweir.options.durations import format_duration, parse_duration
 from streamweir.options.sizes import format_size, parse_size
 from streamweir_gateway.config.diagnostics import ConfigErrors, Problem
-from streamweir_gateway.config.loading import load_config, parse_config
+from streamweir_gateway.config.loading import load_config, load_dialects, parse_config
 from streamweir_gateway.config.models import (
     Auth,
     Breaker,
@@ -55,6 +55,7 @@ __all__ = [
     "join_path",
     "key_digest",
     "load_config",
+    "load_dialects",
     "parse_config",
     "parse_duration",
     "parse_size",

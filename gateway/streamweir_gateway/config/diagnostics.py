@@ -132,7 +132,12 @@ class Report:
     def stop_if_any(self) -> None:
         """Raise `ConfigErrors` with what has been collected, in the file's order, if it is anything."""
         if self.problems:
-            raise ConfigErrors(sorted(self.problems, key=_reading_order))
+            raise ConfigErrors(sorted(self.problems, key=self._reading_order))
+
+    def _reading_order(self, problem: Problem) -> tuple[bool, str, int, int, str, str]:
+        """This file first, then those that it names."""
+        place = (problem.line or 0, problem.column or 0)
+        return problem.file != self.file, problem.file, *place, problem.path, problem.message
 
     def _mark(self, path: KeyPath) -> Mark:
         """Return where `path` stands, or else what it would stand in."""
@@ -175,10 +180,6 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     if near or len(names) <= MAX_LISTED:
         return near or f" (known: {', '.join(names) or 'none'})"
     return f" (known: {', '.join(names[:MAX_LISTED])} and {len(names) - MAX_LISTED} more)"
-
-
-def _reading_order(problem: Problem) -> tuple[int, int, str, str]:
-    return problem.line or 0, problem.column or 0, problem.path, problem.message
 
 
 def _one_line(text: str) -> str:

@@ -18,7 +18,7 @@ from streamweir_gateway.config.values.written_as import WrittenAs
 __all__ = ["ELSEWHERE", "NOT_BUILT", "about_unknown_key"]
 
 NOT_BUILT: Final[Mapping[type[Section], tuple[str, ...]]] = {
-    GatewayConfig: ("dialects", "store"),
+    GatewayConfig: ("store",),
     EndpointOptions: ("eof", "history", "relay", "resume", "threads", "verbatim"),
     EndpointConfig: ("models", "probe"),
     ServerConfig: ("index", "log", "log_level", "runs"),

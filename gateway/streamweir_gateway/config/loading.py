@@ -9,6 +9,7 @@ from pathlib import Path
 from streamweir.codec.dialects import Dialects
 from streamweir_gateway.config.certificates import check_certificates
 from streamweir_gateway.config.diagnostics import Report
+from streamweir_gateway.config.home_made import read_home_made
 from streamweir_gateway.config.interpolation import Interpolation
 from streamweir_gateway.config.models import GatewayConfig
 from streamweir_gateway.config.reading import read_text
@@ -16,7 +17,7 @@ from streamweir_gateway.config.rules import check_rules
 from streamweir_gateway.config.tree import read_tree
 from streamweir_gateway.config.validation import validate
 
-__all__ = ["load_config", "parse_config"]
+__all__ = ["load_config", "load_dialects", "parse_config"]
 
 
 def load_config(
@@ -61,13 +62,37 @@ def parse_config(
     """
     report = Report(name)
     tree = read_tree(text, report)
-    config = None
+    config, known = None, dialects
     if tree is not None:
-        filled = Interpolation(environ, folder, tolerant=check).fill(tree, report)
-        config = validate(filled, report, folder)
-    if config is not None:
-        check_rules(config, dialects, report)
-        check_certificates(config, report, tolerant=check)
+        interpolation = Interpolation(environ, folder, tolerant=check)
+        filled = interpolation.fill(tree, report)
+        known = read_home_made(filled.get("dialects"), report, interpolation, dialects)
+        serves = not check or filled.keys() != {"dialects"}  # such a file is named by commands, not served
+        config = validate(filled if serves else {**filled, "endpoints": {}}, report, folder)
+        if config is not None and serves:
+            check_rules(config, known, report)
+            check_certificates(config, report, tolerant=check)
     report.stop_if_any()
     assert config is not None, "a file without models has problems"
-    return config.model_copy(update={"known_dialects": dialects})
+    return config.model_copy(update={"known_dialects": known})
+
+
+def load_dialects(
+    path: str | os.PathLike[str], *, dialects: Dialects, environ: Mapping[str, str] = os.environ
+) -> Dialects:
+    """Return the dialects that the file at `path` may name; the rest of it is not looked at.
+
+    Raises:
+        ConfigErrors: the file, or a dialect in it, cannot be used; it lists every problem.
+    """
+    report = Report(os.fspath(path))
+    text = read_text(Path(path), report)
+    report.stop_if_any()
+    tree = read_tree(text, report) or {}
+    interpolation = Interpolation(environ, Path(path).parent, tolerant=True)
+    written = interpolation.fill({"dialects": tree.get("dialects")}, report)["dialects"]
+    if written is None:
+        report.at(None, "has no `dialects:`")
+    found = read_home_made(written, report, interpolation, dialects)
+    report.stop_if_any()
+    return found

@@ -1,30 +1,54 @@
-"""The JSON Schema of the file, for editors. `python -m streamweir_gateway.config.schema` writes it anew."""
+"""The JSON Schemas of the file and of a dialect's file, for editors.
+
+`python -m streamweir_gateway.config.schema` writes them anew.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic.json_schema import GenerateJsonSchema
 
+from streamweir.codec.mapped.schema import dialect_definitions, dialect_schema
 from streamweir_gateway.config.models import GatewayConfig
 
-__all__ = ["SCHEMA_FILE", "config_schema", "schema_text"]
+__all__ = ["DIALECT_SCHEMA_FILE", "SCHEMA_FILE", "config_schema", "schema_text", "schemas"]
 
 SCHEMA_FILE: Final = Path(__file__).with_name("config.schema.json")
+DIALECT_SCHEMA_FILE: Final = Path(__file__).with_name("dialect.schema.json")
+
+
+_DIALECT: Final = {"$ref": "#/$defs/Dialect"}
+_FILE: Final = {
+    "type": "object",
+    "properties": {"file": {"type": "string"}},
+    "required": ["file"],
+    "additionalProperties": False,
+}
 
 
 def config_schema() -> dict[str, Any]:
     """Return the schema (draft 2020-12) of what a file may hold before anything is filled in."""
     schema = GatewayConfig.model_json_schema()
-    return {"$schema": GenerateJsonSchema.schema_dialect, **schema}
+    # what dialects hold is checked where they are compiled, and described by a schema of its own
+    schema["properties"]["dialects"]["additionalProperties"] = {"anyOf": [_DIALECT, _FILE]}
+    definitions = {**schema.pop("$defs", {}), **dialect_definitions()}
+    return {"$schema": GenerateJsonSchema.schema_dialect, **schema, "$defs": definitions}
 
 
-def schema_text() -> str:
-    """Return the schema as it is committed beside the models."""
-    return json.dumps(config_schema(), indent=2, ensure_ascii=False) + "\n"
+def schema_text(schema: Mapping[str, Any]) -> str:
+    """Return a schema as it is committed beside the models."""
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def schemas() -> dict[Path, str]:
+    """Return what each shipped file holds: the schema of a configuration, and that of a dialect's file."""
+    return {SCHEMA_FILE: schema_text(config_schema()), DIALECT_SCHEMA_FILE: schema_text(dialect_schema())}
 
 
 if __name__ == "__main__":
-    SCHEMA_FILE.write_text(schema_text(), encoding="utf-8")
+    for path, text in schemas().items():
+        path.write_text(text, encoding="utf-8")

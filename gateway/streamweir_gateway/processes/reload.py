@@ -9,8 +9,8 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeAlias
 
@@ -51,13 +51,16 @@ def differences_kept(old: GatewayConfig, new: GatewayConfig) -> list[str]:
 
 
 @contextmanager
-def reloading(file: Path) -> Iterator[None]:
-    """Within this block, send this process SIGHUP whenever the content of `file` has changed.
+def reloading(files: Callable[[], Iterable[Path]]) -> Iterator[None]:
+    """Within this block, send this process SIGHUP whenever the content of one of the files has changed.
 
-    Its directory is watched and not the file: editors put a new file in its place, Kubernetes a new link.
+    Their directories are watched and not the files: editors put a new file in place, Kubernetes a new link.
+
+    Args:
+        files: says which files matter; asked anew after each change.
     """
     over = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(file, over), name="configuration watcher", daemon=True)
+    watcher = threading.Thread(target=_watch, args=(files, over), name="configuration watcher", daemon=True)
     watcher.start()
     try:
         yield
@@ -66,21 +69,33 @@ def reloading(file: Path) -> Iterator[None]:
         watcher.join(timeout=5)
 
 
-def _watch(file: Path, over: threading.Event) -> None:
+def _watch(files: Callable[[], Iterable[Path]], over: threading.Event) -> None:
     from watchfiles import watch  # noqa: PLC0415 - only where it is asked for
 
-    known = _content(file)
-    for _changes in watch(
-        file.parent, recursive=False, stop_event=over, rust_timeout=500, raise_interrupt=False
-    ):
-        content = _content(file)
-        if content is not None and content != known:
-            known = content
-            os.kill(os.getpid(), signal.SIGHUP)
+    known = _contents(files())
+    folders = _folders(known)
+    while not over.is_set():
+        for _changes in watch(
+            *folders, recursive=False, stop_event=over, rust_timeout=500, raise_interrupt=False
+        ):
+            found = _contents(files())
+            has_changed = any(known.get(path) != content for path, content in found.items())
+            known |= found
+            if has_changed:
+                os.kill(os.getpid(), signal.SIGHUP)
+            if not _folders(found) <= folders:
+                folders = _folders(known)
+                break
 
 
-def _content(file: Path) -> bytes | None:
-    try:
-        return file.read_bytes()
-    except OSError:  # just being replaced
-        return None
+def _contents(files: Iterable[Path]) -> dict[Path, bytes]:
+    """The files by name, without those that are just being replaced."""
+    found = {}
+    for path in files:
+        with suppress(OSError):
+            found[path] = path.read_bytes()
+    return found
+
+
+def _folders(files: Iterable[Path]) -> set[Path]:
+    return {path.parent for path in files if path.parent.is_dir()}

@@ -16,6 +16,8 @@ from multiprocessing.connection import Connection
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from streamweir.codec.dialects import Dialects
+from streamweir.codec.registry import process_dialects
 from streamweir_gateway.config import GatewayConfig
 from streamweir_gateway.processes.sockets import Listeners
 from streamweir_gateway.processes.worker_board import WorkerBoard
@@ -48,6 +50,12 @@ def read_only(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:
     return MappingProxyType(mapping)
 
 
+def dialects_of_process() -> Dialects:
+    """Return what the dialects of the parent's process are in a worker: its own."""
+    return process_dialects()
+
+
+copyreg.pickle(Dialects, lambda _: (dialects_of_process, ()))
 copyreg.pickle(MappingProxyType, lambda mapping: (read_only, (dict(mapping),)))
 
 

@@ -30,6 +30,8 @@ _SETTLED: Final = frozenset({"traceparent", "tracestate"})
 _ACCEPT: Final = {
     "sse": "text/event-stream",
     "ndjson": "application/x-ndjson, application/json;q=0.9",
+    "lines": "text/plain, */*;q=0.5",
+    "text": "text/plain, */*;q=0.5",
     "auto": "text/event-stream, application/x-ndjson;q=0.9, application/json;q=0.8",
 }
 _Headers: TypeAlias = dict[str, list[tuple[str, str]]]

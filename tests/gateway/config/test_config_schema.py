@@ -9,10 +9,12 @@ from typing import Any
 import jsonschema
 import pytest
 
+from places import HOME_MADE
+from streamweir.codec.mapped.schema import dialect_definitions, dialect_schema
 from streamweir_gateway.config.diagnostics import Report
 from streamweir_gateway.config.key_places import NOT_BUILT
 from streamweir_gateway.config.models import GatewayConfig
-from streamweir_gateway.config.schema import SCHEMA_FILE, config_schema, schema_text
+from streamweir_gateway.config.schema import config_schema, schemas
 from streamweir_gateway.config.tree import read_tree
 
 CASES = Path(__file__).with_name("cases")
@@ -26,11 +28,24 @@ def read(name: str) -> Any:
 
 def test_the_committed_schema_is_that_of_the_models() -> None:
     message = "write it anew: python -m streamweir_gateway.config.schema"
-    assert SCHEMA_FILE.read_text(encoding="utf-8") == schema_text(), message
+    for path, text in schemas().items():
+        assert path.read_text(encoding="utf-8") == text, message
 
 
-def test_the_schema_is_valid() -> None:
-    jsonschema.Draft202012Validator.check_schema(json.loads(schema_text()))
+@pytest.mark.parametrize("path", schemas(), ids=lambda path: path.name)
+def test_the_schema_is_valid(path: Path) -> None:
+    jsonschema.Draft202012Validator.check_schema(json.loads(path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("path", sorted(HOME_MADE.glob("*/dialect.yaml")), ids=lambda path: path.parent.name)
+def test_a_dialect_in_a_file_of_its_own_fits_its_schema(path: Path) -> None:
+    validator = jsonschema.Draft202012Validator(dialect_schema())
+    tree = read_tree(path.read_text(encoding="utf-8"), Report(path.name))
+    validator.validate(tree)
+    VALIDATOR.validate({"dialects": {"acme": tree, "other": {"file": "other.yaml"}}, "endpoints": {}})
+    assert tree is not None
+    assert not validator.is_valid({**tree, "rulez": []})
+    assert not validator.is_valid({"rules": [{"emit": {"type": "contnt", "content": "x"}}]})
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in CASES.glob("*good-*.yaml")))
@@ -65,7 +80,8 @@ def test_bad_case_does_not_fit_the_schema(name: str) -> None:
 
 def test_every_key_is_described() -> None:
     schema = config_schema()
-    sections = [schema, *schema["$defs"].values()]
+    names = schema["$defs"].keys() - dialect_definitions().keys()
+    sections = [schema, *(schema["$defs"][name] for name in names)]
     missing = [
         key
         for section in sections

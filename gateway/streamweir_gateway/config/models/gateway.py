@@ -14,7 +14,14 @@ from streamweir_gateway.config.interpolation import Unresolved
 from streamweir_gateway.config.models.access import OPEN, Auth, Cors
 from streamweir_gateway.config.models.endpoint import Defaults, EndpointConfig
 from streamweir_gateway.config.models.field_types import READ_ONLY, Flag, Rate
-from streamweir_gateway.config.models.section import DERIVED, Section, absent, empty, made_by, written
+from streamweir_gateway.config.models.section import (
+    DERIVED,
+    Section,
+    absent,
+    empty,
+    made_by,
+    written,
+)
 from streamweir_gateway.config.models.server import ServerConfig
 from streamweir_gateway.config.models.upstream import UpstreamConfig
 from streamweir_gateway.config.values.addresses import LISTEN, Address
@@ -55,6 +62,8 @@ class GatewayConfig(Section):
     server: ServerConfig = made_by(ServerConfig)
     debug: Flag = False
     """Add redacted details to errors and warnings."""
+    dialects: Mapping[str, Any] = empty(hidden=True)
+    """Home-made dialects by name, or `{file: PATH}` of each."""
     known_dialects: Annotated[SkipJsonSchema[InstanceOf[Dialects]], DERIVED] = Field(
         default_factory=process_dialects, validate_default=False, repr=False
     )

@@ -31,7 +31,10 @@ def check_upstream_options(
     options: UpstreamOptions, path: KeyPath, dialects: Dialects, report: Report
 ) -> None:
     """Report what is wrong with options that stand at `path`."""
-    check_name(options.speaks, (*path, "speaks"), (*dialects.readable, AUTO), "dialect", report)
+    if options.speaks in dialects and not dialects[options.speaks].reads:
+        report.at_value((*path, "speaks"), "is only written: the dialect has no `rules`")
+    else:
+        check_name(options.speaks, (*path, "speaks"), (*dialects.readable, AUTO), "dialect", report)
     _check_header_names((name for name, _ in options.headers), (*path, "headers"), report)
 
 
@@ -41,7 +44,10 @@ def check_endpoint_options(
     """Report what is wrong with options that stand at `path`."""
     check_upstream_options(options, path, dialects, report)
     for index, name in enumerate(options.answers):
-        check_name(name, (*path, "answers", index), dialects.writable, "output protocol", report)
+        if name in dialects and not dialects[name].writes:
+            report.at_value((*path, "answers", index), "is only read: the dialect has no `write`")
+        else:
+            check_name(name, (*path, "answers", index), dialects.writable, "output protocol", report)
     for key, fold in _LISTS.items():
         check_repetition(getattr(options, key), (*path, key), report, fold)
     for dialect, chosen in options.protocol_options.items():

@@ -139,8 +139,10 @@ class _Compiler:
         encoder = compile_encoder(section, options, base.encoder if base else None, extends=extends)
         decoder = compile_decoder(section, options, base.decoder if base else None, extends=extends)
         examples = compile_examples(section, reads=decoder is not None, writes=encoder is not None)
-        dialect = _dialect(source.name, decoder, encoder)
-        return MappedDialect(dialect, examples, source, report.count == 0) if dialect else None
+        is_sound = report.count == 0
+        if not is_sound:  # that it is named is no second problem
+            decoder, encoder = decoder or Decoder, encoder or Encoder
+        return MappedDialect(_dialect(source.name, decoder, encoder), examples, source, is_sound)
 
     def _base(self, section: Section, name: str) -> Dialect | None:
         base = section.text("extends")
@@ -203,9 +205,9 @@ class _CountingReport:
         self._report.at_value(path, message, detail)
 
 
-def _dialect(name: str, decoder: type[Decoder] | None, encoder: type[Encoder] | None) -> Dialect | None:
+def _dialect(name: str, decoder: type[Decoder] | None, encoder: type[Encoder] | None) -> Dialect:
     """The dialect, under a name that it may have; its classes say what writes what they read."""
     usable = name if _NAME.fullmatch(name) and name != _RESERVED else "dialect"
-    if decoder is not None:
+    if decoder is not None and decoder is not Decoder:
         decoder.encoder = encoder  # type: ignore[attr-defined]
     return Dialect(usable, decoder, encoder, summary="A home-made dialect.", detectable=False)

@@ -1,0 +1,33 @@
+"""`--config FILE`: the dialects that a command may name, with the home-made ones of a configuration."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from streamweir import ConfigurationError
+from streamweir.codec.dialects import Dialects
+from streamweir.codec.registry import process_dialects
+from streamweir_gateway.cli.command import BAD_CONFIGURATION, CommandFailed
+
+__all__ = ["home_made"]
+
+
+def home_made(path: str | None) -> Dialects:
+    """Return all installed dialects, and those of the file at `path`, if there is one.
+
+    Raises:
+        CommandFailed: the file, or a dialect in it, cannot be used; or nothing here reads YAML.
+    """
+    known = process_dialects()
+    if path is None:
+        return known
+    try:
+        loading = import_module("streamweir_gateway.config.loading")
+    except ModuleNotFoundError as missing:
+        needed = "--config needs the extra 'gateway': pip install 'streamweir[gateway]'"
+        raise CommandFailed(needed) from missing
+    try:
+        found: Dialects = loading.load_dialects(path, dialects=known)
+    except ConfigurationError as errors:
+        raise CommandFailed(f"{path} cannot be used:\n{errors}", BAD_CONFIGURATION) from errors
+    return found

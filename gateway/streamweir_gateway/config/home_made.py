@@ -1,0 +1,123 @@
+"""`dialects:`: the home-made dialects of a file, here or in files of their own.
+
+Source: the dialect-file contract, sections 1 and 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from streamweir.codec.base import Decoder, Encoder
+from streamweir.codec.dialect import Dialect
+from streamweir.codec.dialects import Dialects
+from streamweir.codec.mapped.dialect import DialectSource, compile_dialects
+from streamweir.codec.mapped.problems import ProblemList
+from streamweir.codec.registry import process_dialects
+from streamweir.translation.home_made_dialects import dialects_from
+from streamweir_gateway.config.diagnostics import Report, not_this
+from streamweir_gateway.config.dialect_files import read_dialect
+from streamweir_gateway.config.interpolation import Interpolation
+from streamweir_gateway.config.reading import read_text
+from streamweir_gateway.config.tree import read_tree
+
+__all__ = ["ConfiguredDialects", "files_of", "read_home_made"]
+
+KEY: Final = "dialects"
+_FILE: Final = "file"
+
+
+class ConfiguredDialects(Dialects):
+    """The dialects of one configuration. Compiled anew where it is unpickled, in another process.
+
+    Args:
+        known: those of the process.
+        sources: by name, what the file says of each of its own.
+        home_made: what became of these.
+    """
+
+    def __init__(self, known: Dialects, sources: Mapping[str, Any], home_made: Iterable[Dialect]) -> None:
+        both = known.with_(*home_made)
+        super().__init__(both._dialects.values(), installed=both._installed)
+        self._sources = sources
+
+    def __reduce__(self) -> tuple[Callable[..., Dialects], tuple[Any, ...]]:
+        return _compiled_again, (dict(self._sources),)
+
+
+def files_of(path: Path) -> list[Path]:
+    """Return the file at `path` and those that dialects of it stand in, whatever else it holds."""
+    report = Report("")
+    tree = read_tree(read_text(path, report), report) or {}
+    named = tree.get(KEY)
+    trees = named.values() if isinstance(named, Mapping) else ()
+    files = [tree.get(_FILE) for tree in trees if isinstance(tree, Mapping)]
+    return [path, *(path.parent / file for file in files if isinstance(file, str))]
+
+
+def read_home_made(value: Any, report: Report, interpolation: Interpolation, known: Dialects) -> Dialects:
+    """Return the dialects that a file may name: those that are `known`, and its own.
+
+    Args:
+        value: what stands under `dialects:`, filled.
+        report: of the file.
+        interpolation: fills the files of dialects.
+        known: the built-in and installed dialects.
+    """
+    if not isinstance(value, Mapping) or not value:
+        return known
+    written = [_source(name, tree, report, interpolation) for name, tree in value.items()]
+    sources = [source for source in written if source is not None]
+    found = dialects_from(sources, known)
+    for source in sources:
+        if isinstance(source.report, Report):
+            report.problems |= source.report.problems
+    usable = [*found, *_placeholders(value.keys() - {dialect.name for dialect in found})]
+    own = [dialect for dialect in usable if not known.has_name(dialect.name)]
+    trees = {source.name: source.value for source in sources}
+    return ConfiguredDialects(known, trees, own)
+
+
+def _source(name: str, tree: Any, report: Report, interpolation: Interpolation) -> DialectSource | None:
+    """What the file says of one dialect; None where that is in a file which cannot be used."""
+    path = (KEY, name)
+    if not isinstance(tree, Mapping) or _FILE not in tree:
+        return DialectSource(name, tree, report, path, interpolation.folder)
+    for key in tree:
+        if key != _FILE:
+            report.at_key((*path, key), f"stands in the file of the dialect, not beside `{_FILE}`")
+    file = tree[_FILE]
+    if not isinstance(file, str) or not file:
+        report.at_value((*path, _FILE), "must be the path of a file", not_this(file))
+        return None
+    place = interpolation.folder / file
+    if not place.is_file():
+        report.at_value((*path, _FILE), "there is no such file", f": {file}")
+        return None
+    found, own = read_dialect(place, name=file)
+    if found is None:
+        report.problems |= own.problems
+        return None
+    return DialectSource(name, interpolation.fill(found, own), own, (), place.parent)
+
+
+def _placeholders(names: Iterable[str]) -> list[Dialect]:
+    """Dialects that are too wrong to be any: that they are named is no second problem."""
+    return [Dialect(name, Decoder, Encoder) for name in names if _can_be_named(name)]
+
+
+def _can_be_named(name: str) -> bool:
+    try:
+        Dialect(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _compiled_again(sources: Mapping[str, Any]) -> Dialects:
+    """Return the dialects of a configuration that was found sound in another process."""
+    known = process_dialects()
+    report = ProblemList()
+    found = compile_dialects((DialectSource(name, tree, report) for name, tree in sources.items()), known)
+    return ConfiguredDialects(known, sources, [compiled.dialect for compiled in found])
