@@ -120,6 +120,7 @@ class Tools:
         self._used: OrderedDict[str, None] = OrderedDict()
         self._announced: OrderedDict[str, ToolCallStart] = OrderedDict()
         self._made_up = 0
+        self._asked = 0
         self.repairs = 0
         self.started = 0
 
@@ -151,8 +152,10 @@ class Tools:
                 return self._in_row(self._progress(event))
             case ToolCallEnd():
                 return self._in_row(self._end(event))
-            case Interaction():
-                return self._ask(event) if event.kind in ("tool", "approval") else None
+            case Interaction(kind="tool" | "approval"):
+                return self._ask(event)
+            case Interaction(interaction_id=""):
+                return (self._named(event),)
             case Error(terminal=False):
                 return None
             case SessionEnd(status="suspended"):
@@ -226,7 +229,13 @@ class Tools:
             tool_id = call.start.tool_id
         else:
             tool_id = given
-        yield event if given == tool_id else msgspec.structs.replace(event, interaction_id=tool_id)
+        asked = event if given == tool_id else msgspec.structs.replace(event, interaction_id=tool_id)
+        yield asked if tool_id else self._named(asked)
+
+    def _named(self, event: Interaction) -> Interaction:
+        """Something that is asked under no id: an answer needs one."""
+        self._asked += 1
+        return msgspec.structs.replace(event, interaction_id=f"ask_{self._asked}")
 
     def _find(self, upstream_id: str, name: str | None) -> _Call | None:
         """The open call that is meant.

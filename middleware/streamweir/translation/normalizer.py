@@ -137,9 +137,11 @@ class StreamNormalizer:
         is_cut_off = not reader.complete and (
             not reader.started or reader.cut_off or (self.pipeline.tools.has_open and not asks)
         )
+        summary = None
         for event in reader.conclude():
             if isinstance(event, SessionEnd) and event.status == "completed" and (is_cut_off or asks):
+                summary = event.summary
                 continue
             yield event
         if asks and not is_cut_off:
-            yield SessionEnd(status="suspended")
+            yield SessionEnd(status="suspended", summary=summary)

@@ -50,6 +50,8 @@ def parsed(text: str, vocabulary: Vocabulary) -> Node:
     """
     if len(text) > MAX_CHARACTERS:
         raise InvalidExpression(f"an expression may have {MAX_CHARACTERS} characters, not {len(text)}")
+    if not text.strip():
+        raise InvalidExpression("an expression is empty")
     _check_literals(text)
     tree = _tree(text)
     nodes = [*all_nodes(tree)]
@@ -87,8 +89,6 @@ def _tree(text: str) -> Node:
         tree: Node = Parser().parse(text).parsed
     except RecursionError:
         raise InvalidExpression("an expression is nested too deeply") from None
-    except jmespath.exceptions.EmptyExpressionError:
-        raise InvalidExpression("an expression is empty") from None
     except jmespath.exceptions.IncompleteExpressionError:
         raise InvalidExpression(f"the expression {text.strip()!r} is not complete") from None
     except jmespath.exceptions.LexerError as error:

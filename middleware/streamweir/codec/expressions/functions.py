@@ -174,8 +174,15 @@ def _to_number(_scope: Scope, value: Any) -> Any:
     try:
         return int(value)
     except ValueError:
-        number = float(value)
-        return number if math.isfinite(number) else None
+        return _finite(value)
+
+
+def _finite(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _to_string(scope: Scope, value: Any) -> str:

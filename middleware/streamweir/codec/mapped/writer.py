@@ -14,12 +14,12 @@ from streamweir.codec.frame_template import Number
 from streamweir.codec.mapped.write_rules import WriteRule
 from streamweir.codec.mapped.write_scope import Answer, OpenCalls, flat_event
 from streamweir.errors import MalformedEvent
-from streamweir.events import Content, Event, SessionStart, Stamp, Thinking, ToolCallDelta
+from streamweir.events import Content, Event, SessionEnd, SessionStart, Stamp, Thinking, ToolCallDelta
 from streamweir.framing import Frame
 
 __all__ = ["MappedEncoder", "WritingRules"]
 
-_NEVER_A_LOSS: Final = (SessionStart, ToolCallDelta)
+_NEVER_A_LOSS: Final = (SessionStart, SessionEnd, ToolCallDelta)
 
 
 class WritingRules(NamedTuple):

@@ -1,0 +1,584 @@
+"""What the rules of a dialect from YAML make of what a backend sends."""
+
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from home_made import dialect, ending, spoken, sse, summary
+from streamweir.codec.dialect import Dialect
+
+END = {"type": "session_end", "status": "completed", "reason": "done"}
+COMPLETED = {"type": "content", "content": "", "is_complete": True}
+
+
+def events(text: str, *messages: Any) -> list[dict[str, Any]]:
+    """The events of some messages, without the end of the last message and of the stream."""
+    found = spoken(dialect(f"terminal: [eof]\n{dedent(text)}"), sse(*messages))
+    return [event for event in found if event not in (END, COMPLETED) and not is_end_of_nothing(event)]
+
+
+def is_end_of_nothing(event: dict[str, Any]) -> bool:
+    """A body that says nothing has broken off."""
+    ends = ("UPSTREAM_TRUNCATED", "UPSTREAM_INVALID_RESPONSE")
+    return event.get("code") in ends or event["type"] == "session_end"
+
+
+def content(text: str, **fields: Any) -> dict[str, Any]:
+    return {"type": "content", **fields, "content": text}
+
+
+def said_by(rule: str, message: Any) -> bool:
+    """Does a rule with these conditions take the message?"""
+    rules = f"rules:\n  - {{{rule}, emit: {{type: content, content: taken}}}}\n  - emit: []"
+    return events(rules, message) == [content("taken")]
+
+
+@pytest.mark.parametrize(
+    ("condition", "message", "takes"),
+    [
+        ("event: token", ("token", {}), True),
+        ("event: token", ("other", {}), False),
+        ("event: [token, other]", ("other", {}), True),
+        ("event: message", {}, True),
+        ("event: message", ("message", {}), True),
+        ("event: message", ("token", {}), False),
+        ("match: {kind: a}", {"kind": "a"}, True),
+        ("match: {kind: a}", {"kind": "b"}, False),
+        ("match: {kind: a, n: 1}", {"kind": "a", "n": 1}, True),
+        ("match: {kind: a, n: 1}", {"kind": "a", "n": 2}, False),
+        ("match: {n: 1}", {"n": "1"}, False),
+        ("match: {n: 1}", {"n": True}, False),
+        ("match: {n: 1}", {"n": 1.0}, True),
+        ("match: {n: true}", {"n": True}, True),
+        ("match: {n: true}", {"n": 1}, False),
+        ("match: {kind: [a, b]}", {"kind": "b"}, True),
+        ("match: {kind: [a, null]}", {}, True),
+        ("match: {tool: {error: true}}", {"tool": {"error": True}}, True),
+        ("match: {tool: {error: true}}", {"tool": {}}, False),
+        ("match: {tool: {error: true}}", {"tool": "x"}, False),
+        ("match: {error: null}", {}, True),
+        ("match: {error: null}", {"error": None}, True),
+        ("match: {error: null}", {"error": 0}, False),
+        ("match: {kind: a}", ["a"], False),
+        ("has: tool.error", {"tool": {"error": 0}}, True),
+        ("has: tool.error", {"tool": {"error": None}}, False),
+        ("has: tool.error", {"tool": {}}, False),
+        ("has: [a, b]", {"a": 1}, False),
+        ("has: 'choices[0].delta'", {"choices": [{"delta": {}}]}, True),
+        ("has: 'choices[1].delta'", {"choices": [{"delta": {}}]}, False),
+        ("lacks: error", {}, True),
+        ("lacks: error", {"error": None}, True),
+        ("lacks: [error, warning]", {"warning": "x"}, False),
+        ("text: '[DONE]'", "[DONE]", True),
+        ("text: '[DONE]'", "[DONE] ", False),
+        ("text: [a, b]", "b", True),
+        ("prefix: 'TOK '", "TOK x", True),
+        ("prefix: 'TOK '", "TOC x", False),
+        ("when: n", {"n": 0}, True),
+        ("when: n", {"n": ""}, False),
+        ("when: n", {"n": []}, False),
+        ("when: n", {"n": {}}, False),
+        ("when: n", {"n": False}, False),
+        ("when: 'n > `3`'", {"n": 4}, True),
+        ("when: '${{ n > `3` }}'", {"n": 3}, False),
+        ("when: 'length(n) > `1`'", {"n": 7}, False),
+        ("when: \"_event == 'token'\"", ("token", {}), True),
+        ("event: bye, match: {n: 1}", ("bye", {"n": 1}), True),
+        ("event: bye, match: {n: 1}", ("hi", {"n": 1}), False),
+    ],
+)
+def test_a_rule_takes_what_all_its_conditions_hold_for(condition: str, message: Any, takes: bool) -> None:
+    assert said_by(condition, message) is takes
+
+
+def test_the_first_rule_that_matches_takes_the_frame() -> None:
+    rules = """
+      rules:
+        - {match: {kind: a}, when: n, emit: {type: content, content: first}}
+        - {match: {kind: [a, b]}, emit: {type: content, content: second}}
+        - {emit: {type: content, content: last}}
+    """
+    said = events(rules, {"kind": "a", "n": 1}, {"kind": "a"}, {"kind": "b"}, {"kind": "c"}, {"n": 1}, [1])
+    assert [event["content"] for event in said] == ["first", "second", "second", "last", "last", "last"]
+
+
+def test_what_follows_a_prefix_is_the_text_of_this_rule_only() -> None:
+    rules = """
+      data: text
+      rules:
+        - {prefix: "A ", when: "_text == 'x'", emit: {type: content, content: "1 ${{ _text }}"}}
+        - {prefix: "A", emit: {type: content, content: "2 ${{ _text }}"}}
+        - {emit: {type: content, content: "3 ${{ _text }} ${{ _message }}"}}
+    """
+    said = events(rules, "A x", "A y", "B")
+    assert [event["content"] for event in said] == ["1 x", "2  y", "3 B B"]
+
+
+# What no rule takes
+
+
+def test_what_nobody_takes_is_custom_under_its_name() -> None:
+    rules = "rules: [{match: {kind: a}, emit: {type: content, content: x}}]"
+    messages = [{"type": "odd", "kind": "b"}, {"event": "other"}, {"kind": "c"}, {"type": 7, "event": "e"}]
+    names = [event["data"]["name"] for event in events(rules, *messages, ("sse", {"type": "t"}), 5)]
+    assert names == ["odd", "other", "c", "e", "sse", "message"]
+    (whole,) = events(rules, {"type": "odd", "n": [1]})
+    assert whole["data"] == {"name": "odd", "value": {"type": "odd", "n": [1]}}
+
+
+def test_a_frame_that_is_no_json_and_that_no_rule_takes_is_malformed() -> None:
+    (warning,) = events("rules: [{emit: []}]", "not json")
+    assert warning["message_code"] == "UPSTREAM_MALFORMED_EVENT"
+
+
+def test_text_can_be_taken_by_its_event_name() -> None:
+    rules = "rules: [{event: token, emit: {type: content, content: '${{ @ }}'}}]"
+    assert events(rules, ("token", "Hel lo")) == [content("Hel lo")]
+
+
+def test_a_frame_with_a_name_and_no_data_is_something_and_one_without_is_not() -> None:
+    rules = "rules: [{match: {kind: a}, emit: {type: content, content: x}}]"
+    assert events(rules, ("odd", None)) == [
+        {"type": "data", "data_type": "custom", "data": {"name": "odd", "value": ""}}
+    ]
+    assert events("rules: [{event: end, emit: {type: content, content: x}}]", ("end", None)) == [content("x")]
+    assert events("rules: [{emit: {type: content, content: x}}]", "") == []
+
+
+# Ignored, terminal
+
+
+def test_words_fit_by_name_or_by_the_whole_text() -> None:
+    text = "ignore: [ping, '[IDLE]', {n: 1}]\nrules: [{emit: {type: content, content: x}}]"
+    said = events(text, ("ping", {}), {"type": "ping"}, " [IDLE] ", {"n": 1}, {"text": "ping"})
+    assert said == [content("x")]
+
+
+@pytest.mark.parametrize("last", [{"type": "bye"}, ("bye", {}), "bye", "[DONE]", {"over": True}])
+def test_terminal_words_and_matches_are_evidence_of_the_end(last: Any) -> None:
+    text = """
+      rules: [{has: t, emit: {type: content, content: "${{ t }}"}}]
+      terminal: [bye, "[DONE]", {over: true}]
+    """
+    speaks = dialect(text)
+    assert ending(speaks, sse({"t": "x"}, last)) == ("completed", "done")
+    assert ending(speaks, sse({"t": "x"})) == ("error", "truncated")
+    assert ending(speaks, sse({"t": "x"}, last, {"t": "y"})) == ("completed", "done")
+
+
+def test_a_terminal_frame_that_a_rule_takes_is_both() -> None:
+    text = "rules: [{match: {kind: bye}, emit: {type: content, content: '${{ last }}'}}]\nterminal: [bye]"
+    speaks = dialect(text)
+    assert spoken(speaks, sse({"kind": "bye", "last": "!"}))[0] == content("!")
+    assert ending(speaks, sse({"kind": "bye", "last": "!"})) == ("completed", "done")
+
+
+# Evidence of the end
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ("{type: session_end}", ("completed", "done")),
+        ("{type: session_end, status: cancelled}", ("cancelled", "cancelled")),
+        ("{type: session_end, status: suspended}", ("suspended", "interaction")),
+        ("{type: session_end, status: error}", ("error", "upstream_error")),
+        ("{type: error}", ("error", "upstream_error")),
+        ("{type: complete}", ("completed", "done")),
+        ("{type: interaction, kind: form}", ("suspended", "interaction")),
+        ("{type: interaction, kind: form, state: resolved}", ("error", "truncated")),
+        ("{type: error, terminal: false}", ("error", "truncated")),
+    ],
+)
+def test_the_end_of_a_stream(entry: str, expected: tuple[str, str]) -> None:
+    speaks = dialect(f"rules: [{{has: end, emit: {entry}}}, {{emit: {{type: content, content: x}}}}]")
+    assert ending(speaks, sse({"n": 1}, {"end": 1})) == expected
+
+
+def test_final_evidence_ends_the_stream_at_once() -> None:
+    speaks = dialect("rules: [{has: end, emit: {type: session_end}}, {emit: {type: content, content: x}}]")
+    assert spoken(speaks, sse({"end": 1}, {"n": 1})) == [END]
+
+
+EOF_TEXT = """
+  terminal: [eof]
+  rules:
+    - {has: t, emit: {type: content, content: "${{ t }}", is_complete: "${{ last }}"}}
+    - {has: call, emit: {type: tool_call_start, tool_id: "${{ call }}", tool_name: f}}
+    - {has: piece, emit: {type: tool_call_delta, tool_id: c, tool_name: f, arguments_delta: "${{ piece }}"}}
+    - {has: result, emit: {type: tool_call_end, tool_id: "${{ result }}"}}
+    - {has: ask, emit: {type: interaction, kind: approval}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("messages", "status"),
+    [
+        ([{"t": "x", "last": True}], "completed"),
+        ([{"t": "x"}], "error"),  # the dialect marks the end of messages
+        ([{"call": "c"}, {"result": "c"}], "completed"),
+        ([{"call": "c"}], "error"),
+        ([{"piece": "{}"}], "error"),
+        ([{"call": "c"}, {"ask": 1}], "suspended"),
+        ([], "error"),
+    ],
+)
+def test_the_end_of_the_body_is_evidence_where_nothing_is_missing(messages: list[Any], status: str) -> None:
+    assert ending(dialect(EOF_TEXT), sse(*messages))[0] == status
+
+
+def test_half_a_line_is_no_end() -> None:
+    speaks = dialect(
+        "framing: ndjson\nterminal: [eof]\nrules: [{emit: {type: content, content: '${{ t }}'}}]"
+    )
+    assert ending(speaks, b'{"t": "a"}\n{"t": "b"}') == ("completed", "done")
+    assert ending(speaks, b'{"t": "a"}\n{"t": "b') == ("error", "truncated")
+
+
+# Values
+
+
+@pytest.mark.parametrize(
+    ("leaf", "value"),
+    [
+        ("literal", "literal"),
+        ("7", 7),
+        ("true", True),
+        ("'${{ n }}'", 5),
+        ("'${{ o.list }}'", [1, "x"]),
+        ("'<${{ n }}>'", "<5>"),
+        ("'${{ n }}${{ missing }}${{ o.list }}'", '5[1,"x"]'),
+        ("'$${{ n }}'", "${{ n }}"),
+        ("{a: '${{ missing }}', b: null, c: '${{ n }}'}", {"b": None, "c": 5}),
+        ("['${{ missing }}', null, '${{ n }}']", [None, 5]),
+        ("'${{ {x: n, y: {z: n}} }}'", {"x": 5, "y": {"z": 5}}),
+        ("\"${{ '}}' }}\"", "}}"),
+        ("'${{ from_json(text).a }}'", 1),
+        ("'${{ _message.n }}'", 5),
+        ("'${{ items[?id == _message.n].v | [0] }}'", "found"),
+        ("'${{ @._event }}'", "own"),
+        ("'${{ _event }}'", "name"),
+    ],
+)
+def test_leaves(leaf: str, value: Any) -> None:
+    message = {
+        "n": 5,
+        "o": {"list": [1, "x"]},
+        "text": '{"a": 1}',
+        "items": [{"id": 4, "v": "no"}, {"id": 5, "v": "found"}],
+        "_event": "own",
+    }
+    rules = f"rules: [{{emit: {{type: data, data_type: state, data: {{v: {leaf}}}}}}}]"
+    assert events(rules, ("name", message))[0]["data"] == {"v": value}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [("a", "a"), (5, "5"), (0, "0"), (True, "true"), ({"a": 1}, '{"a":1}'), ([1], "[1]")]
+)
+def test_text_fields_take_what_is_no_text_as_json(value: Any, text: str) -> None:
+    rules = "rules: [{emit: {type: content, content: '${{ v }}', message_id: m}}]"
+    assert events(rules, {"v": value}) == [
+        content(text, message_id="m"),
+        {**COMPLETED, "message_id": "m"},
+    ]
+
+
+@pytest.mark.parametrize("value", [None, ""])
+def test_content_without_text_says_nothing_unless_it_ends_its_message(value: Any) -> None:
+    rules = "rules: [{emit: [{type: content, content: '${{ v }}'}, {type: thinking, content: '${{ v }}'}]}]"
+    assert events(rules, {"v": value}) == []
+    ends = dialect(
+        "terminal: [eof]\nrules: [{emit: {type: content, content: '${{ v }}', is_complete: true}}]"
+    )
+    assert spoken(ends, sse({"v": "a"}, {"v": ""})) == [{**content("a"), "is_complete": True}, END]
+
+
+def test_ids_take_numbers_and_nothing_else() -> None:
+    rules = "rules: [{emit: {type: content, content: x, message_id: '${{ id }}', run_id: '${{ run }}'}}]"
+    assert events(rules, {"id": 7})[0] == content("x", message_id="7")
+    assert events(rules, {"id": ""})[0] == content("x")
+    assert events(rules, {"id": ["a"]})[0]["message_code"] == "UPSTREAM_MALFORMED_EVENT"
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "{type: tool_call_delta, arguments_delta: '${{ v }}'}",
+        "{type: data, data_type: state, data: '${{ v }}'}",
+        "{type: data, data_type: '${{ v }}', data: {a: 1}}",
+        "{type: reference, citations: '${{ v }}'}",
+        "{type: status, scope: node, state: '${{ v }}'}",
+        "{type: warning, message: '${{ v }}'}",
+        "{type: interaction, kind: '${{ v }}'}",
+        "{type: session_start, session_id: '${{ v }}'}",
+        "{type: usage, prompt_tokens: '${{ v }}'}",
+    ],
+)
+def test_an_entry_whose_bold_field_is_null_says_nothing(entry: str) -> None:
+    assert events(f"rules: [{{emit: {entry}}}]", {"n": 1}) == []
+
+
+def test_a_tool_without_a_name_is_unknown() -> None:
+    said = events("rules: [{emit: {type: tool_call_start, tool_name: '${{ v }}'}}]", {"n": 1})
+    assert said[0]["tool_name"] == "unknown"
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "{type: reference, citations: '${{ v }}'}",
+        "{type: status, scope: node, state: '${{ v }}'}",
+        "{type: data, data_type: image, data: {name: '${{ v }}'}}",
+        "{type: data, data_type: state_delta, data: ['${{ v }}']}",
+        "{type: tool_call_progress, progress: '${{ v }}'}",
+        "{type: interaction, kind: form, schema: '${{ v }}'}",
+        "{type: content, content: x, is_complete: '${{ v }}'}",
+        "{type: content, content: x, duration_ms: '${{ v }}'}",
+        "{type: usage, total_tokens: '${{ v }}'}",
+        "{type: error, http_status: '${{ v }}'}",
+    ],
+)
+def test_a_value_that_its_field_cannot_take_makes_the_frame_malformed(entry: str) -> None:
+    rules = (
+        f"rules: [{{emit: [{{type: content, content: before}}, {entry}, {{type: content, content: after}}]}}]"
+    )
+    said = events(rules, {"v": "odd"})
+    assert [event.get("content", event.get("message_code")) for event in said] == [
+        "before",
+        "UPSTREAM_MALFORMED_EVENT",
+    ]
+
+
+# Events
+
+
+def one(entry: str, message: Any = None) -> dict[str, Any]:
+    (event,) = events(f"rules: [{{emit: {entry}}}]", message or {"n": 1})
+    return event
+
+
+def test_cumulative_and_repeated_text_arrives_once() -> None:
+    rules = """
+      rules:
+        - {has: all, emit: {type: content, content: "${{ all }}", text: cumulative}}
+        - {has: last, emit: {type: content, content: "${{ last }}", text: whole}}
+    """
+    said = events(rules, {"all": "Hel"}, {"all": "Hello"}, {"last": "Hello!"})
+    assert [event["content"] for event in said] == ["Hel", "lo", "!"]
+
+
+def test_tools_without_ids_are_paired_by_name() -> None:
+    both = """
+      rules:
+        - emit:
+            each: data
+            emit:
+              - {type: tool_call_start, tool_name: "${{ _item.tool }}", arguments: "${{ _item.toolInput }}"}
+              - {type: tool_call_end, tool_name: "${{ _item.tool }}", result: "${{ _item.toolOutput }}"}
+    """
+    said = events(both, {"data": [{"tool": "f", "toolInput": {"a": 1}, "toolOutput": "x"}, {"tool": "g"}]})
+    assert [(event["type"], event["tool_id"]) for event in said] == [
+        ("tool_call_start", "call_1"),
+        ("tool_call_end", "call_1"),
+        ("tool_call_start", "call_2"),
+        ("tool_call_end", "call_2"),
+    ]
+
+
+def test_a_call_with_an_error_has_failed_and_its_text_stays_inside() -> None:
+    rules = """
+      rules:
+        - emit:
+            - {type: tool_call_start, tool_id: c, tool_name: f}
+            - {type: tool_call_end, tool_id: c, error: "${{ error }}", for_users: "${{ safe }}"}
+    """
+    (_, inside) = events(rules, {"error": "db-internal is down"})
+    assert (inside["status"], inside["error"]) == (
+        "failed",
+        {"code": "TOOL_FAILED", "message": "The tool failed."},
+    )
+    (_, outside) = events(rules, {"error": {"code": "NO_CITY", "message": "No such city"}, "safe": True})
+    assert outside["error"] == {"code": "NO_CITY", "message": "No such city"}
+    (_, well) = events(rules, {"n": 1})
+    assert well["status"] == "success"
+
+
+def test_errors_are_classified_as_any_upstream_error_is() -> None:
+    entry = "{type: error, message: '${{ m }}', code: '${{ c }}', http_status: '${{ s }}', terminal: false}"
+    assert one(entry, {"m": "slow down", "s": 429})["code"] == "RATE_LIMITED"
+    assert one(entry, {"m": "x", "c": "insufficient_quota"})["code"] == "QUOTA_EXCEEDED"
+    assert one(entry, {"m": "x", "c": "MY_CODE"})["code"] == "MY_CODE"
+    assert one(entry, {"m": "password=abc"})["message"] == "The service reported an error. Please try again."
+    own = one(
+        "{type: error, error_type: validation, recoverable: false, retry_after_ms: 50, terminal: false}"
+    )
+    assert (own["error_type"], own["recoverable"], own["retry_after_ms"]) == ("validation", False, 50)
+
+
+def test_texts_of_failures_leave_where_they_were_written_for_users() -> None:
+    rule = "rules: [{emit: {type: error, message: 'No such city'}}]"
+    assert spoken(dialect(rule), sse({}))[0]["message"] == "The service reported an error. Please try again."
+    for_users = dialect(f"errors_for_users: true\n{rule}")
+    assert spoken(for_users, sse({}))[0]["message"] == "No such city"
+
+
+def test_usage_is_kept_for_the_summary_and_the_last_value_wins() -> None:
+    rules = """
+      rules:
+        - {has: u, emit: {type: usage, prompt_tokens: "${{ u.p }}", finish_reason: "${{ u.f }}"}}
+        - {has: end, emit: {type: session_end}}
+      terminal: [over]
+    """
+    speaks = dialect(rules)
+    for last in ({"end": 1}, "over"):
+        found = summary(speaks, sse({"u": {"p": 5, "f": "MAX_TOKENS"}}, {"u": {"p": 7}}, last))
+        assert (found["prompt_tokens"], found["finish_reason"]) == (7, "length")
+
+
+def test_further_events() -> None:
+    said = events(
+        "rules: [{emit: [{type: tool_call_start, tool_name: f}, {type: tool_call_progress, progress: 45}]}]",
+        {},
+    )
+    assert said[1]["progress"] == 0.45
+    table = one("{type: data, data_type: dataframe, data: {name: t, columns: [a], rows: [{a: 1}]}}")
+    assert table["data"] == {"name": "t", "columns": ["a"], "rows": [[1]]}
+    cited = one("{type: reference, citations: '${{ c }}'}", {"c": [{"title": "T", "page": 3, "score": 0.5}]})
+    assert cited["citations"] == [{"title": "T", "score": 0.5}]
+    asked = one("{type: interaction, kind: questions, questions: ['How many?']}")
+    assert asked["interaction_id"] == "ask_1"
+    assert asked["questions"] == [{"text": "How many?", "response_type": "free_text"}]
+    assert one("{type: status, scope: node, state: running, name: n, node_id: 3}")["node_id"] == "3"
+    assert one("{type: thinking, content: hm, stage: planning}")["stage"] == "planning"
+
+
+def test_what_is_asked_of_the_client_concerns_the_call_that_was_opened_last() -> None:
+    rules = """
+      rules:
+        - emit:
+            - {type: tool_call_start, tool_id: c1, tool_name: f}
+            - {type: interaction, kind: tool}
+    """
+    assert events(rules, {})[1]["interaction_id"] == "c1"
+
+
+# Groups
+
+
+def test_groups_repeat_and_nest() -> None:
+    rules = """
+      rules:
+        - emit:
+            each: outer
+            emit:
+              - {type: content, content: "${{ _index }}", when: "_item.inner"}
+              - each: _item.inner
+                emit: {type: content, content: "${{ _index }}${{ _item }}"}
+              - {type: content, content: "${{ _item.last }}"}
+    """
+    said = events(rules, {"outer": [{"inner": ["a", "b"], "last": "!"}, {"last": "?"}]})
+    assert "".join(event["content"] for event in said) == "00a1b!?"
+
+
+@pytest.mark.parametrize(
+    ("value", "count"), [(None, 0), ([], 0), ([1, 2], 2), ("one", 1), ({"a": 1}, 1), (0, 1)]
+)
+def test_each(value: Any, count: int) -> None:
+    said = events("rules: [{emit: {type: content, each: v, content: '${{ _index }}'}}]", {"v": value})
+    assert len(said) == count
+
+
+def test_one_frame_gives_a_thousand_events_and_no_more() -> None:
+    rules = "rules: [{emit: {type: content, each: v, content: '${{ _item }}'}}]"
+    assert len(events(rules, {"v": [1] * 1000})) == 1000
+    said = events(rules, {"v": [1] * 1001})
+    assert len(said) == 1001
+    assert said[-1]["message_code"] == "UPSTREAM_MALFORMED_EVENT"
+
+
+def test_items_of_lists_are_visited_a_hundred_thousand_times_and_no_more() -> None:
+    rules = "rules: [{emit: {type: content, content: '${{ length(v[].w[]) }}'}}]"
+    assert events(rules, {"v": [{"w": [1, 2, 3]}]}) == [content("3")]
+    many = [{"w": [1] * 300}] * 300
+    assert events(rules, {"v": many})[0]["message_code"] == "UPSTREAM_MALFORMED_EVENT"
+
+
+# Remember
+
+
+def test_rules_remember_short_values_for_the_frames_that_follow() -> None:
+    rules = """
+      rules:
+        - {has: id, emit: [], remember: {last: "${{ id }}", long: "${{ long }}"}}
+        - {has: forget, emit: {type: content, content: "${{ _state.last }}"}, remember: {last: null}}
+        - {emit: {type: content, content: "<${{ _state.last }}${{ _state.long }}>"}}
+    """
+    messages = [
+        {"n": 1},
+        {"id": "a"},
+        {"n": 1},
+        {"id": ["x"], "long": "y" * 1001},
+        {"n": 1},
+        {"forget": 1},
+        {"n": 1},
+    ]
+    assert [event["content"] for event in events(rules, *messages)] == ["<>", "<a>", "<a>", "a", "<>"]
+
+
+def test_what_is_remembered_is_of_one_stream() -> None:
+    speaks = dialect(
+        """
+        terminal: [eof]
+        rules: [{emit: {type: content, content: "${{ _state.n }}-"}, remember: {n: "${{ n }}"}}]
+        """
+    )
+    for _ in range(2):
+        assert spoken(speaks, sse({"n": 1}, {"n": 2}))[:2] == [content("-"), content("1-")]
+
+
+# Options, unwrap
+
+
+def test_options_are_read_by_expressions() -> None:
+    text = """
+      options: {lang: [en, de], loud: [false, true], n: [1, 2]}
+      rules: [{emit: {type: content, content: "${{ _options.lang }} ${{ _options.loud }} ${{ _options.n }}"}}]
+      terminal: [eof]
+    """
+    speaks = dialect(text)
+    assert spoken(speaks, sse({}))[0] == content("en false 1")
+    chosen = {"acme": {"lang": "de", "loud": True, "n": 2}}
+    known = speaks_in(speaks)
+    assert spoken(speaks, sse({}), protocol_options=chosen, dialects=known)[0] == content("de true 2")
+
+
+def speaks_in(speaks: Dialect) -> Any:
+    from streamweir.codec.registry import process_dialects
+
+    return process_dialects().with_(speaks)
+
+
+@pytest.mark.parametrize("message", [{"p": {"t": "x"}}, {"t": "x"}, {"p": None, "t": "x"}])
+def test_unwrap_gives_the_message_or_else_all_of_it(message: Any) -> None:
+    assert events("unwrap: p\nrules: [{has: t, emit: {type: content, content: '${{ t }}'}}]", message) == [
+        content("x")
+    ]
+
+
+def test_unwrap_may_parse_text() -> None:
+    text = "unwrap: from_json(data)\nrules: [{match: {kind: a}, emit: {type: content, content: '${{ t }}'}}]"
+    assert events(text, {"data": '{"kind": "a", "t": "x"}'}) == [content("x")]
+
+
+# A whole answer
+
+
+def test_a_body_that_is_one_document_is_one_frame() -> None:
+    text = """
+      rules:
+        - has: answer
+          emit: [{type: content, content: "${{ answer.text }}"}, {type: session_end}]
+    """
+    body = b'{\n  "answer": {\n    "text": "All of it"\n  }\n}\n'
+    assert spoken(dialect(text), body)[0] == content("All of it")
