@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -23,6 +23,7 @@ from places import DOCS, ROOT
 from source_tree import PACKAGES
 from streamweir import convert, list_dialects
 from streamweir.codec.dialects import Dialects
+from streamweir.codec.mapped.schema import dialect_definitions
 from streamweir.errors import CODES, Reason
 from streamweir.events import EVENT_TYPES
 from streamweir.http.refusal_codes import REFUSALS
@@ -145,7 +146,7 @@ def test_the_python_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> No
 
 def configurations() -> list[str]:
     blocks = [block for page in PAGES for block in code_blocks(page.read_text(), "yaml")]
-    return [block for block in blocks if "endpoints:" in block]
+    return [block for block in blocks if re.search(r"^(endpoints|dialects):", block, re.MULTILINE)]
 
 
 @pytest.mark.parametrize("block", configurations(), ids=range(len(configurations())))
@@ -162,11 +163,30 @@ def test_configurations_are_found() -> None:
 
 def test_every_key_of_the_configuration_is_documented() -> None:
     schema = config_schema()
-    page = (ROOT / "docs" / "configuration.md").read_text()
-    sections = [schema, *schema["$defs"].values()]
-    keys = {key for section in sections for key in section.get("properties", {})}
-    assert "heartbeat" in keys
-    assert [key for key in sorted(keys) if not re.search(rf"\b{key}\b", page)] == []
+    of_dialects = dialect_definitions().keys()
+    pages = {
+        "configuration.md": [
+            schema,
+            *(schema["$defs"][name] for name in schema["$defs"].keys() - of_dialects),
+        ],
+        "home-made-dialects.md": [schema["$defs"][name] for name in of_dialects],
+    }
+    for name, sections in pages.items():
+        page = (ROOT / "docs" / name).read_text()
+        keys = {key for key in keys_in(sections)}
+        assert "heartbeat" in keys
+        assert [key for key in sorted(keys) if not re.search(rf"\b{key}\b", page)] == [], name
+
+
+def keys_in(schema: Any) -> Iterator[str]:
+    """The keys that a schema knows, at any depth."""
+    if isinstance(schema, dict):
+        yield from schema.get("properties", {})
+        for inner in schema.values():
+            yield from keys_in(inner)
+    elif isinstance(schema, list):
+        for inner in schema:
+            yield from keys_in(inner)
 
 
 def test_every_word_of_the_protocol_is_documented() -> None:

@@ -21,7 +21,8 @@ def events(text: str, *messages: Any) -> list[dict[str, Any]]:
 def is_end_of_nothing(event: dict[str, Any]) -> bool:
     """A body that says nothing has broken off."""
     ends = ("UPSTREAM_TRUNCATED", "UPSTREAM_INVALID_RESPONSE")
-    return event.get("code") in ends or event["type"] == "session_end"
+    is_doubt = event.get("message_code") == "END_UNCONFIRMED"
+    return event.get("code") in ends or event["type"] == "session_end" or is_doubt
 
 
 def content(text: str, **fields: Any) -> dict[str, Any]:
