@@ -28,7 +28,7 @@ from streamweir.codec.mapped.field_kinds import (
     FieldKind,
     word,
 )
-from streamweir.events import DataType, Meta, Scope, State
+from streamweir.events import META_IDS, DataType, Scope, State
 
 __all__ = ["ENTRIES", "META_FIELDS", "TEXT_MODES", "EntryKind"]
 
@@ -36,7 +36,7 @@ TEXT_MODES: Final[Mapping[str, Any]] = {"delta": None, "cumulative": "snapshot",
 """The words of `text`: how a text relates to its message, and the hint that says so to the stages."""
 
 META_FIELDS: Final[Mapping[str, FieldKind]] = {
-    **{name: ID for name in Meta.__annotations__ if name not in ("duration_ms", "extra", "source")},
+    **dict.fromkeys(META_IDS, ID),
     "duration_ms": COUNT,
     "extra": EXTRA,
 }

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from streamweir.codec.standard_events import read_standard
-from streamweir.events import EVENT_TYPES, WIRE_FIELDS, Event, Meta, wire_data
+from streamweir.events import EVENT_TYPES, META_FIELDS, WIRE_FIELDS, Event, wire_data
 
 __all__ = ["MAY_BE_LEFT_OUT", "event_from", "shown"]
 
@@ -46,5 +46,5 @@ def event_from(fields: Mapping[str, Any]) -> Event:
     name = fields["type"]
     own = set(WIRE_FIELDS[EVENT_TYPES[name]])
     data = {key: value for key, value in fields.items() if key in own}
-    meta = {key: value for key, value in fields.items() if key in Meta.__annotations__ and key not in own}
+    meta = {key: value for key, value in fields.items() if key in META_FIELDS and key not in own}
     return read_standard({"type": name, "data": data, "metadata": meta})

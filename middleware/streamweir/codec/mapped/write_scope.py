@@ -13,6 +13,7 @@ from streamweir.events import (
     ToolCallProgress,
     ToolCallStart,
     wire_data,
+    wire_metadata,
 )
 
 __all__ = ["WRITE_NAMES", "Answer", "OpenCalls", "flat_event"]
@@ -82,7 +83,7 @@ def flat_event(event: Event, stamp: Stamp, beside: Mapping[str, Any]) -> dict[st
         stamp: its place.
         beside: what the event itself does not say.
     """
-    message: dict[str, Any] = {"type": event.type, **(event.meta or {}), **beside}
+    message: dict[str, Any] = {"type": event.type, **wire_metadata(event), **beside}
     message |= wire_data(event)
     message["request_id"] = stamp.request_id
     message["sequence"] = stamp.sequence
