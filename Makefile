@@ -1,12 +1,14 @@
-# make setup | run | test | fast | check | docs | bench | soak | mutate. Python 3.11 or newer; PYTHON=... names another one.
+# make setup | run | test | fast | check | docs | bench | soak | mutate | browser. Python 3.11 or newer; PYTHON=... names another one.
 
 PYTHON ?= python3
 BIN := .venv/bin
 TESTS := $(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist worksteal
 READY := .venv/.ready
+CHROMIUM ?= chromium
+DRIVER := .cache/browser
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test fast check lint bench bench-quick soak mutate docs format clean
+.PHONY: help setup run test fast check lint bench bench-quick soak mutate browser docs format clean
 
 help:  ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,7 +30,7 @@ test: $(READY)  ## run the tests; ARGS="-k retries" hands pytest more options
 	@$(TESTS) $(ARGS)
 
 fast: $(READY)  ## run the tests that take no time (under a minute): all but those marked slow
-	@$(TESTS) -m 'not slow' --hypothesis-profile fast $(ARGS)
+	@$(TESTS) -m 'not slow and not browser' --hypothesis-profile fast $(ARGS)
 
 check: lint test  ## format, lint, types, tests: all that has to hold before a commit
 
@@ -51,6 +53,16 @@ soak: $(READY)  ## open and abort 10,000 streams; nothing may be left of them (t
 
 mutate: $(READY)  ## mutate and cut 20,000 recorded streams; COUNT=2000 SEED=7, CASE=12 for one alone
 	@PYTHONPATH=tests/support $(BIN)/python tests/mutate/run.py $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(if $(CASE),--case $(CASE))
+
+browser: $(READY) $(DRIVER)/.ready  ## let pages in Chromium try to start runs (Debian's, installed if missing; needs Node 20)
+	@command -v $(CHROMIUM) > /dev/null || { apt-get update -qq && timeout 600 apt-get install -qq --no-install-recommends $(CHROMIUM); } > /dev/null
+	@CHROMIUM=$(CHROMIUM) timeout 300 $(BIN)/python -m pytest -q -m browser tests/browser $(ARGS)
+
+$(DRIVER)/.ready: tests/browser/package.json tests/browser/package-lock.json
+	@mkdir -p $(DRIVER)
+	@cp $^ $(DRIVER)
+	@timeout 120 npm ci --prefix $(DRIVER) --silent --ignore-scripts --no-audit --no-fund
+	@touch $@
 
 docs: $(READY)  ## write what the documents say of each dialect, from the dialects
 	@$(BIN)/python docs/generate.py
