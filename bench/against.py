@@ -1,31 +1,22 @@
-"""Two checkouts measured beside each other: the same rows of `micro.py`, in turn, in a process each.
-
-A process is started with the path of a checkout. It loads that checkout's own `bench/micro.py`, prints the
-names of its rows as one line of JSON, and then, for each name that it reads, the CPU nanoseconds of one pass.
-"""
+"""Two checkouts measured beside each other: the same rows of `micro.py`, in turn, in a process each."""
 
 from __future__ import annotations
 
-import gc
-import importlib
 import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
-from typing import IO, Any, Final
+from typing import IO, Final
 
 from report import markdown_table
 
 __all__ = ["compared"]
 
 HERE: Final = Path(__file__).resolve().parent.parent
-GROUPS: Final = ("streams", "single_reads", "short_streams", "layers")
-"""The functions of `micro.py` that return rows."""
 
 
 class Checkout:
@@ -82,7 +73,7 @@ def _started(checkout: Path) -> Iterator[Checkout]:
     own = checkout / ".venv" / "bin" / "python"
     path = os.pathsep.join(str(checkout / folder) for folder in ("middleware", "gateway", "bench"))
     with subprocess.Popen(
-        [own if own.exists() else sys.executable, __file__, checkout],
+        [own if own.exists() else sys.executable, "-P", HERE / "bench" / "row_server.py", checkout],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -92,23 +83,3 @@ def _started(checkout: Path) -> Iterator[Checkout]:
             yield Checkout(process)
         finally:
             process.terminate()
-
-
-def _serve(checkout: Path) -> None:
-    """Measure the rows of `checkout` as they are asked for."""
-    sys.path.insert(0, str(checkout / "bench"))
-    micro: Any = importlib.import_module("micro")
-    steps = {f"{group}: {name}": step for group in GROUPS for name, step in getattr(micro, group)().items()}
-    print(json.dumps([*steps]), flush=True)
-    gc.collect()
-    gc.freeze()
-    for line in sys.stdin:
-        step = steps[line.removesuffix("\n")]
-        gc.collect()
-        began = time.process_time_ns()
-        step()
-        print(time.process_time_ns() - began, flush=True)
-
-
-if __name__ == "__main__":
-    _serve(Path(sys.argv[1]))

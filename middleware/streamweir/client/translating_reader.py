@@ -43,12 +43,12 @@ class TranslatingReader:
     @property
     def started(self) -> bool:
         """An event has come."""
-        return self._stream.reader.started
+        return self._stream.started
 
     @property
     def complete(self) -> bool:
         """There is soft evidence of a proper end."""
-        return self._stream.reader.complete
+        return self._stream.complete
 
     @property
     def ended(self) -> bool:

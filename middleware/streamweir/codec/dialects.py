@@ -104,6 +104,8 @@ class Dialects(Mapping[str, Dialect]):
         """
         if isinstance(dialect, Dialect):
             return dialect
+        if (found := self._dialects.get(dialect)) is not None:
+            return found
         try:
             return self[dialect]
         except KeyError:

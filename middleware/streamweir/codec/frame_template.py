@@ -74,11 +74,16 @@ class FrameTemplate:
 
     def write(self, texts: Sequence[str], numbers: Mapping[str, Number]) -> bytes:
         """Return the frames of `texts`; `numbers` are those of the first."""
+        values: list[bytes | int] = []
         if len(texts) == 1:
-            text = one_line(_string(texts[0]))
-            return self._template % tuple([numbers[key][0] if key else text for key in self._keys])
+            text = _string(texts[0])
+            if not text.isascii():
+                text = one_line(text)
+            for key in self._keys:  # a comprehension costs a call
+                values.append(numbers[key][0] if key else text)  # noqa: PERF401
+            return self._template % tuple(values)
         count, width = len(texts), len(self._keys)
-        values: list[bytes | int] = [0] * (count * width)
+        values = [0] * (count * width)
         for place, key in enumerate(self._keys):
             if key is None:
                 values[place::width] = one_line(_lines(texts)).split(b"\n")[:count]

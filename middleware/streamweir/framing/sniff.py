@@ -70,14 +70,16 @@ class SniffingParser:
             LimitExceeded: while they are taken: an event is larger than the limit.
             NotTheDialect: the body is markup.
         """
-        return self._feed_head(data) if self.chosen is None else self.chosen.feed(data)
-
-    def _feed_head(self, data: bytes) -> Iterator[Frame]:
-        self._head = (self._head + data).lstrip(_BLANK)
-        self.chosen = self._choose(self._head)
         if self.chosen is not None:
-            head, self._head = self._head, b""
-            yield from self.chosen.feed(head)
+            return self.chosen.feed(data)
+        self._head = (self._head + data).lstrip(_BLANK)
+        if self._head.startswith(b"<"):
+            return _refused()
+        self.chosen = self._choose(self._head)
+        if self.chosen is None:
+            return ()
+        head, self._head = self._head, b""
+        return self.chosen.feed(head)
 
     def finish(self) -> Iterator[Frame]:
         """Yield what the end of the body completes."""
@@ -91,8 +93,6 @@ class SniffingParser:
     def _choose(self, start: bytes) -> SSEParser | NDJSONParser | None:
         if not start:
             return None
-        if start.startswith(b"<"):
-            raise NotTheDialect("the body is markup")
         if start.startswith((b"{", b"[")):
             return NDJSONParser(self._limit)
         if self._expected == "sse" or start.startswith(_SSE_FIELDS):
@@ -103,3 +103,9 @@ class SniffingParser:
 
     def _assume(self) -> SSEParser | NDJSONParser:
         return SSEParser(self._limit) if self._expected == "sse" else NDJSONParser(self._limit)
+
+
+def _refused() -> Iterator[Frame]:
+    """Raise when the first frame is asked for, as every parser does."""
+    yield from ()
+    raise NotTheDialect("the body is markup")

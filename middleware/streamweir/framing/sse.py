@@ -48,6 +48,9 @@ class SSEParser:
         Raises:
             LimitExceeded: while they are taken: an event is larger than the limit, after all before it.
         """
+        if self._head is not None and data and not self._head and data[0] != _BOM[0]:
+            self._head = None  # there is none to skip
+            self._is_open = False
         if self._is_open or not data.endswith(b"\n\n") or _CR in data:
             self._is_open = True
             return self._feed(data)

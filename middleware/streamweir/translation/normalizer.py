@@ -42,6 +42,16 @@ class StreamNormalizer:
         self._limit = reader.limits.stream_bytes
         pipeline.closing_warnings.append(reader.closing_warnings)
 
+    @property
+    def started(self) -> bool:
+        """An event has come from the upstream."""
+        return self.reader.started
+
+    @property
+    def complete(self) -> bool:
+        """There is soft evidence of the end: silence from here on is no failure."""
+        return self.reader.complete or self.pipeline.has_failed
+
     def feed(self, data: bytes) -> None:
         """Take what has arrived from the upstream."""
         position = self._position
@@ -88,9 +98,7 @@ class StreamNormalizer:
         self.pipeline.tick()
         self.pipeline.take(self.reader.close())
         reader = self.reader
-        if not reader.cut_off and (
-            (reader.dialect and reader.dialect.name) == "standard" or not reader.has_text
-        ):
+        if not reader.cut_off and (reader.speaks_standard or not reader.has_text):
             self.pipeline.end()
         self._conclude()
 

@@ -30,6 +30,9 @@ logger = logging.getLogger("streamweir")
 _STAGES: Final[tuple[type[Stage], ...]] = (ErrorSanitizer, Tools, TextDeduplication, Lifecycle)
 _ROUTES: Final = routes(_STAGES)
 _BEHIND_SANITIZER: Final = 1
+_SANITIZERS: Final = {debug: ErrorSanitizer(debug=debug) for debug in (False, True)}
+"""One for all streams: it remembers nothing."""
+
 _FULL_TEXT: Final = get_args(FullText)
 
 
@@ -90,8 +93,12 @@ class Pipeline:
             warnings=warnings,
         )
         self.closing_warnings = self._lifecycle.closing_warnings
-        stages: tuple[Stage, ...] = (ErrorSanitizer(debug=debug), self._tools, self._texts, self._lifecycle)
-        self._processes = [stage.process for stage in stages]  # in the order of `_STAGES`
+        self._processes = (  # in the order of `_STAGES`
+            _SANITIZERS[bool(debug)].process,
+            self._tools.process,
+            self._texts.process,
+            self._lifecycle.process,
+        )
         self._piece: Content | Thinking | None = None
         """What the pieces of text that come are like, while nothing else comes."""
 

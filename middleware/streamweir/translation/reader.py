@@ -141,7 +141,7 @@ class StreamReader:
 
     # What comes
 
-    def feed(self, data: bytes) -> Iterator[StreamItem]:  # noqa: C901 (called for each read: in one piece)
+    def feed(self, data: bytes) -> Iterator[StreamItem]:  # noqa: C901, PLR0912 (called for each read: one piece)
         """Yield what `data` completes; to be taken before the next call.
 
         Raises:
@@ -177,7 +177,8 @@ class StreamReader:
                 if run is not None:
                     yield run
                     run = None
-                yield from self._read(frame)
+                for item in self._read(frame):  # noqa: UP028 (faster than to delegate)
+                    yield item
         except Exception:  # what came before it is given all the same
             if run is not None:
                 yield run
@@ -264,40 +265,47 @@ class StreamReader:
 
     # Frames
 
-    def _read(self, frame: Frame) -> Iterator[StreamItem]:
-        assert self._decoder is not None
+    def _read(self, frame: Frame) -> list[StreamItem]:
+        """Return what a frame means: a list, for a generator within another costs as much as an event."""
         if self._keeps_frames:
             self.frames = (frame,)
         if self.takes_marked and (marked := event_in(frame.data)) is not None:
-            if marked.before:
-                yield from self._note_malformed(frame)
-            yield from self.release()
-            yield SafeEvent(marked.event)
-            return
+            before = self._note_malformed(frame) if marked.before else ()
+            return [*before, *self.release(), SafeEvent(marked.event)]
+        items: list[StreamItem] = []
+        events = self._decoded(frame, items)
+        if events and (type(events[0]) is Data or not self._has_understood):
+            self._note_understood(events)
+        self._templates.note(frame, events[0] if len(events) == 1 else None)
+        if frame.invalid_text and not self._has_reported_text:
+            self._has_reported_text = True
+            message = "Some text was not valid and was repaired."
+            items.append(Warning(message=message, message_code="UPSTREAM_INVALID_TEXT", for_users=True))
+        return items
+
+    def _decoded(self, frame: Frame, items: list[StreamItem]) -> list[Event]:
+        """Add to `items` what a frame means; return the events that it was read as, none if that failed."""
+        assert self._decoder is not None
         events: list[Event] = []
         try:
             decoded = self._decoder.decode(frame)
             for event in decoded if self.started else self._first(frame, decoded):
                 if not self.started:
                     self.started = True
-                    yield from self.release()
-                if type(event) is SessionEnd:
-                    yield from self._unconfirmed(event)
+                    if self._lone is not None:
+                        items += self.release()
+                if self.unknown and type(event) is SessionEnd:
+                    items += self._unconfirmed(event)
                 given = self._attributed(event) if self.errors_for_users else event
-                yield self._sourced(given, frame) if self._raw else given
+                items.append(self._sourced(given, frame) if self._raw else given)
                 events.append(event)
         except (LimitExceeded, NotTheDialect):
             raise
         except Exception as error:
             self._log_fault(error)
-            yield from self._note_malformed(frame)
-            events.clear()
-        self._note_understood(events)
-        self._templates.note(frame, events[0] if len(events) == 1 else None)
-        if frame.invalid_text and not self._has_reported_text:
-            self._has_reported_text = True
-            message = "Some text was not valid and was repaired."
-            yield Warning(message=message, message_code="UPSTREAM_INVALID_TEXT", for_users=True)
+            items += self._note_malformed(frame)
+            return []
+        return events
 
     def _sourced(self, event: Event, frame: Frame) -> Event:
         if not self._raw or self.dialect is None:
@@ -306,10 +314,13 @@ class StreamReader:
 
     def _note_understood(self, events: Sequence[Event]) -> None:
         """Note whether a rule of the dialect knew the message that gave `events`."""
-        if events and all(type(event) is Data and event.unknown for event in events):
+        is_known = False
+        for event in events:
+            if type(event) is not Data or not event.unknown:
+                is_known = True
+                self._has_understood = self._has_understood or type(event) is not SessionEnd
+        if events and not is_known:
             self.unknown += 1
-        elif not self._has_understood:
-            self._has_understood = any(type(event) is not SessionEnd for event in events)
 
     def _unconfirmed(self, end: SessionEnd) -> Iterator[Event]:
         """A dialect that understood nothing of a stream but its end may not be the one that was spoken."""

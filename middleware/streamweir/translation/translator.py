@@ -91,7 +91,7 @@ class Translator:
             clock=clock,
             full_text=full_text,
             stream_tool_arguments=stream_tool_arguments,
-            warnings=[_warning_of(item) for item in warnings],
+            warnings=[_warning_of(item) for item in warnings] if warnings else (),
             debug=debug,
         )
         self.stream = StreamNormalizer(reader, pipeline)
@@ -122,7 +122,7 @@ class Translator:
     @property
     def complete(self) -> bool:
         """There is soft evidence of the end: silence from here on is no failure."""
-        return self.stream.reader.complete or self.stream.pipeline.has_failed
+        return self.stream.complete
 
     @property
     def ended(self) -> bool:

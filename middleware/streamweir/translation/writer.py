@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
 from streamweir.codec.base import Encoder
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.frame_template import SAMPLE_SIZE, FrameTemplate, Number
-from streamweir.events import Content, Error, Event, SessionEnd, Stamp, Thinking
+from streamweir.events import Content, Error, Event, SessionEnd, SessionStart, Stamp, Thinking
 from streamweir.framing import (
     MEDIA_TYPES,
     Frame,
@@ -24,6 +24,10 @@ from streamweir.translation.reader import StreamReader
 from streamweir.translation.report import unsupported_warning
 
 __all__ = ["StreamWriter"]
+
+
+_PREPARED: Final = frozenset({SessionStart, SessionEnd, Error})
+_PREPARED_TEXT: Final = _PREPARED | {Content}
 
 
 class StreamWriter:
@@ -61,6 +65,7 @@ class StreamWriter:
         self._encoder = encoder
         self._source = source
         self._texts = None if encoder.can_replace else AppendOnlyText(encoder.lost)
+        self._prepares = _PREPARED if self._texts is None else _PREPARED_TEXT
         self._has_reported = False
         self._piece: Content | Thinking | None = None
         self._alike = 0
@@ -80,16 +85,19 @@ class StreamWriter:
     def write(self, event: Event, stamp: Stamp) -> None:
         """Write `event` as far as the protocol can say it."""
         self._template = None
-        kind = type(event)
-        if kind is SessionEnd or kind is Error:
-            event = self._prepared_end(event, stamp)
-        elif kind is Content and self._texts is not None:
-            appended = self._texts.append(event)  # type: ignore[arg-type]
-            if appended is None:
+        if type(event) in self._prepares:
+            prepared = self._prepared(event, stamp)
+            if prepared is None:
                 self.added -= 1
                 return
-            event = appended
-        self._encode(event, stamp)
+            event = prepared
+        if self.added:
+            stamp = self._own(stamp)
+        try:
+            self._out += [*map(self._bytes_of, self._encoder.encode(event, stamp))]
+        except Exception:
+            self.added -= 1  # the number goes to the error that this ends with
+            raise
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
         """Write pieces of text, all after the first of them as that one."""
@@ -126,28 +134,30 @@ class StreamWriter:
         """The place of an event among those that this client gets."""
         return Stamp(stamp.request_id, stamp.sequence + self.added, stamp.timestamp)
 
-    def _encode(self, event: Event, stamp: Stamp) -> None:
-        if self._source is not None:
-            self._encoder.writes_extra = self._source.dialect is self._dialect
-            self._source = None
-        if self.added:
-            stamp = self._own(stamp)
-        try:
-            self._out += [*map(self._bytes_of, self._encoder.encode(event, stamp))]
-        except Exception:
-            self.added -= 1  # the number goes to the error that this ends with
-            raise
+    def _prepared(self, event: Event, stamp: Stamp) -> Event | None:
+        """Return `event` as this client is to get it; None if it gets nothing of it."""
+        match event:
+            case SessionStart():
+                source = self._source
+                self._encoder.writes_extra = source is not None and source.dialect is self._dialect
+            case Content():
+                return event if self._texts is None else self._texts.append(event)
+            case SessionEnd() | Error(terminal=True):
+                if self.unsupported and not self._has_reported:
+                    self._report_unsupported(stamp)
+                return self._with_own_count(event, stamp) if self.added else event
+        return event
 
-    def _prepared_end(self, event: Event, stamp: Stamp) -> Event:
-        """Return `event` as this client gets it; what was left out is reported before an end."""
-        if isinstance(event, Error) and not event.terminal:
-            return event
-        if not self._has_reported:
-            self._has_reported = True
-            warning = unsupported_warning(self.unsupported)
-            if warning is not None:
-                self._encode(warning, stamp)
-                self.added += 1
+    def _report_unsupported(self, stamp: Stamp) -> None:
+        """Write what was left out, before the end."""
+        self._has_reported = True
+        warning = unsupported_warning(self.unsupported)
+        if warning is not None:
+            self.write(warning, stamp)
+            self.added += 1
+
+    def _with_own_count(self, event: Event, stamp: Stamp) -> Event:
+        """Let a summary count the events that this client gets."""
         match event:
             case SessionEnd(summary={"events": int(events), **summary}) if events == stamp.sequence + 1:
                 own = {**summary, "events": events + self.added}
