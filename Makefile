@@ -55,7 +55,7 @@ mutate: $(READY)  ## mutate and cut 20,000 recorded streams; COUNT=2000 SEED=7, 
 	@PYTHONPATH=tests/support $(BIN)/python tests/mutate/run.py $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(if $(CASE),--case $(CASE))
 
 browser: $(READY) $(DRIVER)/.ready  ## let pages in Chromium try to start runs (Debian's, installed if missing; needs Node 20)
-	@command -v $(CHROMIUM) > /dev/null || { apt-get update -qq && timeout 600 apt-get install -qq --no-install-recommends $(CHROMIUM); } > /dev/null
+	@command -v $(CHROMIUM) > /dev/null || { timeout 120 apt-get update -qq && timeout 600 apt-get install -qq --no-install-recommends $(CHROMIUM); } > /dev/null
 	@CHROMIUM=$(CHROMIUM) timeout 300 $(BIN)/python -m pytest -q -m browser tests/browser $(ARGS)
 
 $(DRIVER)/.ready: tests/browser/package.json tests/browser/package-lock.json
