@@ -72,23 +72,7 @@ class GatewayServer(uvicorn.Server):
         on_ready: Callable[[tuple[str, int]], object] | None = None,
     ) -> None:
         settings = settings or ServerConfig()
-        protocol: Any = self._protocol  # uvicorn asks for a class, and calls it
-        super().__init__(
-            uvicorn.Config(
-                app,
-                http=protocol,
-                ws="none",
-                loop="auto",
-                interface="asgi3",
-                lifespan="on",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                proxy_headers=False,
-                backlog=BACKLOG,
-                timeout_graceful_shutdown=GOODBYE_SECONDS,
-            )
-        )
+        super().__init__(_uvicorn_config(app, self._protocol))
         state: Any = self.server_state  # typed for uvicorn's protocols only
         self._connections = ServerContext(
             app=app,
@@ -201,3 +185,25 @@ class GatewayServer(uvicorn.Server):
         del frame
         if not self._is_worker or (sig != signal.SIGINT and not self.should_exit):
             self.stop()
+
+
+def _uvicorn_config(app: ASGIApp, protocol: Any) -> uvicorn.Config:
+    """Return a configuration of uvicorn in which nothing is left to it that we do.
+
+    Args:
+        protocol: makes a connection; uvicorn asks for a class, and calls it.
+    """
+    return uvicorn.Config(
+        app,
+        http=protocol,
+        ws="none",
+        loop="auto",
+        interface="asgi3",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        backlog=BACKLOG,
+        timeout_graceful_shutdown=GOODBYE_SECONDS,
+    )
