@@ -13,6 +13,7 @@ from streamweir.translation.normalizer import StreamNormalizer
 from streamweir.translation.open_writer import Writer, open_writer
 from streamweir.translation.pipeline import Pipeline
 from streamweir.translation.reader import StreamReader
+from streamweir.translation.sink import EventTap
 
 __all__ = ["FollowedStream"]
 
@@ -67,7 +68,7 @@ class FollowedStream:
         return b"" if self._tail.endswith(b"\n") else b"\n"
 
 
-class _OpenParts:
+class _OpenParts(EventTap):
     """What has to be known of a stream to write its end: how it began, and what is open."""
 
     def __init__(self) -> None:
@@ -95,9 +96,3 @@ class _OpenParts:
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
         self.write(event.with_text(texts[-1]), stamp)
-
-    def finish(self) -> None:
-        pass
-
-    def heartbeat(self) -> bytes:
-        return b""

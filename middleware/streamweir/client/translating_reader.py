@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 
 from streamweir.client.rejections import info_of_envelope, is_envelope
 from streamweir.errors import ErrorInfo, LimitExceeded, MalformedEvent, NotTheDialect
-from streamweir.events import Content, Event, Stamp, Thinking
+from streamweir.events import Event, Stamp
 from streamweir.framing import Frame, SniffingParser
 from streamweir.translation.normalizer import StreamNormalizer
 from streamweir.translation.pipeline import Pipeline
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.received_event import ReceivedEvent, failure_events, translated_event
+from streamweir.translation.sink import EventTap
 
 __all__ = ["TranslatingReader"]
 
@@ -102,7 +103,7 @@ class TranslatingReader:
         return list(failure_events(info, request_id=self._request_id, sequence=0))
 
 
-class _ReceivedEvents:
+class _ReceivedEvents(EventTap):
     """The events of a stream, until they are given out."""
 
     def __init__(self) -> None:
@@ -115,17 +116,6 @@ class _ReceivedEvents:
 
     def write(self, event: Event, stamp: Stamp) -> None:
         self._events.append(translated_event(event, stamp))
-
-    def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
-        for place, text in enumerate(texts):
-            at = Stamp(stamp.request_id, stamp.sequence + place, stamp.timestamp)
-            self.write(event.with_text(text), at)
-
-    def finish(self) -> None:
-        pass
-
-    def heartbeat(self) -> bytes:
-        return b""
 
 
 def _first_frame(frames: Iterable[Frame]) -> tuple[Frame | None, bool]:

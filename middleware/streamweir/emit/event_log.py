@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from streamweir.events import Content, Event, Stamp, Thinking, wire_message
+from streamweir.events import Event, Stamp, wire_message
+from streamweir.translation.sink import EventTap
 
 __all__ = ["EventLog", "LogTarget"]
 
@@ -15,7 +16,7 @@ logger = logging.getLogger("streamweir")
 LogTarget: TypeAlias = logging.Logger | Callable[[dict[str, Any]], object]
 
 
-class EventLog:
+class EventLog(EventTap):
     """Gives each event of one stream to a logger, at DEBUG, or to a function. What that raises is logged."""
 
     def __init__(self, target: LogTarget) -> None:
@@ -32,16 +33,3 @@ class EventLog:
                 target.debug("%s", wire_message(event, stamp), extra=extra)
         except Exception:
             logger.exception("the log of a stream failed", extra=extra)
-
-    def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
-        """Log pieces of text, one by one."""
-        for place, text in enumerate(texts):
-            at = Stamp(stamp.request_id, stamp.sequence + place, stamp.timestamp)
-            self.write(event.with_text(text), at)
-
-    def finish(self) -> None:
-        """The stream is over: nothing is to be done."""
-
-    def heartbeat(self) -> bytes:
-        """Return nothing: there is nobody to send it to."""
-        return b""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Protocol
 
 from streamweir.events import Content, Event, Stamp, Thinking
 
-__all__ = ["EventSink"]
+__all__ = ["EventSink", "EventTap"]
 
 
 class EventSink(Protocol):
@@ -38,3 +39,24 @@ class EventSink(Protocol):
     def heartbeat(self) -> bytes:
         """Return bytes that say nothing, to be sent in silence; none where nobody is to get them."""
         ...
+
+
+class EventTap(ABC):
+    """A sink that is shown one event after the other: a log, a list, a console. It sends nothing."""
+
+    @abstractmethod
+    def write(self, event: Event, stamp: Stamp) -> None:
+        """Take the next event."""
+
+    def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
+        """Take the next pieces of text, one by one."""
+        for place, text in enumerate(texts):
+            at = Stamp(stamp.request_id, stamp.sequence + place, stamp.timestamp)
+            self.write(event.with_text(text), at)
+
+    def finish(self) -> None:  # noqa: B027 (most have nothing to do)
+        """The last event has been taken."""
+
+    def heartbeat(self) -> bytes:
+        """Return nothing: there is nobody to send it to."""
+        return b""

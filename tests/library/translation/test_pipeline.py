@@ -1,6 +1,5 @@
 """A pipeline with several sinks: each gets every event, none what another one needs."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -15,18 +14,18 @@ from streamweir.events import (
     SessionEnd,
     SessionStart,
     Stamp,
-    Thinking,
     ToolCallStart,
     wire_data,
 )
 from streamweir.testing import check_stream
 from streamweir.translation.pipeline import Pipeline
+from streamweir.translation.sink import EventTap
 
 TOKENS = [b'data: {"type":"token","content":"word%d "}\n\n' % number for number in range(9)]
 FIXED: dict[str, Any] = {"request_id": "req_1", "session_id": "sess_1", "clock": lambda: 1_790_000_000_000}
 
 
-class EventList:
+class EventList(EventTap):
     """Keeps the events of a stream with their numbers."""
 
     def __init__(self) -> None:
@@ -36,15 +35,8 @@ class EventList:
     def write(self, event: Event, stamp: Stamp) -> None:
         self.events.append((stamp.sequence, event))
 
-    def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
-        for place, text in enumerate(texts):
-            self.events.append((stamp.sequence + place, event.with_text(text)))
-
     def finish(self) -> None:
         self.is_finished += 1
-
-    def heartbeat(self) -> bytes:
-        return b""
 
 
 class Failing(EventList):
