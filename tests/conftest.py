@@ -14,6 +14,7 @@ TESTS = Path(__file__).parent
 SLOW = (
     "examples",
     "gateway/cli",
+    "gateway/config/test_config_size.py",
     "gateway/connection/test_client_behaviour.py",
     "gateway/connection/test_client_faults.py",
     "gateway/processes",
@@ -21,11 +22,18 @@ SLOW = (
     "gateway/runs/test_fault_combinations.py",
     "gateway/runs/test_faults.py",
     "gateway/test_other_servers.py",
+    "gateway/upstream/test_kept_connections.py",
     "library/asgi/test_middleware_over_http.py",
+    "library/asgi/test_no_cycles.py",
+    "library/codec/expressions",
+    "library/emit/test_streaming_engine_properties.py",
+    "library/testing/test_testing_kit.py",
     "library/translation/test_no_cycles.py",
     "mutate",
     "soak",
+    "test_adding_a_dialect.py",
     "test_documentation.py",
+    "test_patterns.py",
 )
 """What starts processes or waits for clocks. A single test of that kind is marked where it stands."""
 

@@ -30,6 +30,7 @@ TESTS = (
 )
 CHOSEN = "zeta or nothing_is_recorded or of_the_dialects or page_and_a_row or test_imports or test_dialects"
 """What names the dialect, and what looks at all of them at once."""
+FEW = ("--hypothesis-profile", "fast")
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -101,7 +102,7 @@ def check(checkout: Checkout) -> None:
     checkout.run(str(BIN / "ruff"), "check", "--no-cache", FOLDERS[0])
     checkout.run(str(BIN / "ruff"), "format", "--no-cache", "--check", FOLDERS[0], "docs")
     checkout.python("-m", "streamweir_gateway", "check", "config.yaml")
-    checkout.python("-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS, "-k", CHOSEN)
+    checkout.python("-m", "pytest", "-q", "-p", "no:cacheprovider", *FEW, *TESTS, "-k", CHOSEN)
     assert "zeta" in checkout.python("-m", "streamweir_gateway", "dialects")
 
 

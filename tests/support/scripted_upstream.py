@@ -104,7 +104,7 @@ class Call:
         self.closed_at = 0.0
         self._stream = stream
         self._socket = connected
-        self._ahead = b""
+        self._ahead = bytearray()
 
     def header(self, name: str) -> str | None:
         return next((value for key, value in self.headers if key == name), None)
@@ -123,7 +123,7 @@ class Call:
         length = int(self.header("content-length") or 0)
         while len(self._ahead) < length:
             self._ahead += await self._stream.receive()
-        self.body, self._ahead = self._ahead[:length], self._ahead[length:]
+        self.body = self._taken(length)
 
     async def read_until(self, end: bytes) -> bytes:
         """Read up to `end` and return what has come, `end` included.
@@ -133,16 +133,20 @@ class Call:
         """
         while end not in self._ahead:
             self._ahead += await self._stream.receive()
-        found, end, self._ahead = self._ahead.partition(end)
-        return found + end
+        return self._taken(self._ahead.index(end) + len(end))
 
     async def read(self) -> bytes:
         """Read what is there, or comes next; nothing once the client has closed the connection."""
-        data, self._ahead = self._ahead, b""
         try:
-            return data or await self._stream.receive()
+            return self._taken(len(self._ahead)) or await self._stream.receive()
         except (anyio.EndOfStream, ConnectionError, anyio.BrokenResourceError):
             return b""
+
+    def _taken(self, size: int) -> bytes:
+        """Take so many bytes of what has been read."""
+        taken = bytes(self._ahead[:size])
+        del self._ahead[:size]
+        return taken
 
     async def send(self, *pieces: bytes, pause: float = 0.0) -> None:
         """Write `pieces` one by one, with so many seconds after each."""

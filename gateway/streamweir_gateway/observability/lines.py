@@ -26,6 +26,9 @@ PIPE_BUF: Final = 4096
 MAX_WAITING: Final = 2000
 """So many lines wait for a reader that has stopped reading: about a megabyte."""
 
+MAX_AT_ONCE: Final = 100
+"""So many are taken from the queue together."""
+
 GATHER_SECONDS: Final = 0.01
 """How long a line waits for others: a thread that woke for each would hold up a busy event loop."""
 
@@ -80,7 +83,7 @@ class LineQueue(QueueHandler):
     def take(self) -> Iterator[LogRecord]:
         """Yield what waits, at last a line about those that were lost."""
         with suppress(Empty):
-            for _ in range(MAX_WAITING):
+            for _ in range(MAX_AT_ONCE):
                 yield self.queue.get_nowait()
         if lost := self.lost:
             self._reported += lost

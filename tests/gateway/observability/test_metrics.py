@@ -299,6 +299,7 @@ async def test_workers_are_shown_as_one(tmp_path: Path) -> None:
         assert shown.get("streams_open") < 20
 
 
+@pytest.mark.slow
 async def test_counts_outlive_a_changed_configuration(tmp_path: Path) -> None:
     async with upstream(WHOLE) as server:
         endpoints = {"/chat": {"upstream": server.url, "speaks": "legacy"}}

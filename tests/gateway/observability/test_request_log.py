@@ -345,6 +345,7 @@ class TestOtherLoggers:
         assert len(logged.getvalue().splitlines()) == 1
 
 
+@pytest.mark.slow
 class TestWriting:
     """The reader of the log is slow, or gone."""
 
@@ -352,10 +353,10 @@ class TestWriting:
         reading, writing = os.pipe()
         lines = LineQueue(writing)
         line = "x" * 1000
-        for _ in range(MAX_WAITING + 1000):
+        for _ in range(2 * MAX_WAITING):
             lines.write(line)
         assert lines.lost > 0
-        total = MAX_WAITING + 1000 - lines.lost
+        total = 2 * MAX_WAITING - lines.lost
         os.set_blocking(reading, False)
         got = b""
         while got.count(b"x\n") < total or b"were lost" not in got:

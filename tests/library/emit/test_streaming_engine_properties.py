@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -75,7 +74,6 @@ async def run(engine: StreamingEngine, calls: list[Call]) -> bytes:
     return "".join(texts).encode()
 
 
-@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(CALLS, max_size=12))
 def test_any_sequence_of_calls_leaves_a_valid_stream(calls: list[Call]) -> None:
