@@ -1,4 +1,4 @@
-# make setup | run | test | fast | check | docs | bench | soak | mutate | browser. Python 3.11 or newer; PYTHON=... names another one.
+# make help lists what there is. Python 3.11 or newer; PYTHON=... names another one.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -8,7 +8,7 @@ CHROMIUM ?= chromium
 DRIVER := .cache/browser
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test fast check lint bench bench-quick soak mutate browser docs format clean
+.PHONY: help setup run test fast check lint bench bench-quick soak mutate real compat audit browser docs format clean
 
 help:  ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +63,16 @@ $(DRIVER)/.ready: tests/browser/package.json tests/browser/package-lock.json
 	@cp $^ $(DRIVER)
 	@timeout 120 npm ci --prefix $(DRIVER) --silent --ignore-scripts --no-audit --no-fund
 	@touch $@
+
+real: $(READY)  ## put the gateway and the middleware before real servers with a scripted model
+	@PYTHONPATH=tests/support $(BIN)/python tests/real/run.py
+
+compat: $(READY)  ## run the middleware's tests on the oldest and the newest starlette
+	@PYTHONPATH=tests/support $(BIN)/python tests/compat/run.py
+
+audit: $(READY)  ## look what is installed up among the known advisories (needs a source of them)
+	@test -x .cache/audit/bin/pip-audit || { $(PYTHON) -m venv .cache/audit && .cache/audit/bin/pip install -qq 'pip-audit>=2.9,<3'; }
+	@.cache/audit/bin/pip-audit --path "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" --skip-editable
 
 docs: $(READY)  ## write what the documents say of each dialect, from the dialects
 	@$(BIN)/python docs/generate.py
