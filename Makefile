@@ -82,4 +82,4 @@ format: $(READY)  ## format the code, fix what lint can fix
 	@$(BIN)/ruff check --quiet --fix .
 
 clean:  ## remove .venv and caches
-	@rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	@rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
