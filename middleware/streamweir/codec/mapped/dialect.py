@@ -15,7 +15,7 @@ from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
 from streamweir.codec.mapped.examples import Example, compile_examples
 from streamweir.codec.mapped.options import compile_options
-from streamweir.codec.mapped.problems import KeyPath, ProblemReport, suggestion
+from streamweir.codec.mapped.problems import CountingReport, KeyPath, ProblemReport, suggestion
 from streamweir.codec.mapped.reading import compile_decoder
 from streamweir.codec.mapped.section import Section
 from streamweir.codec.mapped.writing import compile_encoder
@@ -124,7 +124,7 @@ class _Compiler:
         return self._compiled.get(name)
 
     def _compile_one(self, source: DialectSource) -> MappedDialect | None:
-        report = _CountingReport(source.report)
+        report = CountingReport(source.report)
         section = Section.of(source.value, source.path, report)
         if section is None:
             return None
@@ -187,22 +187,6 @@ class _Compiler:
                 break
             name = base
         return chain
-
-
-class _CountingReport:
-    """Passes problems on and counts them."""
-
-    def __init__(self, report: ProblemReport) -> None:
-        self._report = report
-        self.count = 0
-
-    def at_key(self, path: KeyPath, message: str) -> None:
-        self.count += 1
-        self._report.at_key(path, message)
-
-    def at_value(self, path: KeyPath, message: str, detail: str = "") -> None:
-        self.count += 1
-        self._report.at_value(path, message, detail)
 
 
 def _dialect(name: str, decoder: type[Decoder] | None, encoder: type[Encoder] | None) -> Dialect:

@@ -10,7 +10,16 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from streamweir.errors import did_you_mean
 
-__all__ = ["KeyPath", "Problem", "ProblemList", "ProblemReport", "path_text", "quoted", "suggestion"]
+__all__ = [
+    "CountingReport",
+    "KeyPath",
+    "Problem",
+    "ProblemList",
+    "ProblemReport",
+    "path_text",
+    "quoted",
+    "suggestion",
+]
 
 MAX_QUOTED: Final = 60
 """Characters of a value in a message, quotes included."""
@@ -55,6 +64,24 @@ class ProblemList:
     def at_value(self, path: KeyPath, message: str, detail: str = "") -> None:
         """Note a problem with a value."""
         self.problems.append(Problem(path, message + detail, is_at_key=False))
+
+
+class CountingReport:
+    """Passes problems on and counts them."""
+
+    def __init__(self, report: ProblemReport) -> None:
+        self._report = report
+        self.count = 0
+
+    def at_key(self, path: KeyPath, message: str) -> None:
+        """Pass on a problem with a key."""
+        self.count += 1
+        self._report.at_key(path, message)
+
+    def at_value(self, path: KeyPath, message: str, detail: str = "") -> None:
+        """Pass on a problem with a value."""
+        self.count += 1
+        self._report.at_value(path, message, detail)
 
 
 def path_text(path: KeyPath) -> str:

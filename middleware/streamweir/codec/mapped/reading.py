@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from streamweir.codec.base import Decoder
 from streamweir.codec.expressions import Path, Vocabulary
-from streamweir.codec.mapped.conditions import Conditions
 from streamweir.codec.mapped.options import DialectOptions
 from streamweir.codec.mapped.reachability import unreachable
 from streamweir.codec.mapped.read_scope import READ_NAMES
@@ -51,7 +50,7 @@ def compile_decoder(
     errors_for_users = section.flag("errors_for_users")
     if base is None and "rules" not in section:
         return None
-    _check(section, rules, has_end=extends or bool(terminal) or terminal.ends_at_eof)
+    _check(section, rules, has_end=extends or bool(section.values.get("terminal")))
     unwrap, base = unwrap or MappedDecoder.own_unwrap(base), MappedDecoder.unwrapped(base)
     reading = ReadingRules(
         RuleTable(rules),
@@ -106,15 +105,20 @@ def _text_body(section: Section) -> type[Decoder]:
 
 
 def _check(section: Section, rules: list[Rule], *, has_end: bool) -> None:
-    for place, first in unreachable([rule.conditions for rule in rules], Conditions.takes_all_of):
+    """Report rules that are never reached and a missing end, unless that only follows from something else."""
+    for place, first in unreachable(rules, _takes_all_of):
         path = (*section.at("rules"), rules[place].place)
         section.report.at_key(path, f"is never reached: {rules[first].label} takes all of it")
-    if not has_end and not any(rule.may_end for rule in rules):
+    if not has_end and all(rule.is_sound and not rule.may_end for rule in rules):
         section.report.at_key(
             section.path,
             "has no end: no rule emits session_end, error, complete or interaction, and there is no"
             " `terminal` (a backend that never says its end: `terminal: [eof]`)",
         )
+
+
+def _takes_all_of(first: Rule, later: Rule) -> bool:
+    return first.is_sound and later.is_sound and first.conditions.takes_all_of(later.conditions)
 
 
 def _emits(rules: Iterable[Rule], name: str) -> bool:

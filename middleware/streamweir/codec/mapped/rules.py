@@ -12,6 +12,7 @@ from typing import Any, Final
 from streamweir.codec.expressions import Reads, Template, Vocabulary
 from streamweir.codec.mapped.conditions import CONDITION_KEYS, Conditions
 from streamweir.codec.mapped.entries import Emission, compile_emission
+from streamweir.codec.mapped.problems import CountingReport
 from streamweir.codec.mapped.read_scope import ReadScope
 from streamweir.codec.mapped.remember import Memory, compile_memory
 from streamweir.codec.mapped.section import Section
@@ -36,6 +37,7 @@ class Rule:
         message: what it hands to the base.
         event: the SSE event name of that; None: that of the frame.
         memory: what it remembers.
+        is_sound: nothing is wrong with it, so that what follows from it can be said.
     """
 
     def __init__(self, section: Section, place: int, names: Vocabulary, *, is_text_only: bool) -> None:
@@ -52,6 +54,7 @@ class Rule:
             self.message = section.template("as", names)
         self.event = section.text("as_event")
         self.memory: Memory | None = compile_memory(section, names)
+        self.is_sound = True
 
     @property
     def may_end(self) -> bool:
@@ -110,10 +113,13 @@ def compile_rules(section: Section, names: Vocabulary, *, is_text_only: bool, ha
     """Return what stands under `rules`, without what is wrong."""
     rules = []
     for index, (path, value) in enumerate(section.items("rules", "a list of rules")):
-        inner = Section.of(value, path, section.report, "a rule: conditions, and `emit` or `as`")
+        report = CountingReport(section.report)
+        inner = Section.of(value, path, report, "a rule: conditions, and `emit` or `as`")
         if inner is not None:
             _check(inner, has_base=has_base)
-            rules.append(Rule(inner, index, names, is_text_only=is_text_only))
+            rule = Rule(inner, index, names, is_text_only=is_text_only)
+            rule.is_sound = report.count == 0
+            rules.append(rule)
     if len(rules) > MAX_RULES:
         section.wrong("rules", f"a dialect may have {MAX_RULES} rules, not {len(rules)}")
     return rules

@@ -73,7 +73,10 @@ def _encoder(
         keeps_answer=any("_answer" in rule.names for rule in rules),
         replaces=replaces,
     )
-    prefix = write.word("data_prefix", _PREFIXES)
+    prefix = write.values.get("data_prefix")
+    if prefix is not None and prefix not in _PREFIXES:
+        write.wrong("data_prefix", 'must be "data: " or "data:"', prefix)
+        prefix = None
     heartbeats = _switch(write, "heartbeat")
     attributes: dict[str, Any] = {
         "writing": writing,
