@@ -88,6 +88,25 @@ async def test_plain_text_may_have_any_text_type_and_none(
     assert server.call.header("accept") == "text/plain, */*;q=0.5"
 
 
+@pytest.mark.parametrize(
+    ("options", "accept", "framing"),
+    [
+        ({}, "*/*", "ndjson"),
+        ({}, "text/event-stream", "sse"),
+        ({"framing": "sse"}, "*/*", "sse"),
+        ({"framing": "sse"}, "application/x-ndjson", "ndjson"),
+    ],
+)
+async def test_the_first_framing_is_the_default(options: dict[str, Any], accept: str, framing: str) -> None:
+    dialects = {"acme": {**ACME, "write": {**ACME["write"], "framing": ["ndjson", "sse"]}}}
+    async with upstream(answer(BODY + BYE)) as server:
+        endpoint = {"upstream": server.url, "speaks": "acme", "answers": ["acme"], **options}
+        config = settled(Dialects.built_in(), dialects=dialects, endpoints={"/chat": endpoint})
+        async with gateway(config) as running:
+            got = await ask(running, headers=[("Accept", accept)])
+    assert got.framing == framing
+
+
 async def test_its_streams_break_off_as_any_do() -> None:
     async with upstream(answer(BODY)) as server, gateway(config(server.url)) as running:
         got = (await ask(running)).assert_valid()

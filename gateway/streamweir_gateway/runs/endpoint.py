@@ -51,6 +51,12 @@ class Endpoint:
         self.destinations = tuple(destinations)
         self.dialects = dialects
         self.debug = debug
+        self._default = {name: self._default_framing(name) for name in config.answers}
+
+    def _default_framing(self, protocol: str) -> str:
+        """What `Accept` leaves open: as the file says, else what clients of the protocol usually read."""
+        framings = [name for name in self.dialects[protocol].framings if name != "lines"]
+        return self.config.framing if "framing" in self.config.model_fields_set else [*framings, "sse"][0]
 
     def incoming(self, scope: Scope, request_id: str) -> Incoming:
         """Return the client's request, but for its body, with the protocol and framing that it asks for.
@@ -63,7 +69,7 @@ class Endpoint:
             answers = choose_protocol(headers, query, self.config.answers)
         except UnknownProtocolError as error:
             raise Refusal("BAD_REQUEST", f"X-Streamweir-Protocol: {error}.") from error
-        framing = _framing(header_value(headers, b"accept")[:ACCEPT_CHARACTERS], self.config.framing)
+        framing = _framing(header_value(headers, b"accept")[:ACCEPT_CHARACTERS], self._default[answers])
         path_params = scope.get("path_params", {})
         return Incoming(
             request_id,
