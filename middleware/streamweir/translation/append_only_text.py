@@ -6,6 +6,7 @@ Source: the standard protocol 1.1, its introduction and section 3 rule 7.
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
+from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
@@ -43,9 +44,13 @@ class AppendOnlyText:
     def __init__(self, unsupported: Counter[str]) -> None:
         self._unsupported = unsupported
         self._messages: OrderedDict[_Key, _Message] = OrderedDict()
+        self._alike: Content | None = None
+        self._going_on = _Message(TextDigest())
+        """The message of which `_alike` is a piece, while nothing else comes."""
 
     def append(self, event: Content) -> Content | None:
         """Return what of `event` can be appended: all of it unless it replaces; None if nothing can."""
+        self._alike = None
         if event.op != "replace":
             return self._piece(event)
         message = self._message(event)
@@ -58,9 +63,12 @@ class AppendOnlyText:
         self._note(message, new, ends=bool(event.is_complete))
         return msgspec.structs.replace(event, content=new, op=None)
 
-    def note(self, event: Content, text: str) -> None:
-        """Take note of `text`, more of the message that `event` belongs to."""
-        self._note(self._open_message(event), text, ends=False)
+    def note(self, event: Content, texts: Sequence[str]) -> None:
+        """Take note of `texts`, more of the message that `event` belongs to."""
+        if event is not self._alike:
+            self._alike, self._going_on = event, self._open_message(event)
+            self._going_on.completed = False
+        self._going_on.text.append("".join(texts))
 
     def _piece(self, event: Content) -> Content | None:
         if not event.content and event.is_complete and self._message(event).completed:

@@ -20,7 +20,7 @@ from streamweir.codec.error_only_body import (
     is_unknown,
     refined,
 )
-from streamweir.codec.message_template import MessageTemplates
+from streamweir.codec.message_template import MessageTemplate, MessageTemplates
 from streamweir.codec.process_token import TOKEN_PREFIX
 from streamweir.codec.registry import process_dialects
 from streamweir.errors import ErrorInfo, LimitExceeded, MalformedEvent, NotTheDialect, error_info
@@ -141,7 +141,7 @@ class StreamReader:
 
     # What comes
 
-    def feed(self, data: bytes) -> Iterator[StreamItem]:  # noqa: C901, PLR0912 (called for each read: one piece)
+    def feed(self, data: bytes) -> Iterator[StreamItem]:
         """Yield what `data` completes; to be taken before the next call.
 
         Raises:
@@ -157,34 +157,29 @@ class StreamReader:
         if self._decoder is None:
             return
         templates, accepts_text = self._templates, self._decoder.accepts_text
-        run: TextRun | None = None
+        template: MessageTemplate | None = None
         texts: list[str] = []
         frames: list[Frame] | None = [] if self._keeps_frames else None
         try:
             for frame in (self._parser.chosen or self._parser).feed(data):
                 template = templates.form
                 text = template.text_of(frame) if template is not None else None
-                if template is not None and text is not None and accepts_text(text):
-                    if run is None:
-                        texts = []
-                        run = TextRun(template.event, texts)
-                        if frames is not None:
-                            self.frames = frames = []
+                if text is not None and accepts_text(text):
                     texts.append(text)
                     if frames is not None:
                         frames.append(frame)
                     continue
-                if run is not None:
-                    yield run
-                    run = None
+                if texts:
+                    yield self._run(template, texts, frames)
+                    texts, frames = [], None if frames is None else []
                 for item in self._read(frame):  # noqa: UP028 (faster than to delegate)
                     yield item
         except Exception:  # what came before it is given all the same
-            if run is not None:
-                yield run
+            if texts:
+                yield self._run(template, texts, frames)
             raise
-        if run is not None:
-            yield run
+        if texts:
+            yield self._run(template, texts, frames)
 
     def read_message(self, data: bytes) -> Iterator[StreamItem]:
         """Yield what one whole message says, which came in another way than as a piece of a body.
@@ -264,6 +259,12 @@ class StreamReader:
         return head
 
     # Frames
+
+    def _run(self, template: MessageTemplate | None, texts: list[str], frames: list[Frame] | None) -> TextRun:
+        """Return a run of texts of the template that has been in force since the first of them."""
+        assert template is not None
+        self.frames = frames or ()
+        return TextRun(template.event, texts)
 
     def _read(self, frame: Frame) -> list[StreamItem]:
         """Return what a frame means: a list, for a generator within another costs as much as an event."""

@@ -104,7 +104,7 @@ class StreamWriter:
         if self.added:
             stamp = self._own(stamp)
         if self._texts is not None and type(event) is Content:
-            self._texts.note(event, "".join(texts))
+            self._texts.note(event, texts)
         numbers = self._encoder.template_numbers(event, texts, stamp)
         if event is not self._piece or numbers is None:
             self._piece, self._alike, self._template = event, 0, None
