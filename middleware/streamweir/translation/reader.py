@@ -20,11 +20,11 @@ from streamweir.codec.error_only_body import (
     is_unknown,
     refined,
 )
-from streamweir.codec.message_template import MessageTemplate, MessageTemplates
+from streamweir.codec.message_template import MessageTemplates
 from streamweir.codec.process_token import TOKEN_PREFIX
 from streamweir.codec.registry import process_dialects
 from streamweir.errors import ErrorInfo, LimitExceeded, MalformedEvent, NotTheDialect, error_info
-from streamweir.events import Data, Error, Event, SessionEnd, ToolCallEnd, Warning
+from streamweir.events import Content, Data, Error, Event, SessionEnd, Thinking, ToolCallEnd, Warning
 from streamweir.framing import Frame, SniffingParser
 from streamweir.options.limits import Limits
 from streamweir.stages import error_event
@@ -157,29 +157,31 @@ class StreamReader:
         if self._decoder is None:
             return
         templates, accepts_text = self._templates, self._decoder.accepts_text
-        template: MessageTemplate | None = None
+        piece: Content | Thinking | None = None
         texts: list[str] = []
         frames: list[Frame] | None = [] if self._keeps_frames else None
         try:
             for frame in (self._parser.chosen or self._parser).feed(data):
                 template = templates.form
                 text = template.text_of(frame) if template is not None else None
-                if text is not None and accepts_text(text):
+                if template is not None and text is not None and accepts_text(text):
+                    piece = template.event
                     texts.append(text)
                     if frames is not None:
                         frames.append(frame)
+                        self.frames = frames
                     continue
-                if texts:
-                    yield self._run(template, texts, frames)
+                if texts and piece is not None:
+                    yield TextRun(piece, texts)
                     texts, frames = [], None if frames is None else []
                 for item in self._read(frame):  # noqa: UP028 (faster than to delegate)
                     yield item
         except Exception:  # what came before it is given all the same
-            if texts:
-                yield self._run(template, texts, frames)
+            if texts and piece is not None:
+                yield TextRun(piece, texts)
             raise
-        if texts:
-            yield self._run(template, texts, frames)
+        if texts and piece is not None:
+            yield TextRun(piece, texts)
 
     def read_message(self, data: bytes) -> Iterator[StreamItem]:
         """Yield what one whole message says, which came in another way than as a piece of a body.
@@ -259,12 +261,6 @@ class StreamReader:
         return head
 
     # Frames
-
-    def _run(self, template: MessageTemplate | None, texts: list[str], frames: list[Frame] | None) -> TextRun:
-        """Return a run of texts of the template that has been in force since the first of them."""
-        assert template is not None
-        self.frames = frames or ()
-        return TextRun(template.event, texts)
 
     def _read(self, frame: Frame) -> list[StreamItem]:
         """Return what a frame means: a list, for a generator within another costs as much as an event."""

@@ -1,9 +1,12 @@
 """What is fast gives the same as what is plain: each short cut of the hot path beside its long form."""
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
+from types import FrameType
 from typing import Any
 
 import orjson
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -230,3 +233,32 @@ def test_many_events_in_a_read_are_the_events_one_by_one(texts: list[str], seed:
     body = b"".join([*blocks, b'data: {"type":"done"}\n\n'])
     assert translated([body]) == translated(cuts(body, seed=seed))
     assert translated([body]) == translated([*blocks, b'data: {"type":"done"}\n\n'])
+
+
+def calls_of(function: Callable[[], object]) -> list[str]:
+    """The Python functions that are called, by name."""
+    names: list[str] = []
+
+    def note(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call":
+            names.append(frame.f_code.co_name)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        function()
+    finally:
+        sys.setprofile(before)
+    return names
+
+
+@pytest.mark.parametrize("answers", ["standard", "legacy", "easyflow"])
+def test_a_token_in_the_middle_of_others_costs_few_calls(answers: str) -> None:
+    """In bytes, out bytes: neither parsed nor encoded as a whole, and past all stages but one."""
+    translator = Translator(speaks="legacy", answers=answers, request_id="req_1")
+    *tokens, last = [b'data: {"type":"token","content":"word%d "}\n\n' % number for number in range(9)]
+    for token in tokens:
+        translator.feed(token)
+    calls = calls_of(lambda: translator.feed(last))
+    assert len(calls) <= 24, calls
+    assert not {"parse_json", "write_json", "decode", "encode", "process"} & {*calls}
