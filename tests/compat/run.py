@@ -62,10 +62,17 @@ def run_tests(python: Path) -> tuple[bool, str]:
     done = run(command)
     if done.returncode == FAILED:
         print(done.stdout, "these once more, alone: clocks are slow on a busy machine", sep="\n", flush=True)
-        done = run([*command, "--last-failed"])
+        alone = run([*command, "--last-failed"])
+        print(alone.stdout)
+        return alone.returncode == 0, f"{last_line(done)}, alone {last_line(alone)}"
     if done.returncode:
         print(done.stdout)
-    return done.returncode == 0, done.stdout.strip().rpartition("\n")[2]
+    return done.returncode == 0, last_line(done)
+
+
+def last_line(done: subprocess.CompletedProcess[str]) -> str:
+    """What pytest says at last."""
+    return done.stdout.strip().rpartition("\n")[2]
 
 
 def run(command: list[str]) -> subprocess.CompletedProcess[str]:

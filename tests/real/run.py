@@ -35,11 +35,8 @@ DATA_FORMULATOR: Final = ("data_formulator==0.7.0", "litellm==1.106.2", "mcp>=2,
 """Its own dependency litellm imports mcp where tools are called, and does not ask for it."""
 
 LANGGRAPH: Final = (
-    "langgraph==1.2.22",
-    "langchain-openai==1.7.3",
-    "fastapi>=0.115,<1",
-    "uvicorn>=0.30,<1",
-    f"{ROOT}",
+    *("langgraph==1.2.22", "langchain-openai==1.7.3", "fastapi>=0.115,<1", "uvicorn>=0.30,<1"),
+    *("--editable", str(ROOT)),
 )
 STARTS_WITHIN: Final = 120.0
 ANSWERS_WITHIN: Final = 60.0
