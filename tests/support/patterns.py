@@ -48,10 +48,10 @@ class Expression(NamedTuple):
 def expressions_of(*packages: str) -> list[Expression]:
     """The compiled expressions of all modules, also those in tables, tuples and classes; each once."""
     modules = list(modules_of(*packages))
-    sources = "\n".join(map(inspect.getsource, modules))
+    methods = _methods_by_name("\n".join(map(inspect.getsource, modules)))
     found = {
         (pattern.pattern, pattern.flags): Expression(
-            f"{module.__name__}.{name}", pattern, not _is_anchored(name, sources)
+            f"{module.__name__}.{name}", pattern, not _is_anchored(methods.get(name, set()))
         )
         for module in modules
         for name, value in vars(module).items()
@@ -60,9 +60,16 @@ def expressions_of(*packages: str) -> list[Expression]:
     return list(found.values())
 
 
-def _is_anchored(name: str, sources: str) -> bool:
-    """Is the expression of this name asked for a match at one place only?"""
-    methods = set(re.findall(rf"\b{name}\.(\w+)\b", sources))
+def _methods_by_name(sources: str) -> dict[str, set[str]]:
+    """What is asked of each name anywhere."""
+    found: dict[str, set[str]] = {}
+    for name, method in re.findall(r"\b(\w+)(?=\.(\w+)\b)", sources):
+        found.setdefault(name, set()).add(method)
+    return found
+
+
+def _is_anchored(methods: set[str]) -> bool:
+    """Is an expression of which this is asked only tried at one place of a text?"""
     return bool(methods) and methods <= {"match", "fullmatch"}
 
 

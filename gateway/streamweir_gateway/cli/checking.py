@@ -65,8 +65,8 @@ def _summary(file: str, config: GatewayConfig) -> Iterator[str]:
     if not config.endpoints:
         yield f"{file} is good: {own}"
         return
-    said = ", ".join(filter(None, (_number(len(config.endpoints), "endpoint"), own)))
-    yield f"{file} is good: {said} on {address_text(config.listen)}"
+    parts = ", ".join(filter(None, (_number(len(config.endpoints), "endpoint"), own)))
+    yield f"{file} is good: {parts} on {address_text(config.listen)}"
     width = max(len(_request(endpoint)) for endpoint in config.endpoints)
     for endpoint in config.endpoints:
         sources = ", then ".join(f"{upstream.label} ({upstream.speaks})" for upstream in endpoint.upstreams)

@@ -138,8 +138,10 @@ def _translator(args: argparse.Namespace) -> Translator:
 def _explained(dialects: Dialects, name: str) -> Dialects:
     """Return `dialects` so that what is read explains each frame; all that may be found, for `auto`."""
     names = dialects.readable if name == "auto" else (name,)
-    told = [explained(dialects.to_read(each), lambda line: print(line, file=sys.stderr)) for each in names]
-    return dialects.with_(*told, replace=True)
+    explaining = [
+        explained(dialects.to_read(each), lambda line: print(line, file=sys.stderr)) for each in names
+    ]
+    return dialects.with_(*explaining, replace=True)
 
 
 def _protocol_options(texts: list[str]) -> dict[str, dict[str, Any]]:

@@ -30,8 +30,6 @@ logger = logging.getLogger("streamweir")
 _STAGES: Final[tuple[type[Stage], ...]] = (ErrorSanitizer, Tools, TextDeduplication, Lifecycle)
 _ROUTES: Final = routes(_STAGES)
 _BEHIND_SANITIZER: Final = 1
-_SANITIZERS: Final = {debug: ErrorSanitizer(debug=debug) for debug in (False, True)}
-"""One for all streams: it remembers nothing."""
 
 _FULL_TEXT: Final = get_args(FullText)
 
@@ -94,7 +92,7 @@ class Pipeline:
         )
         self.closing_warnings = self._lifecycle.closing_warnings
         self._processes = (  # in the order of `_STAGES`
-            _SANITIZERS[bool(debug)].process,
+            ErrorSanitizer(debug=debug).process,
             self._tools.process,
             self._texts.process,
             self._lifecycle.process,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from streams import Recorded, events_of, recorded_streams, translate
-from streamweir import Translator
+from streamweir import Translator, convert
 from streamweir.codec.registry import process_dialects
 from streamweir.errors import LimitExceeded
 from streamweir.events import (
@@ -109,3 +109,11 @@ def test_nothing_follows_the_end() -> None:
     pipeline.cancel()
     assert [event.type for _, event in log.events] == ["session_start", "content", "content", "session_end"]
     assert (pipeline.ended, pipeline.reason, pipeline.error) == (True, "done", None)
+
+
+def test_what_failures_cost_is_counted_for_each_stream_by_itself() -> None:
+    """A stream redacts a bounded number of texts; those of other streams are none of them."""
+    for number in range(200):
+        body = b'data: {"type": "error", "message": "no row %d"}\n\n' % number
+        output = convert(body, speaks="legacy", framing="ndjson", debug=True)
+        assert b"no row %d" % number in output
