@@ -72,7 +72,8 @@ compat: $(READY)  ## run the middleware's tests on the oldest and the newest sta
 
 audit: $(READY)  ## look what is installed up among the known advisories (needs a source of them)
 	@test -x .cache/audit/bin/pip-audit || { $(PYTHON) -m venv .cache/audit && .cache/audit/bin/pip install -qq 'pip-audit>=2.9,<3'; }
-	@.cache/audit/bin/pip-audit --path "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" --skip-editable
+	@$(BIN)/python -m pip freeze -qq --exclude-editable > .cache/audit/resolved.txt
+	@.cache/audit/bin/pip-audit --strict --disable-pip --no-deps --requirement .cache/audit/resolved.txt
 
 docs: $(READY)  ## write what the documents say of each dialect, from the dialects
 	@$(BIN)/python docs/generate.py
