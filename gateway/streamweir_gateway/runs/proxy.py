@@ -9,7 +9,7 @@ from __future__ import annotations
 from starlette.types import Receive, Scope, Send
 
 from streamweir.asgi.headers import header_values, settled_request_id
-from streamweir.asgi.ownership import take_claim
+from streamweir.asgi.ownership import take_ownership
 from streamweir.asgi.refusals import REFUSALS, Refusal, send_refusal
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
@@ -90,7 +90,7 @@ class Proxy:
                 record=record,
                 observer=self._observer,
             )
-            take_claim(scope)  # what follows ends properly by itself
+            take_ownership(scope)  # what follows ends properly by itself
             await self._run(exchange, receive)
         finally:
             body.release()

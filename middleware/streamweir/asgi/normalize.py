@@ -122,14 +122,14 @@ class NormalizeMiddleware:
         return self._paths.are_given or accepts_any(accept, self._options.media_types)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send, answers: str, request_id: str) -> None:
-        inner, claim = hand_down(scope)
+        inner, ownership = hand_down(scope)
         if self._paths.are_given:
             inner["headers"] = replaced(scope["headers"], b"accept-encoding", "identity")
-        collector = claim.outer_collector
+        collector = ownership.outer_collector
         is_ours = collector is None
         if collector is None:
             collector = WarningCollector(request_id, debug=self._options.debug)
-        claim.collector = collector
+        ownership.collector = collector
         exchange = ResponseInterceptor(
             self._options,
             answers=answers,
@@ -137,7 +137,7 @@ class NormalizeMiddleware:
             scope=inner,
             receive=receive,
             send=send,
-            claim=claim,
+            ownership=ownership,
             collector=collector,
             owns_collector=is_ours,
             is_covered=self.covers_failures(scope),

@@ -11,9 +11,9 @@ from typing import Final
 from streamweir.asgi.sending import Scope
 from streamweir.context import WarningCollector
 
-__all__ = ["StreamOwnership", "hand_down", "take_claim"]
+__all__ = ["StreamOwnership", "hand_down", "take_ownership"]
 
-_EXTENSION: Final = "streamweir.claim"
+_EXTENSION: Final = "streamweir.ownership"
 
 
 class StreamOwnership:
@@ -48,19 +48,19 @@ class StreamOwnership:
 
 
 def hand_down(scope: Scope) -> tuple[Scope, StreamOwnership]:
-    """Return a copy of `scope` for the application below, and the claim that is in it."""
-    claim = StreamOwnership(_claim_in(scope))
-    extensions = {**(scope.get("extensions") or {}), _EXTENSION: claim}
-    return {**scope, "extensions": extensions}, claim
+    """Return a copy of `scope` for the application below, and the ownership that is in it."""
+    ownership = StreamOwnership(_ownership_in(scope))
+    extensions = {**(scope.get("extensions") or {}), _EXTENSION: ownership}
+    return {**scope, "extensions": extensions}, ownership
 
 
-def take_claim(scope: Scope) -> None:
+def take_ownership(scope: Scope) -> None:
     """Say that the response to be started needs no reading."""
-    claim = _claim_in(scope)
-    if claim is not None:
-        claim.take()
+    ownership = _ownership_in(scope)
+    if ownership is not None:
+        ownership.take()
 
 
-def _claim_in(scope: Scope) -> StreamOwnership | None:
+def _ownership_in(scope: Scope) -> StreamOwnership | None:
     found = (scope.get("extensions") or {}).get(_EXTENSION)
     return found if isinstance(found, StreamOwnership) else None

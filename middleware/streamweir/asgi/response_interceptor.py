@@ -20,11 +20,11 @@ import anyio
 
 from streamweir.asgi.headers import REQUEST_ID, HeaderList, header_value
 from streamweir.asgi.negotiation import choose_framing
+from streamweir.asgi.normalized_stream import FILES, ClientGoneError, NormalizedStream
 from streamweir.asgi.ownership import StreamOwnership
 from streamweir.asgi.receive_proxy import GRACE_SECONDS, ReceiveProxy
 from streamweir.asgi.sending import ASGIApp, Message, Receive, Scope, Send, with_header_list
 from streamweir.asgi.sniffed_response import SniffedResponse
-from streamweir.asgi.stream import FILES, ClientGoneError, NormalizedStream
 from streamweir.asgi.stream_options import AUTO, StreamOptions
 from streamweir.asgi.watchdog import Watchdog
 from streamweir.classification import classify_exception
@@ -51,7 +51,7 @@ class ResponseInterceptor:
         scope: as it is handed down.
         receive: of the server.
         send: of the server.
-        claim: taken where a layer below makes the stream.
+        ownership: taken where a layer below makes the stream.
         collector: of the request's warnings.
         owns_collector: no layer above may still use it.
         is_covered: a failure before the response has begun becomes a stream.
@@ -66,7 +66,7 @@ class ResponseInterceptor:
         scope: Scope,
         receive: Receive,
         send: Send,
-        claim: StreamOwnership,
+        ownership: StreamOwnership,
         collector: WarningCollector,
         owns_collector: bool,
         is_covered: bool,
@@ -76,7 +76,7 @@ class ResponseInterceptor:
         self._request_id = request_id
         self._scope = scope
         self._send = send
-        self._claim = claim
+        self._ownership = ownership
         self._collector = collector
         self._owns_collector = owns_collector
         self._is_covered = is_covered
@@ -158,7 +158,7 @@ class ResponseInterceptor:
 
     def _is_ours(self, headers: HeaderList) -> bool:
         """Is this the stream of a layer below, or an `EventStream` with its headers? It needs no reading."""
-        return self._claim.taken or (self._collector.attached and bool(header_value(headers, REQUEST_ID)))
+        return self._ownership.taken or (self._collector.attached and bool(header_value(headers, REQUEST_ID)))
 
     async def _decide(self, undecided: SniffedResponse) -> None:
         if undecided.is_foreign:
@@ -225,7 +225,7 @@ class ResponseInterceptor:
             speaks=speaks,
             collector=self._collector,
         )
-        self._claim.take_above()
+        self._ownership.take_above()
         self._collector.attach()
         self._collector.open()
         stream = NormalizedStream(

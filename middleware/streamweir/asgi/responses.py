@@ -15,10 +15,10 @@ from starlette.responses import JSONResponse, Response
 
 from streamweir.asgi.headers import header_value, kept_headers, settled_request_id, stream_headers
 from streamweir.asgi.negotiation import UnknownProtocolError, choose_protocol
-from streamweir.asgi.ownership import take_claim
+from streamweir.asgi.normalized_stream import stream_start
+from streamweir.asgi.ownership import take_ownership
 from streamweir.asgi.refusals import Refusal, failure_parts, refusal_parts, send_refusal
 from streamweir.asgi.sending import Receive, Scope, Send
-from streamweir.asgi.stream import stream_start
 from streamweir.classification import classify_exception
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.emit.background import start_in_background
@@ -135,7 +135,7 @@ class EventStreamResponse(Response):
             nonlocal started
             if not started:
                 started = True
-                take_claim(scope)
+                take_ownership(scope)
                 await send(stream_start(stream.translator, piece, status=self.status_code, kept=kept))
             more = not stream.translator.ended
             await send({"type": "http.response.body", "body": piece, "more_body": more})

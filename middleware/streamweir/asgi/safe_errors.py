@@ -65,9 +65,9 @@ class SafeErrorMiddleware:
             await self.app(scope, receive, send)
             return
         request_id = settled_request_id(scope)
-        inner, claim = hand_down(scope)
+        inner, ownership = hand_down(scope)
         follows = self._ends_streams and scope["method"] != "HEAD"
-        response = _Response(send, claim, speaks=self._speaks, request_id=request_id, follows=follows)
+        response = _Response(send, ownership, speaks=self._speaks, request_id=request_id, follows=follows)
         with bound_request_id(request_id):
             try:
                 await self.app(inner, receive, response.send)
@@ -87,10 +87,10 @@ class _Response:
     """A response that goes by; if it is a stream, what would have to be said to end it is known."""
 
     def __init__(
-        self, send: Send, claim: StreamOwnership, *, speaks: str, request_id: str, follows: bool
+        self, send: Send, ownership: StreamOwnership, *, speaks: str, request_id: str, follows: bool
     ) -> None:
         self._send = send
-        self._claim = claim
+        self._ownership = ownership
         self._speaks = speaks
         self._request_id = request_id
         self._follows = follows
@@ -103,7 +103,7 @@ class _Response:
         """It has not begun, or it is a stream under way that nobody below takes care of."""
         if not self._started:
             return True
-        return self._stream is not None and not self._ended and not self._claim.taken
+        return self._stream is not None and not self._ended and not self._ownership.taken
 
     def send(self, message: Message) -> Awaitable[None]:
         """Pass on a message of the application; a function, for a coroutine more would cost as much again."""
@@ -137,7 +137,7 @@ class _Response:
         return (
             self._follows
             and start["status"] == 200
-            and not self._claim.taken
+            and not self._ownership.taken
             and media_type_of(headers) in _FRAMINGS
             and header_value(headers, b"content-encoding").strip().lower() in ("", "identity")
             and not header_values(headers, b"content-length")

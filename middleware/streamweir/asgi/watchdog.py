@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import anyio
 
-from streamweir.asgi.stream import NormalizedStream
+from streamweir.asgi.normalized_stream import NormalizedStream
 from streamweir.errors import ErrorInfo
 from streamweir.translation.clock import Due, StreamClock, timeout_error
 
