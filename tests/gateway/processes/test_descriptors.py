@@ -60,7 +60,9 @@ async def test_a_stream_never_gives_way(tmp_path: Path) -> None:
         assert {(got.status, got.json["error"]["code"]) for got in refused} == {(503, "OVERLOADED")}
         assert refused[0].header("retry-after") is not None
         streaming[0].leave()
-        await running.says("request")
+        async with asyncio.timeout(10):
+            while not [line for line in running.told if line.get("reason") == "client_gone"]:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
         connected = await stack.enter_async_context(client(running.at))
         connected.send()
         await connected.until(b"Hel")
