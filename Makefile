@@ -8,7 +8,7 @@ CHROMIUM ?= chromium
 DRIVER := .cache/browser
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test fast check lint bench bench-quick soak mutate real compat audit browser docs format clean
+.PHONY: help setup run test fast check lint bench bench-quick soak storm mutate real compat audit browser docs format clean
 
 help:  ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,8 +48,12 @@ bench-quick: $(READY)  ## the same in under three minutes; prints only
 	@$(BIN)/python bench/micro.py
 	@$(BIN)/python bench/run.py --quick
 
-soak: $(READY)  ## open and abort 10,000 streams; nothing may be left of them (two minutes, Linux)
-	@$(BIN)/python tests/soak/run.py
+soak: $(READY)  ## abort 10,000 streams, meet every fault: what the gateway keeps, what it grows by; SEED=7 (five minutes, Linux)
+	@$(BIN)/python tests/soak/run.py $(if $(SEED),--seed $(SEED))
+	@$(BIN)/python tests/soak/faults.py $(if $(SEED),--seed $(SEED))
+
+storm: $(READY)  ## clients that read nothing of a flood and leave: what the processor does afterwards; SEED=7 (a minute, Linux)
+	@$(BIN)/python tests/soak/storm.py $(if $(SEED),--seed $(SEED))
 
 mutate: $(READY)  ## mutate and cut 20,000 recorded streams; COUNT=2000 SEED=7, CASE=12 for one alone
 	@PYTHONPATH=tests/support $(BIN)/python tests/mutate/run.py $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(if $(CASE),--case $(CASE))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from typing import Any, Final
 
 import msgspec
@@ -42,6 +42,12 @@ _REPLACEMENT: Final = "\ufffd"
 
 _STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 """A string, or what begins as one and never ends: each byte is looked at once."""
+
+_STRETCH: Final = re.compile(
+    rb'(?:[^"]*+"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)){1,1000}+',
+    re.DOTALL,
+)
+"""Up to a thousand strings and what stands between them."""
 
 _HALVES: Final = re.compile(
     r"(?:\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})"
@@ -150,7 +156,7 @@ def _is_too_deep(data: bytes) -> bool:
     """Is the nesting over `MAX_DEPTH`? Looked at only if a count of the brackets cannot rule it out."""
     if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
         return False
-    brackets = _STRING.sub(b"", data).translate(_ONE_KIND_OF_BRACKET, _NO_BRACKETS)
+    brackets = b"".join(_brackets(data))
     for _ in range(_SHALLOW):
         brackets = brackets.replace(b"[]", b"")
     depth = _SHALLOW
@@ -159,6 +165,16 @@ def _is_too_deep(data: bytes) -> bool:
         if depth > MAX_DEPTH:
             return True
     return False
+
+
+def _brackets(data: bytes) -> Iterator[bytes]:
+    """Yield the brackets outside of strings, stretch by stretch: of all at once each would be an object."""
+    at = 0
+    while at < len(data):
+        stretch = _STRETCH.match(data, at)
+        end = stretch.end() if stretch else len(data)
+        yield _STRING.sub(b"", data[at:end]).translate(_ONE_KIND_OF_BRACKET, _NO_BRACKETS)
+        at = end
 
 
 def _parse_leniently(data: bytes) -> tuple[Any, bool]:

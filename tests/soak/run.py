@@ -14,16 +14,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import random
 import sys
-import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+from gateway_process import Gateway, gateway
 
 from streamweir_gateway.fake import FakeBackend, Settings, serve_fake
 
@@ -65,52 +63,11 @@ class State(NamedTuple):
         return f"{self.memory_mb:6.1f} MB, {self.descriptors:4} descriptors, upstream {left}"
 
 
-class Gateway:
-    """The gateway's process and the address that it listens on."""
-
-    def __init__(self, process: asyncio.subprocess.Process, port: int, log: Path) -> None:
-        self.port = port
-        self.log = log
-        self._process = process
-        self._proc = Path(f"/proc/{process.pid}")
-
-    def memory_mb(self) -> float:
-        """Return its resident memory."""
-        pages = int((self._proc / "statm").read_text().split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
-
-    def descriptors(self) -> int:
-        """Return how many file descriptors it has open."""
-        return len(os.listdir(self._proc / "fd"))
-
-
-@asynccontextmanager
-async def gateway(upstream: str) -> AsyncIterator[Gateway]:
-    """Run `streamweir serve` with one endpoint before `upstream`."""
-    with tempfile.TemporaryDirectory() as folder:
-        file, log = Path(folder, "soak.yaml"), Path(folder, "log")
-        named = {"soak": {"url": upstream, "speaks": "legacy", "max_streams": 10_000}}
-        endpoint = {"upstream": "soak", "forward_query": ["fault", "events", "pace"]}
-        file.write_text(json.dumps({"upstreams": named, "endpoints": {"/chat": endpoint}}), encoding="utf-8")
-        with log.open("wb") as errors:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "streamweir_gateway", "serve", str(file), "--listen", "127.0.0.1:0"),
-                stdout=asyncio.subprocess.PIPE,
-                stderr=errors,
-            )
-        try:
-            assert process.stdout is not None
-            greeting = (
-                await process.stdout.readline()
-            ).decode()  # "... listens on http://127.0.0.1:PORT ..."
-            port = greeting.partition("http://127.0.0.1:")[2].partition(" ")[0]
-            if not port:
-                sys.exit(f"the gateway did not start:\n{log.read_text(encoding='utf-8')}")
-            yield Gateway(process, int(port), log)
-        finally:
-            if process.returncode is None:
-                process.terminate()
-            await process.wait()
+def configuration(url: str) -> dict[str, Any]:
+    """Return a file with `/chat` before `url`, which may be asked by any number at a time."""
+    named = {"soak": {"url": url, "speaks": "legacy", "max_streams": 10_000}}
+    endpoint = {"upstream": "soak", "forward_query": ["fault", "events", "pace"]}
+    return {"upstreams": named, "endpoints": {"/chat": endpoint}}
 
 
 async def client(port: int, behaviour: str, stays: float | None) -> None:
@@ -138,9 +95,9 @@ async def left_by_all(upstream: FakeBackend) -> float | None:
     return time.monotonic() - began
 
 
-async def storm(number: int, running: Gateway, upstream: FakeBackend) -> State:
+async def storm(number: int, seed: int, running: Gateway, upstream: FakeBackend) -> State:
     """Send the clients, let them leave, and look at what is left."""
-    chance = random.Random(number)
+    chance = random.Random(f"{seed}.{number}")
     longest = (0.0, 0.05, 0.3, 1.0)[number % 4]
     clients = []
     for index in range(CLIENTS):
@@ -153,12 +110,15 @@ async def storm(number: int, running: Gateway, upstream: FakeBackend) -> State:
     return State(running.memory_mb(), running.descriptors(), left_after)
 
 
-async def soak(storms: int) -> int:
+async def soak(storms: int, seed: int) -> int:
     """Run all storms, print what was seen, return the exit code."""
     states: list[State] = []
-    async with serve_fake(Settings(dialect="legacy")) as upstream, gateway(upstream.url) as running:
+    async with (
+        serve_fake(Settings(dialect="legacy")) as upstream,
+        gateway(**configuration(upstream.url)) as running,
+    ):
         for number in range(storms):
-            states.append(await storm(number, running, upstream))
+            states.append(await storm(number, seed, running, upstream))
             if number % max(1, storms // 10) == 0 or number == storms - 1:
                 print(f"storm {number + 1:4}: {states[-1]}", flush=True)
         reasons = _reasons(running.log)
@@ -166,7 +126,15 @@ async def soak(storms: int) -> int:
         print("  " + ", ".join(f"{reason} {count}" for reason, count in reasons.most_common()))
     problems = list(_problems(states, reasons, storms * CLIENTS))
     print("\n".join(problems) or "flat: nothing was kept")
+    print(f"memory after {storms * CLIENTS} clients: {_growth(states):+.1f} MB")
     return 1 if problems else 0
+
+
+def _growth(states: list[State]) -> float:
+    """Return how many more megabytes the second half of the storms took at most."""
+    half = len(states) // 2
+    before, after = states[: half or 1], states[half:]
+    return max(state.memory_mb for state in after) - max(state.memory_mb for state in before)
 
 
 def _reasons(log: Path) -> Counter[str]:
@@ -177,7 +145,7 @@ def _reasons(log: Path) -> Counter[str]:
 def _problems(states: list[State], reasons: Counter[str], clients: int) -> list[str]:
     late = [number for number, state in enumerate(states, 1) if state.left_after is None]
     before, after = states[: len(states) // 2], states[len(states) // 2 :]
-    memory = max(state.memory_mb for state in after) - max(state.memory_mb for state in before)
+    memory = _growth(states)
     descriptors = max(state.descriptors for state in after) - max(state.descriptors for state in before)
     strange = set(reasons) - {"client_gone", "done"}
     found = [
@@ -196,7 +164,9 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--storms", type=int, default=100, metavar="N", help=f"of {CLIENTS} clients each")
-    return asyncio.run(soak(parser.parse_args().storms))
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of when clients leave")
+    given = parser.parse_args()
+    return asyncio.run(soak(given.storms, given.seed))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The soak in short: `make soak` is the whole of it."""
+"""`make soak` and `make storm` in short."""
 
 import subprocess
 import sys
@@ -6,11 +6,16 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="looks at the gateway's process through /proc"
+)
 
-@pytest.mark.skipif(sys.platform != "linux", reason="looks at the gateway's process through /proc")
-def test_nothing_is_kept_of_streams_that_clients_left() -> None:
-    script = Path(__file__).with_name("run.py")
-    done = subprocess.run(
-        [sys.executable, str(script), "--storms", "4"], capture_output=True, text=True, check=False
-    )
+
+@pytest.mark.parametrize(
+    "command", ["run.py --storms 4", "faults.py nested open-tools long-line", "storm.py --rounds 1"]
+)
+def test_nothing_is_kept_and_little_is_taken(command: str) -> None:
+    script, *arguments = command.split()
+    place = str(Path(__file__).with_name(script))
+    done = subprocess.run([sys.executable, place, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

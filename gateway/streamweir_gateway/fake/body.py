@@ -175,11 +175,19 @@ def _comments(place: _Place, fault: Fault) -> Steps:
 
 
 def _burst(place: _Place, fault: Fault) -> Steps:
+    return _in_blocks(event for _ in range(fault.amount) for event in place.run.text())
+
+
+def _open_tools(place: _Place, fault: Fault) -> Steps:
+    return _in_blocks(event for number in range(fault.amount) for event in place.run.open_tool(number))
+
+
+def _in_blocks(events: Iterator[WireEvent]) -> Steps:
+    """Send `events` at once, as far as they fit into the memory of whoever sends them."""
     block, size = [], 0
-    for _ in range(fault.amount):
-        for event in place.run.text():
-            block.append(event.data)
-            size += len(event.data)
+    for event in events:
+        block.append(event.data)
+        size += len(event.data)
         if size >= _BLOCK:
             yield Send(b"".join(block))
             block, size = [], 0
@@ -229,6 +237,7 @@ _BEFORE: Final[Mapping[str, _Before]] = {
     "stall": _stall,
     "comments": _comments,
     "burst": _burst,
+    "open-tools": _open_tools,
     **dict.fromkeys(("gzip-bomb", "deflate-bomb", "br-bomb"), _bomb),
     "error": _error,
     "error-then-more": _error,

@@ -210,6 +210,8 @@ _TABLE: Final = (
     _stream("drip", "from event N on byte by byte, with so much time between", "drip@20:100ms",
             "duration", 0.1),
     _stream("burst", "before event N so many events at once", "burst@20:100000", "count", 100_000),
+    _stream("open-tools", "before event N so many tool calls without an end", "open-tools@20:10000", "count",
+            10_000),
     _end("no-end", "the run ends without its end", "no-end"),
     _end("second-end", "the end of the run comes twice", "second-end"),
     _end("after-end", "so many events follow the end", "after-end:10", "count", 10),

@@ -100,6 +100,15 @@ class Run:
         """Yield a piece of the answer that is not in the script."""
         return self.play([Content("+", meta={"message_id": "demo-msg-1"})])
 
+    def open_tool(self, number: int) -> Iterator[WireEvent]:
+        """Yield the start of a tool call that nobody ends."""
+        meta: Meta = {"run_id": f"fake-call-{number}"}
+        arguments = {"city": "杭州", "number": number}
+        call = ToolCallStart(
+            tool_id=f"fake-call-{number}", tool_name="query_orders", arguments=arguments, meta=meta
+        )
+        return self.play([call])
+
     def error(self, *, ends: bool) -> Iterator[WireEvent]:
         """Yield an error that says too much, and the run's end after it."""
         error = Error(

@@ -31,6 +31,9 @@ from streamweir.stages.sanitizer import TOOL_INCOMPLETE
 
 __all__ = ["Tools"]
 
+MAX_OPEN: Final = 1000
+"""So many calls may be open at once: each takes two kilobytes, and half as much to end it."""
+
 MAX_CALLS: Final = 10_000
 """Ids of at most so many calls are kept: the oldest that are over are forgotten first."""
 
@@ -193,7 +196,7 @@ class Tools:
         if announced is None:
             announced = ToolCallStart(tool_id=self._unique(given), tool_name=event.tool_name or _UNNAMED)
             self._announced[given] = announced
-            if len(self._announced) > MAX_CALLS:
+            if len(self._announced) > MAX_OPEN:
                 raise LimitExceeded("more tool calls are announced than allowed")
         tool_id = announced.tool_id
         yield event if event.tool_id == tool_id else msgspec.structs.replace(event, tool_id=tool_id)
@@ -281,7 +284,7 @@ class Tools:
         return candidate
 
     def _remember(self, call: _Call) -> None:
-        if len(self._open.all) >= MAX_CALLS:
+        if len(self._open.all) >= MAX_OPEN:
             raise LimitExceeded("more tool calls are open than allowed")
         self.started += 1
         self._open.add(call)

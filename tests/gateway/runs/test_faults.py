@@ -156,6 +156,7 @@ CASES = [
     ),
     Case("burst@20:2000", COMPLETED),
     Case("no-end", TRUNCATED),
+    Case("open-tools@20:200", COMPLETED),
     Case("second-end", COMPLETED),
     Case("after-end:10", COMPLETED),
     Case("silence-after-end", COMPLETED),

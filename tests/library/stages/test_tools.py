@@ -18,7 +18,7 @@ from streamweir.events import (
     Warning,
 )
 from streamweir.stages.position import StreamPosition
-from streamweir.stages.tools import MAX_CALLS, Tools
+from streamweir.stages.tools import MAX_CALLS, MAX_OPEN, Tools
 
 
 def start(tool_id: str, name: str = "search", **arguments: object) -> ToolCallStart:
@@ -193,7 +193,7 @@ def test_a_call_whose_arguments_were_announced_can_be_handed_to_the_client() -> 
 @pytest.mark.slow
 def test_more_open_calls_than_can_be_kept_end_the_stream() -> None:
     tools = Tools()
-    run(tools, (start(f"t{number}") for number in range(MAX_CALLS)))
+    run(tools, (start(f"t{number}") for number in range(MAX_OPEN)))
     with pytest.raises(LimitExceeded):
         run(tools, [start("one more")])
 
@@ -203,9 +203,9 @@ def test_more_open_calls_than_can_be_kept_end_the_stream() -> None:
     "hostile",
     [
         lambda n: [event for i in range(n) for event in (start(f"t{i}"), end(f"t{i}"))],
-        lambda n: [start("", f"name{i}") for i in range(9_000)] + [end(name="other") for _ in range(n)],
-        lambda n: [start("same", n=i) for i in range(9_000)] + [end("same") for _ in range(9_000)],
-        lambda n: [start("", "a") for _ in range(9_000)] + [end("", "a") for _ in range(9_000)],
+        lambda n: [start("", f"name{i}") for i in range(900)] + [end(name="other") for _ in range(n)],
+        lambda n: [start("same", n=i) for i in range(900)] + [end("same") for _ in range(900)],
+        lambda n: [start("", "a") for _ in range(900)] + [end("", "a") for _ in range(900)],
         lambda n: [end(f"orphan{i}") for i in range(n)],
     ],
 )
