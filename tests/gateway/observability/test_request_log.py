@@ -353,10 +353,12 @@ class TestWriting:
         reading, writing = os.pipe()
         lines = LineQueue(writing)
         line = "x" * 1000
-        for _ in range(2 * MAX_WAITING):
-            lines.write(line)
+        for count in (100, 2 * MAX_WAITING):
+            for _ in range(count):
+                lines.write(line)
+            time.sleep(0.2)  # the pipe is full before a line is lost
         assert lines.lost > 0
-        total = 2 * MAX_WAITING - lines.lost
+        total = 100 + 2 * MAX_WAITING - lines.lost
         os.set_blocking(reading, False)
         got = b""
         while got.count(b"x\n") < total or b"were lost" not in got:
