@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Final, Literal, TypedDict
 import msgspec
 
 from streamweir.errors import ErrorType, Reason
+from streamweir.metadata import META_FIELDS, META_IDS, Meta, failure_meta, ids_of
 
 __all__ = [
     "EVENT_TYPES",
@@ -56,61 +57,6 @@ Whole = Literal["snapshot", "repeat"]
 `snapshot`: all of the message so far (a cumulative frame). `repeat`: all of it, or all since the last tool
 call, once more at the end (`final_answer` after `token`s); the option `full_text` decides what becomes of it.
 """
-
-
-class Meta(TypedDict, total=False):
-    """What an event carries beside its data; a key that does not apply is absent, never `None`."""
-
-    session_id: str
-    thread_id: str
-    message_id: str
-    run_id: str
-    parent_run_id: str
-    node_id: str
-    node_name: str
-    duration_ms: int
-    extra: dict[str, Any]
-    source: dict[str, Any]
-    private: dict[str, Any]
-    """Fields of the upstream's own that only a client of its dialect may have, such as an app's prompt.
-
-    They are in no other protocol's metadata, the standard's neither.
-    """
-
-
-META_IDS: Final = (
-    "session_id",
-    "thread_id",
-    "message_id",
-    "run_id",
-    "parent_run_id",
-    "node_id",
-    "node_name",
-)
-META_FIELDS: Final = (*META_IDS, "duration_ms", "extra", "source")
-"""What metadata may hold on the wire, beside the stamp."""
-
-_OF_THE_UPSTREAM: Final = ("extra", "source", "private")
-
-
-def failure_meta(meta: Meta | None) -> Meta | None:
-    """The part of `meta` that a failed call or step may carry: not what the upstream said."""
-    if not meta or not any(name in meta for name in _OF_THE_UPSTREAM):
-        return meta
-    kept: Any = meta.copy()
-    for name in _OF_THE_UPSTREAM:
-        kept.pop(name, None)
-    return kept or None
-
-
-def ids_of(meta: Meta | None) -> Meta | None:
-    """The part of `meta` that says where an event belongs, and nothing of the event itself."""
-    kept = failure_meta(meta)
-    if not kept or "duration_ms" not in kept:
-        return kept
-    kept = kept.copy()
-    del kept["duration_ms"]
-    return kept or None
 
 
 class Payload(msgspec.Struct, kw_only=True):
