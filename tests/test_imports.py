@@ -58,7 +58,7 @@ def test_of_uvicorn_only_its_public_classes_are_used() -> None:
 
 
 LAYERS = [
-    ("errors", "metadata", "redaction", "request_errors", "request_id"),
+    ("errors", "ids", "metadata", "redaction", "request_errors", "request_id"),
     ("classification", "events", "jsontext", "options"),
     ("framing", "schema"),
     ("codec", "dialects", "stages"),

@@ -52,6 +52,8 @@ class Decoder:
         complete: *soft* evidence of a proper end has been seen (`[DONE]`, a finish reason): more may follow,
             but the stream counts as completed whenever it ends. *Final* evidence is a `SessionEnd` event.
         options: the chosen options.
+        room: how many bytes the decoder may keep between two frames, about. What it remembers is shortened or
+            forgotten before (`streamweir.ids`), or ends the stream with `LimitExceeded`.
     """
 
     framing: ClassVar[FramingName] = "sse"
@@ -62,6 +64,7 @@ class Decoder:
 
     complete: bool = False
     options: Options = NO_OPTIONS
+    room: int = 8 << 20
 
     def __init_subclass__(cls) -> None:
         """What a class vouches for does not hold of one that reads in another way."""

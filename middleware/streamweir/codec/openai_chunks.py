@@ -14,6 +14,8 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from streamweir.codec.coerce import arguments, custom, leftover, meta_of, text_of, upstream_error
+from streamweir.codec.text_pieces import TextPieces
+from streamweir.errors import LimitExceeded
 from streamweir.events import (
     Content,
     Data,
@@ -28,7 +30,8 @@ from streamweir.events import (
     ToolCallStart,
     Whole,
 )
-from streamweir.jsontext import write_json_text
+from streamweir.ids import short_id, short_index
+from streamweir.jsontext import write_json, write_json_text
 
 __all__ = ["TOKENS", "ChunkReader", "chunk", "is_completion", "tokens_in", "usage_of"]
 
@@ -71,18 +74,73 @@ _CHOICE: Final = (
 """What a chunk and a choice consist of: ids, times, and words of the server that its end repeats."""
 
 
+MAX_CALL_BYTES: Final = 8 << 20
+"""So many bytes the calls of a stream may take together before they are whole, if nothing else is said."""
+
+_CALL: Final = 2048
+"""Bytes that a call takes beside its arguments: its names, and the tables in which it is looked up."""
+
+_LONGEST_NAME: Final = 1024
+_MOST_COUNTS: Final = 100
+_LARGEST_COUNT: Final = 1024
+
+
 class _Call(msgspec.Struct):
     """A tool call while its arguments arrive."""
 
     upstream_id: str
     tool_id: str
-    index: Any
+    order: int
     name: str = ""
-    arguments: list[str] = []
+    arguments: TextPieces = msgspec.field(default_factory=TextPieces)
+
+
+class _Calls:
+    """The calls of one choice, to be found by id and by index."""
+
+    def __init__(self) -> None:
+        self.all: list[_Call] = []
+        self._by_id: dict[str, _Call] = {}
+        self._by_index: dict[Any, _Call] = {}
+        self._without_id: dict[Any, _Call] = {}
+        """By index, the last call that has not been given an id."""
+
+    def find(self, piece: Mapping[str, Any]) -> _Call | None:
+        """The call that `piece` belongs to: by index; an id of its own at a taken index is another call."""
+        upstream_id, index = _id_of(piece), short_index(piece.get("index"))
+        if not upstream_id:
+            if index is not None:
+                return self._by_index.get(index)
+            return self.all[-1] if self.all and not _names_a_call(piece) else None
+        known = self._by_id.get(upstream_id)
+        nameless = self._without_id.get(index) if index is not None else None
+        if nameless is None or (known is not None and known.order > nameless.order):
+            return known
+        nameless.upstream_id = upstream_id
+        self._by_id[upstream_id] = nameless
+        del self._without_id[index]
+        return nameless
+
+    def add(self, call: _Call, piece: Mapping[str, Any]) -> None:
+        """Remember `call`, which begins with `piece`."""
+        index = short_index(piece.get("index"))
+        self.all.append(call)
+        self._by_index[index] = call
+        if call.upstream_id:
+            self._by_id[call.upstream_id] = call
+        else:
+            self._without_id[index] = call
+
+
+def _id_of(piece: Mapping[str, Any]) -> str:
+    return short_id(text_of(piece.get("id")))
 
 
 class ChunkReader:
     """Reads the chunks of one stream. The calls in it are for the client to run.
+
+    Args:
+        room: how many bytes the calls may take together before they are whole, about.
 
     Attributes:
         known: the fields of a delta that a rule reads; a dialect with more of them adds its own.
@@ -92,13 +150,15 @@ class ChunkReader:
 
     known: ClassVar[frozenset[str]] = _DELTA
 
-    def __init__(self) -> None:
+    def __init__(self, *, room: int = MAX_CALL_BYTES) -> None:
+        self.room = room
         self.complete = False
         self.summary: dict[str, Any] = {}
         self._begun = False
         self._id: Any = None
-        self._calls: dict[int, list[_Call]] = {}
+        self._calls: dict[int, _Calls] = {}
         self._ids = 0
+        self._used_room = 0
         self._asked = False
 
     def read(self, message: Mapping[str, Any]) -> Iterator[Event]:
@@ -108,22 +168,30 @@ class ChunkReader:
             return
         choices = message.get("choices")
         if self._id is None or (self.complete and choices):
-            self._id = message.get("id")  # some servers give every chunk another id
+            self._id = _message_id(message.get("id"))  # some servers give every chunk another id
         meta = meta_of(message_id=self._id)
         if not self._begun:
             self._begun = True
             yield SessionStart(meta=meta_of(message_id=self._id, extra=_origin(message)))
-        self._count(message.get("usage"))
+        yield from self._count(message.get("usage"), meta)
         if rest := leftover(message, _CHUNK):
             yield custom("chunk", rest, meta)
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, dict):
                 yield from self.read_choice(choice, meta)
 
-    def _count(self, usage: Any) -> None:
-        """Note the tokens, and what else a server counts."""
-        if isinstance(usage, dict):
-            self.summary.update({**(leftover(usage, TOKENS) or {}), **tokens_in(usage)})
+    def _count(self, usage: Any, meta: Meta | None) -> Iterator[Event]:
+        """Note the tokens and what else a server counts; yield what is too much to be kept to the end."""
+        if not isinstance(usage, dict):
+            return
+        counted = {**(leftover(usage, TOKENS) or {}), **tokens_in(usage)}
+        rest: dict[str, Any] = {}
+        for name, value in counted.items():
+            is_known = name in TOKENS or name in self.summary or len(self.summary) < _MOST_COUNTS
+            fits = is_known and len(name) + len(write_json(value)) <= _LARGEST_COUNT
+            (self.summary if fits else rest)[name] = value
+        if rest:
+            yield custom("usage", rest, meta)
 
     def close(self) -> Iterator[Event]:
         """Yield what is left at the end, and the end: suspended if the client is to run tools."""
@@ -188,45 +256,45 @@ class ChunkReader:
             pieces = [*pieces, {"index": "function_call", "function": function}]
         for piece in pieces:
             if isinstance(piece, dict):
-                yield from self._take_call(piece, self._calls.setdefault(index, []), meta)
+                yield from self._take_call(piece, self._calls.setdefault(index, _Calls()), meta)
 
-    def _take_call(self, piece: Mapping[str, Any], calls: list[_Call], meta: Meta | None) -> Iterator[Event]:
+    def _take_call(self, piece: Mapping[str, Any], calls: _Calls, meta: Meta | None) -> Iterator[Event]:
         call = self._call_of(piece, calls)
         function = piece.get("function")
         fields = function if isinstance(function, dict) else piece
         name = text_of(fields.get("name"))
-        if name != call.name:
-            call.name += name
+        if name != call.name and len(call.name) < _LONGEST_NAME:
+            call.name = short_id(call.name + name)
         value = fields.get("arguments")
         text = value if isinstance(value, str) else "" if value is None else write_json_text(value)
         if text:
-            call.arguments.append(text)
+            self._make_room(call.arguments.append(text))
             yield ToolCallDelta(call.tool_id, call.name or None, text, meta=meta)
 
-    def _call_of(self, piece: Mapping[str, Any], calls: list[_Call]) -> _Call:
-        """The call that `piece` belongs to: by index; an id of its own at a taken index is another call."""
-        upstream_id, index = text_of(piece.get("id")), piece.get("index")
-        for call in reversed(calls):
-            same_place = index is None or call.index == index
-            if upstream_id and call.upstream_id:
-                if call.upstream_id == upstream_id:
-                    return call
-            elif same_place and not (index is None and _names_a_call(piece)):
-                call.upstream_id = call.upstream_id or upstream_id
-                return call
-        self._ids += 1
-        call = _Call(upstream_id, upstream_id or f"call_{self._ids}", index)
-        calls.append(call)
+    def _call_of(self, piece: Mapping[str, Any], calls: _Calls) -> _Call:
+        call = calls.find(piece)
+        if call is None:
+            self._make_room(_CALL)
+            self._ids += 1
+            upstream_id = _id_of(piece)
+            call = _Call(upstream_id, upstream_id or f"call_{self._ids}", self._ids)
+            calls.add(call, piece)
         return call
+
+    def _make_room(self, size: int) -> None:
+        self._used_room += size
+        if self._used_room > self.room:
+            raise LimitExceeded("the calls of an answer are larger than allowed")
 
     def _hand_over(self, index: int | None) -> Iterator[Event]:
         """The calls of a choice (None: of all) are whole: the client is to run them."""
         for key in [index] if index is not None else list(self._calls):
-            for call in self._calls.pop(key, ()):
+            calls = self._calls.pop(key, None)
+            for call in calls.all if calls else ():
                 self._asked = True
-                yield ToolCallStart(
-                    call.tool_id, call.name or "unknown", arguments=arguments("".join(call.arguments))
-                )
+                self._used_room -= call.arguments.size + _CALL
+                whole = arguments(call.arguments.text)
+                yield ToolCallStart(call.tool_id, call.name or "unknown", arguments=whole)
                 yield Interaction(call.tool_id, "tool", title=call.name or None)
 
 
@@ -263,6 +331,10 @@ def chunk(
         "choices": [{"index": 0, "delta": dict(delta), "finish_reason": finish_reason, "logprobs": None}],
         "usage": usage,
     }
+
+
+def _message_id(value: Any) -> Any:
+    return short_id(value) if isinstance(value, str) else value if isinstance(value, int | float) else None
 
 
 def _origin(message: Mapping[str, Any]) -> dict[str, Any] | None:

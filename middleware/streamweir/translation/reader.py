@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
+from typing import Final
 
 import msgspec
 
@@ -36,6 +37,12 @@ from streamweir.translation.report import MAX_REPORTED_MALFORMED, malformed_warn
 __all__ = ["StreamReader"]
 
 logger = logging.getLogger("streamweir")
+
+MAX_EVENTS_OF_A_FRAME: Final = 10_000
+"""No message says more; one that seems to would cost a thousand times what it took to send."""
+
+_LONGEST_LONE: Final = 256 << 10
+"""No error body is larger, so that no larger message waits for what follows it."""
 
 
 class StreamReader:
@@ -239,6 +246,7 @@ class StreamReader:
         """Settle the dialect, and with it what depends on it."""
         self.dialect = dialect
         self._decoder = decoder = dialect.make_decoder(self._options.get(dialect.name, NO_OPTIONS))
+        decoder.room = self.limits.event_bytes
         self.errors_for_users = decoder.errors_for_users
         self._parser = SniffingParser(self.limits.event_bytes, expected=decoder.framing)
         self._templates = MessageTemplates(None if self._raw else decoder.text_fields)
@@ -287,6 +295,8 @@ class StreamReader:
         try:
             decoded = self._decoder.decode(frame)
             for event in decoded if self.started else self._first(frame, decoded):
+                if len(events) >= MAX_EVENTS_OF_A_FRAME:
+                    _refuse_more_events()
                 if not self.started:
                     self.started = True
                     if self._lone is not None:
@@ -362,7 +372,8 @@ class StreamReader:
             return decoded
         rest = iter(decoded)
         events = [*islice(rest, 1)]
-        begins_otherwise = events and not isinstance(events[0], Error | Data)
+        is_large = len(frame.data) > _LONGEST_LONE
+        begins_otherwise = is_large or (events and not isinstance(events[0], Error | Data))
         failure = None if begins_otherwise else failure_in_frame(frame)
         if failure is None:
             return chain(events, rest)
@@ -371,6 +382,10 @@ class StreamReader:
             return refined(events, failure)
         self._lone = ErrorOnlyBody(failure, frame, events)
         return ()
+
+
+def _refuse_more_events() -> None:
+    raise LimitExceeded("one message is more events than allowed")
 
 
 def _may_be_json(half: bytes | None) -> bool:

@@ -1,10 +1,14 @@
 """OpenAI-shaped chunks as other servers than OpenAI's write them."""
 
+import time
+from collections import deque
+from itertools import chain
 from typing import Any
 
 import pytest
 
 from streamweir.codec.openai_chunks import ChunkReader, is_completion
+from streamweir.errors import LimitExceeded
 from streamweir.events import (
     Content,
     Data,
@@ -95,6 +99,48 @@ def test_arguments_of_parallel_calls_interleave_by_index() -> None:
 def test_calls_without_ids_or_indices(pieces: list[dict[str, Any]]) -> None:
     events = read(*(chunk({"tool_calls": [piece]}) for piece in pieces), chunk({}, "tool_calls"))
     assert calls(events) == [("call_1", "f", {"x": 1}), ("call_2", "f", {"x": 2})]
+
+
+def test_a_piece_is_found_by_its_id_or_index_however_many_calls_there_are() -> None:
+    def pieces(number: int) -> list[dict[str, Any]]:
+        return [call(index=at, id=f"c{at}", name="f", arguments="{}") for at in range(number)]
+
+    def seconds(number: int) -> float:
+        reader = ChunkReader(room=64 << 20)
+        begun = time.thread_time()
+        for message in [chunk({"tool_calls": pieces(number)}), chunk({"tool_calls": pieces(number)})]:
+            deque(reader.read(message), maxlen=0)
+        return time.thread_time() - begun
+
+    short, long = (min(seconds(number) for _ in range(3)) for number in (500, 4000))
+    assert long < 3 * 8 * short
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [call(index=0, id="a", name="f", arguments="x" * 400)] * 30,
+        [call(index=number, id=f"a{number}", name="f") for number in range(30)],
+        [call(index="i" * 1000 + str(number), id=f"{number}" * 200, name="f") for number in range(30)],
+    ],
+    ids=["one long", "many", "many with long names"],
+)
+def test_calls_are_bounded_before_they_are_whole(pieces: list[dict[str, Any]]) -> None:
+    reader = ChunkReader(room=10_000)
+    messages = [chunk({"tool_calls": [piece]}) for piece in pieces]
+    with pytest.raises(LimitExceeded):
+        deque(chain.from_iterable(map(reader.read, messages)), maxlen=0)
+
+
+def test_what_a_server_counts_is_bounded() -> None:
+    numbers = {f"count_{number}": number for number in range(1000)}
+    reader = ChunkReader()
+    (_, rest) = reader.read({"id": "c1", "choices": [], "usage": {**numbers, "total_tokens": 7}})
+    assert len(reader.summary) <= 103
+    assert reader.summary["total_tokens"] == 7
+    assert isinstance(rest, Data)
+    assert isinstance(rest.data, dict)
+    assert {**rest.data["value"], **reader.summary} == {**numbers, "total_tokens": 7}
 
 
 def test_a_name_that_every_piece_repeats_is_one_name() -> None:

@@ -7,11 +7,13 @@ index, else to the last one of its name, else to the last one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from streamweir.codec.coerce import arguments
+from streamweir.codec.short_names import with_short_names
+from streamweir.codec.text_pieces import TextPieces
 from streamweir.errors import LimitExceeded
 from streamweir.events import (
     Error,
@@ -23,42 +25,46 @@ from streamweir.events import (
     ToolCallEnd,
     ToolCallProgress,
     ToolCallStart,
+    ids_of,
 )
+from streamweir.ids import RecentIds, short_index
 
 __all__ = ["ArgumentPieces"]
 
-MAX_CALLS: Final = 1000
-"""So many calls may be collected at the same time."""
+MAX_CALLS: Final = 128
+"""So many calls may be collected at the same time; each piece is compared with them."""
 
-MAX_CHARACTERS: Final = 8 << 20
-"""So much text of arguments may wait for the start of its calls."""
-
-MAX_STARTED: Final = 10_000
-"""Ids of at most so many calls that have started are kept: pieces that come after are left out."""
+ROOM: Final = 8 << 20
+"""So many bytes of arguments may wait for the start of their calls, if nothing else is said."""
 
 
-class _Call(msgspec.Struct):
+class _Call(msgspec.Struct, eq=False):
     """A call while its arguments arrive."""
 
     tool_id: str
-    index: Any
+    index: str | int | float | None
     name: str | None
     meta: Meta | None
-    pieces: list[str] = []
+    pieces: TextPieces = msgspec.field(default_factory=TextPieces)
 
     def start(self) -> ToolCallStart:
         return ToolCallStart(
-            self.tool_id, self.name or "unknown", arguments=arguments("".join(self.pieces)), meta=self.meta
+            self.tool_id, self.name or "unknown", arguments=arguments(self.pieces.text), meta=self.meta
         )
 
 
 class ArgumentPieces:
-    """The calls of one stream whose arguments are not whole."""
+    """The calls of one stream whose arguments are not whole.
 
-    def __init__(self) -> None:
+    Args:
+        room: how many bytes of arguments may wait, about. An eighth as many go to the ids of calls that have
+            started: pieces that come after are left out.
+    """
+
+    def __init__(self, room: int = ROOM) -> None:
         self._calls: list[_Call] = []
-        self._characters = 0
-        self._started: dict[str, None] = {}
+        self._left = room
+        self._started: RecentIds[None] = RecentIds(room // 8)
 
     @property
     def has_calls(self) -> bool:
@@ -71,7 +77,7 @@ class ArgumentPieces:
         Raises:
             LimitExceeded: more is collected than can be kept.
         """
-        for event in events:
+        for event in map(with_short_names, events):
             match event:
                 case ToolCallDelta():
                     yield self._collect(event)
@@ -96,9 +102,8 @@ class ArgumentPieces:
             return event
         call = self._call_of(event)
         call.name = call.name or event.tool_name
-        call.pieces.append(event.arguments_delta)
-        self._characters += len(event.arguments_delta)
-        if self._characters > MAX_CHARACTERS:
+        self._left -= call.pieces.append(event.arguments_delta)
+        if self._left < 0:
             raise LimitExceeded("more text of arguments waits than is allowed")
         return ToolCallDelta(call.tool_id, call.name, event.arguments_delta, meta=event.meta)
 
@@ -109,7 +114,7 @@ class ArgumentPieces:
             return known
         if len(self._calls) >= MAX_CALLS:
             raise LimitExceeded("more calls are collected than is allowed")
-        call = _Call(event.tool_id, event.index, event.tool_name, event.meta)
+        call = _Call(event.tool_id, short_index(event.index), event.tool_name, ids_of(event.meta))
         self._calls.append(call)
         return call
 
@@ -119,10 +124,11 @@ class ArgumentPieces:
             for call in reversed(self._calls):
                 if call.tool_id == event.tool_id:
                     return call
+        index = short_index(event.index)
         for call in reversed(self._calls):
             may_be_it = not (event.tool_id and call.tool_id)
-            if event.index is not None:
-                is_it = call.index == event.index
+            if index is not None:
+                is_it = call.index == index
             else:
                 is_it = not event.tool_id and event.tool_name in (None, call.name)
             if may_be_it and is_it:
@@ -157,13 +163,10 @@ class ArgumentPieces:
     def _start(self, calls: list[_Call]) -> list[ToolCallStart]:
         for call in calls:
             self._calls.remove(call)
-            self._characters -= sum(map(len, call.pieces))
+            self._left += call.pieces.size
             self._note_started(call.tool_id)
         return [call.start() for call in calls]
 
     def _note_started(self, tool_id: str) -> None:
-        if not tool_id:
-            return
-        self._started[tool_id] = None
-        if len(self._started) > MAX_STARTED:
-            del self._started[next(iter(self._started))]
+        if tool_id:
+            self._started.add(tool_id, None)

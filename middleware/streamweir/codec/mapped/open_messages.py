@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from streamweir.events import Content, Event
+from streamweir.ids import short_id
 
 __all__ = ["OpenMessages"]
 
@@ -17,7 +18,7 @@ class OpenMessages:
     """The open messages of one stream, by id and channel."""
 
     def __init__(self) -> None:
-        self._open: set[tuple[str | None, str | None]] = set()
+        self._open: set[tuple[str, str]] = set()
 
     @property
     def is_any_open(self) -> bool:
@@ -28,7 +29,7 @@ class OpenMessages:
         """Yield `events`, and take note of what they begin and end."""
         for event in events:
             if isinstance(event, Content):
-                key = ((event.meta or {}).get("message_id"), event.channel)
+                key = (short_id((event.meta or {}).get("message_id", "")), short_id(event.channel or ""))
                 if event.is_complete:
                     self._open.discard(key)
                 elif len(self._open) < MAX_OPEN:

@@ -81,7 +81,7 @@ class MappedDecoder(Decoder):
         self._has_learned = False
         """The last frame has changed what is remembered: the same once more may mean something else."""
         self._base_vouches = reading.base is not None and reading.base.text_fields is not None
-        self._pieces = ArgumentPieces() if reading.collects_arguments else None
+        self._pieces: ArgumentPieces | None = None
         self._messages = OpenMessages() if reading.marks_messages and reading.terminal.ends_at_eof else None
         self._has_begun = False
 
@@ -161,12 +161,15 @@ class MappedDecoder(Decoder):
     # The steps of one frame
 
     def _begin(self) -> None:
-        """The options are chosen after construction: they are looked at with the first frame."""
+        """Options and room are given after construction: they are looked at with the first frame."""
         self._has_begun = True
         values = self.reading.options
         self._scope.options = {name: values[name][self.option(name)] for name in values}
+        if self.reading.collects_arguments:
+            self._pieces = ArgumentPieces(self.room)
         if self._base is not None:
             self._base.options = self.options
+            self._base.room = self.room
 
     def _message_of(self, frame: Frame) -> Any:
         scope, unwrap = self._scope, self.reading.unwrap

@@ -1,0 +1,30 @@
+"""A text that arrives in pieces, held in about the bytes that it took to send."""
+
+from __future__ import annotations
+
+__all__ = ["TextPieces"]
+
+
+class TextPieces:
+    """The pieces of one text, as one piece of memory: a short piece alone takes as much as fifty letters."""
+
+    __slots__ = ("_utf8",)
+
+    def __init__(self) -> None:
+        self._utf8 = bytearray()
+
+    def append(self, piece: str) -> int:
+        """Let the text go on with `piece`; return how many bytes that is."""
+        encoded = piece.encode("utf-8", "surrogatepass")
+        self._utf8 += encoded
+        return len(encoded)
+
+    @property
+    def size(self) -> int:
+        """How many bytes there are."""
+        return len(self._utf8)
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return self._utf8.decode("utf-8", "surrogatepass")

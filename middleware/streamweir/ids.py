@@ -1,0 +1,91 @@
+"""Ids of a stream: none is endless, and so many are remembered as fit into a bounded room.
+
+Source: the standard protocol 1.1, section 3 rule 11.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Final, Generic, TypeVar
+
+__all__ = ["MAX_ID_CHARACTERS", "RecentIds", "room_for", "short_id", "short_index"]
+
+MAX_ID_CHARACTERS: Final = 1024
+"""Ids, names and channels that are longer are shortened."""
+
+V = TypeVar("V")
+
+_ENTRY: Final = 160
+"""Bytes that an id takes beside its characters: the objects around it and its place in a table."""
+
+
+def short_id(text: str) -> str:
+    """Return `text`, or a digest of it if it is too long; the same one for the same text, everywhere."""
+    if len(text) <= MAX_ID_CHARACTERS:
+        return text
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32)
+    return f"blake2b:{digest.hexdigest()}"
+
+
+def short_index(index: object) -> str | int | float | None:
+    """Return what tells `index` from another one: itself, if it is a number; never more than an id."""
+    if index is None or isinstance(index, int | float):
+        return index
+    return short_id(index if isinstance(index, str) else repr(index))
+
+
+def room_for(*texts: str | None) -> int:
+    """Return how many bytes of memory these texts take."""
+    return sum([sys.getsizeof(text) for text in texts])
+
+
+class RecentIds(Generic[V]):
+    """Ids with what is known of each; the oldest are forgotten where the room does not suffice.
+
+    Args:
+        room: how many bytes they may take together, about.
+    """
+
+    __slots__ = ("_known", "_left")
+
+    def __init__(self, room: int) -> None:
+        self._known: OrderedDict[str, V] = OrderedDict()
+        self._left = room
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._known
+
+    def __bool__(self) -> bool:
+        return bool(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def get(self, name: str) -> V | None:
+        """Return what is known of `name`; None for nothing."""
+        return self._known.get(name)
+
+    def add(self, name: str, value: V) -> None:
+        """Remember `name`, as the last one that came."""
+        self.discard(name)
+        self._known[name] = value
+        self._left -= room_for(name) + _ENTRY
+        while self._left < 0 and len(self._known) > 1:
+            self.discard(next(iter(self._known)))
+
+    def discard(self, name: str) -> None:
+        """Forget `name`."""
+        if name in self._known:
+            del self._known[name]
+            self._left += room_for(name) + _ENTRY
+
+    def clear(self) -> None:
+        """Forget all."""
+        for name in [*self._known]:
+            self.discard(name)
