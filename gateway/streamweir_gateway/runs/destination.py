@@ -148,6 +148,7 @@ def _normalising(endpoint: EndpointConfig, *, debug: bool) -> dict[str, Any]:
             for warning in endpoint.warnings
         ],
         "debug": debug,
+        "room": endpoint.limits.event_bytes,
     }
 
 

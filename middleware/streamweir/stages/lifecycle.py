@@ -26,15 +26,13 @@ from streamweir.events import (
     Warning,
     ids_of,
 )
+from streamweir.ids import RecentIds
 from streamweir.stages.position import StreamPosition
 
 __all__ = ["Lifecycle", "error_event", "info_of_error"]
 
 MAX_WARNINGS: Final = 100
 """So many warnings from outside are sent in one stream; of more only the number is reported, at the end."""
-
-MAX_ASKED: Final = 10_000
-"""Ids of at most so many open interactions are kept."""
 
 _REASONS: Final[dict[str, Reason]] = {
     "completed": "done",
@@ -86,6 +84,7 @@ class Lifecycle:
         session_id: the session's id where the upstream gives none.
         position: of the stream.
         warnings: to be sent right after `session_start`.
+        room: how many bytes the ids of open interactions may take, about.
     """
 
     handles: ClassVar[frozenset[type[Event]]] = frozenset(EVENT_TYPES.values())
@@ -97,6 +96,7 @@ class Lifecycle:
         session_id: str,
         position: StreamPosition,
         warnings: Sequence[Warning] = (),
+        room: int = 512 << 10,
     ) -> None:
         self._request_id = request_id
         self._session_id = session_id
@@ -106,7 +106,7 @@ class Lifecycle:
         self._tool_calls = 0
         self._has_text = False
         self._reported: set[str] = set()
-        self._asked: set[str] = set()
+        self._asked: RecentIds[None] = RecentIds(room)
         self._failure: Error | None = None
         self._end: SessionEnd | None = None
         """How the stream ends, where its terminal error has been sent and the upstream may still say more."""
@@ -195,8 +195,7 @@ class Lifecycle:
             case ToolCallEnd():
                 self._asked.discard(event.tool_id)
             case Interaction(state="requested"):
-                if len(self._asked) < MAX_ASKED:
-                    self._asked.add(event.interaction_id)
+                self._asked.add(event.interaction_id, None)
             case Interaction():
                 self._asked.discard(event.interaction_id)
             case Status(state="resumed"):

@@ -25,15 +25,20 @@ from streamweir.events import (
     ToolCallStart,
     ids_of,
 )
-from streamweir.stages.text_digest import TextDigest
+from streamweir.ids import room_for
+from streamweir.stages.text_digest import KEPT_CHARACTERS, TextDigest
 
 __all__ = ["FullText", "TextDeduplication"]
 
 FullText = Literal["dedupe", "append", "replace"]
 
-MAX_MESSAGES: Final = 10_000
-"""Ids of at most so many messages are kept; beyond, the oldest is completed and forgotten."""
+ROOM: Final = 8 << 20
+"""Bytes that what is remembered of messages may take, if nothing else is said."""
 
+_MESSAGE: Final = 1200
+"""Bytes that a message takes beside its ids, once it is kept as length and hash."""
+
+_TEXTS_PER_ROOM: Final = 256
 KEPT_AS_TEXT: Final = 16
 """So many messages are kept as text, for the exact comparison; older ones as length and hash."""
 
@@ -62,14 +67,17 @@ class TextDeduplication:
     Args:
         full_text: what to do with a copy of the whole answer: send what is new in it (`dedupe`), all of it
             once more (`append`), or all of it as a replacement (`replace`).
+        room: how many bytes may be remembered, about; beyond, the oldest message is completed and forgotten.
     """
 
     handles: ClassVar[frozenset[type[Event]]] = frozenset(
         {Content, Thinking, ToolCallStart, ToolCallEnd, Error, SessionEnd}
     )
 
-    def __init__(self, *, full_text: FullText = "dedupe") -> None:
+    def __init__(self, *, full_text: FullText = "dedupe", room: int = ROOM) -> None:
         self._full_text = full_text
+        self._kept_characters = min(KEPT_CHARACTERS, room // _TEXTS_PER_ROOM)
+        self._left = room // 2
         self._messages: OrderedDict[_Key, _Message] = OrderedDict()
         self._last_in: dict[str | None, _Key] = {}
         self._tools = 0
@@ -92,7 +100,7 @@ class TextDeduplication:
         key = _key(event)
         message = self._messages.get(key)
         if message is None:
-            if len(self._messages) >= MAX_MESSAGES:
+            if self._left < 0 and self._messages:
                 oldest = tuple(self._forget_oldest())
                 rest = self._text(event)
                 return (*oldest, *((event,) if rest is None else rest))
@@ -205,7 +213,7 @@ class TextDeduplication:
             return
         if message.tools_before_segment != self._tools:
             message.tools_before_segment = self._tools
-            message.segment = TextDigest()
+            message.segment = TextDigest(self._kept_characters)
         message.got_text = True
         message.all.append(text)
         if message.segment is not None:
@@ -213,9 +221,10 @@ class TextDeduplication:
 
     def _open(self, event: Content | Thinking) -> _Message:
         key = _key(event)
-        self._messages.pop(key, None)
-        message = _Message(TextDigest(), event.meta, self._tools)
+        self._drop(key)
+        message = _Message(TextDigest(self._kept_characters), ids_of(event.meta), self._tools)
         self._messages[key] = message
+        self._left -= _room_of(key, message)
         if not key[2]:
             self._last_in[key[1]] = key
         if len(self._messages) > KEPT_AS_TEXT:
@@ -236,10 +245,16 @@ class TextDeduplication:
             older.segment.compact()
 
     def _forget_oldest(self) -> Iterable[Event]:
-        key, message = self._messages.popitem(last=False)
+        key, message = next(iter(self._messages.items()))
+        self._drop(key)
         if self._last_in.get(key[1]) == key:
             del self._last_in[key[1]]
         return _completion(key, message)
+
+    def _drop(self, key: _Key) -> None:
+        message = self._messages.pop(key, None)
+        if message is not None:
+            self._left += _room_of(key, message)
 
     def _complete_all(self) -> Iterator[Event]:
         for key, message in self._messages.items():
@@ -253,6 +268,11 @@ def _what_is_beside(event: Event) -> Iterable[Event]:
         return ()
     data = {"name": event.type, "value": event.meta["extra"]}
     return (Data(data_type="custom", data=data, meta=ids_of(event.meta)),)
+
+
+def _room_of(key: _Key, message: _Message) -> int:
+    ids = (value for value in (message.meta or {}).values() if isinstance(value, str))
+    return _MESSAGE + room_for(key[0], key[1], *ids)
 
 
 def _key(event: Content | Thinking) -> _Key:
@@ -281,6 +301,6 @@ def _completion(key: _Key, message: _Message) -> Iterable[Event]:
             content="",
             is_complete=True,
             channel=channel,
-            meta=_own_meta(ids_of(message.meta), message.number),
+            meta=_own_meta(message.meta, message.number),
         ),
     )

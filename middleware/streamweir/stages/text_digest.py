@@ -11,14 +11,21 @@ __all__ = ["TextDigest"]
 KEPT_CHARACTERS: Final = 1 << 15
 """So much text is kept as it is; beyond, only its length and a hash are."""
 
+_MAX_PIECES: Final = 256
+
 
 class TextDigest:
-    """What has been sent of one text."""
+    """What has been sent of one text.
 
-    __slots__ = ("_hash", "_hashed", "_pieces", "length")
+    Args:
+        kept: so many characters are kept as they are, about.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_hash", "_hashed", "_kept", "_pieces", "length")
+
+    def __init__(self, kept: int = KEPT_CHARACTERS) -> None:
         self.length = 0
+        self._kept = kept
         self._pieces: list[str] = []
         self._hashed = 0
         self._hash: hashlib.blake2b | None = None
@@ -27,8 +34,10 @@ class TextDigest:
         """The text goes on with `piece`."""
         self._pieces.append(piece)
         self.length += len(piece)
-        if self.length - self._hashed > KEPT_CHARACTERS:
+        if self.length - self._hashed > self._kept:
             self.compact()
+        elif len(self._pieces) > _MAX_PIECES:
+            self._pieces = ["".join(self._pieces)]  # a piece takes as much as fifty letters
 
     def compact(self) -> None:
         """Keep only the length and the hash of the text so far."""

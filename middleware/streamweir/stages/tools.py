@@ -6,8 +6,8 @@ opened in a row end in the order of their start, else the last one opened ends f
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Generator, Iterable, Iterator
+import hashlib
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, ClassVar, Final
 
@@ -18,6 +18,7 @@ from streamweir.events import (
     Error,
     Event,
     Interaction,
+    Meta,
     SessionEnd,
     ToolCallDelta,
     ToolCallEnd,
@@ -26,6 +27,8 @@ from streamweir.events import (
     Warning,
     failure_meta,
 )
+from streamweir.ids import RecentIds, room_for
+from streamweir.jsontext import write_json
 from streamweir.stages.position import StreamPosition
 from streamweir.stages.sanitizer import TOOL_INCOMPLETE
 
@@ -34,8 +37,11 @@ __all__ = ["Tools"]
 MAX_OPEN: Final = 1000
 """So many calls may be open at once: each takes two kilobytes, and half as much to end it."""
 
-MAX_CALLS: Final = 10_000
-"""Ids of at most so many calls are kept: the oldest that are over are forgotten first."""
+ROOM: Final = 8 << 20
+"""Bytes that the open calls may take, if nothing else is said."""
+
+_CALL: Final = 2048
+"""Bytes that an open call takes beside its ids: the tables in which it is looked up."""
 
 _COMPARED: Final = 16
 """A start is compared with so many open calls of its id and name; an honest upstream repeats one at once."""
@@ -43,13 +49,19 @@ _COMPARED: Final = 16
 _UNNAMED: Final = "unknown"
 
 
-class _Call(msgspec.Struct):
-    """One call: `upstream_id` is what the upstream calls it, `start.tool_id` what clients know."""
+class _Call(msgspec.Struct, frozen=True):
+    """One open call: what it is called, and as much of its arguments as tells it from another call."""
 
     upstream_id: str
-    start: ToolCallStart
-    row: int = 0
+    tool_id: str
+    """What clients know it by."""
+    name: str
+    arguments: bytes
+    meta: Meta | None
+    row: int
     """Calls that were opened with nothing but calls between them are in one row."""
+    room: int
+    """About how many bytes it takes."""
 
 
 _Calls = dict[str, _Call]
@@ -59,27 +71,31 @@ _Calls = dict[str, _Call]
 class _OpenCalls:
     """The calls that have no end yet, to be found by the upstream's id, by name, by both or by neither."""
 
-    def __init__(self) -> None:
+    def __init__(self, room: int) -> None:
         self.all: _Calls = {}
+        self._left = room
         self._by_key: dict[tuple[str | None, str | None], _Calls] = {}
-        self._rows: dict[tuple[int, str], OrderedDict[str, _Call]] = {}
+        self._rows: dict[tuple[int, str], _Calls] = {}
 
     def add(self, call: _Call) -> None:
+        """Remember `call`.
+
+        Raises:
+            LimitExceeded: more calls are open at a time than can be kept.
+        """
+        self._left -= call.room
+        if self._left < 0 or len(self.all) >= MAX_OPEN:
+            raise LimitExceeded("more tool calls are open than allowed")
         for calls in (self.all, *(self._by_key.setdefault(key, {}) for key in self._keys(call))):
-            calls[call.start.tool_id] = call
-        self._rows.setdefault((call.row, call.start.tool_name), OrderedDict())[call.start.tool_id] = call
+            calls[call.tool_id] = call
+        self._rows.setdefault((call.row, call.name), {})[call.tool_id] = call
 
     def remove(self, call: _Call) -> None:
-        del self.all[call.start.tool_id]
+        self._left += call.room
+        del self.all[call.tool_id]
         for key in self._keys(call):
-            calls = self._by_key[key]
-            del calls[call.start.tool_id]
-            if not calls:
-                del self._by_key[key]
-        row = self._rows[call.row, call.start.tool_name]
-        del row[call.start.tool_id]
-        if not row:
-            del self._rows[call.row, call.start.tool_name]
+            _remove(self._by_key, key, call.tool_id)
+        _remove(self._rows, (call.row, call.name), call.tool_id)
 
     def of(self, upstream_id: str | None, name: str | None) -> _Calls:
         """The open calls of this id and name; `None` stands for any."""
@@ -88,17 +104,15 @@ class _OpenCalls:
 
     def first_beside(self, call: _Call) -> _Call:
         """The first open call of the name and the row of `call`, which may be that itself."""
-        return next(iter(self._rows[call.row, call.start.tool_name].values()))
+        return next(iter(self._rows[call.row, call.name].values()))
 
     def clear(self) -> None:
-        self.all.clear()
-        self._by_key.clear()
-        self._rows.clear()
+        for call in [*self.all.values()]:
+            self.remove(call)
 
     @staticmethod
     def _keys(call: _Call) -> tuple[tuple[str | None, str | None], ...]:
-        upstream_id, name = call.upstream_id, call.start.tool_name
-        return (upstream_id, name), (upstream_id, None), (None, name)
+        return (call.upstream_id, call.name), (call.upstream_id, None), (None, call.name)
 
 
 class Tools:
@@ -107,21 +121,29 @@ class Tools:
     Args:
         stream_arguments: let the pieces of a call's arguments through.
         position: of the stream: by it is known what comes between two calls.
+        room: how many bytes the open calls may take, about; half as many go to the ids of others.
     """
 
     handles: ClassVar[frozenset[type[Event]]] = frozenset(
         {ToolCallStart, ToolCallDelta, ToolCallProgress, ToolCallEnd, Interaction, Error, SessionEnd}
     )
 
-    def __init__(self, *, stream_arguments: bool = False, position: StreamPosition | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        stream_arguments: bool = False,
+        position: StreamPosition | None = None,
+        room: int = ROOM,
+    ) -> None:
         self._stream_arguments = stream_arguments
         self._position = position or StreamPosition(0)
         self._row = 0
         self._follows_at = -1
-        self._open = _OpenCalls()
-        self._ended: OrderedDict[str, None] = OrderedDict()
-        self._used: OrderedDict[str, None] = OrderedDict()
-        self._announced: OrderedDict[str, ToolCallStart] = OrderedDict()
+        self._open = _OpenCalls(room)
+        self._ended: RecentIds[None] = RecentIds(room // 4)
+        self._used: RecentIds[None] = RecentIds(room // 4)
+        self._announced: dict[str, ToolCallStart] = {}
+        self._announced_room = room // 4
         self._made_up = 0
         self._asked = 0
         self.repairs = 0
@@ -177,14 +199,13 @@ class Tools:
     def _start(self, event: ToolCallStart) -> Iterator[Event]:
         given = event.tool_id
         known = self._open.of(given, event.tool_name) if given else {}
-        if any(
-            call.start.arguments == event.arguments for call in islice(reversed(known.values()), _COMPARED)
-        ):
+        arguments = _digest(event.arguments)
+        if any(call.arguments == arguments for call in islice(reversed(known.values()), _COMPARED)):
             return
         announced = self._announced.pop(given, None)
         tool_id = announced.tool_id if announced else self._unique(given)
         start = event if tool_id == given else msgspec.structs.replace(event, tool_id=tool_id)
-        self._remember(_Call(given, start, self._row))
+        self._remember(given, start, arguments)
         yield start
 
     def _delta(self, event: ToolCallDelta) -> Iterator[Event]:
@@ -196,7 +217,8 @@ class Tools:
         if announced is None:
             announced = ToolCallStart(tool_id=self._unique(given), tool_name=event.tool_name or _UNNAMED)
             self._announced[given] = announced
-            if len(self._announced) > MAX_OPEN:
+            self._announced_room -= room_for(given, announced.tool_name) + _CALL // 4
+            if self._announced_room < 0 or len(self._announced) > MAX_OPEN:
                 raise LimitExceeded("more tool calls are announced than allowed")
         tool_id = announced.tool_id
         yield event if event.tool_id == tool_id else msgspec.structs.replace(event, tool_id=tool_id)
@@ -207,7 +229,7 @@ class Tools:
             if event.tool_id in self._ended:
                 return
             call = yield from self._make_up(event.tool_id, event.tool_name)
-        tool_id = call.start.tool_id
+        tool_id = call.tool_id
         yield event if event.tool_id == tool_id else msgspec.structs.replace(event, tool_id=tool_id)
 
     def _end(self, event: ToolCallEnd) -> Iterator[Event]:
@@ -218,7 +240,7 @@ class Tools:
                 return
             call = yield from self._make_up(event.tool_id, event.tool_name)
         self._forget(call)
-        tool_id = call.start.tool_id
+        tool_id = call.tool_id
         yield event if event.tool_id == tool_id else msgspec.structs.replace(event, tool_id=tool_id)
 
     def _ask(self, event: Interaction) -> Iterator[Event]:
@@ -229,7 +251,7 @@ class Tools:
             tool_id = next(reversed(calls))
         elif event.kind == "tool" and event.state == "requested" and not self.has_started(given):
             call = yield from self._make_up(given, event.title)
-            tool_id = call.start.tool_id
+            tool_id = call.tool_id
         else:
             tool_id = given
         asked = event if given == tool_id else msgspec.structs.replace(event, interaction_id=tool_id)
@@ -265,14 +287,13 @@ class Tools:
         self.repairs += 1
         announced = self._announced.pop(upstream_id, None)
         start = announced or ToolCallStart(tool_id=self._unique(upstream_id), tool_name=name or _UNNAMED)
-        call = _Call(upstream_id, start, self._row)
-        self._remember(call)
+        call = self._remember(upstream_id, start, _digest(start.arguments))
         yield Warning(
             message="A tool call had no start; one was added.",
             message_code="TOOL_CALL_REPAIRED",
             for_users=True,
         )
-        yield call.start
+        yield start
         return call
 
     def _unique(self, upstream_id: str) -> str:
@@ -280,35 +301,37 @@ class Tools:
         while not candidate or candidate in self._used or candidate in self._open.all:
             self._made_up += 1
             candidate = f"{upstream_id}_{self._made_up}" if upstream_id else f"call_{self._made_up}"
-        _keep(self._used, candidate)
+        self._used.add(candidate, None)
         return candidate
 
-    def _remember(self, call: _Call) -> None:
-        if len(self._open.all) >= MAX_OPEN:
-            raise LimitExceeded("more tool calls are open than allowed")
-        self.started += 1
+    def _remember(self, upstream_id: str, start: ToolCallStart, arguments: bytes) -> _Call:
+        meta = failure_meta(start.meta)
+        ids = (value for value in meta.values() if isinstance(value, str)) if meta else ()
+        room = _CALL + room_for(upstream_id, start.tool_id, start.tool_name, *ids)
+        call = _Call(upstream_id, start.tool_id, start.tool_name, arguments, meta, self._row, room)
         self._open.add(call)
+        self.started += 1
+        return call
 
     def _forget(self, call: _Call) -> None:
         self._open.remove(call)
         if call.upstream_id and not self._open.of(call.upstream_id, None):
-            _keep(self._ended, call.upstream_id)
+            self._ended.add(call.upstream_id, None)
 
     def _start_announced(self) -> Iterator[Event]:
         """Calls whose arguments broke off have a start too, so that clients can show their end."""
         for upstream_id, start in self._announced.items():
-            self.started += 1
-            self._open.add(_Call(upstream_id, start, self._row))
+            self._remember(upstream_id, start, _digest(start.arguments))
             yield start
         self._announced.clear()
 
     def _close_open(self) -> Iterator[Event]:
         for call in self._open.all.values():
             yield ToolCallEnd(
-                tool_id=call.start.tool_id,
+                tool_id=call.tool_id,
                 status="failed",
                 error={"code": "TOOL_INCOMPLETE", "message": TOOL_INCOMPLETE},
-                meta=failure_meta(call.start.meta),
+                meta=call.meta,
             )
         self._open.clear()
 
@@ -317,7 +340,15 @@ def _last(calls: _Calls) -> _Call | None:
     return next(reversed(calls.values()), None)
 
 
-def _keep(ids: OrderedDict[str, Any], new: str) -> None:
-    ids[new] = None
-    if len(ids) > MAX_CALLS:
-        ids.popitem(last=False)
+def _remove(tables: dict[Any, _Calls], key: Any, tool_id: str) -> None:
+    """Take the call out of one of `tables`, which goes if it was the last."""
+    calls = tables[key]
+    del calls[tool_id]
+    if not calls:
+        del tables[key]
+
+
+def _digest(arguments: Mapping[str, Any]) -> bytes:
+    if not arguments:
+        return b""
+    return hashlib.blake2b(write_json(arguments), digest_size=16).digest()

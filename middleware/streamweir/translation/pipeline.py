@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, get_args
+from typing import Any, Final, cast, get_args
 
+from streamweir.codec.short_names import with_short_names
 from streamweir.errors import ConfigurationError, ErrorInfo, LimitExceeded, NotTheDialect, Reason, error_info
 from streamweir.events import Content, Event, Meta, SessionEnd, Stamp, Thinking, Warning
 from streamweir.stages import (
@@ -54,6 +55,7 @@ class Pipeline:
         stream_tool_arguments: let `tool_call_delta` through.
         warnings: sent right after `session_start`.
         debug: let redacted details out in errors and warnings.
+        room: how many bytes may be remembered of the stream, about: as many as one event of it may have.
 
     Attributes:
         request_id: of the stream.
@@ -75,6 +77,7 @@ class Pipeline:
         stream_tool_arguments: bool = False,
         warnings: Sequence[Warning] = (),
         debug: bool = False,
+        room: int = 8 << 20,
     ) -> None:
         if full_text not in _FULL_TEXT:
             raise ConfigurationError(f"full_text cannot be {full_text!r} (one of: dedupe, append, replace)")
@@ -82,13 +85,14 @@ class Pipeline:
         self.clock = clock or _unix_milliseconds
         self.position = StreamPosition(self.clock())
         self._sinks = [*sinks]
-        self._tools = Tools(stream_arguments=stream_tool_arguments, position=self.position)
-        self._texts = TextDeduplication(full_text=full_text)
+        self._tools = Tools(stream_arguments=stream_tool_arguments, position=self.position, room=room // 2)
+        self._texts = TextDeduplication(full_text=full_text, room=room)
         self._lifecycle = Lifecycle(
             request_id=request_id,
             session_id=session_id or request_id.replace("req_", "sess_", 1),
             position=self.position,
             warnings=warnings,
+            room=room // 16,
         )
         self.closing_warnings = self._lifecycle.closing_warnings
         self._processes = (  # in the order of `_STAGES`
@@ -97,6 +101,7 @@ class Pipeline:
             self._texts.process,
             self._lifecycle.process,
         )
+        self._named_piece: Any = None
         self._piece: Content | Thinking | None = None
         """What the pieces of text that come are like, while nothing else comes."""
 
@@ -167,7 +172,7 @@ class Pipeline:
                 elif isinstance(item, SafeEvent):
                     self._push(item.event, _BEHIND_SANITIZER)
                 else:
-                    self._push(item, 0)
+                    self._push(with_short_names(item), 0)
                 if position.ended:
                     return
         except Exception as error:
@@ -231,13 +236,14 @@ class Pipeline:
         if event is not self._piece or self._lifecycle.waiting:
             if self._lifecycle.has_failed:
                 return
-            self._push(event.with_text(texts[0]), 0)
+            named = cast("Content | Thinking", with_short_names(event))
+            self._push(named.with_text(texts[0]), 0)
             texts = texts[1:]
             if not self._texts.goes_on:
                 for text in texts:
-                    self._push(event.with_text(text), 0)
+                    self._push(named.with_text(text), 0)
                 return
-            self._piece = event
+            self._piece, self._named_piece = event, named
         if not texts or position.ended:
             return
         self._texts.go_on("".join(texts))
@@ -246,7 +252,7 @@ class Pipeline:
         failure: Exception | None = None
         for sink in self._sinks:
             try:
-                sink.write_run(event, texts, stamp)
+                sink.write_run(self._named_piece, texts, stamp)
             except Exception as error:  # the others have it all the same
                 failure = error
         if failure is not None:

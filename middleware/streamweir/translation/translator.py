@@ -93,6 +93,7 @@ class Translator:
             stream_tool_arguments=stream_tool_arguments,
             warnings=[_warning_of(item) for item in warnings] if warnings else (),
             debug=debug,
+            room=reader.limits.event_bytes,
         )
         self.stream = StreamNormalizer(reader, pipeline)
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from stage_harness import run, shown
+from stage_harness import kept_after, run, shown
 from streamweir.events import (
     Content,
     Error,
@@ -16,7 +16,6 @@ from streamweir.events import (
     ToolCallStart,
 )
 from streamweir.stages import FullText, TextDeduplication
-from streamweir.stages.text import MAX_MESSAGES
 from streamweir.stages.text_digest import KEPT_CHARACTERS
 
 TOOL: list[Event] = [ToolCallStart(tool_id="t", tool_name="x"), ToolCallEnd(tool_id="t")]
@@ -178,13 +177,21 @@ def test_thinking_snapshots_become_pieces_and_a_new_thought_is_said() -> None:
 
 @pytest.mark.slow
 def test_many_messages_take_linear_time_and_bounded_memory() -> None:
-    stage = TextDeduplication()
+    messages: list[Event] = [piece("text", f"m{number}") for number in range(30_000)]
     began = time.perf_counter()
-    out = run(stage, (piece("text", f"m{number}") for number in range(30_000)))
+    out = run(TextDeduplication(), [*messages, SessionEnd()])
     assert time.perf_counter() - began < 3
-    assert len(stage._messages) == MAX_MESSAGES
     completed = [event for event in out if isinstance(event, Content) and event.is_complete]
-    assert len(completed) == 30_000 - MAX_MESSAGES
+    assert len(completed) == 30_000
+    assert kept_after(TextDeduplication, messages) <= 8 << 20
+
+
+def test_what_a_message_says_beside_its_text_takes_no_room() -> None:
+    def meta_of(number: int) -> Meta:
+        return {"message_id": f"m{number}", "extra": {"x": "word " * 10_000}}
+
+    messages: list[Event] = [Content(content="a", meta=meta_of(number)) for number in range(200)]
+    assert kept_after(TextDeduplication, messages) <= 1 << 20
 
 
 def test_many_pieces_take_linear_time_and_bounded_memory() -> None:

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from stage_harness import run, shown
+from stage_harness import kept_after, run, shown
 from streamweir.errors import LimitExceeded
 from streamweir.events import (
     Error,
@@ -18,7 +18,9 @@ from streamweir.events import (
     Warning,
 )
 from streamweir.stages.position import StreamPosition
-from streamweir.stages.tools import MAX_CALLS, MAX_OPEN, Tools
+from streamweir.stages.tools import Tools
+
+ROOM = 8 << 20
 
 
 def start(tool_id: str, name: str = "search", **arguments: object) -> ToolCallStart:
@@ -190,12 +192,16 @@ def test_a_call_whose_arguments_were_announced_can_be_handed_to_the_client() -> 
     ]
 
 
-@pytest.mark.slow
 def test_more_open_calls_than_can_be_kept_end_the_stream() -> None:
-    tools = Tools()
-    run(tools, (start(f"t{number}") for number in range(MAX_OPEN)))
     with pytest.raises(LimitExceeded):
-        run(tools, [start("one more")])
+        run(Tools(room=1 << 20), (start(f"t{number}") for number in range(1000)))
+    with pytest.raises(LimitExceeded):
+        run(Tools(room=1 << 20), (start(f"t{number}" * 200) for number in range(500)))
+
+
+def test_arguments_take_no_room() -> None:
+    calls: list[Event] = [start(f"t{number}", text="word " * 10_000) for number in range(100)]
+    assert len(run(Tools(room=1 << 20), calls)) == 100
 
 
 @pytest.mark.slow
@@ -210,8 +216,9 @@ def test_more_open_calls_than_can_be_kept_end_the_stream() -> None:
     ],
 )
 def test_many_calls_take_linear_time_and_bounded_memory(hostile: object) -> None:
-    tools = Tools()
+    tools = Tools(room=ROOM)
+    events = hostile(40_000)  # type: ignore[operator]
     began = time.perf_counter()
-    run(tools, hostile(40_000))  # type: ignore[operator]
+    run(tools, events)
     assert time.perf_counter() - began < 3
-    assert max(len(tools._used), len(tools._ended)) <= MAX_CALLS
+    assert kept_after(lambda: Tools(room=ROOM), hostile(20_000)) <= 2 * ROOM  # type: ignore[operator]
