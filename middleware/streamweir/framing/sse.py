@@ -13,11 +13,14 @@ from collections.abc import Callable, Iterable, Iterator
 
 from streamweir.errors import LimitExceeded
 from streamweir.framing.frame import Frame
+from streamweir.ids import short_id
 
 __all__ = ["SSEParser", "sse_writer", "write_sse", "write_sse_comment"]
 
 _BOM = b"\xef\xbb\xbf"
 _LF, _CR = 0x0A, 0x0D  # as numbers they are found ten times as fast
+_MOST_LINES = 1024
+"""A line takes as much memory as thirty letters, so that so many become one."""
 _NUMBERED = re.compile(rb"(?<![^\n])id: ([^\n\0]+)\ndata: ([^\n]*)\n\n")
 
 
@@ -38,6 +41,8 @@ class SSEParser:
         """Something of an event, or of the head of the body, may have come; asked for each read."""
         self._line = bytearray()
         self._data: list[bytes] = []
+        self._blocks: list[bytes] = []
+        """Lines before those of `_data`, so many as one."""
         self._data_size = 0
         self._event: str | None = None
         self._id: str | None = None
@@ -101,8 +106,8 @@ class SSEParser:
         if lengths + len(pairs) * len(b"id: \ndata: \n\n") != len(blocks) + 2:  # something stands between
             return self._each_block(blocks)
         self.recognised = True
-        self._id = pairs[-1][0].decode("utf-8", "replace")
-        return [Frame(line, None, number.decode("utf-8", "replace")) for number, line in pairs]
+        self._id = _name(pairs[-1][0])
+        return [Frame(line, None, _name(number)) for number, line in pairs]
 
     def _each_block(self, blocks: bytes) -> Iterator[Frame]:
         for block in blocks.split(b"\n\n"):
@@ -124,9 +129,9 @@ class SSEParser:
         event = None
         if line_end:
             if names.startswith(b"event: ") and _LF not in names:
-                event = names[7:].decode("utf-8", "replace") or None
+                event = _name(names[7:])
             elif names.startswith(b"id: ") and _LF not in names and b"\0" not in names:
-                self._id = names[4:].decode("utf-8", "replace") or None
+                self._id = _name(names[4:])
             else:
                 return None
         self.recognised = True
@@ -187,6 +192,8 @@ class SSEParser:
         if line.startswith(b"data:"):
             self._data.append(line[6:] if line[5:6] == b" " else line[5:])
             self._data_size += len(line)
+            if len(self._data) >= _MOST_LINES:
+                self._join_lines()
             return None
         if not line:
             return self._dispatch() if self._data or self._event else None
@@ -202,10 +209,12 @@ class SSEParser:
             case b"data":
                 self._data.append(b"")
                 self._data_size += len(line)
+                if len(self._data) >= _MOST_LINES:
+                    self._join_lines()
             case b"event":
-                self._event = value.decode("utf-8", "replace") or None
+                self._event = _name(value)
             case b"id" if b"\0" not in value:
-                self._id = value.decode("utf-8", "replace") or None
+                self._id = _name(value)
             case b"retry":
                 pass
             case _ if colon and line.startswith(b"{") and line.rstrip().endswith(b"}") and not self._data:
@@ -216,8 +225,15 @@ class SSEParser:
         self.recognised = True
         return None
 
+    def _join_lines(self) -> None:
+        *lines, last = self._data
+        self._blocks.append(b"\n".join(lines))
+        self._data = [last]
+
     def _dispatch(self) -> Frame:
-        data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
+        lines = [*self._blocks, *self._data] if self._blocks else self._data
+        data = lines[0] if len(lines) == 1 else b"\n".join(lines)
+        self._blocks.clear()
         frame = Frame(data, self._event, self._id)
         self.recognised = True
         self._data.clear()
@@ -243,7 +259,12 @@ def _data_of_alike(blocks: bytes) -> tuple[str | None, list[bytes]] | None:
     line_ends = (3 if names else 2) * len(lines) - 2
     if blocks.count(b"\n") != line_ends or (between.endswith(b":") and between + b" " in blocks):
         return None
-    return (names[7:-1].decode("utf-8", "replace") or None) if names else None, lines
+    return _name(names[7:-1]) if names else None, lines
+
+
+def _name(value: bytes) -> str | None:
+    """The name of an event, or its id; None for none."""
+    return short_id(value.decode("utf-8", "replace")) or None
 
 
 def write_sse(frame: Frame, prefix: bytes = b"data: ") -> bytes:

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from streamweir.codec.coerce import arguments, leftover, named_data, text_of, tool_error
 from streamweir.dialects.data_formulator.decode_plain_events import extra_of
 from streamweir.dialects.data_formulator.shared_vocabulary import DETACHED_ARGUMENTS, ENVELOPE, STATES
 from streamweir.errors import MalformedEvent
 from streamweir.events import Event, ToolCallEnd, ToolCallStart
+from streamweir.ids import short_id
 from streamweir.jsontext import parse_json_text, write_json
 
 __all__ = ["Actions", "OpenCalls", "tool_result", "tool_start"]
 
+K = TypeVar("K")
+
 _MAX_ACTIONS: Final = 10_000
+_MAX_OPEN: Final = 1000
 
 
 def tool_start(message: Mapping[str, Any]) -> ToolCallStart:
@@ -79,37 +83,67 @@ def _output(fields: dict[str, Any], message: Mapping[str, Any]) -> Any:
 
 
 class OpenCalls:
-    """The calls that have no result yet. Only those without an id have to be told apart by their names."""
+    """The calls that have no result yet. Only those without an id have to be told apart by their names.
+
+    Of very many the oldest are forgotten.
+    """
 
     def __init__(self) -> None:
-        self._names_and_ids: list[tuple[str, str]] = []
+        self._all: dict[int, tuple[str, str]] = {}
+        """Name and id of each, by the number of its beginning."""
+        self._by_name: dict[str, dict[int, None]] = {}
+        self._by_name_and_id: dict[tuple[str, str], dict[int, None]] = {}
+        self._without_id: dict[int, None] = {}
+        self._begun = 0
 
     def begin(self, start: ToolCallStart) -> None:
         """Note a call."""
-        self._names_and_ids.append((start.tool_name, start.tool_id))
+        if len(self._all) >= _MAX_OPEN:
+            self._forget(next(iter(self._all)))
+        self._begun += 1
+        call = short_id(start.tool_name), short_id(start.tool_id)
+        self._all[self._begun] = call
+        self._by_name.setdefault(call[0], {})[self._begun] = None
+        self._by_name_and_id.setdefault(call, {})[self._begun] = None
+        if not call[1]:
+            self._without_id[self._begun] = None
 
     def end(self, name: str, tool_id: str = "") -> bool:
         """Forget the last call of this name and id; of this name, if there is no id. Was there one?"""
-        for index in reversed(range(len(self._names_and_ids))):
-            known, its_id = self._names_and_ids[index]
-            if known == name and tool_id in ("", its_id):
-                del self._names_and_ids[index]
-                return True
-        return False
+        name, tool_id = short_id(name), short_id(tool_id)
+        calls = self._by_name_and_id.get((name, tool_id)) if tool_id else self._by_name.get(name)
+        if not calls:
+            return False
+        self._forget(next(reversed(calls)))
+        return True
 
     def has(self, name: Any) -> bool:
         """Is a call of this name open?"""
-        return any(known == name for known, _ in self._names_and_ids)
+        return isinstance(name, str) and bool(self._by_name.get(short_id(name)))
 
     def last(self) -> str:
         """The name of the call without an id that was begun last; an empty text for none."""
-        return next((name for name, its_id in reversed(self._names_and_ids) if not its_id), "")
+        return self._all[next(reversed(self._without_id))][0] if self._without_id else ""
 
     def end_all(self) -> list[str]:
         """Forget all calls; return the names of those without an id."""
-        names = [name for name, its_id in self._names_and_ids if not its_id]
-        self._names_and_ids.clear()
+        names = [self._all[number][0] for number in self._without_id]
+        for number in [*self._all]:
+            self._forget(number)
         return names
+
+    def _forget(self, number: int) -> None:
+        call = self._all.pop(number)
+        self._without_id.pop(number, None)
+        _remove(self._by_name, call[0], number)
+        _remove(self._by_name_and_id, call, number)
+
+
+def _remove(calls: dict[K, dict[int, None]], key: K, number: int) -> None:
+    """Take one call out of those of a key, which goes if it was the last."""
+    del calls[key][number]
+    if not calls[key]:
+        del calls[key]
 
 
 class Actions:

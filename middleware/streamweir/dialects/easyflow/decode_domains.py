@@ -33,6 +33,7 @@ from streamweir.events import (
     Warning,
     Whole,
 )
+from streamweir.ids import short_id
 
 __all__ = [
     "READERS",
@@ -176,7 +177,7 @@ def _step_status(envelope: Envelope, run: Run) -> Iterator[Event]:
     elif word == "suspend":
         run.pause(node_id)
     else:
-        run.paused_steps.pop(node_id, None)
+        run.paused_steps.discard(short_id(node_id))
     state = STEP_STATES.get(word) or SESSION_STATES.get(word)
     known = ("state", "status") if state else ()
     detail = leftover(envelope.payload, {*known, "node_id", "name", "node_name", "conversation_id"})
@@ -210,7 +211,7 @@ def read_interaction(envelope: Envelope, run: Run) -> Iterator[Event]:
     if word == "request":
         run.ask(form_id)
     else:
-        run.forms.pop(form_id, None)
+        run.forms.discard(short_id(form_id))
     own_kind = envelope.text("kind")
     if kind == "form" and own_kind in _KINDS:
         kind = own_kind

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, Final
 
 from streamweir.codec.base import NO_EXTRA
 from streamweir.codec.coerce import leftover, meta_of, milliseconds, text_of
 from streamweir.dialects.easyflow.shared_vocabulary import DOMAINS, META_IDS
 from streamweir.events import Meta, SessionEnd
+from streamweir.ids import RecentIds, short_id
 
 __all__ = ["Envelope", "Run", "is_envelope", "snake_keys"]
 
@@ -36,15 +36,14 @@ _CAMEL: Final = re.compile(r"(?<=[a-z0-9])([A-Z])")
 _DURATIONS: Final = ("duration_ms", "latency_ms")
 _TOKENS: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
 _FINISH_REASONS: Final = ("stop", "length", "content_filter", "tool_calls")
-_MAX_IDS: Final = 10_000
+_LONGEST_CAMEL: Final = 64
+_ROOM: Final = 256 << 10
+"""Bytes for the ids of steps, of forms and of calls."""
 
 
 def _snake(name: str) -> str:
-    return _short_snake(name) if len(name) <= 64 else name
-
-
-@lru_cache(maxsize=1024)
-def _short_snake(name: str) -> str:
+    if name.islower() or len(name) > _LONGEST_CAMEL:
+        return name
     return _CAMEL.sub(r"_\1", name).lower()
 
 
@@ -79,13 +78,13 @@ class Run:
     def __init__(self) -> None:
         self.conversation_id = ""
         self.is_suspended = False
-        self.paused_steps: dict[str, None] = {}
-        self.forms: dict[str, None] = {}
+        self.paused_steps: RecentIds[None] = RecentIds(_ROOM)
+        self.forms: RecentIds[None] = RecentIds(_ROOM)
         self.pieces = False
         self.thought = False
         self.failure = False
         self.went_on = False
-        self._calls: dict[str, str] = {}
+        self._calls: RecentIds[str] = RecentIds(_ROOM)
         self._usage: Counter[str] = Counter()
 
     @property
@@ -111,21 +110,21 @@ class Run:
 
     def pause(self, node_id: str) -> None:
         """A step waits."""
-        self.paused_steps[node_id] = None
-        _forget_oldest(self.paused_steps)
+        self.paused_steps.add(short_id(node_id), None)
 
     def ask(self, form_id: str) -> None:
         """A form waits for its answer."""
-        self.forms[form_id] = None
-        _forget_oldest(self.forms)
+        self.forms.add(short_id(form_id), None)
 
     def is_new_call(self, call_id: str, source: str) -> bool:
         """False where another source (an event, the saved history) has told of this call already."""
         if not call_id:
             return True
-        known = self._calls.setdefault(call_id, source)
-        _forget_oldest(self._calls)
-        return known == source
+        call_id = short_id(call_id)
+        known = self._calls.get(call_id)
+        if known is None:
+            self._calls.add(call_id, source)
+        return known in (None, source)
 
     def add_usage(self, fields: Mapping[str, Any]) -> None:
         """Add the tokens that one saved message took."""
@@ -253,8 +252,3 @@ def _tokens(fields: Mapping[str, Any]) -> dict[str, int]:
         for name in _TOKENS
         if isinstance(value := fields.get(name), int) and not isinstance(value, bool) and 0 <= value < 1 << 53
     }
-
-
-def _forget_oldest(ids: dict[str, Any]) -> None:
-    if len(ids) > _MAX_IDS:
-        del ids[next(iter(ids))]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import takewhile
 from typing import Final, NamedTuple
 
+from streamweir.codec.text_pieces import TextPieces
 from streamweir.events import Whole
 
 __all__ = ["AnswerForm", "Part"]
@@ -18,6 +19,9 @@ _LONG: Final = 16
 
 _DISTINCT: Final = 4
 """A text of fewer different characters may repeat itself by nature."""
+
+_LONGEST_DOUBT: Final = 64 << 10
+"""After so much text the guess stands."""
 
 _OPENING: Final = "<think>"
 """No answer begins to think twice: a second frame with it at its start is a copy."""
@@ -41,7 +45,7 @@ class AnswerForm:
         self._settled = option != "auto"
         self._cumulative = option == "cumulative"
         self._previous = ""
-        self._joined = ""
+        self._joined = TextPieces()
         self._extensions = 0
         self._all_decorated = True
 
@@ -67,10 +71,12 @@ class AnswerForm:
         part = Part(text, "snapshot" if self._cumulative else None)
         if not self._settled:
             part = self._learn(text, marked=marked, decorated=decorated and not self._all_decorated)
-            self._joined += text
+            self._joined.append(text)
         self._previous = text
+        if self._joined.size > _LONGEST_DOUBT:
+            self._settled = True
         if self._settled:
-            self._joined = ""
+            self._joined = TextPieces()
         return part
 
     def _learn(self, text: str, *, marked: bool, decorated: bool) -> Part:
@@ -102,7 +108,7 @@ class AnswerForm:
         self._settled = True
         guessed, self._cumulative = self._cumulative, cumulative
         if guessed and not cumulative:
-            return Part(self._joined + text, "snapshot")
+            return Part(self._joined.text + text, "snapshot")
         return Part(text, "snapshot" if cumulative else None)
 
     def _is_rewritten(self, text: str) -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from streamweir.codec.coerce import custom, meta_of, text_of
 from streamweir.dialects.ragflow.shared_citations import read_reference
 from streamweir.events import Event, Meta, Reference
+from streamweir.ids import short_id
+from streamweir.jsontext import write_json
 
 __all__ = ["Run"]
 
@@ -26,13 +29,13 @@ class Run:
         self.has_text = False
         self.text_open = False
         self._ids: dict[str, str] = {}
-        self._reference: Any = None
+        self._reference = b""
 
     def note_ids(self, *, session_id: Any = None, message_id: Any = None, task_id: Any = None) -> None:
         """Remember the ids that a frame gives; frames without them belong to the same run."""
         for name, value in (("session_id", session_id), ("message_id", message_id), ("run_id", task_id)):
             if isinstance(value, str | int) and text_of(value):
-                self._ids[name] = text_of(value)
+                self._ids[name] = short_id(text_of(value))
 
     def meta(self, *, extra: Mapping[str, Any] | None = None, **fields: Any) -> Meta | None:
         """The ids of the run with `fields`. The Go server's task id is only another name of the session."""
@@ -52,9 +55,12 @@ class Run:
 
     def reference(self, value: Any) -> Iterator[Event]:
         """Yield the citations of a reference, unless it says nothing or nothing new."""
-        if not value or value == self._reference:
+        if not value:
             return
-        self._reference = value
+        digest = hashlib.blake2b(write_json(value), digest_size=16).digest()
+        if digest == self._reference:
+            return
+        self._reference = digest
         citations, extra = read_reference(value)
         if citations:
             yield Reference(citations, meta=self.meta(extra=extra))

@@ -13,15 +13,16 @@ from streamweir.codec.coerce import and_extra, arguments, leftover, named_data, 
 from streamweir.dialects.stream_envelope.decode_graph import Reader, pieces, read_content
 from streamweir.dialects.stream_envelope.decode_message import Message, Run
 from streamweir.events import Content, Event, SessionStart, Status, Thinking, ToolCallEnd, ToolCallStart
+from streamweir.ids import short_id
 
 __all__ = ["FLAT"]
 
-_MAX_CALLS: Final = 1000
+_MAX_CALLS: Final = 100
 
 
 def _tool_call(message: Message, run: Run) -> Iterator[Event]:
     name = message.text("tool", "tool_name", "name") or "unknown"
-    run.copilot_calls.append(name)
+    run.copilot_calls.append(short_id(name))
     del run.copilot_calls[:-_MAX_CALLS]
     yield ToolCallStart(
         tool_id="",

@@ -9,6 +9,7 @@ from typing import Any, Final
 from streamweir.codec.coerce import leftover, meta_of, text_of
 from streamweir.dialects.stream_envelope.shared_vocabulary import TRACE
 from streamweir.events import Meta, SessionEnd
+from streamweir.ids import RecentIds, short_id
 
 __all__ = ["Message", "Run"]
 
@@ -17,7 +18,8 @@ __all__ = ["Message", "Run"]
 _ENVELOPE: Final = frozenset({"type", "thread_id", "run_id", "node_name", "timestamp", *TRACE})
 _NO_NODE: Final = ("", "system", "unknown")
 """What stands where there is no node: in the server, and in the first pages that read the old form."""
-_MAX_IDS: Final = 10_000
+_ROOM: Final = 512 << 10
+"""Bytes for the ids of the runs that have streamed text."""
 _FINISH_REASONS: Final = ("stop", "length", "content_filter", "tool_calls")
 _TOKENS: Final = {
     "prompt_tokens": ("prompt_tokens", "input_tokens"),
@@ -101,7 +103,7 @@ class Run:
     """What a decoder remembers of its stream."""
 
     def __init__(self) -> None:
-        self._streamed: dict[str, None] = {}
+        self._streamed: RecentIds[None] = RecentIds(_ROOM)
         self.copilot_calls: list[str] = []
         self.code_is_open = False
         self._thoughts = 0
@@ -109,9 +111,7 @@ class Run:
 
     def note_text(self, run_id: str) -> None:
         """Text of this run was streamed; of too many runs the oldest is forgotten."""
-        self._streamed[run_id] = None
-        if len(self._streamed) > _MAX_IDS:
-            del self._streamed[next(iter(self._streamed))]
+        self._streamed.add(short_id(run_id), None)
 
     def next_thought(self) -> str:
         """The id of a thought that comes whole: it is a message of its own, and no piece of one."""
@@ -120,7 +120,7 @@ class Run:
 
     def is_silent(self, run_id: str) -> bool:
         """No text of this run was streamed, nor any that says no run and may be of this one."""
-        return not {run_id, ""} & self._streamed.keys()
+        return short_id(run_id) not in self._streamed and "" not in self._streamed
 
     def add_usage(self, fields: Mapping[str, Any]) -> None:
         """Add the tokens that one model run reports."""
