@@ -9,9 +9,12 @@ from __future__ import annotations
 from typing import Any, Final, Literal
 
 import msgspec
+import orjson
 
+from streamweir.codec.text_pieces import TextPieces
 from streamweir.errors import LimitExceeded
 from streamweir.events import (
+    WIRE_FIELDS,
     Content,
     Data,
     Error,
@@ -33,8 +36,16 @@ from streamweir.jsontext import write_json
 
 __all__ = ["Fold", "MessageTexts", "ToolCall"]
 
-MAX_EVENTS: Final = 1_000_000
-"""A folded stream is held in memory: more events than this do not fit into one answer."""
+LIMIT: Final = 64 << 20
+"""Bytes of JSON that a folded answer may have, if nothing else is said."""
+
+_RESERVE: Final = 1 << 20
+"""What an answer over its limit may still say of its end: open calls, warnings, the error."""
+
+_QUOTES: Final = 2
+_MESSAGE_BYTES: Final = 256
+_CHANNEL_BYTES: Final = 512
+"""What a message and a channel count for beside their texts."""
 
 _UNNAMED: Final = "unknown"
 
@@ -65,6 +76,29 @@ class ToolCall(msgspec.Struct, kw_only=True):
         }
 
 
+class _Message:
+    """The text of one message, and how many bytes of JSON it is."""
+
+    __slots__ = ("json_bytes", "pieces")
+
+    def __init__(self) -> None:
+        self.pieces = TextPieces()
+        self.json_bytes = 0
+
+    def append(self, piece: str) -> int:
+        """Go on with `piece`; return by how many bytes the JSON has grown."""
+        self.pieces.append(piece)
+        grown = len(write_json(piece)) - _QUOTES
+        self.json_bytes += grown
+        return grown
+
+    def clear(self) -> int:
+        """Forget the text; return by how many bytes the JSON has shrunk."""
+        shrunk, self.json_bytes = self.json_bytes, 0
+        self.pieces = TextPieces()
+        return shrunk
+
+
 class MessageTexts:
     """The text of one channel, message by message in order of appearance.
 
@@ -75,22 +109,34 @@ class MessageTexts:
     __slots__ = ("_by_id", "_messages", "_unnamed_is_over")
 
     def __init__(self) -> None:
-        self._messages: list[list[str]] = []
-        self._by_id: dict[str | None, list[str]] = {}
+        self._messages: list[_Message] = []
+        self._by_id: dict[str | None, _Message] = {}
         self._unnamed_is_over = False
 
-    def append(self, message_id: str | None, piece: str) -> None:
-        """Let the message go on with `piece`; without an id, the last one that is not over."""
+    def append(self, message_id: str | None, piece: str) -> int:
+        """Let the message go on with `piece`; without an id, the last one that is not over.
+
+        Returns:
+            By how many bytes what is held has grown.
+        """
         if not piece:
-            return
+            return 0
         if message_id is None and self._unnamed_is_over:
             self._unnamed_is_over = False
             self._by_id.pop(None, None)
-        self._message(message_id).append(piece)
+        before = len(self._messages)
+        grown = self._message(message_id).append(piece)
+        return grown + _MESSAGE_BYTES * (len(self._messages) - before)
 
-    def replace(self, message_id: str | None, text: str) -> None:
-        """Put `text` in the place of all that the message held; without an id, the last one's."""
-        self._message(message_id)[:] = [text]
+    def replace(self, message_id: str | None, text: str) -> int:
+        """Put `text` in the place of all that the message held; without an id, the last one's.
+
+        Returns:
+            By how many bytes what is held has grown.
+        """
+        message = self._message(message_id)
+        shrunk = message.clear()
+        return message.append(text) - shrunk
 
     def complete(self, message_id: str | None) -> None:
         """The message is over. One with an id goes on all the same if more of it comes."""
@@ -100,18 +146,15 @@ class MessageTexts:
     @property
     def text(self) -> str:
         """All messages, separated by empty lines."""
-        for message in self._messages:
-            if len(message) > 1:
-                message[:] = ["".join(message)]
-        return "\n\n".join(message[0] for message in self._messages if message and message[0])
+        return "\n\n".join(message.pieces.text for message in self._messages if message.pieces.size)
 
     def __bool__(self) -> bool:
-        return any(any(message) for message in self._messages)
+        return any(message.pieces.size for message in self._messages)
 
-    def _message(self, message_id: str | None) -> list[str]:
+    def _message(self, message_id: str | None) -> _Message:
         message = self._by_id.get(message_id)
         if message is None:
-            message = self._by_id[message_id] = []
+            message = self._by_id[message_id] = _Message()
             self._messages.append(message)
         return message
 
@@ -121,7 +164,8 @@ class Fold:
 
     Args:
         request_id: of the last stream; set by `SessionStart` where that says it.
-        limit: the most characters of text, thinking, data and results together; None for no bound at all.
+        limit: the most bytes of JSON that the result may have, whatever it holds. Objects are then kept as
+            JSON, which takes a tenth of their memory. None for no bound, and events as they came.
 
     Attributes:
         answer: the texts of the answer; `channels` those of all other channels.
@@ -131,7 +175,7 @@ class Fold:
         end: the end of the last stream, None while it has not ended.
     """
 
-    def __init__(self, request_id: str | None = None, *, limit: int | None = 64 << 20) -> None:
+    def __init__(self, request_id: str | None = None, *, limit: int | None = None) -> None:
         self.request_id = request_id
         self.answer = MessageTexts()
         self.channels: dict[str, MessageTexts] = {}
@@ -147,7 +191,6 @@ class Fold:
         self._calls_by_id: dict[str, ToolCall] = {}
         self._limit = limit
         self._size = 0
-        self._events = 0
 
     def add(self, event: Event) -> None:
         """Take one event in.
@@ -155,15 +198,25 @@ class Fold:
         Raises:
             LimitExceeded: the stream is too large to be one answer.
         """
-        self._count(event)
+        if self._limit is not None:
+            event = _compact(event)
+        grown = self._take(event)
+        if self._limit is None:
+            return
+        self._size += grown
+        room = self._limit + _RESERVE if _closes(event) else self._limit
+        if self._size > room and not isinstance(event, Error | SessionEnd):
+            raise LimitExceeded("the folded answer is larger than allowed")
+
+    def _take(self, event: Event) -> int:
+        """Take one event in; return by how many bytes of JSON the result has grown."""
         match event:
             case Content():
-                self._add_content(event)
+                return self._add_content(event)
             case Thinking():
-                self._size += len(event.content)
-                self.thinking.append(_message_id(event.meta), event.content)
+                return self.thinking.append(_message_id(event.meta), event.content)
             case ToolCallStart() | ToolCallProgress() | ToolCallEnd():
-                self._add_call(event)
+                return self._add_call(event)
             case Data():
                 self.data.append(event)
             case Reference():
@@ -175,10 +228,19 @@ class Fold:
             case Error():
                 self._reported = event
                 self.error = event if event.terminal else self.error
+                return 0
             case SessionStart():
                 self._begin(event)
+                return 0
             case SessionEnd():
                 self._end(event)
+                return 0
+            case _:
+                return 0
+        return self._json_bytes(wire_data(event))
+
+    def _json_bytes(self, value: Any) -> int:
+        return 0 if self._limit is None else len(write_json(value)) + 1
 
     @property
     def has_answer(self) -> bool:
@@ -213,15 +275,6 @@ class Fold:
             "summary": self.end.summary if self.end else None,
         }
 
-    def _count(self, event: Event) -> None:
-        if self._limit is None:
-            return
-        self._events += 1
-        if (self._events > MAX_EVENTS or self._size > self._limit) and not _closes(event):
-            raise LimitExceeded("the folded answer is larger than allowed")
-        if isinstance(event, Data | ToolCallEnd):
-            self._size += len(write_json(event.data if isinstance(event, Data) else event.result))
-
     def _begin(self, event: SessionStart) -> None:
         """A stream begins: what the one before it left open without an id is over."""
         self.request_id = event.request_id or self.request_id
@@ -235,37 +288,56 @@ class Fold:
         if event.status == "error" and self.error is None:  # 1.0 does not say which error is terminal
             self.error = self._reported
 
-    def _add_content(self, event: Content) -> None:
-        texts = self.answer
+    def _add_content(self, event: Content) -> int:
+        texts, grown = self.answer, 0
         if event.channel is not None:
+            before = len(self.channels)
             texts = self.channels.setdefault(event.channel, MessageTexts())
+            grown = _CHANNEL_BYTES * (len(self.channels) - before)
         message_id = _message_id(event.meta)
-        self._size += len(event.content)
         if event.op == "replace":
-            texts.replace(message_id, event.content)
+            grown += texts.replace(message_id, event.content)
         else:
-            texts.append(message_id, event.content)
+            grown += texts.append(message_id, event.content)
         if event.is_complete:
             texts.complete(message_id)
             if texts is self.answer:
                 self.thinking.complete(message_id)
+        return grown
 
-    def _add_call(self, event: ToolCallStart | ToolCallProgress | ToolCallEnd) -> None:
-        call = self._calls_by_id.get(event.tool_id)
+    def _add_call(self, event: ToolCallStart | ToolCallProgress | ToolCallEnd) -> int:
+        call, before = self._calls_by_id.get(event.tool_id), 0
         if call is None or (isinstance(event, ToolCallStart) and call.status != "running"):
             call = self._calls_by_id[event.tool_id] = ToolCall(tool_id=event.tool_id, tool_name=_UNNAMED)
             self.calls.append(call)
+        else:
+            before = self._json_bytes(call.folded())
         match event:
             case ToolCallStart():
                 _start(call, event)
             case ToolCallProgress():
                 call.progress = event.progress if event.progress is not None else call.progress
                 call.progress_message = event.message or call.progress_message
+                return 0
             case ToolCallEnd():
                 call.status = event.status
                 call.result = event.result
                 call.error = event.error
                 call.duration_ms = event.meta.get("duration_ms") if event.meta else None
+        return self._json_bytes(call.folded()) - before
+
+
+def _compact(event: Event) -> Event:
+    """Return `event` with its objects and lists as the JSON that they become."""
+    match event:
+        case Data() | Reference() | Interaction() | Warning() | ToolCallStart() | ToolCallEnd():
+            fields = {name: getattr(event, name) for name in WIRE_FIELDS[type(event)]}
+            return msgspec.structs.replace(event, **{name: _as_json(fields[name]) for name in fields})
+    return event
+
+
+def _as_json(value: Any) -> Any:
+    return orjson.Fragment(write_json(value)) if value and isinstance(value, dict | list) else value
 
 
 def _start(call: ToolCall, event: ToolCallStart) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from streamweir.events import Content, Event, Stamp, Thinking
 from streamweir.framing import MEDIA_TYPES, FramingChoice
 from streamweir.jsontext import write_json
-from streamweir.translation.fold import Fold
+from streamweir.translation.fold import LIMIT, Fold
 
 __all__ = ["FoldedWriter"]
 
@@ -16,18 +16,22 @@ __all__ = ["FoldedWriter"]
 class FoldedWriter:
     """Writes the folded result of a stream.
 
+    Args:
+        request_id: of the stream.
+        limit: the most bytes that it may have.
+
     Attributes:
         framing: `json`.
         unsupported: nothing, ever; as for `StreamWriter`.
         added: likewise.
     """
 
-    def __init__(self, request_id: str) -> None:
+    def __init__(self, request_id: str, *, limit: int = LIMIT) -> None:
         self.framing: FramingChoice = "json"
         self.media_type = MEDIA_TYPES["json"]
         self.unsupported: Counter[str] = Counter()
         self.added = 0
-        self._fold = Fold(request_id)
+        self._fold = Fold(request_id, limit=limit)
         self._out = b""
 
     @property
@@ -55,8 +59,7 @@ class FoldedWriter:
         Raises:
             LimitExceeded: the stream is too large to be one answer.
         """
-        for text in texts:
-            self.write(event.with_text(text), stamp)
+        self.write(event.with_text("".join(texts)), stamp)
 
     def finish(self) -> None:
         """Write the folded result."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from streamweir.codec.base import NO_OPTIONS, Options
 from streamweir.codec.dialect import Dialect
@@ -11,11 +11,15 @@ from streamweir.codec.dialects import Dialects
 from streamweir.codec.registry import process_dialects
 from streamweir.errors import ConfigurationError
 from streamweir.framing import MEDIA_TYPES
+from streamweir.translation.fold import LIMIT
 from streamweir.translation.folded_writer import FoldedWriter
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.writer import StreamWriter
 
 __all__ = ["Writer", "open_writer"]
+
+_PARTS_OF_A_STREAM: Final = 4
+"""A folded answer may have this part of the bytes of a stream."""
 
 Writer: TypeAlias = StreamWriter | FoldedWriter
 
@@ -50,6 +54,7 @@ def open_writer(
     dialect = (process_dialects() if dialects is None else dialects).to_write(protocol)
     encoder = dialect.make_encoder(options.get(dialect.name, NO_OPTIONS))
     if framing == "json":
-        return FoldedWriter(request_id)
+        limit = LIMIT if source is None else source.limits.stream_bytes // _PARTS_OF_A_STREAM
+        return FoldedWriter(request_id, limit=limit)
     chosen: Any = framing if framing in encoder.framings else encoder.framings[0]
     return StreamWriter(dialect, encoder, chosen, source=source)

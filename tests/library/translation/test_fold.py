@@ -115,10 +115,10 @@ def test_only_a_terminal_error_is_the_error() -> None:
 
 
 @pytest.mark.parametrize(
-    "event", [text("x" * 60), Data(data_type="custom", data={"name": "n", "value": "x" * 60})]
+    "event", [text("x" * 400), Data(data_type="custom", data={"name": "n", "value": "x" * 400})]
 )
 def test_it_has_a_limit_after_which_it_can_still_end(event: Event) -> None:
-    fold = Fold("req_1", limit=50)
+    fold = Fold("req_1", limit=900)
     fold.add(ToolCallStart(tool_id="t", tool_name="x"))
     fold.add(event)
     with pytest.raises(LimitExceeded):
