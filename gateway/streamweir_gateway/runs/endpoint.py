@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, Final
 
 from starlette.types import Scope
@@ -97,8 +97,19 @@ class Endpoint:
         ]
 
 
-@lru_cache(maxsize=256)  # clients send the same few
+_USUAL_ACCEPTS: Final = frozenset(
+    {"", "*/*", "application/json", "text/event-stream", "application/x-ndjson", "text/event-stream, */*"}
+    | {"application/json, text/event-stream"}
+)
+"""What nearly all clients send; what another one sends is nobody else's affair, and is not kept."""
+
+
 def _framing(accept: str, default: Any) -> str:
+    return (_usual_framing if accept in _USUAL_ACCEPTS else choose_framing)(accept, default)
+
+
+@cache
+def _usual_framing(accept: str, default: Any) -> str:
     return choose_framing(accept, default)
 
 

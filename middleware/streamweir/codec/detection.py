@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
+from functools import cached_property
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -13,7 +13,7 @@ from streamweir.errors import StreamweirError
 from streamweir.framing import Frame, SniffingParser
 from streamweir.jsontext import parse_json
 
-__all__ = ["HeadMessage", "best_score", "head_message", "head_messages", "head_parser"]
+__all__ = ["Head", "HeadMessage", "best_score", "head_message", "head_messages", "head_parser"]
 
 _HEAD_LIMIT: Final = 8 << 20
 _NO_FIELDS: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -53,10 +53,18 @@ def head_parser(limit: int = _HEAD_LIMIT) -> SniffingParser:
     return SniffingParser(limit, expected="ndjson")
 
 
-@lru_cache(maxsize=2)  # asked by one dialect after the other, and then never again
+class Head(bytes):
+    """The head of a body that one dialect after the other looks at: its messages are read once."""
+
+    @cached_property
+    def messages(self) -> tuple[HeadMessage, ...]:
+        """The messages in it, an unfinished last one included if it can be read."""
+        return tuple(_read(self))
+
+
 def head_messages(head: bytes) -> tuple[HeadMessage, ...]:
-    """Return the messages in `head`, an unfinished last one included if it can be read. Never raises."""
-    return tuple(_read(head))
+    """Return the messages in `head`. Never raises."""
+    return (head if isinstance(head, Head) else Head(head)).messages
 
 
 def _read(head: bytes) -> Iterator[HeadMessage]:

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Final
 
 from streamweir.codec.base import Decoder
-from streamweir.codec.detection import HeadMessage, head_message, head_parser
+from streamweir.codec.detection import Head, HeadMessage, head_message, head_parser
 from streamweir.codec.dialects import Dialects
 from streamweir.codec.process_token import TOKEN_PREFIX
 from streamweir.codec.registry import process_dialects
@@ -132,7 +132,7 @@ class Detector:
         return self._clear_winner()
 
     def _ask_about_head(self, size: int) -> None:
-        head = bytes(self.head[: min(size, self._limit)]) if self._shown_heads else b""
+        head = Head(self.head[: min(size, self._limit)] if self._shown_heads else b"")
         for name, decoder in self._shown_heads.items():
             self._note(name, partial(decoder.detect, head))
 
