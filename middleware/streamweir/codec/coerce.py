@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 from streamweir.classification import classify_failure
 from streamweir.errors import MalformedEvent
 from streamweir.events import Data, Error, Event, Meta, ToolError
-from streamweir.jsontext import parse_json_text, write_json_text
+from streamweir.jsontext import parse_json_text, write_json, write_json_text
 
 __all__ = [
     "and_extra",
@@ -28,6 +28,9 @@ __all__ = [
 
 
 _OBJECTS: Final = frozenset({"extra", "source", "private"})
+LONGEST_MESSAGE: Final = 16 << 10
+"""More of the message of a failure is neither looked at nor shown."""
+_LARGEST_DETAILS: Final = 64 << 10
 _COLUMN_NAMES: Final = ("key", "field", "dataIndex", "name", "id")
 
 
@@ -154,16 +157,15 @@ def upstream_error(  # noqa: PLR0913 (what an upstream may say of a failure)
     The raw `message` stays in the event as far as the safety stage, which lets it out only if `for_users`
     (None: as the decoder's `errors_for_users` says). `recoverable` is the upstream's own word on retrying.
     """
-    found = classify_failure(
-        message if isinstance(message, str) else text_of(message), code=code, status=status
-    )
+    text = text_of(message)[:LONGEST_MESSAGE]
+    found = classify_failure(text, code=code, status=status)
     return Error(
         error_type=found.error_type,
         code=found.code,
-        message=text_of(message),
+        message=text,
         recoverable=found.recoverable if recoverable is None else recoverable,
         terminal=terminal,
-        details=details,
+        details=details if details is None or len(write_json(details)) <= _LARGEST_DETAILS else None,
         for_users=for_users,
         reason=found.reason,
         meta=meta,
@@ -172,4 +174,7 @@ def upstream_error(  # noqa: PLR0913 (what an upstream may say of a failure)
 
 def tool_error(message: Any = None, *, code: Any = None) -> ToolError:
     """Why a call failed; the safety stage decides whether `message` may go out."""
-    return ToolError(code=code if isinstance(code, str) and code else "TOOL_FAILED", message=text_of(message))
+    return ToolError(
+        code=code if isinstance(code, str) and code else "TOOL_FAILED",
+        message=text_of(message)[:LONGEST_MESSAGE],
+    )
