@@ -13,6 +13,7 @@ from streamweir.codec.dialects import Dialects
 from streamweir.framing import MEDIA_TYPES
 from streamweir.stages import FullText
 from streamweir.translation.clock import StreamClock
+from streamweir.translation.reader import EndOfBody
 from streamweir_gateway.cli.command import OK, Commands, UsageError, add_command
 from streamweir_gateway.cli.explaining import explained
 from streamweir_gateway.cli.home_made import home_made
@@ -39,6 +40,7 @@ _FRAMING: Final = "json: one folded result (default: what clients of the target 
 _OPTION: Final = "what a dialect lets one choose; may be repeated"
 _CONFIG: Final = "a file whose `dialects:` may be named too; needs the extra 'gateway'"
 _EXPLAIN: Final = "a line per frame on standard error: NUMBER TAKER: types of the events"
+_EOF: Final = "what a clean end of the stream means that its dialect takes for none (default: truncated)"
 _FULL_TEXT: Final = "what to do when the stream repeats its whole answer (default: dedupe)"
 
 
@@ -61,6 +63,7 @@ def add_to(commands: Commands) -> None:
     add("--framing", choices=tuple(MEDIA_TYPES), help=_FRAMING)
     add("--option", action="append", default=[], metavar="DIALECT.KEY=VALUE", help=_OPTION)
     add("--full-text", choices=get_args(FullText), default="dedupe", help=_FULL_TEXT)
+    add("--eof", choices=get_args(EndOfBody), default="truncated", help=_EOF)
     add("--stream-tool-arguments", action="store_true", help="write tool_call_delta events too")
     add("--output", "-o", metavar="FILE", help="write here instead of to standard output")
     add("--request-id", metavar="ID", help="the id in every event (default: made up)")
@@ -128,6 +131,7 @@ def _translator(args: argparse.Namespace) -> Translator:
             stream_tool_arguments=args.stream_tool_arguments,
             protocol_options=_protocol_options(args.option),
             raw=args.raw,
+            eof=args.eof,
             debug=args.debug,
             dialects=_explained(dialects, args.speaks) if args.explain else dialects,
         )

@@ -80,7 +80,7 @@ class Destination:
         self._constant = (
             None if settled is None else dialects.checked_options(_merged(settled, self._configured))
         )
-        self._raw = endpoint.raw
+        self._reading: dict[str, Any] = {"raw": endpoint.raw, "eof": endpoint.eof}
         self._limits = Limits(
             event_bytes=endpoint.limits.event_bytes,
             stream_bytes=endpoint.limits.stream_bytes,
@@ -110,7 +110,11 @@ class Destination:
             options: by dialect, what it lets one choose.
         """
         return StreamReader(
-            self.config.speaks, dialects=self._dialects, options=options, limits=self._limits, raw=self._raw
+            self.config.speaks,
+            dialects=self._dialects,
+            options=options,
+            limits=self._limits,
+            **self._reading,
         )
 
     def error_reader(self) -> StreamReader:

@@ -18,6 +18,7 @@ from streamweir.options.durations import Duration
 from streamweir.options.limits import Limits
 from streamweir.request_id import new_request_id, valid_request_id
 from streamweir.stages import FullText
+from streamweir.translation.reader import EndOfBody
 
 __all__ = ["StreamweirMiddleware"]
 
@@ -48,6 +49,7 @@ class StreamweirMiddleware:
         stream_tool_arguments: bool = False,
         protocol_options: Mapping[str, Mapping[str, Any]] | None = None,
         raw: bool = False,
+        eof: EndOfBody = "truncated",
         limits: Limits | Mapping[str, Any] | None = None,
         warnings: Sequence[str | Mapping[str, Any]] = (),
         debug: bool = False,
@@ -70,6 +72,7 @@ class StreamweirMiddleware:
             stream_tool_arguments=stream_tool_arguments,
             protocol_options=protocol_options,
             raw=raw,
+            eof=eof,
             limits=limits,
             warnings=warnings,
             debug=debug,

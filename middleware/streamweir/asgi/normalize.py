@@ -21,6 +21,7 @@ from streamweir.context import WarningCollector
 from streamweir.options.durations import Duration
 from streamweir.options.limits import Limits
 from streamweir.stages import FullText
+from streamweir.translation.reader import EndOfBody
 
 __all__ = ["STREAM_TYPES", "NormalizeMiddleware"]
 
@@ -49,6 +50,8 @@ class NormalizeMiddleware:
         stream_tool_arguments: send the pieces of a tool call's arguments as well (`tool_call_delta`).
         protocol_options: by dialect, the options that it has when it is read or written.
         raw: add what the application sent for each event, as `metadata.source`.
+        eof: what it means that the application's body ends cleanly without the end of its dialect:
+            `truncated`, or `complete` for one that never says its end.
         limits: how much a stream may take: a `Limits`, or a mapping with its names.
         warnings: sent right after `session_start`: messages, or mappings with `message`, `message_code`.
         debug: add details to errors and warnings, redacted; for trusted clients only.
@@ -74,6 +77,7 @@ class NormalizeMiddleware:
         stream_tool_arguments: bool = False,
         protocol_options: Mapping[str, Mapping[str, Any]] | None = None,
         raw: bool = False,
+        eof: EndOfBody = "truncated",
         limits: Limits | Mapping[str, Any] | None = None,
         warnings: Sequence[str | Mapping[str, Any]] = (),
         debug: bool = False,
@@ -94,6 +98,7 @@ class NormalizeMiddleware:
                 "stream_tool_arguments": stream_tool_arguments,
                 "protocol_options": protocol_options,
                 "raw": raw,
+                "eof": eof,
                 "limits": limits,
                 "warnings": warnings,
                 "debug": debug,

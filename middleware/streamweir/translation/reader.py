@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import Final
+from typing import Final, Literal, TypeAlias, get_args
 
 import msgspec
 
@@ -24,7 +24,14 @@ from streamweir.codec.error_only_body import (
 from streamweir.codec.message_template import MessageTemplates
 from streamweir.codec.process_token import TOKEN_PREFIX
 from streamweir.codec.registry import process_dialects
-from streamweir.errors import ErrorInfo, LimitExceeded, MalformedEvent, NotTheDialect, error_info
+from streamweir.errors import (
+    ConfigurationError,
+    ErrorInfo,
+    LimitExceeded,
+    MalformedEvent,
+    NotTheDialect,
+    error_info,
+)
 from streamweir.events import Content, Data, Error, Event, SessionEnd, Thinking, ToolCallEnd, Warning
 from streamweir.framing import Frame, SniffingParser
 from streamweir.options.limits import Limits
@@ -34,7 +41,7 @@ from streamweir.translation.marked_event import event_in, whole_event
 from streamweir.translation.provenance import with_source
 from streamweir.translation.report import MAX_REPORTED_MALFORMED, malformed_warning, more_malformed_warning
 
-__all__ = ["StreamReader"]
+__all__ = ["EndOfBody", "StreamReader"]
 
 logger = logging.getLogger("streamweir")
 
@@ -43,6 +50,9 @@ MAX_EVENTS_OF_A_FRAME: Final = 10_000
 
 _LONGEST_LONE: Final = 256 << 10
 """No error body is larger, so that no larger message waits for what follows it."""
+
+EndOfBody: TypeAlias = Literal["truncated", "complete"]
+"""What it means that a body ends cleanly without the end of its dialect."""
 
 
 class StreamReader:
@@ -57,6 +67,7 @@ class StreamReader:
         limits: bounds of an event and of the number of malformed ones are kept here.
         raw: add `metadata.source` to the events.
         keeps_frames: keep the frames of the item that is being given, in `frames`.
+        eof: what a clean end of the body means that the dialect does not take for one.
 
     Attributes:
         dialect: what is read; None while that is to be found out.
@@ -71,6 +82,7 @@ class StreamReader:
 
     Raises:
         UnknownDialectError: nobody reads `speaks`.
+        ConfigurationError: `eof` is none of these.
     """
 
     def __init__(
@@ -82,7 +94,10 @@ class StreamReader:
         limits: Limits | None = None,
         raw: bool = False,
         keeps_frames: bool = False,
+        eof: EndOfBody = "truncated",
     ) -> None:
+        if eof not in get_args(EndOfBody):
+            raise ConfigurationError(f"eof cannot be {eof!r} (one of: {', '.join(get_args(EndOfBody))})")
         self.dialect: Dialect | None = None
         self.started = False
         self.malformed = 0
@@ -95,6 +110,7 @@ class StreamReader:
         self.limits = limits or Limits()
         self._raw = raw
         self._keeps_frames = keeps_frames
+        self._eof = eof
         self.errors_for_users = False
         self._has_reported_text = False
         self._has_understood = False
@@ -218,10 +234,16 @@ class StreamReader:
 
     def conclude(self) -> Iterator[Event]:
         """Yield what the dialect says behind the last event: an end, if it may end here."""
+        has_ended = False
         for event in self._decoder.close() if self._decoder is not None else ():
             if isinstance(event, SessionEnd):
+                has_ended = True
                 yield from self._unconfirmed(event)
             yield self._attributed(event)
+        if self._eof == "complete" and self.started and not has_ended:
+            end = SessionEnd()
+            yield from self._unconfirmed(end)
+            yield end
 
     def release(self) -> Iterator[Event]:
         """Yield what was held back of a body that may have been nothing but a failure: something follows."""

@@ -19,7 +19,7 @@ from streamweir.translation.folded_writer import FoldedWriter
 from streamweir.translation.normalizer import StreamNormalizer
 from streamweir.translation.open_writer import open_writer
 from streamweir.translation.pipeline import Pipeline
-from streamweir.translation.reader import StreamReader
+from streamweir.translation.reader import EndOfBody, StreamReader
 from streamweir.translation.sink import EventSink
 
 __all__ = ["Translator", "convert"]
@@ -42,6 +42,8 @@ class Translator:
         stream_tool_arguments: send the pieces of a tool call's arguments as well (`tool_call_delta`).
         protocol_options: by dialect, the options that it has when it is read or written.
         raw: add what the upstream sent for each event, as `metadata.source`.
+        eof: what it means that the upstream's body ends cleanly without the end of its dialect: `truncated`,
+            or `complete` for backends that never say their end.
         limits: how much the stream may take: a `Limits`, or a mapping with its names.
         warnings: sent right after `session_start`: messages, or mappings with `message`, `message_code`.
         debug: add details to errors and warnings, redacted; for trusted clients only.
@@ -70,6 +72,7 @@ class Translator:
         stream_tool_arguments: bool = False,
         protocol_options: Mapping[str, Mapping[str, Any]] | None = None,
         raw: bool = False,
+        eof: EndOfBody = "truncated",
         limits: Limits | Mapping[str, Any] | None = None,
         warnings: Sequence[str | Mapping[str, Any]] = (),
         debug: bool = False,
@@ -80,7 +83,9 @@ class Translator:
         self._debug = debug
         known = process_dialects() if dialects is None else dialects
         options = known.checked_options(protocol_options) if protocol_options else NO_OPTIONS
-        reader = StreamReader(speaks, dialects=known, options=options, limits=Limits.of(limits), raw=raw)
+        reader = StreamReader(
+            speaks, dialects=known, options=options, limits=Limits.of(limits), raw=raw, eof=eof
+        )
         self._writer = open_writer(
             answers, framing, request_id=request_id, options=options, dialects=known, source=reader
         )

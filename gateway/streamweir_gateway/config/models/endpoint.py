@@ -139,6 +139,8 @@ class EndpointOptions(UpstreamOptions):
     """What becomes of the upstream's run when the client goes away."""
     full_text: Annotated[str, choice("dedupe", "append", "replace")] = "dedupe"
     """What to do when an upstream repeats the whole answer."""
+    eof: Annotated[str, choice("truncated", "complete")] = "truncated"
+    """What it means that the upstream's body ends cleanly without the end of its dialect."""
     stream_tool_arguments: Flag = False
     """Send a tool's arguments piece by piece too."""
     protocol_options: Annotated[Mapping[str, Options], READ_ONLY] = empty()

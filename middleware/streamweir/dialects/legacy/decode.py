@@ -11,7 +11,7 @@ from streamweir.codec.message_template import TextFields
 from streamweir.codec.standard_events import is_standard, read_standard
 from streamweir.dialects.legacy.decode_messages import READERS, fields_of, read_other
 from streamweir.errors import MalformedEvent
-from streamweir.events import Event
+from streamweir.events import Event, SessionEnd
 from streamweir.framing import Frame
 
 __all__ = ["LegacyDecoder"]
@@ -35,6 +35,9 @@ _ALIASES: Final = {
     "heartbeat": "ping",
 }
 """By type on the wire: what it means."""
+
+_ANSWERING: Final = frozenset({"content", "thinking", "tool_call", "tool_result", "final_answer"})
+"""The messages that an answer consists of."""
 
 _EVIDENCE: Final = {
     "dataframe_data": 0.95,
@@ -61,6 +64,8 @@ class LegacyDecoder(Decoder):
 
     def __init__(self) -> None:
         self._began = False
+        self._answered = False
+        """The whole answer was the last that was said: the body may end here."""
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
@@ -83,7 +88,13 @@ class LegacyDecoder(Decoder):
             return ()
         event = _event_of(message, kind)
         self._began = self._began or not is_custom(event)
+        if kind in _ANSWERING:
+            self._answered = kind == "final_answer"
         return (event,)
+
+    def close(self) -> Iterable[Event]:
+        """A body may end behind its `final_answer`: many a backend says nothing more."""
+        return (SessionEnd(),) if self._answered else super().close()
 
 
 def _event_of(message: Mapping[str, Any], kind: str) -> Event:

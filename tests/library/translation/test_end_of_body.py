@@ -1,0 +1,81 @@
+"""What a clean end of the body means where the dialect's own end has not come: `eof`, `final_answer`."""
+
+import pytest
+
+from streamweir import ConfigurationError, Translator
+from streamweir.codec.dialects import Dialects
+
+TOKEN = b'data: {"type":"token","content":"Hi"}\n\n'
+ANSWER = b'data: {"type":"final_answer","content":"Hi"}\n\n'
+CALL = b'data: {"type":"tool_call","tool_name":"search","tool_args":{}}\n\n'
+RESULT = b'data: {"type":"tool_result","tool_name":"search","result":1}\n\n'
+TABLE = b'data: {"type":"dataframe_data","data":{"name":"t","columns":["a"],"rows":[[1]]}}\n\n'
+
+
+def reason_of(body: bytes, *, speaks: str = "legacy", fails: bool = False, eof: str = "truncated") -> str:
+    """Return why a stream ended whose body ended after `body`, or broke off there."""
+    translator = Translator(speaks=speaks, eof=eof)  # type: ignore[arg-type]
+    translator.feed(body)
+    translator.fail("UPSTREAM_TRUNCATED") if fails else translator.close()
+    return str(translator.reason)
+
+
+@pytest.mark.parametrize(
+    "body", [ANSWER, TOKEN + ANSWER, ANSWER + TABLE, ANSWER.rstrip(), CALL + RESULT + ANSWER + b": ping\n\n"]
+)
+def test_body_may_end_behind_its_final_answer(body: bytes) -> None:
+    assert reason_of(body) == "done"
+
+
+@pytest.mark.parametrize(
+    "body", [TOKEN, ANSWER + TOKEN, ANSWER + CALL + RESULT, CALL + ANSWER, ANSWER + TOKEN[:20], ANSWER[:30]]
+)
+def test_body_does_not_end_where_more_was_begun(body: bytes) -> None:
+    assert reason_of(body) in ("truncated", "malformed")
+
+
+def test_final_answer_is_no_end_of_a_body_that_breaks_off() -> None:
+    assert reason_of(TOKEN + ANSWER, fails=True) == "truncated"
+
+
+def test_silence_after_final_answer_is_an_idle_timeout() -> None:
+    translator = Translator(speaks="legacy")
+    translator.feed(ANSWER)
+
+    assert not translator.complete
+
+
+def test_body_of_a_backend_that_never_says_its_end_is_complete() -> None:
+    assert reason_of(TOKEN, eof="complete") == "done"
+    assert reason_of(TOKEN.rstrip(), eof="complete") == "done"
+
+
+@pytest.mark.parametrize("body", [b"", b": ping\n\n", CALL, TOKEN + CALL, TOKEN + TOKEN[:20]])
+def test_half_a_body_is_complete_nowhere(body: bytes) -> None:
+    assert reason_of(body, eof="complete") != "done"
+
+
+def test_body_that_breaks_off_is_not_complete() -> None:
+    assert reason_of(TOKEN, fails=True, eof="complete") == "truncated"
+
+
+@pytest.mark.parametrize("dialect", [name for name in Dialects.built_in().readable if name != "standard"])
+def test_every_dialect_can_end_like_that(dialect: str) -> None:
+    writer = Translator(speaks="legacy", answers=dialect)
+    begun = writer.feed(TOKEN * 3)
+
+    assert reason_of(begun, speaks=dialect, eof="complete") == "done"
+
+
+def test_what_was_not_understood_completes_with_a_warning() -> None:
+    translator = Translator(speaks="legacy", eof="complete")
+
+    out = translator.feed(b'data: {"kind":"chunk"}\n\n') + translator.close()
+
+    assert translator.reason == "done"
+    assert b"END_UNCONFIRMED" in out
+
+
+def test_other_words_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="eof"):
+        Translator(eof="end")  # type: ignore[arg-type]
