@@ -39,7 +39,9 @@ from streamweir.translation.translator import Translator, convert
 if TYPE_CHECKING:
     from streamweir.emit.event_stream import EventStream
     from streamweir.emit.streaming_engine import StreamingEngine
+    from streamweir.requests.errors import RequestError
     from streamweir.translation.home_made_dialects import load_dialect
+    from streamweir.translation.requests import read_request, write_request
 
     __version__: str
 
@@ -58,6 +60,7 @@ __all__ = [
     "MessageState",
     "MessageStreamHandler",
     "ReceivedEvent",
+    "RequestError",
     "RequestIDLogFilter",
     "Stamp",
     "StreamError",
@@ -78,17 +81,22 @@ __all__ = [
     "normalize_stream_event",
     "parse_stream_line",
     "preflight_envelope",
+    "read_request",
     "register_dialect",
     "stream_error_event",
     "stream_warning_event",
     "valid_request_id",
+    "write_request",
 ]
 
 
 _LATER: Final = {
     "EventStream": "streamweir.emit.event_stream",
     "StreamingEngine": "streamweir.emit.streaming_engine",
+    "RequestError": "streamweir.requests.errors",
     "load_dialect": "streamweir.translation.home_made_dialects",
+    "read_request": "streamweir.translation.requests",
+    "write_request": "streamweir.translation.requests",
 }
 """What needs more than `convert` does, and where it is: loaded when it is asked for."""
 

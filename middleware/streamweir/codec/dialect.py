@@ -8,11 +8,14 @@ import sys
 from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 
 from streamweir.codec.base import NO_OPTIONS, Decoder, Encoder, FramingName, Options, option_text
 from streamweir.codec.hints import Hints
 from streamweir.errors import ConfigurationError, did_you_mean
+
+if TYPE_CHECKING:
+    from streamweir.requests.sides import RequestReader, RequestWriter
 
 __all__ = ["Dialect"]
 
@@ -38,6 +41,8 @@ class Dialect:
         detectable: it may be found out by the first bytes of a body.
         sample_request: the smallest body that a backend understands which speaks it; just a `message` if not
             given.
+        request_reader: what reads the requests of its clients, or its place as `".request:READER"`.
+        request_writer: what writes requests to upstreams that speak it, or its place.
 
     Raises:
         ConfigurationError: the name cannot be one.
@@ -54,6 +59,8 @@ class Dialect:
         hints: Hints | None = None,
         detectable: bool = True,
         sample_request: Mapping[str, Any] = _JUST_A_MESSAGE,
+        request_reader: RequestReader | str | None = None,
+        request_writer: RequestWriter | str | None = None,
     ) -> None:
         if not isinstance(name, str) or not _NAME.fullmatch(name) or name in _RESERVED:
             raise ConfigurationError(f"{name!r} cannot be the name of a dialect")
@@ -66,6 +73,8 @@ class Dialect:
         self._hints: Final = hints
         self._decoder: Final = decoder
         self._encoder: Final = encoder
+        self._request_reader: Final = request_reader
+        self._request_writer: Final = request_writer
 
     @classmethod
     def of_class(
@@ -113,6 +122,16 @@ class Dialect:
         return self._encoder is not None
 
     @property
+    def reads_requests(self) -> bool:
+        """There is a reader of requests. Loads nothing."""
+        return self._request_reader is not None
+
+    @property
+    def writes_requests(self) -> bool:
+        """There is a writer of requests. Loads nothing."""
+        return self._request_writer is not None
+
+    @property
     def hints(self) -> Hints | None:
         """What its messages look like; None if every message has to be shown to it."""
         if self._hints is not None or isinstance(self._decoder, str | None):
@@ -129,6 +148,16 @@ class Dialect:
         """The class that writes the dialect; None if it is only read."""
         return _imported(self._encoder, self.package)
 
+    @cached_property
+    def request_reader(self) -> RequestReader | None:
+        """What reads the requests of its clients; None if there is nothing."""
+        return cast("RequestReader | None", _loaded(self._request_reader, self.package))
+
+    @cached_property
+    def request_writer(self) -> RequestWriter | None:
+        """What writes requests to upstreams that speak it; None if there is nothing."""
+        return cast("RequestWriter | None", _loaded(self._request_writer, self.package))
+
     @property
     def framing(self) -> FramingName:
         """What it is usually framed as where it is read; `auto` if that is open."""
@@ -141,12 +170,12 @@ class Dialect:
 
     @cached_property
     def options(self) -> Mapping[str, tuple[str, ...]]:
-        """The options with their allowed values: those for reading, then those for writing only.
+        """The options with their allowed values: those for reading, for writing, for requests.
 
         A side that does not know a value which the other one takes keeps its default.
         """
         allowed: dict[str, tuple[str, ...]] = {}
-        for side in (self.decoder, self.encoder):
+        for side in (self.decoder, self.encoder, self.request_writer):
             for name, values in side.option_values.items() if side else ():
                 allowed[name] = tuple(dict.fromkeys((*allowed.get(name, ()), *values)))
         return allowed
@@ -198,10 +227,15 @@ class Dialect:
 
 
 def _imported(side: type[T] | str | None, package: str | None) -> type[T] | None:
+    return cast("type[T] | None", _loaded(side, package))
+
+
+def _loaded(side: object, package: str | None) -> object:
+    """What stands at a place; anything else is that itself."""
     if not isinstance(side, str):
         return side
     module, _, name = side.partition(":")
-    found: type[T] = getattr(importlib.import_module(module, package), name)
+    found: object = getattr(importlib.import_module(module, package), name)
     return found
 
 

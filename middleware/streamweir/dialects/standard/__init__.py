@@ -16,6 +16,8 @@ DIALECT = Dialect(
     "standard",
     ".decode:StandardDecoder",
     ".encode:StandardEncoder",
+    request_reader=".request:READER",
+    request_writer=".request:WRITER",
     summary=__doc__,
     package=__name__,
     hints=Hints(names=EVENT_TYPES, keys=("message",)),

@@ -1,0 +1,39 @@
+"""Requests of old services: one message, and what goes with it.
+
+Source: the request contract, sections 3 and 4.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamweir.requests.canonical import Request
+from streamweir.requests.canonical_reader import read_fields
+from streamweir.requests.fields import Fields
+from streamweir.requests.media import described_file
+from streamweir.requests.old_names import INPUTS, MESSAGES, THREADS
+from streamweir.requests.outgoing import Outgoing
+from streamweir.requests.sides import RequestReader, RequestWriter
+from streamweir.requests.written import Written, without_absent
+
+__all__ = ["READER", "WRITER"]
+
+
+def _read(fields: Fields) -> Request:
+    return read_fields(fields, messages=MESSAGES, threads=THREADS, inputs=INPUTS)
+
+
+def _write(outgoing: Outgoing) -> Written:
+    body = without_absent(
+        message=outgoing.text,
+        thread_id=outgoing.thread_id,
+        inputs=outgoing.inputs,
+        files=[described_file(part) for part in outgoing.files()],
+        user=outgoing.user,
+        stream=True,
+    )
+    return Written({**outgoing.extra, **body})
+
+
+READER: Final = RequestReader(_read, has_resume=True)
+WRITER: Final = RequestWriter(_write, threads="client", takes=frozenset({"files", "inputs"}), answers=False)

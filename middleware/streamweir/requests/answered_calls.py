@@ -1,0 +1,52 @@
+"""Answers to calls of the client's tools, as messages: for upstreams whose tools the client runs.
+
+Source: the request contract, section 5 (answering an interaction).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from streamweir.requests.canonical import Answer, Message
+from streamweir.requests.messages import arguments_of, made_message
+from streamweir.requests.outgoing import Outgoing, answer_text
+
+__all__ = ["answered_calls"]
+
+_REFUSED: Final = ("cancel", "reject")
+_CANCELLED: Final = "cancelled"
+_APPROVED: Final = "approved"
+
+
+def answered_calls(outgoing: Outgoing) -> Sequence[Message]:
+    """Return the messages, and behind them the results that the request's answers are.
+
+    A call that no message asks for is put before its result.
+    """
+    if not outgoing.answers:
+        return outgoing.messages
+    messages = [*outgoing.messages]
+    asked = {call["id"] for message in messages for call in message.get("tool_calls", [])}
+    missing = [answer for answer in outgoing.answers if answer["interaction_id"] not in asked]
+    if missing:
+        messages.append(made_message("assistant", tool_calls=[_call(answer) for answer in missing]))
+    return [*messages, *map(_result, outgoing.answers)]
+
+
+def _call(answer: Answer) -> dict[str, Any]:
+    held = answer.get("resume")
+    held = held if isinstance(held, dict) else {}
+    name = held.get("tool_name") or held.get("name")
+    return {
+        "id": answer["interaction_id"],
+        "name": name if isinstance(name, str) else "tool",
+        "arguments": arguments_of(held.get("arguments")),
+    }
+
+
+def _result(answer: Answer) -> Message:
+    if answer["action"] in _REFUSED:
+        return made_message("tool", _CANCELLED, tool_call_id=answer["interaction_id"], is_error=True)
+    text = answer_text(answer.get("value")) or (_APPROVED if answer["action"] == "approve" else "")
+    return made_message("tool", text, tool_call_id=answer["interaction_id"])

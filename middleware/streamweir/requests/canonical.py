@@ -1,0 +1,111 @@
+"""The canonical request: what every reader makes and every writer takes.
+
+Absent is absent: there are no nulls. Source: the request contract, section 2.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal, Required, TypedDict
+
+__all__ = [
+    "FIELDS",
+    "FILE_TYPES",
+    "LOSSES",
+    "PARAMETERS",
+    "ROLES",
+    "Answer",
+    "Message",
+    "Part",
+    "Request",
+    "Tool",
+    "ToolCall",
+]
+
+Role = Literal["system", "user", "assistant", "tool"]
+ROLES: Final = ("system", "user", "assistant", "tool")
+
+FILE_TYPES: Final = ("image", "audio", "video", "file")
+"""The types of parts beside `text`."""
+
+PARAMETERS: Final = (
+    *("temperature", "top_p", "max_tokens", "stop"),
+    *("seed", "presence_penalty", "frequency_penalty"),
+)
+
+LOSSES: Final = ("system", "history", "files", "tools", "inputs", "state", "context", "response_format")
+"""What a client learns of where an upstream cannot take it, in this order."""
+
+
+class Part(TypedDict, total=False):
+    """A piece of a message: text, or a file as `url`, `base64` or `file_id`."""
+
+    type: Required[Literal["text", "image", "audio", "video", "file"]]
+    text: str
+    url: str
+    base64: str
+    file_id: str
+    media_type: str
+    name: str
+
+
+class ToolCall(TypedDict):
+    """A call that an assistant's message asks for."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any]
+
+
+class Message(TypedDict, total=False):
+    """One turn of a conversation, or the result of a call."""
+
+    role: Required[Role]
+    content: str | list[Part]
+    id: str
+    name: str
+    tool_calls: list[ToolCall]
+    tool_call_id: str
+    is_error: bool
+
+
+class Tool(TypedDict, total=False):
+    """A tool that the client runs; `parameters` is JSON Schema."""
+
+    name: Required[str]
+    description: str
+    parameters: dict[str, Any]
+
+
+class Answer(TypedDict, total=False):
+    """The answer to an interaction; `resume` is what the interaction's own `resume` held."""
+
+    interaction_id: Required[str]
+    action: Required[Literal["submit", "cancel", "approve", "reject"]]
+    value: Any
+    resume: Any
+
+
+class Request(TypedDict, total=False):
+    """One request of a client."""
+
+    messages: list[Message]
+    message: str
+    thread_id: str
+    run_id: str
+    user: str
+    model: str
+    inputs: dict[str, Any]
+    tools: list[Tool]
+    tool_choice: str | dict[str, str]
+    resume: list[Answer]
+    state: Any
+    context: list[dict[str, str]]
+    parameters: dict[str, Any]
+    response_format: dict[str, Any]
+    metadata: dict[str, Any]
+    stream: bool
+    extra: dict[str, Any]
+
+
+FIELDS: Final = tuple(Request.__annotations__)
+"""Their names, in the order in which they are written."""

@@ -1,0 +1,191 @@
+"""Reads the canonical fields themselves: what the standard protocol's clients send, flat.
+
+Source: the request contract, sections 2 and 3 (`standard`, `legacy`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, cast
+
+from streamweir.requests.canonical import PARAMETERS, Answer, Message, Part, Request, Tool
+from streamweir.requests.fields import Fields
+from streamweir.requests.media import file_part
+from streamweir.requests.messages import last_user_index, made_message, read_messages, text_of_message
+
+__all__ = [
+    "add_files",
+    "add_message",
+    "made_request",
+    "read_answers",
+    "read_fields",
+    "read_files",
+    "read_parameters",
+    "read_tool_choice",
+    "read_tools",
+]
+
+_ACTIONS: Final = ("submit", "cancel", "approve", "reject")
+_CHOICES: Final = ("auto", "none", "required")
+
+
+def read_fields(
+    fields: Fields, *, messages: Sequence[str] = (), threads: Sequence[str] = (), inputs: Sequence[str] = ()
+) -> Request:
+    """Return the request that canonical fields make.
+
+    Args:
+        fields: the body.
+        messages: what `message` is also called; the first that is a text.
+        threads: what `thread_id` is also called.
+        inputs: what `inputs` are also called.
+    """
+    found = read_messages(fields)
+    add_message(found, fields.text("message") or _first_text(fields, messages))
+    add_files(found, [part for name in ("files", "attachments") for part in read_files(fields, name)])
+    return made_request(
+        messages=found,
+        thread_id=fields.text("thread_id") or next(filter(None, map(fields.text, threads)), None),
+        run_id=fields.text("run_id"),
+        user=fields.text("user"),
+        model=fields.text("model"),
+        inputs=_merged(fields, ("inputs", *inputs)),
+        tools=read_tools(fields),
+        tool_choice=read_tool_choice(fields),
+        resume=read_answers(fields),
+        state=fields.get("state"),
+        context=[*_context(fields)],
+        parameters=read_parameters(fields.within("parameters")),
+        response_format=fields.mapping("response_format"),
+        metadata=fields.mapping("metadata"),
+        stream=fields.boolean("stream"),
+        extra=fields.mapping("extra"),
+    )
+
+
+def made_request(**fields: Any) -> Request:
+    """Return a request of what there is: what is None, and what is an empty list or object, is left out."""
+    found = {name: value for name, value in fields.items() if value not in (None, [], {})}
+    return cast("Request", found)
+
+
+def add_message(messages: list[Message], text: str | None) -> None:
+    """Add the user's text, unless it is what the user has said last anyway."""
+    if not text or (messages and _asked_last(messages) == text):
+        return
+    messages.append(made_message("user", text))
+
+
+def add_files(messages: list[Message], parts: Sequence[Part]) -> None:
+    """Add files to the user's last message, or as one of their own."""
+    if not parts:
+        return
+    at = last_user_index(messages)
+    if at is None:
+        messages.append(made_message("user", [*parts]))
+        return
+    content = messages[at].get("content") or []
+    before: list[Part] = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    messages[at] = cast("Message", {**messages[at], "content": [*before, *parts]})
+
+
+def read_files(fields: Fields, name: str) -> Iterator[Part]:
+    """Yield the files of a list of URLs, or of objects with `url`, `base64` or `file_id`."""
+    for index, item in enumerate(fields.sequence(name)):
+        place = f"{name}[{index}]"
+        if isinstance(item, str):
+            yield file_part(None, url=item)
+            continue
+        if not isinstance(item, dict):
+            raise fields.error(place, "a URL or an object")
+        file = Fields(item, fields.path(place))
+        part = file_part(
+            None,
+            url=file.text("url"),
+            data=file.text("base64"),
+            file_id=file.text("file_id"),
+            media_type=file.text("media_type"),
+            name=file.text("name"),
+        )
+        if not {"url", "base64", "file_id"} & part.keys():
+            raise fields.error(place, "a file with `url`, `base64` or `file_id`")
+        yield part
+
+
+def read_tools(fields: Fields, name: str = "tools") -> list[Tool]:
+    """Return the tools of a list: canonical ones, and OpenAI's functions."""
+    found: list[Tool] = []
+    for item in fields.objects(name):
+        tool = item.within("function") if "function" in item else item
+        made = {
+            "name": tool.required_text("name"),
+            "description": tool.text("description"),
+            "parameters": tool.mapping("parameters"),
+        }
+        found.append(cast("Tool", {key: value for key, value in made.items() if value is not None}))
+    return found
+
+
+def read_tool_choice(fields: Fields) -> str | dict[str, str] | None:
+    """Return which tool is to be called: canonical, or as OpenAI has it."""
+    value = fields.get("tool_choice")
+    if value is None or (isinstance(value, str) and value in _CHOICES):
+        return value
+    if not isinstance(value, dict):
+        raise fields.error("tool_choice", "auto, none, required or an object with `name`")
+    choice = fields.within("tool_choice")
+    return {"name": (choice.within("function") if "function" in choice else choice).required_text("name")}
+
+
+def read_answers(fields: Fields) -> list[Answer]:
+    """Return the answers to interactions."""
+    found: list[Answer] = []
+    for item in fields.objects("resume"):
+        answer = {
+            "interaction_id": item.text("interaction_id") or "",
+            "action": item.word("action", _ACTIONS) or "submit",
+            "value": item.get("value"),
+            "resume": item.get("resume"),
+        }
+        found.append(cast("Answer", {key: value for key, value in answer.items() if value is not None}))
+    return found
+
+
+def read_parameters(fields: Fields) -> dict[str, Any]:
+    """Return the sampling parameters of an object: numbers, and `stop` as a list."""
+    found: dict[str, Any] = {
+        name: fields.number(name) for name in PARAMETERS if name != "stop" and name in fields
+    }
+    if stop := fields.texts("stop"):
+        found["stop"] = stop
+    return {name: found[name] for name in PARAMETERS if name in found}
+
+
+def _asked_last(messages: Sequence[Message]) -> str | None:
+    """The user's last text, if nothing but calls of tools and their results follows it."""
+    for message in reversed(messages):
+        if message["role"] == "user":
+            return text_of_message(message)
+        if message["role"] != "tool" and not message.get("tool_calls"):
+            return None
+    return None
+
+
+def _first_text(fields: Fields, names: Sequence[str]) -> str | None:
+    for name in names:
+        value = fields.value.get(name)
+        if isinstance(value, str) and value:
+            return fields.text(name)
+    return None
+
+
+def _merged(fields: Fields, names: Sequence[str]) -> dict[str, Any] | None:
+    found: Mapping[str, Any] = {}
+    for name in reversed(names):
+        found = {**found, **(fields.mapping(name) or {})}
+    return dict(found)
+
+
+def _context(fields: Fields) -> Iterator[dict[str, str]]:
+    for item in fields.objects("context"):
+        yield {"description": item.text("description") or "", "value": item.text("value") or ""}

@@ -1,0 +1,146 @@
+"""An object of a client's body, read field by field: what is of a wrong type is named, never shown.
+
+A null counts as absent. Source: the request contract, section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final
+
+from streamweir.requests.errors import RequestError
+
+__all__ = ["MAX_ITEMS", "Fields"]
+
+MAX_ITEMS: Final = 10_000
+"""Messages or parts of one request."""
+
+
+class Fields:
+    """One object of a body.
+
+    Attributes:
+        value: the object.
+        place: where it stands, as `messages[2]`; empty for the body itself.
+
+    Args:
+        value: the object.
+        place: where it stands.
+    """
+
+    __slots__ = ("_read", "place", "value")
+
+    def __init__(self, value: Mapping[str, Any], place: str = "") -> None:
+        self.value = value
+        self.place = place
+        self._read: set[str] = set()
+
+    def __contains__(self, name: str) -> bool:
+        """Is there something else than null?"""
+        return self.value.get(name) is not None
+
+    def path(self, name: str) -> str:
+        """Return where a field stands, as `messages[2].role`."""
+        return f"{self.place}.{name}" if self.place else name
+
+    def error(self, name: str, expected: str) -> RequestError:
+        """Return what is raised for a field: that it must be what is `expected`."""
+        return RequestError(f"must be {expected}", field=self.path(name) if name else self.place)
+
+    def get(self, name: str) -> Any:
+        """Return any value; None where there is none."""
+        self._read.add(name)
+        return self.value.get(name)
+
+    def rest(self) -> dict[str, Any]:
+        """Return what nobody has read, but for nulls."""
+        return {
+            key: value for key, value in self.value.items() if key not in self._read and value is not None
+        }
+
+    def leave(self, *names: str) -> None:
+        """Take note that fields are not read on purpose: they are not in the rest."""
+        self._read.update(names)
+
+    def text(self, name: str) -> str | None:
+        """Return a text."""
+        value = self.get(name)
+        if value is None or isinstance(value, str):
+            return value
+        raise self.error(name, "a text")
+
+    def required_text(self, name: str) -> str:
+        """Return a text that must be there."""
+        value = self.text(name)
+        if value is None:
+            raise self.error(name, "a text")
+        return value
+
+    def word(self, name: str, words: Collection[str]) -> str | None:
+        """Return one of the words."""
+        value = self.get(name)
+        if value is None or (isinstance(value, str) and value in words):
+            return value
+        raise self.error(name, one_of(words))
+
+    def boolean(self, name: str) -> bool | None:
+        """Return true or false."""
+        value = self.get(name)
+        if value is None or isinstance(value, bool):
+            return value
+        raise self.error(name, "true or false")
+
+    def number(self, name: str) -> int | float | None:
+        """Return a number."""
+        value = self.get(name)
+        if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+            return value
+        raise self.error(name, "a number")
+
+    def mapping(self, name: str) -> dict[str, Any] | None:
+        """Return an object as it is."""
+        value = self.get(name)
+        if value is None or isinstance(value, dict):
+            return value
+        raise self.error(name, "an object")
+
+    def within(self, name: str) -> Fields:
+        """Return an object to be read, an empty one where there is none."""
+        return Fields(self.mapping(name) or {}, self.path(name))
+
+    def sequence(self, name: str) -> list[Any]:
+        """Return a list, an empty one where there is none.
+
+        Raises:
+            RequestError: it is none, or longer than `MAX_ITEMS`.
+        """
+        value = self.get(name)
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            raise self.error(name, "a list")
+        if len(value) > MAX_ITEMS:
+            raise self.error(name, f"a list of at most {MAX_ITEMS} items")
+        return value
+
+    def texts(self, name: str) -> list[str]:
+        """Return a list of texts; one text is a list of one."""
+        if isinstance(value := self.get(name), str):
+            return [value]
+        for index, item in enumerate(value := self.sequence(name)):
+            if not isinstance(item, str):
+                raise self.error(f"{name}[{index}]", "a text")
+        return value
+
+    def objects(self, name: str) -> Iterator[Fields]:
+        """Yield the objects of a list, to be read."""
+        for index, item in enumerate(self.sequence(name)):
+            if not isinstance(item, dict):
+                raise self.error(f"{name}[{index}]", "an object")
+            yield Fields(item, self.path(f"{name}[{index}]"))
+
+
+def one_of(words: Collection[str]) -> str:
+    """Return the words as they are named in a message: `a, b or c`."""
+    *before, last = words
+    return f"{', '.join(before)} or {last}" if before else last

@@ -1,0 +1,88 @@
+"""Earlier turns as text, for upstreams that take one message and do not know the conversation.
+
+Source: the request contract, section 5 (history, tools' results).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from streamweir.requests.canonical import Message
+from streamweir.requests.messages import last_user_index, text_of_message, tool_results, turn_start
+
+__all__ = ["MAX_HISTORY_BYTES", "InlineText", "inline_text"]
+
+MAX_HISTORY_BYTES: Final = 64 * 1024
+"""What earlier turns take at most, the newest first."""
+
+_BEGIN: Final = "<conversation>\n"
+_END: Final = "</conversation>\n\n"
+_GO_ON: Final = "Continue."
+
+
+class InlineText(NamedTuple):
+    """What is sent as the message's text.
+
+    Attributes:
+        text: with what stands before it.
+        lost: of `system` and `history`, what is not in it.
+    """
+
+    text: str
+    lost: frozenset[str]
+
+
+def inline_text(messages: Sequence[Message], *, knows_thread: bool, keeps_history: bool) -> InlineText:
+    """Return the user's last text, behind what the upstream does not know of the conversation.
+
+    Args:
+        messages: of the conversation.
+        knows_thread: the upstream has it, but for what came since the assistant's last message.
+        keeps_history: False: nothing but the results of tools goes before the text.
+    """
+    at = last_user_index(messages)
+    if tool_results(messages) and (at is None or at < _last_result(messages)):
+        at = None  # the results are what is sent
+    text = (
+        _GO_ON
+        if at is None and tool_results(messages)
+        else ""
+        if at is None
+        else text_of_message(messages[at])
+    )
+    has_system = any(message["role"] == "system" for message in messages)
+    if knows_thread or not keeps_history:
+        results = _lines(tool_results(messages))
+        earlier = any(
+            message["role"] != "system" and index != at
+            for index, message in enumerate(messages[: turn_start(messages)])
+        )
+        lost = {"system"} if has_system else set()
+        if earlier and not knows_thread:
+            lost.add("history")
+        return _put_before(results, text, lost)
+    return _put_before(_lines(message for index, message in enumerate(messages) if index != at), text, set())
+
+
+def _last_result(messages: Sequence[Message]) -> int:
+    return max(index for index, message in enumerate(messages) if message["role"] == "tool")
+
+
+def _lines(messages: Iterable[Message]) -> list[str]:
+    texts = ((message["role"], text_of_message(message)) for message in messages)
+    return [f"{role}: {text}\n" for role, text in texts if text]
+
+
+def _put_before(lines: Sequence[str], text: str, lost: set[str]) -> InlineText:
+    """The newest lines that there is room for, and the text."""
+    room = MAX_HISTORY_BYTES - len(_BEGIN) - len(_END)
+    kept: list[str] = []
+    for line in reversed(lines):
+        room -= len(line.encode("utf-8", "replace"))
+        if room < 0:
+            lost.add("history")
+            break
+        kept.append(line)
+    block = f"{_BEGIN}{''.join(reversed(kept))}{_END}" if kept else ""
+    return InlineText(block + text, frozenset(lost))

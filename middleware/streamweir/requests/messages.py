@@ -1,0 +1,213 @@
+"""Messages as the canonical request has them and as OpenAI's chat does: read, and asked about.
+
+Source: the request contract, sections 2 and 3; OpenAI's chat completions (parts, calls).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, cast
+
+from streamweir.errors import MalformedEvent
+from streamweir.jsontext import parse_json_text
+from streamweir.requests.canonical import FILE_TYPES, ROLES, Message, Part, ToolCall
+from streamweir.requests.errors import RequestError
+from streamweir.requests.fields import MAX_ITEMS, Fields, one_of
+from streamweir.requests.media import file_part
+
+__all__ = [
+    "arguments_of",
+    "check_count",
+    "content_of",
+    "files_of",
+    "last_user_index",
+    "made_message",
+    "read_message",
+    "read_messages",
+    "read_part",
+    "text_of_message",
+    "tool_results",
+    "turn_start",
+]
+
+_LEFT_OUT: Final = frozenset({"reasoning", "thinking", "redacted_thinking"})
+_KNOWN_PARTS: Final = ("text", *FILE_TYPES, "image_url", "input_audio")
+_ALIASES: Final[Mapping[str, str]] = {"developer": "system"}
+
+
+def read_messages(fields: Fields, name: str = "messages") -> list[Message]:
+    """Return the messages of a list, canonical ones and OpenAI's."""
+    return [read_message(item) for item in fields.objects(name)]
+
+
+def read_message(fields: Fields) -> Message:
+    """Return one message, a canonical one or one of OpenAI's."""
+    role = fields.get("role")
+    if not isinstance(role, str) or _ALIASES.get(role, role) not in ROLES:
+        raise fields.error("role", one_of(ROLES))
+    return made_message(
+        _ALIASES.get(role, role),
+        _content(fields),
+        id=fields.text("id"),
+        name=fields.text("name"),
+        tool_calls=[_call(call) for call in fields.objects("tool_calls")],
+        tool_call_id=fields.text("tool_call_id"),
+        is_error=fields.boolean("is_error"),
+    )
+
+
+def made_message(role: str, content: str | list[Part] | None = None, **others: Any) -> Message:
+    """Return a message of what there is: what is None or empty is left out, but for a text."""
+    message: dict[str, Any] = {"role": role}
+    if content is not None:
+        message["content"] = content
+    message.update({key: value for key, value in others.items() if value})
+    return cast("Message", message)
+
+
+def content_of(parts: Iterable[Part | None]) -> str | list[Part] | None:
+    """Return the content that parts make: their list, or the text if there is nothing else than one."""
+    found = [part for part in parts if part is not None]
+    if len(found) == 1 and found[0]["type"] == "text":
+        return found[0]["text"]
+    return found or None
+
+
+def read_part(fields: Fields) -> Part | None:
+    """Return one part, a canonical one or one of OpenAI's; None for what is left out."""
+    kind = fields.get("type")
+    match kind:
+        case "text" | "input_text" | "output_text":
+            return {"type": "text", "text": fields.required_text("text")}
+        case "refusal":
+            return {"type": "text", "text": fields.required_text("refusal")}
+        case "image_url":
+            return file_part("image", url=_image_url(fields))
+        case "input_audio":
+            return _audio(fields.within("input_audio"))
+        case "file" if isinstance(fields.value.get("file"), dict):
+            file = fields.within("file")
+            return _held(
+                file,
+                file_part(
+                    None,
+                    data=file.text("file_data"),
+                    file_id=file.text("file_id"),
+                    name=file.text("filename"),
+                ),
+            )
+        case "image" | "audio" | "video" | "file":
+            return _held(
+                fields,
+                file_part(
+                    kind,
+                    url=fields.text("url"),
+                    data=fields.text("base64"),
+                    file_id=fields.text("file_id"),
+                    media_type=fields.text("media_type"),
+                    name=fields.text("name"),
+                ),
+            )
+    if isinstance(kind, str) and kind in _LEFT_OUT:
+        return None
+    raise fields.error("type", one_of(_KNOWN_PARTS))
+
+
+def arguments_of(value: Any) -> dict[str, Any]:
+    """Return a call's arguments as an object; what is no JSON object stands in `_raw`."""
+    if isinstance(value, dict):
+        return value
+    if value is None or value == "":
+        return {}
+    if not isinstance(value, str):
+        return {"_raw": value}
+    try:
+        found = parse_json_text(value)
+    except MalformedEvent:
+        return {"_raw": value}
+    return found if isinstance(found, dict) else {"_raw": value}
+
+
+def check_count(messages: Sequence[Message]) -> None:
+    """Raise `RequestError` where there are more messages, or more parts in all, than may be."""
+    parts = sum(len(content) for message in messages if isinstance(content := message.get("content"), list))
+    if max(len(messages), parts) > MAX_ITEMS:
+        raise RequestError(f"must be at most {MAX_ITEMS} messages and parts", field="messages")
+
+
+# What writers ask
+
+
+def text_of_message(message: Message) -> str:
+    """Return the text of a message, its parts one below the other."""
+    content = message.get("content", "")
+    if isinstance(content, str):
+        return content
+    return "\n".join(part["text"] for part in content if part["type"] == "text")
+
+
+def files_of(message: Message) -> list[Part]:
+    """Return the parts of a message that are no text."""
+    content = message.get("content", "")
+    return [] if isinstance(content, str) else [part for part in content if part["type"] != "text"]
+
+
+def last_user_index(messages: Sequence[Message]) -> int | None:
+    """Return where the last message of the user stands."""
+    return _last(messages, lambda message: message["role"] == "user")
+
+
+def turn_start(messages: Sequence[Message]) -> int:
+    """Return where the messages begin that follow the last one of the assistant; 0 where there is none."""
+    found = _last(messages, lambda message: message["role"] == "assistant")
+    return 0 if found is None else found + 1
+
+
+def tool_results(messages: Sequence[Message]) -> list[Message]:
+    """Return the results of the client's tools that came since the last message of the assistant."""
+    return [message for message in messages[turn_start(messages) :] if message["role"] == "tool"]
+
+
+def _last(messages: Sequence[Message], is_it: Callable[[Message], bool]) -> int | None:
+    return next((index for index in range(len(messages) - 1, -1, -1) if is_it(messages[index])), None)
+
+
+def _content(fields: Fields) -> str | list[Part] | None:
+    value = fields.get("content")
+    if value is None or isinstance(value, str):
+        return value
+    if not isinstance(value, list):
+        raise fields.error("content", "a text or a list of parts")
+    return content_of(map(read_part, fields.objects("content")))
+
+
+def _call(fields: Fields) -> ToolCall:
+    """One call: `{id, name, arguments}`, or OpenAI's, where name and arguments are in `function`."""
+    call_id = fields.text("id") or ""
+    called = fields.within("function") if "function" in fields else fields
+    return {
+        "id": call_id,
+        "name": called.required_text("name"),
+        "arguments": arguments_of(called.get("arguments")),
+    }
+
+
+def _image_url(fields: Fields) -> str:
+    if isinstance(value := fields.get("image_url"), str):
+        return value
+    if not isinstance(value, dict):
+        raise fields.error("image_url", "an object with `url`")
+    return fields.within("image_url").required_text("url")
+
+
+def _audio(fields: Fields) -> Part:
+    kind = fields.text("format") or "wav"
+    media_type = "audio/mpeg" if kind == "mp3" else f"audio/{kind}"
+    return file_part("audio", data=fields.required_text("data"), media_type=media_type)
+
+
+def _held(fields: Fields, part: Part) -> Part:
+    """The part, if there is something in it."""
+    if not {"url", "base64", "file_id"} & part.keys():
+        raise fields.error("", "a file with `url`, `base64` or `file_id`")
+    return part

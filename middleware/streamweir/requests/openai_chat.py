@@ -1,0 +1,133 @@
+"""OpenAI's chat completions body, read and written: many servers take it under a name of their own.
+
+Source: OpenAI's chat completions (2025); the request contract, sections 3 to 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from streamweir.jsontext import write_json_text
+from streamweir.requests.answered_calls import answered_calls
+from streamweir.requests.canonical import PARAMETERS, Message, Part, Request, Tool
+from streamweir.requests.canonical_reader import made_request, read_parameters, read_tool_choice, read_tools
+from streamweir.requests.fields import Fields
+from streamweir.requests.media import data_url, media_type_of
+from streamweir.requests.messages import read_messages
+from streamweir.requests.outgoing import Outgoing
+from streamweir.requests.written import without_absent
+
+__all__ = ["arguments_text", "chat_body", "chat_messages", "chat_tools", "read_chat"]
+
+_FORMATS: Final = {"audio/mpeg": "mp3", "audio/mp3": "mp3", "audio/x-wav": "wav", "audio/wave": "wav"}
+_DEFAULT_MODEL: Final = "default"
+
+
+def read_chat(fields: Fields) -> Request:
+    """Return the request that a chat completions body means."""
+    parameters = read_parameters(fields)
+    most = fields.number("max_completion_tokens")
+    if most is not None:
+        parameters["max_tokens"] = most
+    return made_request(
+        messages=read_messages(fields),
+        user=fields.text("user"),
+        model=fields.text("model"),
+        tools=read_tools(fields),
+        tool_choice=read_tool_choice(fields),
+        parameters=parameters,
+        response_format=fields.mapping("response_format"),
+        metadata=fields.mapping("metadata"),
+        stream=fields.boolean("stream"),
+    )
+
+
+def chat_body(outgoing: Outgoing) -> dict[str, Any]:
+    """Return the chat completions body of a request, with the answers of the client's tools."""
+    request = outgoing.request
+    parameters = request.get("parameters", {})
+    body = without_absent(
+        model=request.get("model") or _DEFAULT_MODEL,
+        messages=chat_messages(answered_calls(outgoing), outgoing),
+        stream=True,
+        stream_options={"include_usage": True},
+        tools=chat_tools(request.get("tools", [])),
+        tool_choice=_tool_choice(request.get("tool_choice")),
+        **{name: parameters[name] for name in PARAMETERS if name in parameters},
+        user=outgoing.user,
+        metadata=request.get("metadata"),
+        response_format=request.get("response_format"),
+    )
+    return {**outgoing.extra, **body}
+
+
+def chat_messages(messages: Sequence[Message], outgoing: Outgoing) -> list[dict[str, Any]]:
+    """Return messages as chat completions have them; files that have no form there are lost."""
+    return [_message(message, outgoing) for message in messages]
+
+
+def chat_tools(tools: Sequence[Tool]) -> list[dict[str, Any]]:
+    """Return tools as functions."""
+    return [{"type": "function", "function": dict(tool)} for tool in tools]
+
+
+def _message(message: Message, outgoing: Outgoing) -> dict[str, Any]:
+    calls = [
+        {
+            "id": call["id"],
+            "type": "function",
+            "function": {"name": call["name"], "arguments": arguments_text(call["arguments"])},
+        }
+        for call in message.get("tool_calls", [])
+    ]
+    found = without_absent(
+        role=message["role"],
+        name=message.get("name"),
+        tool_calls=calls,
+        tool_call_id=message.get("tool_call_id"),
+    )
+    content = _content(message, outgoing)
+    return {**found, "content": content or (None if calls else "")}
+
+
+def _content(message: Message, outgoing: Outgoing) -> str | list[dict[str, Any]] | None:
+    content = message.get("content")
+    if not isinstance(content, list):
+        return content
+    parts = [_part(part) for part in content]
+    if None in parts:
+        outgoing.lose("files")
+    return [part for part in parts if part is not None]
+
+
+def arguments_text(arguments: dict[str, Any]) -> str:
+    """Return a call's arguments as the text they came as."""
+    raw = arguments.get("_raw")
+    return raw if isinstance(raw, str) and len(arguments) == 1 else write_json_text(arguments)
+
+
+def _part(part: Part) -> dict[str, Any] | None:
+    match part:
+        case {"type": "text", "text": text}:
+            return {"type": "text", "text": text}
+        case {"type": "image", "url": url}:
+            return {"type": "image_url", "image_url": {"url": url}}
+        case {"type": "image", "base64": _}:
+            return {"type": "image_url", "image_url": {"url": data_url(part)}}
+        case {"type": "audio", "base64": data}:
+            media_type = media_type_of(part)
+            kind = _FORMATS.get(media_type, media_type.partition("/")[2])
+            return {"type": "input_audio", "input_audio": {"data": data, "format": kind}}
+        case {"base64": _}:
+            return {
+                "type": "file",
+                "file": without_absent(filename=part.get("name"), file_data=data_url(part)),
+            }
+        case {"file_id": file_id}:
+            return {"type": "file", "file": without_absent(filename=part.get("name"), file_id=file_id)}
+    return None
+
+
+def _tool_choice(choice: Any) -> Any:
+    return {"type": "function", "function": choice} if isinstance(choice, dict) else choice

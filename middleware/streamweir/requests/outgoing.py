@@ -1,0 +1,162 @@
+"""A request on its way to an upstream: what a writer is handed, and what it asks of it.
+
+Source: the request contract, sections 4 and 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+from streamweir.jsontext import write_json_text
+from streamweir.requests.canonical import LOSSES, Answer, Message, Part, Request
+from streamweir.requests.errors import RequestError
+from streamweir.requests.inline_history import InlineText, inline_text
+from streamweir.requests.messages import files_of, last_user_index, text_of_message, turn_start
+from streamweir.requests.written import NOTHING
+
+__all__ = ["Outgoing", "answer_text"]
+
+_MEANS: Final[Mapping[str, tuple[str, ...]]] = {
+    "url": ("url", "base64"),
+    "remote": ("url",),
+    "bytes": ("base64",),
+    "any": ("url", "base64", "file_id"),
+}
+
+
+class Outgoing:
+    """The canonical request, and what of it the upstream can be sent.
+
+    Attributes:
+        request: the canonical request.
+        path: of the upstream, without a query.
+        options: of the dialect.
+        overlay: what the configuration lays over the body, for writers that need a value of it elsewhere.
+        thread_id: the conversation, as the upstream names it; None: it does not know it.
+        extra: what a client of the same dialect sent beside all that.
+        lost: what has no place at the upstream.
+
+    Args:
+        request: the canonical request.
+        path: of the upstream.
+        options: of the dialect.
+        overlay: likewise.
+        thread_id: likewise.
+        extra: likewise.
+        keeps_history: earlier turns go into the text for an upstream that does not know them.
+        new_id: makes an id.
+    """
+
+    def __init__(  # noqa: PLR0913 (one keyword for each thing that a writer may ask for)
+        self,
+        request: Request,
+        *,
+        path: str = "",
+        options: Mapping[str, Any] = NOTHING,
+        overlay: Mapping[str, Any] = NOTHING,
+        thread_id: str | None = None,
+        extra: Mapping[str, Any] = NOTHING,
+        keeps_history: bool = True,
+        new_id: Callable[[], str],
+    ) -> None:
+        self.request: Final = request
+        self.path: Final = path
+        self.options: Final = options
+        self.overlay: Final = overlay
+        self.thread_id: Final = thread_id
+        self.extra: Final = extra
+        self.lost: Final[set[str]] = set()
+        self.new_id: Final = new_id
+        self._keeps_history = keeps_history
+
+    def lose(self, name: str) -> None:
+        """Take note that something of the request has no place at the upstream: one of `LOSSES`."""
+        if name not in LOSSES:
+            raise ValueError(f"{name!r} is nothing that a client is shown as lost")
+        self.lost.add(name)
+
+    # The conversation
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """All of it, oldest first."""
+        return self.request.get("messages", [])
+
+    @cached_property
+    def new_messages(self) -> Sequence[Message]:
+        """The messages that the upstream does not know: all, where it does not know the conversation."""
+        messages = self.messages
+        return messages if self.thread_id is None else messages[turn_start(messages) :] or messages[-1:]
+
+    @cached_property
+    def text(self) -> str:
+        """The user's last text, with what stands before it where the upstream does not know that."""
+        written: InlineText = inline_text(
+            self.messages, knows_thread=self.thread_id is not None, keeps_history=self._keeps_history
+        )
+        self.lost.update(written.lost)
+        return written.text
+
+    def files(self, means: str = "url") -> list[Part]:
+        """Return the files of the user's last message, but for those that cannot be handed over.
+
+        Args:
+            means: `url`: as a URL or their bytes; `remote`: as a URL alone; `bytes`: as bytes alone; `any`:
+                by an id too.
+        """
+        at = last_user_index(self.messages)
+        own = [] if at is None else files_of(self.messages[at])
+        others = self.messages if self.thread_id is None else self.messages[turn_start(self.messages) :]
+        found = [part for part in own if any(key in part for key in _MEANS[means])]
+        if len(found) < len(own) or sum(len(files_of(message)) for message in others) > len(own):
+            self.lose("files")
+        return found
+
+    @property
+    def system(self) -> str:
+        """The texts of the system, one below the other."""
+        texts = [text_of_message(message) for message in self.messages if message["role"] == "system"]
+        return "\n\n".join(filter(None, texts))
+
+    # Fields
+
+    @property
+    def user(self) -> str | None:
+        """Who asks, as the client names them."""
+        return self.request.get("user")
+
+    @property
+    def inputs(self) -> Mapping[str, Any]:
+        """The named inputs, none where there are none."""
+        return self.request.get("inputs", NOTHING)
+
+    # Answers
+
+    @property
+    def answers(self) -> Sequence[Answer]:
+        """The answers to interactions: with one there is no new question."""
+        return self.request.get("resume", [])
+
+    def held(self, answer: Answer) -> Mapping[str, Any]:
+        """Return what the interaction's `resume` held.
+
+        Raises:
+            RequestError: it held nothing.
+        """
+        held = answer.get("resume")
+        if not isinstance(held, dict):
+            raise RequestError("answers an interaction that is not known here", field="resume")
+        return held
+
+    def cannot_answer(self) -> RequestError:
+        """Return what is raised for an answer that the upstream cannot take."""
+        return RequestError("is an answer that this service cannot take", field="resume")
+
+
+def answer_text(value: Any) -> str:
+    """Return the value of an answer as text: what is none as JSON, nothing as an empty one."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else write_json_text(value)

@@ -1,0 +1,102 @@
+"""A client's body to the canonical request: parsed, read by its protocol's reader, judged as a whole.
+
+Source: the request contract, sections 2 and 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+from urllib.parse import parse_qsl
+
+from streamweir.errors import MalformedEvent
+from streamweir.jsontext import parse_json, plain_json
+from streamweir.requests.canonical import FIELDS, Message, Request
+from streamweir.requests.errors import RequestError
+from streamweir.requests.fields import Fields
+from streamweir.requests.messages import (
+    check_count,
+    files_of,
+    last_user_index,
+    text_of_message,
+    tool_results,
+)
+from streamweir.requests.sides import RequestReader
+
+__all__ = ["body_of_query", "parse_body", "read_canonical"]
+
+_MAX_PARAMETERS: Final = 1000
+_BOOLEANS: Final = {"true": True, "false": False}
+
+
+def parse_body(body: bytes | str | Mapping[str, Any]) -> dict[str, Any]:
+    """Return the object that a body is.
+
+    Raises:
+        RequestError: it is no JSON, no object, or nested too deeply.
+    """
+    try:
+        if isinstance(body, Mapping):
+            found = plain_json(dict(body))
+        else:
+            data = body.encode("utf-8", "replace") if isinstance(body, str) else body
+            found = parse_json(data)[0]
+    except MalformedEvent as error:
+        problem = "nested too deeply" if "deep" in str(error) else "no JSON"
+        raise RequestError(f"the body is {problem}") from None
+    except ValueError as error:
+        raise RequestError(f"the body {error}") from None
+    if not isinstance(found, dict):
+        raise RequestError("the body must be a JSON object")
+    return found
+
+
+def body_of_query(query: str, *, left_out: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """Return what stands in a query as the object that a body would be: texts, but for `stream`."""
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=_MAX_PARAMETERS)
+    except ValueError:
+        raise RequestError(f"the query must have at most {_MAX_PARAMETERS} parameters") from None
+    found: dict[str, Any] = {name: value for name, value in pairs if name not in left_out}
+    if found.get("stream") in _BOOLEANS:
+        found["stream"] = _BOOLEANS[found["stream"]]
+    return found
+
+
+def read_canonical(reader: RequestReader, body: Mapping[str, Any]) -> Request:
+    """Return the canonical request that a body means.
+
+    Raises:
+        RequestError: it cannot be understood, or asks for nothing.
+    """
+    fields = Fields(body)
+    request = reader.read(fields)
+    messages = request.setdefault("messages", [])
+    check_count(messages)
+    at = last_user_index(messages)
+    if at is not None and (text := text_of_message(messages[at])):
+        request["message"] = text
+    if reader.keeps_extra and (extra := {**request.get("extra", {}), **fields.rest()}):
+        request["extra"] = extra
+    _check_asks(request, messages)
+    return ordered(request)
+
+
+def ordered(request: Request) -> Request:
+    """Return the request without what is None, its fields in the contract's order."""
+    found = {name: request[name] for name in FIELDS if request.get(name) is not None}  # type: ignore[literal-required]
+    return cast("Request", found)
+
+
+def _check_asks(request: Request, messages: list[Message]) -> None:
+    asks = (
+        request.get("message")
+        or request.get("resume")
+        or tool_results(messages)
+        or any(map(files_of, messages))
+    )
+    if not asks:
+        raise RequestError(
+            "must be a text: there is neither a message nor a file, an answer or a tool's result",
+            field="message",
+        )

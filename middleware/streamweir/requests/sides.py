@@ -1,0 +1,85 @@
+"""What a dialect brings for requests: what reads its clients' bodies, what writes its upstreams'.
+
+Source: the request contract, sections 3 to 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from streamweir.requests.canonical import LOSSES, Request
+from streamweir.requests.fields import Fields
+from streamweir.requests.outgoing import Outgoing
+from streamweir.requests.written import Written
+
+__all__ = ["History", "ReadRequest", "RequestReader", "RequestWriter", "Threads", "WriteRequest"]
+
+ReadRequest = Callable[[Fields], Request]
+"""Makes the canonical request of a body; `extra` and the checks of the whole are made by the caller."""
+
+WriteRequest = Callable[[Outgoing], Iterable[Written] | Written]
+"""Makes the requests of one attempt; one alone may stand for itself."""
+
+Threads = Literal["none", "client", "uuid", "server"]
+"""Whose ids of conversations an upstream takes: none, any that a client gives, those among them that are
+UUIDs (others are turned into one), or its own only."""
+
+History = Literal["all", "new", "last"]
+"""Which messages are sent: all; those after the assistant's last one where the upstream knows the
+conversation; the user's last one, the others as text in it."""
+
+ALL_LOSSES: Final = frozenset(LOSSES)
+
+
+@dataclass(frozen=True)
+class RequestReader:
+    """Reads the bodies that a protocol's clients send.
+
+    Args:
+        read: a body to the canonical request.
+        has_own_threads: the clients make ids of conversations themselves and never learn the upstream's.
+        has_resume: the clients can send back what an interaction's `resume` held.
+        answers_by_message: the clients have no answers to interactions: their next message, or the result of
+            a tool, is one.
+        keeps_extra: fields that nobody reads are kept, for the writer of the same dialect.
+    """
+
+    read: ReadRequest
+    has_own_threads: bool = False
+    has_resume: bool = False
+    answers_by_message: bool = False
+    keeps_extra: bool = True
+
+
+@dataclass(frozen=True)
+class RequestWriter:
+    """Writes requests to upstreams that speak a dialect.
+
+    Args:
+        write: the canonical request to the upstream's.
+        history: which messages are sent. Where that depends on the path or on options `write` asks for what
+            it needs; this is what is usual.
+        threads: whose ids of conversations the upstream takes.
+        takes: what it can take of `system, history, files, tools, inputs, state, context, response_format`;
+            what it cannot is reported as lost. `system` and `history` of a writer that asks for
+            `Outgoing.text` are seen to there. What depends on the path or on options: `Outgoing.lose`.
+        answers: it can answer an interaction.
+        option_values: options that matter for requests alone, with their values, the first the default.
+        needs: fields of the body that only the configuration's tree can give: without them an endpoint is
+            refused when it is loaded.
+    """
+
+    write: WriteRequest
+    history: History = "last"
+    threads: Threads = "none"
+    takes: frozenset[str] = frozenset()
+    answers: bool = True
+    option_values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    needs: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse names that nobody would be shown."""
+        if unknown := self.takes - ALL_LOSSES:
+            raise ValueError(f"unknown names in takes: {', '.join(sorted(unknown))}")

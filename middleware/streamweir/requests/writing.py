@@ -1,0 +1,181 @@
+"""The canonical request to what an upstream expects: threads, the writer, the tree laid over, what is lost.
+
+Source: the request contract, sections 1, 4, 5 and 8.
+"""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+from urllib.parse import parse_qsl
+
+from streamweir.jsontext import plain_json
+from streamweir.requests.canonical import LOSSES, Request
+from streamweir.requests.errors import RequestError
+from streamweir.requests.messages import files_of
+from streamweir.requests.outgoing import Outgoing
+from streamweir.requests.sides import RequestWriter, Threads
+from streamweir.requests.written import NOTHING, Upload, Written
+
+__all__ = ["Plan", "Target", "made_ids", "plan_request", "shown", "upstream_thread"]
+
+_FIELDS: Final = ("tools", "inputs", "state", "context", "response_format")
+
+
+class Target(NamedTuple):
+    """The upstream that a request is written for.
+
+    Attributes:
+        writer: of its dialect.
+        path: of its URL, without a query.
+        options: of its dialect.
+        keeps_history: earlier turns go into the text where it does not know them.
+        overlay: makes the tree that is laid over the body, of the canonical request.
+    """
+
+    writer: RequestWriter
+    path: str = ""
+    options: Mapping[str, Any] = NOTHING
+    keeps_history: bool = True
+    overlay: Callable[[Request], Mapping[str, Any]] | None = None
+
+
+class Plan(NamedTuple):
+    """What an upstream is sent.
+
+    Attributes:
+        requests: one after the other; the last one's answer is the stream.
+        lost: the names of what it cannot take, in the contract's order.
+    """
+
+    requests: list[Written]
+    lost: tuple[str, ...]
+
+
+def plan_request(
+    request: Request,
+    target: Target,
+    *,
+    extra: Mapping[str, Any] = NOTHING,
+    new_id: Callable[[], str] | None = None,
+) -> Plan:
+    """Return what `target` is sent for `request`.
+
+    Args:
+        request: the canonical request; its `thread_id` is the upstream's where that makes its own.
+        target: what it is written for.
+        extra: the fields that nobody read, where a client of the same dialect sent them.
+        new_id: makes ids; random ones if not given.
+
+    Raises:
+        RequestError: the upstream's dialect cannot take it.
+    """
+    writer = target.writer
+    if request.get("resume") and not writer.answers:
+        raise RequestError("is an answer, which this service cannot take", field="resume")
+    overlay = target.overlay(request) if target.overlay else NOTHING
+    outgoing = Outgoing(
+        request,
+        path=target.path,
+        options=target.options,
+        overlay=overlay,
+        thread_id=upstream_thread(request.get("thread_id"), writer.threads),
+        extra=extra,
+        keeps_history=target.keeps_history,
+        new_id=new_id or _random_id,
+    )
+    made = writer.write(outgoing)
+    requests = [made] if isinstance(made, Written) else [*made]
+    return Plan(_laid_over(requests, overlay), _lost(outgoing, writer))
+
+
+def upstream_thread(thread_id: str | None, kind: Threads) -> str | None:
+    """Return how an upstream that takes such ids is given a client's: None where it is given none."""
+    if not thread_id or kind == "none":
+        return None
+    if kind != "uuid":
+        return thread_id
+    try:
+        return str(uuid.UUID(thread_id))
+    except ValueError:
+        return str(uuid.uuid5(uuid.NAMESPACE_URL, thread_id))
+
+
+def made_ids() -> Callable[[], str]:
+    """Return what makes the ids `made-1`, `made-2` ..., for what is only shown."""
+    numbers = itertools.count(1)
+    return lambda: f"made-{next(numbers)}"
+
+
+def shown(written: Written, path: str = "") -> dict[str, Any]:
+    """Return a request as it is printed.
+
+    Args:
+        written: the request.
+        path: of the upstream's URL, with its query.
+    """
+    own_path, _, own_query = path.partition("?")
+    found: dict[str, Any] = {
+        "method": written.method,
+        "path": own_path if written.path is None else written.path,
+        "query": {**dict(parse_qsl(own_query, keep_blank_values=True)), **written.query},
+        "headers": dict(written.headers),
+    }
+    if written.form is not None:
+        found["form"] = {name: _shown_field(value) for name, value in written.form.items()}
+    elif written.body is not None:
+        found["headers"] = {"Content-Type": "application/json", **found["headers"]}
+        found["body"] = plain_json(written.body)
+    if written.takes:
+        found["takes"] = dict(written.takes)
+    return found
+
+
+def _shown_field(value: Any) -> Any:
+    match value:
+        case Upload():
+            return value._asdict()
+        case list():
+            return [_shown_field(item) for item in value]
+    return plain_json(value)
+
+
+def _laid_over(requests: list[Written], tree: Mapping[str, Any]) -> list[Written]:
+    if not tree:
+        return requests
+    held = [index for index, item in enumerate(requests) if item.body is not None or item.form is not None]
+    marked = [index for index in held if requests[index].is_overlaid]
+    for index in (marked or held)[-1:]:
+        written = requests[index]
+        if written.form is not None:
+            requests[index] = written._replace(form=merged(written.form, tree))
+        else:
+            requests[index] = written._replace(body=merged(written.body, tree))
+    return requests
+
+
+def merged(below: Any, above: Any) -> Any:
+    """Return `above` laid over `below`: mappings merge, everything else replaces, a null takes a key away."""
+    if not isinstance(above, Mapping):
+        return above
+    result = dict(below) if isinstance(below, Mapping) else {}
+    for key, value in above.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = merged(result.get(key), value)
+    return result
+
+
+def _lost(outgoing: Outgoing, writer: RequestWriter) -> tuple[str, ...]:
+    request = outgoing.request
+    lost = outgoing.lost | {name for name in _FIELDS if request.get(name) and name not in writer.takes}
+    if "files" not in writer.takes and any(map(files_of, outgoing.new_messages)):
+        lost.add("files")
+    return tuple(name for name in LOSSES if name in lost)
+
+
+def _random_id() -> str:
+    return str(uuid.uuid4())

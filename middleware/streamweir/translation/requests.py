@@ -1,0 +1,127 @@
+"""Requests by the names of protocols and dialects: read to the canonical form, written for an upstream.
+
+Source: the request contract, section 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from streamweir.codec.dialect import Dialect
+from streamweir.codec.dialects import Dialects
+from streamweir.codec.registry import process_dialects
+from streamweir.errors import ConfigurationError
+from streamweir.requests.canonical_reader import read_fields
+from streamweir.requests.reading import parse_body, read_canonical
+from streamweir.requests.sides import RequestReader
+from streamweir.requests.writing import Target, made_ids, plan_request, shown
+
+__all__ = ["ReadRequest", "read_request", "request_target", "write_request"]
+
+_CANONICAL: Final = RequestReader(read_fields)
+
+
+class ReadRequest(dict[str, Any]):
+    """A canonical request that knows which protocol's client it came from.
+
+    Attributes:
+        protocol: the name.
+    """
+
+    protocol: str = ""
+
+
+def read_request(
+    body: bytes | str | Mapping[str, Any], *, protocol: str | Dialect, dialects: Dialects | None = None
+) -> dict[str, Any]:
+    """Return the canonical request that a client's body means.
+
+    Args:
+        body: JSON, or its value.
+        protocol: of the client, by name.
+        dialects: in which names are looked up; the process's if not given.
+
+    Raises:
+        RequestError: the body cannot be understood.
+        ConfigurationError: no such protocol has requests.
+    """
+    dialect = _dialects(dialects).find(protocol)
+    reader = dialect.request_reader
+    if reader is None:
+        raise ConfigurationError(f"{dialect.name} has no requests that can be read")
+    found = ReadRequest(read_canonical(reader, parse_body(body)))
+    found.protocol = dialect.name
+    return found
+
+
+def write_request(
+    request: Mapping[str, Any],
+    *,
+    dialect: str | Dialect,
+    path: str = "",
+    options: Mapping[str, Any] | None = None,
+    mapped: Mapping[str, Any] | None = None,
+    dialects: Dialects | None = None,
+) -> list[dict[str, Any]]:
+    """Return the requests that an upstream is sent, one after the other.
+
+    Args:
+        request: the canonical request.
+        dialect: of the upstream, by name.
+        path: of the upstream's URL, where that says which of its endpoints it is.
+        options: of the dialect.
+        mapped: a tree that is laid over the body.
+        dialects: in which names are looked up; the process's if not given.
+
+    Raises:
+        RequestError: the upstream's dialect cannot take it.
+        ConfigurationError: no such dialect has requests, or it has no such option.
+    """
+    found = _dialects(dialects).find(dialect)
+    target = request_target(found, path=path, options=options, mapped=mapped)
+    protocol = request.protocol if isinstance(request, ReadRequest) else found.name
+    canonical = read_canonical(_CANONICAL, parse_body(request))
+    extra = canonical.get("extra", {}) if protocol == found.name else {}
+    plan = plan_request(canonical, target, extra=extra, new_id=made_ids())
+    return [shown(written, path) for written in plan.requests]
+
+
+def request_target(
+    dialect: Dialect,
+    *,
+    path: str = "",
+    options: Mapping[str, Any] | None = None,
+    mapped: Mapping[str, Any] | None = None,
+    keeps_history: bool = True,
+) -> Target:
+    """Return what requests to an upstream are written for.
+
+    Args:
+        dialect: of the upstream.
+        path: of its URL; a query is left aside.
+        options: of the dialect; those that the path settles give way.
+        mapped: a tree of values that is laid over the body.
+        keeps_history: earlier turns go into the text where the upstream does not know them.
+
+    Raises:
+        ConfigurationError: the dialect has no requests that can be written, or no such option.
+    """
+    writer = dialect.request_writer
+    if writer is None:
+        raise ConfigurationError(f"{dialect.name} has no requests that can be written")
+    own = dict(options or {})
+    own = own[dialect.name] if isinstance(own.get(dialect.name), Mapping) else own
+    dialect.check_options(own)
+    path = path.partition("?")[0]
+    return Target(
+        writer,
+        path,
+        {**dialect.options_for(path), **own},
+        keeps_history,
+        None if mapped is None else lambda _: mapped,
+    )
+
+
+def _dialects(dialects: Dialects | None) -> Dialects:
+    return process_dialects() if dialects is None else dialects
