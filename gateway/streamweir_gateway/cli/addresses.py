@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["address_text", "base_url"]
+from ipaddress import ip_address
+
+from streamweir_gateway.cli.command import UsageError
+
+__all__ = ["address_text", "base_url", "loopback_address"]
 
 
 def address_text(address: tuple[str, int]) -> str:
@@ -16,3 +20,20 @@ def base_url(address: tuple[str, int]) -> str:
     host, port = address
     reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"http://{address_text((reachable, port))}"
+
+
+def loopback_address(option: str, text: str) -> tuple[str, int]:
+    """Return host and port of HOST:PORT, given for `option`.
+
+    Raises:
+        UsageError: it is no address of this machine alone.
+    """
+    host, _, port = text.rpartition(":")
+    host = host.strip("[]")
+    try:
+        is_good = ip_address(host).is_loopback and port.isdigit() and int(port) <= 65535
+    except ValueError:
+        is_good = False
+    if not is_good:
+        raise UsageError(f"{option} {text}: must be a loopback address and a port, such as 127.0.0.1:9000")
+    return host, int(port)

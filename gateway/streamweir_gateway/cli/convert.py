@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, get_args
 
 from streamweir import ConfigurationError, Translator, UnknownDialectError, valid_request_id
+from streamweir.capture import Capture, CaptureError
+from streamweir.capture.playback import Playback, recorded_options
 from streamweir.codec.dialects import Dialects
 from streamweir.framing import MEDIA_TYPES
 from streamweir.stages import FullText
 from streamweir.translation.clock import StreamClock
 from streamweir.translation.reader import EndOfBody
-from streamweir_gateway.cli.command import OK, Commands, UsageError, add_command
+from streamweir_gateway.cli.command import OK, CommandFailed, Commands, UsageError, add_command
 from streamweir_gateway.cli.explaining import explained
 from streamweir_gateway.cli.home_made import home_made
-from streamweir_gateway.cli.streams import STDIN, Output, ReadFailed, open_input, open_output, pieces, write
+from streamweir_gateway.cli.recordings import captures_from
+from streamweir_gateway.cli.streams import (
+    STDIN,
+    Output,
+    ReadFailed,
+    label_of,
+    open_input,
+    open_output,
+    pieces,
+    write,
+)
 
 __all__ = ["NAME", "add_to"]
 
@@ -26,6 +38,7 @@ NAME: Final = "convert"
 _EXAMPLES: Final = """\
   streamweir convert recorded.sse
   streamweir convert --from legacy --to standard --framing ndjson recorded.sse | jq .
+  streamweir convert one.capture.jsonl                 a capture: as it was cut, and ended as it ended
   streamweir convert --framing json recorded.sse       one JSON object: text, tool calls, error
   curl -sN https://backend/chat -d '{"message": "Hello"}' | streamweir convert
   tail -f backend.log | streamweir convert --from ragflow --option ragflow.form=agent
@@ -58,12 +71,12 @@ def add_to(commands: Commands) -> None:
     )
     add = parser.add_argument
     add("file", nargs="?", default=STDIN, metavar="FILE", help="what to read (default: -, standard input)")
-    add("--from", dest="speaks", default="auto", metavar="DIALECT", help=_FROM)
+    add("--from", dest="speaks", metavar="DIALECT", help=_FROM)
     add("--to", dest="answers", default="standard", metavar="DIALECT", help=_TO)
     add("--framing", choices=tuple(MEDIA_TYPES), help=_FRAMING)
     add("--option", action="append", default=[], metavar="DIALECT.KEY=VALUE", help=_OPTION)
-    add("--full-text", choices=get_args(FullText), default="dedupe", help=_FULL_TEXT)
-    add("--eof", choices=get_args(EndOfBody), default="truncated", help=_EOF)
+    add("--eof", choices=get_args(EndOfBody), help=_EOF)
+    add("--full-text", choices=get_args(FullText), help=_FULL_TEXT)
     add("--stream-tool-arguments", action="store_true", help="write tool_call_delta events too")
     add("--output", "-o", metavar="FILE", help="write here instead of to standard output")
     add("--request-id", metavar="ID", help="the id in every event (default: made up)")
@@ -74,21 +87,45 @@ def add_to(commands: Commands) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    translator = _translator(args)
+    translator = _translator(args, {})
     if args.output and _is_one_file(args.file, args.output):
         raise UsageError(f"--output {args.output} is the file that is read")
     with open_input(args.file) as source, open_output(args.output) as target:
         try:
-            _translate(pieces(source, args.file, patience=lambda: _patience(translator)), translator, target)
+            arriving = pieces(source, args.file, patience=lambda: _patience(translator))
+            captures, body = captures_from(arriving, args.file)
+            if captures is not None:
+                for capture in captures:
+                    _play(capture, args, target)
+                return OK
+            _translate(body, translator, target)
         except KeyboardInterrupt:
             write(target, translator.cancel())
             raise
         except ReadFailed as failure:
             write(target, translator.fail(failure.__cause__ or failure))
             raise
+    _note_unknown(translator)
+    return OK
+
+
+def _play(capture: Capture, args: argparse.Namespace, target: Output) -> None:
+    """Translate a capture as it was recorded: its reads, its end; what the command line gives wins."""
+    try:
+        playback = Playback(capture)
+    except CaptureError as error:
+        raise CommandFailed(f"{label_of(args.file)}: {error}") from error
+    if capture.is_cut:
+        print(f"streamweir: {capture.id}: the middle of this stream was not recorded", file=sys.stderr)
+    translator = _translator(args, {**recorded_options(capture), "clock": playback.clock})
+    for output in playback.pieces(translator):
+        write(target, output)
+    _note_unknown(translator)
+
+
+def _note_unknown(translator: Translator) -> None:
     if translator.speaks == "auto" and translator.counts["bytes_in"]:
         print("streamweir: no dialect claims this input; name it with --from DIALECT", file=sys.stderr)
-    return OK
 
 
 def _translate(arriving: Iterable[bytes], translator: Translator, target: Output) -> None:
@@ -111,9 +148,11 @@ def _patience(translator: Translator) -> float | None:
     return None if due is None else seconds
 
 
-def _translator(args: argparse.Namespace) -> Translator:
+def _translator(args: argparse.Namespace, recorded: Mapping[str, Any]) -> Translator:
+    """Return what translates; where the command line gives nothing, what was recorded holds."""
     if args.request_id is not None and not valid_request_id(args.request_id):
         raise UsageError("--request-id: 1 to 128 letters, digits and . _ : - are allowed")
+    options = {**recorded, **_given(args)}
     try:
         dialects = home_made(args.config)
         framings = dialects.to_write(args.answers).framings
@@ -123,20 +162,28 @@ def _translator(args: argparse.Namespace) -> Translator:
                 f" (they read: {', '.join(framings)}; json folds the stream into one result)"
             )
         return Translator(
-            speaks=args.speaks,
             answers=args.answers,
             framing=args.framing or framings[0],
-            request_id=args.request_id,
-            full_text=args.full_text,
-            stream_tool_arguments=args.stream_tool_arguments,
-            protocol_options=_protocol_options(args.option),
-            raw=args.raw,
-            eof=args.eof,
-            debug=args.debug,
-            dialects=_explained(dialects, args.speaks) if args.explain else dialects,
+            dialects=_explained(dialects, options.get("speaks", "auto")) if args.explain else dialects,
+            **options,
         )
     except (UnknownDialectError, ConfigurationError) as error:
         raise UsageError(str(error)) from error
+
+
+def _given(args: argparse.Namespace) -> dict[str, Any]:
+    """The options that stand on the command line."""
+    options = {
+        "speaks": args.speaks,
+        "request_id": args.request_id,
+        "full_text": args.full_text,
+        "eof": args.eof,
+        "stream_tool_arguments": args.stream_tool_arguments or None,
+        "protocol_options": _protocol_options(args.option) or None,
+        "raw": args.raw or None,
+        "debug": args.debug or None,
+    }
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _explained(dialects: Dialects, name: str) -> Dialects:

@@ -9,6 +9,7 @@ from typing import Final
 from streamweir.codec.detector import Detector
 from streamweir.codec.registry import process_dialects
 from streamweir_gateway.cli.command import OK, CommandFailed, Commands, add_command
+from streamweir_gateway.cli.recordings import captures_from
 from streamweir_gateway.cli.streams import STDIN, label_of, open_input, pieces
 
 __all__ = ["NAME", "add_to"]
@@ -58,7 +59,8 @@ def _run(args: argparse.Namespace) -> int:
 
 def _detect(file: str, detector: Detector) -> str | None:
     with open_input(file) as source:
-        for piece in pieces(source, file):
+        captures, body = captures_from(pieces(source, file), file)
+        for piece in body if captures is None else [data for _, data in captures[0].reads]:
             if name := detector.feed(piece):
                 return name
             if detector.exhausted:

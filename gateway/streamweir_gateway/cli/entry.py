@@ -10,12 +10,12 @@ from typing import Final, TextIO
 
 import streamweir
 from streamweir.errors import did_you_mean
-from streamweir_gateway.cli import check, convert, detect, dialects, fake, serve
+from streamweir_gateway.cli import check, convert, detect, dialects, fake, record, replay, serve
 from streamweir_gateway.cli.command import FAILED, INTERRUPTED, USAGE, CommandFailed, UsageError
 
 __all__ = ["main"]
 
-_COMMANDS: Final = (serve, check, convert, detect, dialects, fake)
+_COMMANDS: Final = (serve, check, convert, detect, dialects, fake, record, replay)
 
 _EXAMPLES: Final = """\
 examples:
@@ -26,6 +26,8 @@ examples:
   streamweir detect recorded.sse                       which dialect is this?
   streamweir dialects legacy                           what does it say, what can it not say?
   streamweir fake --fault cut@40                       a broken backend to try it with
+  streamweir record -d '{}' URL > one.capture.jsonl    a real answer, with its headers and times
+  streamweir replay one.capture.jsonl                  the same as a backend, at its own pace
 
 `streamweir COMMAND --help` explains a command.
 """

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import shlex
-import signal
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from ipaddress import ip_address
-from pathlib import Path
 
 from streamweir.errors import ConfigurationError
-from streamweir_gateway.cli.addresses import address_text, base_url
-from streamweir_gateway.cli.command import OK, CommandFailed, UsageError
+from streamweir_gateway.cli.addresses import base_url, loopback_address
+from streamweir_gateway.cli.backends import cannot_listen, until_stopped
+from streamweir_gateway.cli.command import OK, UsageError
+from streamweir_gateway.cli.recordings import recordings_in
 from streamweir_gateway.fake.backend import serve_fake
 from streamweir_gateway.fake.listing import fault_lines
 from streamweir_gateway.fake.request import Request
@@ -32,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     if args.list:
         print("\n".join(fault_lines()).rstrip())
         return OK
-    settings, address = _settings(args), _address(args.listen)
+    settings, address = _settings(args), loopback_address("--listen", args.listen)
     with suppress(KeyboardInterrupt):
         asyncio.run(_serve(settings, address))
     return OK
@@ -51,39 +49,17 @@ def _settings(args: argparse.Namespace) -> Settings:
 
 def _replaying(settings: Settings, args: argparse.Namespace) -> Settings:
     """Play the file; its framing is seen by its first byte unless it is given."""
-    try:
-        body = Path(args.replay).read_bytes()
-    except OSError as error:
-        raise CommandFailed(f"{args.replay}: cannot be read: {os.strerror(error.errno or 0)}") from error
+    body = recordings_in(args.replay)[0].body
     if args.framing is None:
         settings = replace(settings, framing="ndjson" if body.lstrip()[:1] in (b"{", b"[") else "sse")
     return replace(settings, replay=body)
 
 
-def _address(text: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    host = host.strip("[]")
-    try:
-        is_good = ip_address(host).is_loopback and port.isdigit() and int(port) <= 65535
-    except ValueError:
-        is_good = False
-    if not is_good:
-        raise UsageError(f"--listen {text}: must be a loopback address and a port, such as 127.0.0.1:9000")
-    return host, int(port)
-
-
 async def _serve(settings: Settings, address: tuple[str, int]) -> None:
-    stopping = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with suppress(NotImplementedError):
-            asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    try:
+    with cannot_listen(address):
         async with serve_fake(settings, host=address[0], port=address[1], on_request=_report) as backend:
             _print(_welcome(backend, settings))
-            await stopping.wait()
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        raise CommandFailed(f"cannot listen on {address_text(address)}: {reason}") from error
+            await until_stopped()
 
 
 def _welcome(backend: FakeBackend, settings: Settings) -> Iterator[str]:

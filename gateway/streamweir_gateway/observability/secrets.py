@@ -8,6 +8,7 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from streamweir.redaction import REDACTED
+from streamweir.redaction.secret_names import is_secret_header
 from streamweir_gateway.config import HASHED, GatewayConfig, UpstreamConfig
 
 __all__ = ["Secrets", "secrets_of"]
@@ -16,8 +17,6 @@ SHORT: Final = 6
 """Texts with fewer characters stand in too many words by chance: they are hidden where they stand alone."""
 SHORTEST: Final = 3
 """What has fewer characters is no secret, and stands alone in too many places."""
-
-_SECRET_HEADER: Final = re.compile(r"auth|key|token|secret|password|cookie|credential|session", re.IGNORECASE)
 
 
 class Secrets:
@@ -60,7 +59,7 @@ def secrets_of(config: GatewayConfig) -> frozenset[str]:
 
 def _secrets_of_upstream(upstream: UpstreamConfig) -> Iterator[str]:
     for name, value in upstream.headers:
-        if _SECRET_HEADER.search(name):
+        if is_secret_header(name):
             yield value
             if value.count(" ") == 1:
                 yield value.partition(" ")[2]  # without its scheme

@@ -9,6 +9,7 @@ from streamweir.framing.content_coding import BodyDecoder, CodedBodyError, CutOf
 
 from .failures import InvalidResponse, Truncated
 from .http1 import coding_list
+from .request import Headers
 from .transport import TransportResponse
 
 __all__ = ["UpstreamResponse"]
@@ -44,6 +45,11 @@ class UpstreamResponse:
             with _own_failures():
                 return await self._read_decoded(self._decoder)
         return await self._body.read()
+
+    @property
+    def headers(self) -> Headers:
+        """As they came, in order."""
+        return self._headers
 
     @property
     def is_over(self) -> bool:

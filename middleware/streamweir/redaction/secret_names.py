@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["NAME", "is_secret_name"]
+__all__ = ["NAME", "is_secret_header", "is_secret_name"]
 
 _LONGEST_NAME: Final = 128
 _FLAGS: Final = re.ASCII | re.IGNORECASE
@@ -96,6 +96,13 @@ NAME: Final = re.compile(
     _FLAGS,
 )
 """What may be the name of a secret; `is_secret_name` has the last word."""
+
+_HEADER: Final = re.compile(r"auth|key|token|secret|password|cookie|credential|session", re.IGNORECASE)
+
+
+def is_secret_header(name: str) -> bool:
+    """Is the value of this header a credential?"""
+    return _HEADER.search(name) is not None
 
 
 def is_secret_name(name: str) -> bool:

@@ -102,7 +102,7 @@ def test_a_wrong_command_line_is_told(arguments: list[str], told: str) -> None:
 
 def test_what_cannot_be_used_is_told(tmp_path: Path) -> None:
     done = run("fake", "--replay", str(tmp_path / "nothing.sse"))
-    assert (done.returncode, b"nothing.sse: cannot be read" in done.stderr) == (1, True)
+    assert (done.returncode, b"nothing.sse: No such file" in done.stderr) == (1, True)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         done = run("fake", "--listen", f"127.0.0.1:{taken.getsockname()[1]}")
     assert (done.returncode, b"Address already in use" in done.stderr) == (1, True)

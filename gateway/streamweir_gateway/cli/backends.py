@@ -1,0 +1,37 @@
+"""Backends that a command serves until a signal ends them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from streamweir_gateway.cli.addresses import address_text
+from streamweir_gateway.cli.command import CommandFailed
+
+__all__ = ["cannot_listen", "until_stopped"]
+
+
+async def until_stopped() -> None:
+    """Wait for SIGINT or SIGTERM."""
+    stopping = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError):
+            asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    await stopping.wait()
+
+
+@contextmanager
+def cannot_listen(address: tuple[str, int]) -> Iterator[None]:
+    """Turn the system's refusal of an address into what the user reads.
+
+    Raises:
+        CommandFailed: nothing can listen there.
+    """
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise CommandFailed(f"cannot listen on {address_text(address)}: {reason}") from error

@@ -1,0 +1,68 @@
+"""Recorded streams for the commands: captures, or plain bodies, told apart by their first line.
+
+Source: the contract of capture files.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from streamweir.capture import Capture, CaptureError, begins_capture, parse_captures
+from streamweir.capture.capture import Read
+from streamweir.capture.reading import lines_of
+from streamweir_gateway.cli.command import CommandFailed
+from streamweir_gateway.cli.streams import label_of, open_input, pieces
+
+__all__ = ["captures_from", "recordings_in"]
+
+_LONGEST_FIRST_LINE = 64 << 10
+
+
+def recordings_in(name: str) -> list[Capture]:
+    """Return what is recorded in a file, or on standard input for `-`; a plain body as one capture.
+
+    Raises:
+        CommandFailed: it cannot be read.
+    """
+    with open_input(name) as source:
+        arriving = pieces(source, name)
+        captures, body = captures_from(arriving, name)
+        if captures is None:
+            capture = Capture({"kind": "capture", "version": 1, "id": name})
+            capture.recorded.append(Read(0.0, b"".join(body)))
+            capture.attempts.append({"kind": "attempt", "attempt": 1, "t": 0.0, "ended": "eof"})
+            captures = [capture]
+    return captures
+
+
+def captures_from(arriving: Iterator[bytes], name: str) -> tuple[list[Capture] | None, Iterable[bytes]]:
+    """Look at the first line of what arrives: return the captures, or None and the body, nothing lost.
+
+    A body is not waited for: what cannot be the first line of a capture goes on as it came.
+
+    Raises:
+        CommandFailed: it is a capture that cannot be read.
+    """
+    head: list[bytes] = []
+    first = b""
+    for piece in arriving:
+        head.append(piece)
+        first += piece
+        if b"\n" in first or not _may_begin(first):
+            break
+    if not begins_capture(first.partition(b"\n")[0]) and first[:2] != b"\x1f\x8b":
+        return None, chain(head, arriving)
+    try:
+        captures = parse_captures(lines_of(chain(head, arriving)))
+    except CaptureError as error:
+        raise CommandFailed(f"{label_of(name)}: {error}") from error
+    for capture in captures:
+        for note in capture.notes:
+            print(f"streamweir: {label_of(name)}: {note}", file=sys.stderr)
+    return captures, ()
+
+
+def _may_begin(first: bytes) -> bool:
+    return len(first) < _LONGEST_FIRST_LINE and first.lstrip(b"\xef\xbb\xbf \t")[:1] in (b"", b"{")

@@ -1,0 +1,1 @@
+"""One request to a backend written down as a capture, and captures played as a backend."""

@@ -1,0 +1,93 @@
+"""A capture translated again: the recorded reads, at their recorded times, to the recorded end.
+
+Source: the contract of capture files, section 4 (`convert`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final, cast, get_args
+
+from streamweir.capture.capture import Capture
+from streamweir.capture.reading import CaptureError
+from streamweir.errors import CODES, Reason, error_info
+from streamweir.request_id import valid_request_id
+from streamweir.translation.translator import Translator
+
+__all__ = ["Playback", "recorded_options"]
+
+_TAKEN: Final = (
+    *("debug", "eof", "full_text", "limits", "protocol_options", "raw", "stream_tool_arguments", "warnings"),
+)
+"""Options of an endpoint that a translator has as well."""
+
+
+def recorded_options(capture: Capture) -> dict[str, Any]:
+    """Return the options of a `Translator` that a capture names: its dialect, its ids, what shaped it."""
+    options = capture.meta.get("options")
+    found = (
+        {name: options[name] for name in _TAKEN if name in options} if isinstance(options, Mapping) else {}
+    )
+    if isinstance(capture.meta.get("speaks"), str):
+        found["speaks"] = capture.meta["speaks"]
+    if valid_request_id(capture.id):
+        found["request_id"] = capture.id
+    if isinstance(capture.meta.get("session_id"), str):
+        found["session_id"] = capture.meta["session_id"]
+    return found
+
+
+class Playback:
+    """Plays a capture into a translator.
+
+    Args:
+        capture: has content.
+
+    Raises:
+        CaptureError: it has none.
+    """
+
+    def __init__(self, capture: Capture) -> None:
+        if not capture.has_content:
+            raise CaptureError("this capture has no content: it was made with the numbers of bytes alone")
+        self._capture = capture
+        self._began = _unix_ms(capture.meta.get("began"))
+        self._t = 0.0
+
+    def clock(self) -> int:
+        """Return the time of what is being played, in Unix milliseconds."""
+        return self._began + round(self._t)
+
+    def pieces(self, translator: Translator) -> Iterator[bytes]:
+        """Yield what the translator makes of each read, and of the end."""
+        is_refusal = (self._capture.last_attempt or {}).get("ended") == "refused"
+        for t, data in () if is_refusal else self._capture.reads:
+            self._t = t
+            yield translator.feed(data)
+            if translator.ended:
+                return
+        yield self._end(translator)
+
+    def _end(self, translator: Translator) -> bytes:
+        attempt, end = self._capture.last_attempt, self._capture.end or {}
+        self._t = max(self._t, (attempt or {}).get("t", 0.0))
+        if attempt is not None and attempt.get("ended") == "eof":
+            return translator.close()
+        reason = _reason(end.get("reason"))
+        if end.get("status") == "cancelled":
+            return translator.cancel(reason or "cancelled")
+        code = end.get("code") or (attempt or {}).get("code")
+        info = error_info(code if code in CODES else "UPSTREAM_TRUNCATED", reason=reason)
+        return translator.fail(info)
+
+
+def _reason(word: Any) -> Reason | None:
+    return cast("Reason", word) if word in get_args(Reason) else None
+
+
+def _unix_ms(began: Any) -> int:
+    try:
+        return round(datetime.fromisoformat(str(began)).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        return 0

@@ -1,0 +1,209 @@
+"""Capture files read: any of their lines may be hostile.
+
+Source: the contract of capture files, sections 1 and 4.
+"""
+
+from __future__ import annotations
+
+import binascii
+import os
+from base64 import b64decode
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import IO, Any, Final
+
+from streamweir.capture.capture import Capture, Read
+from streamweir.errors import MalformedEvent, StreamweirError
+from streamweir.framing.content_coding import CodedBodyError, body_decoder
+from streamweir.jsontext import parse_json, write_json
+from streamweir.options.limits import Limits
+
+__all__ = ["VERSION", "CaptureError", "begins_capture", "lines_of", "load", "parse_captures"]
+
+VERSION: Final = 1
+_GZIP: Final = b"\x1f\x8b"
+_PIECE: Final = 64 << 10
+_LANES: Final = 3
+"""Reads, events and writes may each be as large as a stream."""
+_LINE_PER_BYTE: Final = 6
+"""A byte of a body may take so many in a line: `\\u0000`."""
+
+
+class CaptureError(StreamweirError):
+    """A file is no capture, or one that cannot be read."""
+
+
+def begins_capture(line: bytes) -> bool:
+    """Return whether this first line of a file makes it a capture; its name says nothing."""
+    if not line.lstrip(b"\xef\xbb\xbf \t").startswith(b"{"):
+        return False
+    value = _object(line)
+    return value is not None and value.get("kind") == "capture" and "version" in value
+
+
+def load(file: str | os.PathLike[str] | IO[bytes], *, limits: Limits | None = None) -> list[Capture]:
+    """Return the captures in a file: a path, or an open file of bytes; `.gz` is read too.
+
+    Args:
+        file: what is read, from where it stands.
+        limits: `event_bytes` holds for each event, `stream_bytes` for each capture.
+
+    Raises:
+        CaptureError: the file is no capture, or cannot be read as one.
+        OSError: the file cannot be opened.
+    """
+    if isinstance(file, str | os.PathLike):
+        with open(file, "rb") as opened:
+            return load(opened, limits=limits)
+    return parse_captures(lines_of(iter(lambda: file.read(_PIECE), b""), limits), limits=limits)
+
+
+def parse_captures(lines: Iterable[bytes], *, limits: Limits | None = None) -> list[Capture]:
+    """Return the captures that stand in lines.
+
+    Raises:
+        CaptureError: they hold none, or a line in the middle is broken.
+    """
+    found: list[_Reading] = []
+    broken: int | None = None
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        if broken is not None:
+            raise CaptureError(f"line {broken} is no JSON object")
+        value = _object(line)
+        if value is None:
+            broken = number
+        elif value.get("kind") == "capture":
+            found.append(_Reading(_checked(value), limits or Limits()))
+        elif not found:
+            break
+        else:
+            found[-1].take(value, number, len(line))
+    if not found:
+        raise CaptureError("no capture: the first line of one has kind `capture`")
+    if broken is not None:
+        found[-1].capture.notes.append(f"line {broken} broke off and was passed over")
+    return [reading.capture for reading in found]
+
+
+def lines_of(pieces: Iterable[bytes], limits: Limits | None = None) -> Iterator[bytes]:
+    """Yield the lines of a file that comes in pieces, compressed or not.
+
+    Raises:
+        CaptureError: a line is longer than any may be, or the compressed file is broken.
+    """
+    longest = _LINE_PER_BYTE * (limits or Limits()).stream_bytes
+    begun = bytearray()
+    for piece in _plain(iter(pieces)):
+        first, *others = piece.split(b"\n")
+        begun += first
+        if len(begun) > longest:
+            raise CaptureError("a line is longer than a stream may be")
+        if others:
+            yield bytes(begun)
+            yield from others[:-1]
+            begun = bytearray(others[-1])
+    if begun:
+        yield bytes(begun)
+
+
+def _plain(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    first = b""
+    while len(first) < len(_GZIP) and (piece := next(pieces, b"")):
+        first += piece
+    arriving = chain((first,), pieces)
+    decoder = body_decoder("gzip") if first.startswith(_GZIP) else None
+    if decoder is None:
+        yield from arriving
+        return
+    try:
+        for piece in arriving:
+            yield from decoder.feed(piece)
+        decoder.finish()
+    except CodedBodyError as error:
+        raise CaptureError("the compressed file is broken") from error
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    try:
+        value = parse_json(line.strip().removeprefix(b"\xef\xbb\xbf"))[0]
+    except MalformedEvent:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _checked(meta: dict[str, Any]) -> dict[str, Any]:
+    version = meta.get("version")
+    if isinstance(version, int) and version > VERSION:
+        raise CaptureError("made by a newer streamweir")
+    if version != VERSION or isinstance(version, bool):
+        raise CaptureError(f"no capture: its version must be {VERSION}")
+    return {**meta, "id": str(meta.get("id", ""))}
+
+
+_KEPT: Final = {
+    "request": "requests",
+    "response": "responses",
+    "write": "writes",
+    "mark": "marks",
+    "attempt": "attempts",
+}
+"""Lines that are kept as they are."""
+
+
+class _Reading:
+    """One capture that is being read."""
+
+    def __init__(self, meta: dict[str, Any], limits: Limits) -> None:
+        self.capture = Capture(meta)
+        self._limits = limits
+        self._bytes = self._body_bytes = 0
+
+    def take(self, line: dict[str, Any], number: int, size: int) -> None:
+        """Take one line of `size` bytes; one of an unknown kind is passed over."""
+        self._bytes += size
+        if self._bytes > _LANES * _LINE_PER_BYTE * self._limits.stream_bytes:
+            raise CaptureError(f"line {number}: the capture is larger than a stream may be")
+        kind = str(line.get("kind"))
+        if kind in _KEPT:
+            getattr(self.capture, _KEPT[kind]).append(line)
+        elif kind == "read":
+            self.take_read(line, number)
+        elif kind == "event":
+            self.take_event(line, number)
+        elif kind == "end":
+            self.capture.end = line
+
+    def take_read(self, line: dict[str, Any], number: int) -> None:
+        """Take one read, as long as the capture is no larger than a stream may be."""
+        data = _body(line, number)
+        self._body_bytes += len(data or b"")
+        if self._body_bytes > self._limits.stream_bytes:
+            raise CaptureError(f"line {number}: the capture is larger than a stream may be")
+        self.capture.recorded.append(Read(_number(line.get("t")), data, int(_number(line.get("attempt"), 1))))
+
+    def take_event(self, line: dict[str, Any], number: int) -> None:
+        """Take one event."""
+        if len(write_json(line)) > _LINE_PER_BYTE * self._limits.event_bytes:
+            raise CaptureError(f"line {number}: the event is larger than one may be")
+        if isinstance(line.get("event"), dict):
+            self.capture.events.append(line["event"])
+
+
+def _body(line: dict[str, Any], number: int) -> bytes | None:
+    """The bytes of a line; None where it holds their number alone."""
+    data, coded = line.get("data"), line.get("base64")
+    if isinstance(data, str):
+        return data.encode("utf-8", "replace")
+    if isinstance(coded, str):
+        try:
+            return b64decode(coded, validate=True)
+        except binascii.Error as error:
+            raise CaptureError(f"line {number} holds no base64") from error
+    return None
+
+
+def _number(value: Any, default: float = 0.0) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 <= value < 1 << 53 else default

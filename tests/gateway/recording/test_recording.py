@@ -1,0 +1,77 @@
+"""What is recorded is translated again to the same events, for every recorded stream there is."""
+
+import json
+from typing import Any
+
+import pytest
+
+from streams import Recorded, random_cuts, recorded_streams
+from streamweir import Translator, capture
+from streamweir.capture import Capture, SecretMask
+from streamweir.capture.playback import Playback, recorded_options
+from streamweir.codec.registry import process_dialects
+from streamweir.errors import error_info
+from streamweir_gateway.recording.recorder import Ended, Recording, RecordingOptions
+from streamweir_gateway.upstream.request import Origin, UpstreamRequest
+
+STREAMS = recorded_streams()
+REQUEST = UpstreamRequest("POST", Origin("http", "127.0.0.1", 80), "/", [], b"{}")
+
+
+def recorded(body: bytes, speaks: str, ended: Ended = "eof", *, with_content: bool = True) -> bytes:
+    """The capture of a body that came in pieces."""
+    lines: list[bytes] = []
+    options = RecordingOptions(speaks, process_dialects(), with_content)
+    recording = Recording("http://127.0.0.1/", REQUEST, options, SecretMask(), lines.append)
+    recording.note_response(200, [(b"Content-Type", b"text/event-stream")])
+    for piece in random_cuts(body, seed=len(body)):
+        recording.note_read(piece)
+    recording.end(ended, error_info("UPSTREAM_TRUNCATED") if ended == "broken" else None)
+    return b"".join(lines)
+
+
+def loaded(data: bytes) -> Capture:
+    (found,) = capture.parse_captures(data.split(b"\n"))
+    return found
+
+
+def comparable(event: dict[str, Any]) -> dict[str, Any]:
+    """An event without its times."""
+    data = json.loads(json.dumps(event["data"]))
+    data.get("summary", {}).pop("duration_ms", None)
+    metadata = {name: value for name, value in event["metadata"].items() if name != "timestamp"}
+    return {"type": event["type"], "data": data, "metadata": {**metadata, "duration_ms": None}}
+
+
+def translated(found: Capture) -> list[dict[str, Any]]:
+    playback = Playback(found)
+    translator = Translator(framing="ndjson", clock=playback.clock, **recorded_options(found))
+    output = b"".join(playback.pieces(translator))
+    return [json.loads(line) for line in output.splitlines()]
+
+
+@pytest.mark.parametrize("ended", ["eof", "broken", "left"])
+@pytest.mark.parametrize("body", STREAMS, ids=str)
+def test_converting_gives_the_recorded_events_again(body: Recorded, ended: Ended) -> None:
+    found = loaded(recorded(body.body, body.dialect, ended))
+    assert found.body == body.body or any(b"*" in data for _, data in found.reads)
+    assert [comparable(event) for event in translated(found)] == [comparable(event) for event in found.events]
+
+
+def test_time_never_falls_and_every_line_has_one() -> None:
+    lines = [json.loads(line) for line in recorded(STREAMS[0].body, "auto").splitlines()]
+    times = [line["t"] for line in lines[1:]]
+    assert times == sorted(times)
+    assert [line["n"] for line in lines if line["kind"] == "read"] == [
+        *range(sum(line["kind"] == "read" for line in lines))
+    ]
+
+
+def test_without_content_only_numbers_are_kept() -> None:
+    data = recorded(STREAMS[0].body, "auto", with_content=False)
+    found = loaded(data)
+    assert not found.has_content
+    assert not any("data" in event for event in found.events)
+    assert sum(json.loads(line).get("bytes", 0) for line in data.splitlines()) == len(STREAMS[0].body)
+    with pytest.raises(capture.CaptureError, match="has no content"):
+        Playback(found)

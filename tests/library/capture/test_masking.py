@@ -1,0 +1,59 @@
+"""Secrets in recorded bodies: found however the network cut them, replaced byte by byte."""
+
+import itertools
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamweir.capture import CutBodyMask, SecretMask
+
+KNOWN = "s3cret-of-ours-ü"
+FORMS = ("sk-abcdef1234567890", "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "Bearer abc.def-123456")
+HARMLESS = "The tokens are gone; see https://example.com/keys?x=1 and req_0123456789abcdef."
+
+piece_ends = st.lists(st.integers(0, 400), max_size=8)
+
+
+def body(*texts: str) -> bytes:
+    return b"".join(b"data: " + json.dumps({"text": text}).encode() + b"\n\n" for text in texts)
+
+
+def cut(data: bytes, ends: list[int]) -> list[bytes]:
+    places = sorted({0, len(data), *(end for end in ends if end < len(data))})
+    return [data[start:end] for start, end in itertools.pairwise(places)]
+
+
+@given(ends=piece_ends)
+def test_a_secret_is_found_wherever_it_is_cut(ends: list[int]) -> None:
+    whole = body(f"a {KNOWN} b", *(f"with {form} in it" for form in FORMS), HARMLESS)
+    mask = CutBodyMask(SecretMask([KNOWN]))
+    pieces = cut(whole, ends)
+    reads = [read for piece in pieces for read in mask.feed(piece)] + mask.finish()
+    joined = b"".join(read.data for read in reads)
+    assert [len(read.data) for read in reads] == [len(piece) for piece in pieces]
+    assert [read.n for read in reads] == [*range(len(pieces))]
+    assert joined == b"".join(read.data for read in [*CutBodyMask(SecretMask([KNOWN])).feed(whole)])
+    assert sum(read.redacted for read in reads) == 1 + len(FORMS)
+    for secret in (KNOWN, "abcdef1234567890", "16C7e42F292c6912E7710c838347Ae178B4a", "abc.def-123456"):
+        assert json.dumps(secret)[1:-1].encode() not in joined
+    texts = [json.loads(line[6:])["text"] for line in joined.splitlines() if line]
+    assert texts[-1] == HARMLESS
+    assert texts[1] == "with " + "*" * len(FORMS[0]) + " in it"
+
+
+def test_what_stands_under_the_name_of_a_secret_is_one_if_it_could_be() -> None:
+    mask = SecretMask()
+    assert mask.apply('{"api_key": "hunter2222", "token": "Hel"}') == (
+        '{"api_key": "**********", "token": "Hel"}',
+        1,
+    )
+    assert mask.apply(r'"{\"password\":\"hunter2222\"}"')[0] == r'"{\"password\":\"**********\"}"'
+
+
+@given(text=st.text(alphabet='"\\{}:,nsk-_ab1 \n*=@/.', max_size=120))
+def test_json_stays_json(text: str) -> None:
+    line = json.dumps({"text": text, "more": [text]})
+    masked, _ = SecretMask(["ab1ab1", 'k-"ab1']).apply(line)
+    assert len(masked) == len(line)
+    json.loads(masked)
