@@ -22,6 +22,7 @@ _MEANS: Final[Mapping[str, tuple[str, ...]]] = {
     "url": ("url", "base64"),
     "remote": ("url",),
     "bytes": ("base64",),
+    "none": (),
     "any": ("url", "base64", "file_id"),
 }
 
@@ -104,7 +105,7 @@ class Outgoing:
 
         Args:
             means: `url`: as a URL or their bytes; `remote`: as a URL alone; `bytes`: as bytes alone; `any`:
-                by an id too.
+                by an id too; `none`: not at all.
         """
         at = last_user_index(self.messages)
         own = [] if at is None else files_of(self.messages[at])

@@ -15,6 +15,8 @@ DIALECT = Dialect(
     "data-formulator",
     ".decode:DataFormulatorDecoder",
     ".encode:DataFormulatorEncoder",
+    request_reader=".request:READER",
+    request_writer=".request:WRITER",
     summary=__doc__,
     package=__name__,
     hints=Hints(

@@ -16,6 +16,8 @@ DIALECT = Dialect(
     "easyflow",
     ".decode:EasyflowDecoder",
     ".encode:EasyflowEncoder",
+    request_reader=".request:READER",
+    request_writer=".request:WRITER",
     summary=__doc__,
     package=__name__,
     hints=Hints(names=("needSaveMessage",), keys=("protocol", "domain", "errorCode")),

@@ -13,6 +13,8 @@ DIALECT = Dialect(
     "ragflow",
     ".decode:RagflowDecoder",
     ".encode:RagflowEncoder",
+    request_reader=".request:READER",
+    request_writer=".request:WRITER",
     summary=__doc__,
     package=__name__,
     hints=Hints(keys=("event", "code", "choices", "session_id")),

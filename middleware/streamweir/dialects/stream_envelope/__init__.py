@@ -17,6 +17,8 @@ DIALECT = Dialect(
     "stream-envelope",
     ".decode:EnvelopeDecoder",
     ".encode:EnvelopeEncoder",
+    request_reader=".request:READER",
+    request_writer=".request:WRITER",
     summary=__doc__,
     package=__name__,
     hints=Hints(

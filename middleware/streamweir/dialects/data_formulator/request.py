@@ -1,0 +1,113 @@
+"""Requests of Data Formulator's pages: one body for each of its endpoints.
+
+Source: microsoft/data-formulator 0.7.0 and 0.8.0b1, its pages and routes; the request contract, sections 3
+to 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from streamweir.dialects.data_formulator.shared_vocabulary import ENDPOINT_OF_PATH
+from streamweir.requests.canonical import Answer, Message, Part, Request
+from streamweir.requests.canonical_reader import add_files, add_message, made_request
+from streamweir.requests.fields import Fields
+from streamweir.requests.media import file_part, url_of
+from streamweir.requests.messages import files_of, read_messages, text_of_message
+from streamweir.requests.outgoing import Outgoing, answer_text
+from streamweir.requests.sides import RequestReader, RequestWriter
+from streamweir.requests.written import Written, without_absent
+
+__all__ = ["READER", "WRITER"]
+
+_QUESTION: Final = "user_question"
+_IMAGES: Final = "attached_images"
+_QUESTION_FIELDS: Final[Mapping[str, str]] = {
+    "agent": _QUESTION,
+    "analyst": _QUESTION,
+    "report": "user_prompt",
+    "questions": "start_question",
+}
+"""By endpoint: what the question is called."""
+
+_STATE: Final = ("trajectory", "completed_step_count")
+
+
+def _read(fields: Fields) -> Request:
+    messages = read_messages(fields)
+    texts = [fields.text(name) for name in (_QUESTION, "user_prompt", "start_question")]
+    question = next(filter(None, texts), None)
+    answers = []
+    if "trajectory" in fields:
+        held = without_absent(
+            trajectory=fields.sequence("trajectory"), completed_step_count=fields.number(_STATE[1])
+        )
+        answers = [without_absent(interaction_id="", action="submit", value=question, resume=held)]
+    else:
+        add_message(messages, question)
+        add_files(messages, [*_images(fields)])
+    return made_request(messages=messages, resume=answers, inputs=fields.rest())
+
+
+def _images(fields: Fields) -> Iterator[Part]:
+    for image in fields.texts(_IMAGES):
+        yield file_part("image", url=image)
+
+
+def _write(outgoing: Outgoing) -> Written:
+    endpoint = ENDPOINT_OF_PATH.get(outgoing.path.rstrip("/").rpartition("/")[2], "agent")
+    inputs = outgoing.inputs
+    if outgoing.answers:
+        return Written({**inputs, **_answered(outgoing)})
+    if endpoint == "loading":
+        return Written({**inputs, "messages": _messages(outgoing)})
+    name = _QUESTION_FIELDS[endpoint]
+    if name != _QUESTION:
+        if any(map(files_of, outgoing.messages)):
+            outgoing.lose("files")
+        return Written({**inputs, **({name: outgoing.text} if outgoing.text else {})})
+    images = [url_of(part) for part in outgoing.files() if part["type"] == "image"]
+    if any(part["type"] != "image" for part in outgoing.files()):
+        outgoing.lose("files")
+    return Written({**inputs, **without_absent(user_question=outgoing.text, attached_images=images)})
+
+
+def _messages(outgoing: Outgoing) -> list[dict[str, str]]:
+    """The conversation as texts: the results of tools stand in the user's."""
+    if any(map(files_of, outgoing.messages)):
+        outgoing.lose("files")
+    return [_message(message) for message in outgoing.messages if text_of_message(message)]
+
+
+def _message(message: Message) -> dict[str, str]:
+    text = text_of_message(message)
+    if message["role"] == "tool":
+        return {"role": "user", "content": f"tool: {text}"}
+    return {"role": message["role"], "content": text}
+
+
+def _answered(outgoing: Outgoing) -> dict[str, Any]:
+    """The state that the question came with, and the answers: several as numbered lines."""
+    if any(answer["action"] in ("cancel", "reject") for answer in outgoing.answers):
+        raise outgoing.cannot_answer()
+    held = outgoing.held(outgoing.answers[0])
+    texts = [text for answer in outgoing.answers for text in _texts(answer)]
+    lines = texts if len(texts) < 2 else [f"{number}. {text}" for number, text in enumerate(texts, 1)]
+    return {**{name: held[name] for name in _STATE if name in held}, _QUESTION: "\n".join(lines)}
+
+
+def _texts(answer: Answer) -> Sequence[str]:
+    match answer.get("value"):
+        case None:
+            return ["yes"] if answer["action"] == "approve" else []
+        case dict() as fields:
+            return [answer_text(value) for value in fields.values()]
+        case list() as items:
+            return [answer_text(value) for value in items]
+        case value:
+            return [answer_text(value)]
+
+
+READER: Final = RequestReader(_read, has_resume=True, keeps_extra=False, asks_by_inputs=True)
+WRITER: Final = RequestWriter(_write, takes=frozenset({"files", "inputs"}))
