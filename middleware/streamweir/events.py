@@ -108,16 +108,18 @@ class ToolCallStart(Payload):
 class ToolCallDelta(Payload):
     """A piece of the JSON text of a call's arguments; `ToolCallStart` still follows with the whole.
 
-    Pieces without an id belong to the call that began with their `index`.
+    Pieces without an id belong to the call that began with their `index`. `for_client`: the client is to run
+    the call, so that the pieces may be handed to it before the call is whole.
     """
 
     type = "tool_call_delta"
-    hints = frozenset({"index"})
+    hints = frozenset({"index", "for_client"})
 
     tool_id: str
     tool_name: str | None = None
     arguments_delta: str = ""
     index: Any = None
+    for_client: bool | None = None
 
 
 class ToolCallProgress(Payload):

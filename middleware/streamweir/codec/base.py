@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 from streamweir.codec.detection import best_score
+from streamweir.codec.failed_request import FailedRequest
 from streamweir.codec.frame_template import Number
 from streamweir.codec.hints import Hints
 from streamweir.codec.message_template import TextFields
@@ -147,11 +148,15 @@ class Encoder:
         media_type: in place of that of the framing.
         heartbeats: its clients can skip a comment, or an empty line.
         option_values: as for `Decoder`, when the dialect is written.
+        reports_by_status: its clients expect a failure before the first event as an HTTP status, with
+            `failure_body` as the body.
+        streams_arguments: its clients are given a call's arguments in pieces, as they come.
 
     Attributes:
         lost: how many events, by a word for each kind, the target could not say.
         writes_extra: the stream is read in the dialect that is written, so that what its decoder kept as
             `extra` may come back. Whoever knows what is read sets it.
+        model: what the client calls the model that it asks; None if it names none.
     """
 
     framings: ClassVar[tuple[Literal["sse", "ndjson", "lines"], ...]] = ("sse",)
@@ -160,9 +165,12 @@ class Encoder:
     media_type: ClassVar[str | None] = None
     heartbeats: ClassVar[bool] = True
     option_values: ClassVar[Mapping[str, tuple[str, ...]]] = NO_OPTIONS
+    reports_by_status: ClassVar[bool] = False
+    streams_arguments: ClassVar[bool] = False
 
     options: Options = NO_OPTIONS
     writes_extra: bool = False
+    model: str | None = None
 
     def __init_subclass__(cls) -> None:
         """What a class says of its frames does not hold of one that writes in another way."""
@@ -211,6 +219,22 @@ class Encoder:
     def close(self) -> Iterable[Frame]:
         """Return what follows the last event (`[DONE]`)."""
         return ()
+
+    def whole_answer(self, folded: Mapping[str, Any], stamp: Stamp) -> Mapping[str, Any] | None:
+        """Return the protocol's answer to a client that wants no stream; None for the folded result.
+
+        Args:
+            folded: the folded result of all events; its `error` is not what the stream ended with.
+            stamp: of the last of them.
+        """
+        del folded, stamp
+        return None
+
+    @classmethod
+    def failure_body(cls, failure: FailedRequest) -> Mapping[str, Any] | None:
+        """Return the body of a response that is a failure and nothing else; None for the envelope."""
+        del failure
+        return None
 
     def extra_of(self, event: Event) -> Mapping[str, Any]:
         """Return the dialect's own fields that came with `event`; none if it was read in another dialect.

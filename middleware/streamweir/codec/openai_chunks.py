@@ -269,7 +269,7 @@ class ChunkReader:
         text = value if isinstance(value, str) else "" if value is None else write_json_text(value)
         if text:
             self._make_room(call.arguments.append(text))
-            yield ToolCallDelta(call.tool_id, call.name or None, text, meta=meta)
+            yield ToolCallDelta(call.tool_id, call.name or None, text, for_client=True, meta=meta)
 
     def _call_of(self, piece: Mapping[str, Any], calls: _Calls) -> _Call:
         call = calls.find(piece)

@@ -1,0 +1,204 @@
+"""What chat protocols have in common: one turn of an assistant, at whose end the client may be to run tools.
+
+A call is written when it is known who runs it: at the end, where the client is to, and else as far as the
+protocol has a form for a call that has been run. Pieces of arguments leave as they come where a decoder knows
+that the client is to run the call. What a person is asked is a part of the text; that the run waits
+stands beside the end (`suspension`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar, Final
+
+from streamweir.codec.base import Encoder
+from streamweir.codec.questions import asks_person, question_text
+from streamweir.codec.suspension import suspension
+from streamweir.events import (
+    Content,
+    Error,
+    Event,
+    Interaction,
+    Reference,
+    SessionEnd,
+    SessionStart,
+    Stamp,
+    Thinking,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+)
+from streamweir.framing import Frame
+
+__all__ = ["ChatEncoder"]
+
+_MODEL: Final = "streamweir"
+
+
+class ChatEncoder(Encoder):
+    """Turns events into the steps of a turn; each protocol says how a step is written.
+
+    Attributes:
+        message_id: of the answer; None: it is made of the request's.
+        stamp: of the event that is being written.
+    """
+
+    reports_by_status: ClassVar[bool] = True
+    streams_arguments: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.message_id: str | None = None
+        self.stamp = Stamp("", 0, 0)
+        self._message: tuple[str | None, str | None] | None = None
+        self._open: dict[str, ToolCallStart] = {}
+        self._handed: dict[str, ToolCallStart] = {}
+        """Calls that the client is to run, unless somebody else does before the end."""
+        self._asked: dict[str, Interaction] = {}
+
+    def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
+        """Return the frames that say `event`."""
+        self.stamp = stamp
+        return [*self._frames(event)]
+
+    @property
+    def model_name(self) -> str:
+        """What the client calls what it talks to; a name of ours where nobody has given it one."""
+        return self.model or _MODEL
+
+    # What a protocol says
+
+    def write_text(self, text: str, *, begins: bool) -> Iterable[Frame]:
+        """Return a piece of the answer; `begins`: the first of another message."""
+        raise NotImplementedError
+
+    def write_thinking(self, text: str) -> Iterable[Frame]:
+        """Return a piece of the reasoning."""
+        raise NotImplementedError
+
+    def write_argument_piece(self, piece: ToolCallDelta) -> Iterable[Frame]:
+        """Return a piece of the arguments of a call that the client is to run."""
+        raise NotImplementedError
+
+    def write_call(self, call: ToolCallStart) -> Iterable[Frame]:
+        """Return a call that the client is to run, or what its pieces have not said of it."""
+        raise NotImplementedError
+
+    def write_result(self, call: ToolCallStart, end: ToolCallEnd) -> Iterable[Frame]:
+        """Return a call that has been run, and its result."""
+        raise NotImplementedError
+
+    def write_references(self, event: Reference) -> Iterable[Frame]:
+        """Return what the answer relies on."""
+        raise NotImplementedError
+
+    def write_failure(self, error: Error) -> Iterable[Frame]:
+        """Return the failure that the turn ends with."""
+        raise NotImplementedError
+
+    def write_end(self, reason: str, end: SessionEnd, beside: dict[str, Any]) -> Iterable[Frame]:
+        """Return the end of the turn.
+
+        Args:
+            reason: why, as the standard's `finish_reason`.
+            end: the event.
+            beside: fields to stand beside the protocol's own.
+        """
+        raise NotImplementedError
+
+    def write_cancelled(self) -> Iterable[Frame]:
+        """Return the end of a turn that was stopped on request."""
+        raise NotImplementedError
+
+    def write_other(self, event: Event) -> Iterable[Frame]:
+        """Return what only this protocol can say; counted as lost if it has no word for it."""
+        self.lose(event)
+        return ()
+
+    def lose(self, event: Event) -> None:
+        """Count `event` as one that cannot be said."""
+        self.lost[event.type.replace("_", " ")] += 1
+
+    # Steps of a turn
+
+    def _frames(self, event: Event) -> Iterable[Frame]:
+        match event:
+            case Content():
+                return self._content(event)
+            case Thinking(content=text):
+                return self.write_thinking(text) if text else ()
+            case ToolCallStart():
+                self._open[event.tool_id] = event
+            case ToolCallDelta(for_client=True):
+                return self.write_argument_piece(event)
+            case ToolCallEnd():
+                self._handed.pop(event.tool_id, None)
+                call = self._open.pop(event.tool_id, None) or ToolCallStart(event.tool_id, "unknown")
+                return self.write_result(call, event)
+            case Interaction():
+                return self._interaction(event)
+            case Reference():
+                return self.write_references(event)
+            case Error(terminal=True):
+                return self.write_failure(event)
+            case SessionEnd():
+                return self._end(event)
+            case SessionStart():
+                self._begin(event)
+            case ToolCallDelta():
+                pass
+            case _:
+                return self.write_other(event)
+        return ()
+
+    def _begin(self, event: SessionStart) -> None:
+        """Keep what an upstream of the same protocol calls itself and its answer."""
+        if self.writes_extra:
+            self.message_id = (event.meta or {}).get("message_id")
+            model = self.extra_of(event).get("model")
+            self.model = self.model or (model if isinstance(model, str) else None)
+
+    def _content(self, event: Content) -> Iterator[Frame]:
+        if event.channel is not None:
+            self.lost["channel of text"] += 1
+        if event.content:
+            message = (event.meta or {}).get("message_id"), event.channel
+            begins = message != self._message
+            self._message = message
+            yield from self.write_text(event.content, begins=begins)
+        if event.is_complete:
+            self._message = None
+
+    def _interaction(self, event: Interaction) -> Iterator[Frame]:
+        asked = event.interaction_id
+        if event.state != "requested":
+            self._asked.pop(asked, None)
+            self._handed.pop(asked, None)
+            self.lost[f"interaction {event.state}"] += 1
+        elif asks_person(event):
+            self._asked[asked] = event
+            self._message = None
+            yield from self.write_text(question_text(event), begins=True)
+        elif asked in self._open:
+            self._handed[asked] = self._open[asked]
+        else:
+            self.lose(event)
+
+    def _end(self, event: SessionEnd) -> Iterator[Frame]:
+        if event.status == "error":
+            return
+        if event.status == "cancelled":
+            yield from self.write_cancelled()
+            return
+        calls = self._handed if event.status == "suspended" else {}
+        for call in calls.values():
+            yield from self.write_call(call)
+        waits = event.status == "suspended" and (self._asked or not calls)
+        beside = suspension(self._asked.values()) if waits else {}
+        reason = "tool_calls" if calls else self._finish_reason(event)
+        yield from self.write_end(reason, event, beside)
+
+    def _finish_reason(self, event: SessionEnd) -> str:
+        """Calls that the server has run are no reason to stop that a client has to act upon."""
+        reason = str((event.summary or {}).get("finish_reason"))
+        return reason if reason in ("length", "content_filter") else "stop"

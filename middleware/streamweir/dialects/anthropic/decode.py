@@ -1,0 +1,155 @@
+"""Reads the Messages API: its stream of blocks, and a whole message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final
+
+from streamweir.codec.base import Decoder
+from streamweir.codec.coerce import and_extra, custom, leftover, meta_of, text_of, upstream_error
+from streamweir.codec.message_template import TextFields
+from streamweir.codec.suspension import SUSPENSION, asked_in, is_suspended
+from streamweir.dialects.anthropic.decode_blocks import Blocks
+from streamweir.dialects.anthropic.shared_words import CANCELLED, FINISH_REASONS, STATUSES
+from streamweir.events import Event, Interaction, Meta, SessionEnd, SessionStart
+from streamweir.framing import Frame
+
+__all__ = ["AnthropicDecoder"]
+
+_TYPES: Final = frozenset(
+    {
+        *("message_start", "content_block_start", "content_block_delta", "content_block_stop"),
+        *("message_delta", "message_stop"),
+    }
+)
+_TOKENS: Final = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}
+_START: Final = ("id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage")
+
+
+class AnthropicDecoder(Decoder):
+    """Reads one stream. `message_stop` is the end; without it the message has broken off."""
+
+    text_fields: ClassVar = TextFields(texts=(("delta", "text"), ("delta", "thinking")))
+
+    def __init__(self) -> None:
+        self._meta: Meta | None = None
+        self._blocks = Blocks()
+        self._summary: dict[str, Any] = {}
+        self._waits = False
+
+    @classmethod
+    def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
+        """Sure of its events, and of a whole message."""
+        kind = fields.get("type")
+        if kind in _TYPES:
+            return 0.97 if event in (None, kind) else 0.0
+        match fields:
+            case {"type": "message", "role": "assistant", "content": list(), "stop_reason": _}:
+                return 0.97
+            case {"type": "error", "error": {"type": str(name), "message": str()}} if name in STATUSES:
+                return 0.9
+        return 0.0
+
+    def decode(self, frame: Frame) -> Iterable[Event]:
+        """Return the events that `frame` means; what nobody knows is kept as it is."""
+        if not frame.data.strip():
+            return ()
+        message = frame.json()
+        if not isinstance(message, dict):
+            return (custom("message", message),)
+        return self._read(message)
+
+    def _read(self, message: dict[str, Any]) -> Iterable[Event]:
+        match message:
+            case {"type": "content_block_delta", "index": index, "delta": dict(delta)}:
+                return self._blocks.delta(index, delta, leftover(message, ("type", "index", "delta")))
+            case {"type": "content_block_start", "index": index, "content_block": dict(block)}:
+                return self._blocks.start(index, block, leftover(message, ("type", "index", "content_block")))
+            case {"type": "content_block_stop", "index": index}:
+                return self._blocks.stop(index, leftover(message, ("type", "index")))
+            case {"type": "message_start", "message": dict(start)}:
+                return self._start(start, leftover(message, ("type", "message")))
+            case {"type": "message_delta"}:
+                return self._message_delta(message)
+            case {"type": "message_stop"}:
+                return self._stop(leftover(message, ("type",)))
+            case {"type": "message", "content": list()}:
+                return self._whole(message)
+            case {"type": "ping"}:
+                return ()
+            case {"error": dict(error)}:
+                return self._failure(error)
+        return (custom(text_of(message.get("type")) or "message", leftover(message, ("type",)), self._meta),)
+
+    def _start(self, start: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterator[Event]:
+        self._meta = self._blocks.meta = meta_of(message_id=start.get("id"))
+        self._count(start.get("usage"))
+        origin = {"model": start.get("model"), **(leftover(start, _START) or {}), **(beside or {})}
+        yield SessionStart(meta=and_extra(self._meta, leftover(origin, ())))
+
+    def _message_delta(self, message: Mapping[str, Any]) -> Iterator[Event]:
+        delta = message.get("delta")
+        self._count(message.get("usage"))
+        yield from self._stop_reason(delta if isinstance(delta, dict) else {})
+        yield from self._suspension(message)
+        if rest := leftover(message, ("type", "delta", "usage", SUSPENSION)):
+            yield custom("message_delta", rest, self._meta)
+
+    def _stop_reason(self, delta: Mapping[str, Any]) -> Iterator[Event]:
+        reason = delta.get("stop_reason")
+        if isinstance(reason, str):
+            self._summary["finish_reason"] = FINISH_REASONS.get(reason, "stop")
+        if reason == "pause_turn":
+            self._waits = True
+            yield Interaction("", "continue", meta=self._meta)
+        if rest := leftover(delta, ("stop_reason", "stop_sequence", "stop_details")):
+            yield custom("delta", rest, self._meta)
+
+    def _suspension(self, message: Mapping[str, Any]) -> Iterable[Event]:
+        self._waits = self._waits or is_suspended(message)
+        return asked_in(message)
+
+    def _stop(self, beside: dict[str, Any] | None) -> Iterator[Event]:
+        waits = self._waits or self._blocks.called
+        meta = and_extra(self._meta, beside)
+        yield SessionEnd("suspended" if waits else "completed", summary=self._summary or None, meta=meta)
+
+    def _whole(self, message: Mapping[str, Any]) -> Iterator[Event]:
+        """A message in place of a stream."""
+        yield from self._start(message, leftover(message, (*_START, SUSPENSION)))
+        for index, block in enumerate(message["content"]):
+            if isinstance(block, dict):
+                yield from self._blocks.start(index, block, None)
+                yield from self._blocks.stop(index, None)
+            else:
+                yield custom("content", block, self._meta)
+        yield from self._stop_reason({"stop_reason": message.get("stop_reason")})
+        yield from self._suspension(message)
+        yield from self._stop(None)
+
+    def _failure(self, error: Mapping[str, Any]) -> Iterator[Event]:
+        kind = text_of(error.get("type"))
+        if error.get("details") == CANCELLED:
+            yield SessionEnd("cancelled")
+            return
+        yield upstream_error(
+            error.get("message"),
+            code=kind,
+            status=STATUSES.get(kind),
+            details=leftover(error, ("type", "message")),
+        )
+
+    def _count(self, usage: Any) -> None:
+        """Note the tokens; counts are of the whole message, so that later ones replace earlier ones."""
+        if not isinstance(usage, dict):
+            return
+        for name, count in usage.items():
+            known = _TOKENS.get(name)
+            if known is None:
+                if count is not None:
+                    self._summary[name] = count
+            elif type(count) is int and 0 <= count < 1 << 53:
+                self._summary[known] = count
+        counts = [self._summary.get(name) for name in _TOKENS.values()]
+        if None not in counts:
+            self._summary["total_tokens"] = sum(counts)

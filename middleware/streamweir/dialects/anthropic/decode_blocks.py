@@ -1,0 +1,175 @@
+"""Reads the blocks of a message: text, thinking, calls and their results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from streamweir.codec.coerce import and_extra, arguments, custom, leftover, text_of, tool_error
+from streamweir.events import (
+    Content,
+    Event,
+    Interaction,
+    Meta,
+    Reference,
+    Thinking,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+)
+
+__all__ = ["Blocks"]
+
+_CALLS: Final = ("tool_use", "server_tool_use", "mcp_tool_use")
+_RESULT: Final = "_tool_result"
+
+
+class _Call(msgspec.Struct):
+    """A call while its arguments arrive."""
+
+    tool_id: str
+    name: str
+    for_client: bool
+    given: dict[str, Any]
+    pieces: list[str] = []
+    meta: Meta | None = None
+
+
+class Blocks:
+    """Reads the blocks of one message, each opened and closed by its index.
+
+    Attributes:
+        meta: of the message.
+        called: a call is the client's to run.
+    """
+
+    def __init__(self) -> None:
+        self.meta: Meta | None = None
+        self.called = False
+        self._calls: dict[int, _Call] = {}
+
+    def start(self, index: Any, block: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterator[Event]:
+        """Yield what a block says at its start: a result all of it, a whole message's block too."""
+        match block:
+            case {"type": "text"}:
+                yield from self._text(block, beside)
+            case {"type": "thinking"}:
+                if text := text_of(block.get("thinking")):
+                    yield Thinking(text, "reasoning", meta=self.meta)
+                yield from self._rest(block, beside, ("type", "thinking", "signature"))
+            case {"type": "redacted_thinking"}:
+                return
+            case {"type": str(kind)} if kind in _CALLS:
+                self._open_call(index, block, beside)
+            case {"type": str(kind), "tool_use_id": _} if kind.endswith(_RESULT):
+                yield self._result(block, beside)
+            case _:
+                yield custom("content_block", {**block, **(beside or {})}, self.meta)
+
+    def delta(self, index: Any, delta: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterable[Event]:
+        """Return what a piece of a block says."""
+        event: Event | None
+        match delta:
+            case {"type": "text_delta", "text": str(text)}:
+                known, event = "text", Content(text, meta=self.meta) if text else None
+            case {"type": "thinking_delta", "thinking": str(text)}:
+                known, event = "thinking", Thinking(text, "reasoning", meta=self.meta) if text else None
+            case {"type": "input_json_delta", "partial_json": str(text)}:
+                known, event = "partial_json", self._piece(index, text)
+            case {"type": "citations_delta", "citation": dict(citation)}:
+                known, event = "citation", _reference([citation], self.meta)
+            case {"type": "signature_delta"}:
+                return ()
+            case _:
+                return (custom("delta", {**delta, **(beside or {})}, self.meta),)
+        rest = self._rest(delta, beside, ("type", known))
+        return rest if event is None else (event, *rest)
+
+    def stop(self, index: Any, beside: dict[str, Any] | None) -> Iterator[Event]:
+        """Yield the call that is whole now; the client is to run it unless the server has."""
+        call = self._calls.pop(index, None) if isinstance(index, int) else None
+        if beside:
+            yield custom("content_block_stop", beside, self.meta)
+        if call is None:
+            return
+        given = arguments("".join(call.pieces)) if call.pieces else call.given
+        yield ToolCallStart(call.tool_id, call.name, arguments=given, meta=call.meta)
+        if call.for_client:
+            self.called = True
+            yield Interaction(call.tool_id, "tool", title=call.name, meta=self.meta)
+
+    def _text(self, block: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterator[Event]:
+        if text := text_of(block.get("text")):
+            yield Content(text, meta=self.meta)
+        citations = block.get("citations")
+        if isinstance(citations, list) and (found := _reference(citations, self.meta)):
+            yield found
+        yield from self._rest(block, beside, ("type", "text", "citations"))
+
+    def _open_call(self, index: Any, block: Mapping[str, Any], beside: dict[str, Any] | None) -> None:
+        if isinstance(index, int):
+            rest = {**(leftover(block, ("type", "id", "name", "input", "caller")) or {}), **(beside or {})}
+            self._calls[index] = _Call(
+                tool_id=text_of(block.get("id")) or f"call_{index}",
+                name=text_of(block.get("name")) or "unknown",
+                for_client=block["type"] == "tool_use",
+                given=arguments(block.get("input")),
+                meta=and_extra(self.meta, rest),
+            )
+
+    def _piece(self, index: Any, text: str) -> Event | None:
+        call = self._calls.get(index) if isinstance(index, int) else None
+        if call is None or not text:
+            return None
+        call.pieces.append(text)
+        return ToolCallDelta(call.tool_id, call.name, text, for_client=call.for_client, meta=self.meta)
+
+    def _result(self, block: Mapping[str, Any], beside: dict[str, Any] | None) -> Event:
+        content = block.get("content")
+        rest = {
+            **(leftover(block, ("type", "tool_use_id", "content", "is_error", "caller")) or {}),
+            **(beside or {}),
+        }
+        meta, tool_id = and_extra(self.meta, rest), text_of(block.get("tool_use_id"))
+        if block.get("is_error") is True or _is_error(content):
+            return ToolCallEnd(tool_id, "failed", error=tool_error(_plain(content)), meta=meta)
+        return ToolCallEnd(tool_id, result=_plain(content), meta=meta)
+
+    def _rest(
+        self, fields: Mapping[str, Any], beside: dict[str, Any] | None, known: tuple[str, ...]
+    ) -> Iterator[Event]:
+        """What no rule knows of a block or a piece of it."""
+        if beside or not fields.keys() <= set(known):
+            rest = {**(leftover(fields, known) or {}), **(beside or {})}
+            if rest:
+                yield custom("content_block", rest, self.meta)
+
+
+def _is_error(content: Any) -> bool:
+    """Results of the server's own tools are an error object where they failed."""
+    return isinstance(content, dict) and str(content.get("type")).endswith("_error")
+
+
+def _plain(content: Any) -> Any:
+    """The content of a result; text blocks as their text."""
+    match content:
+        case [{"type": "text", "text": str(text)}]:
+            return text
+    return content
+
+
+def _reference(citations: list[Any], meta: Meta | None) -> Reference | None:
+    found = [citation for given in citations if isinstance(given, dict) and (citation := _citation(given))]
+    return Reference(found, meta=meta) if found else None
+
+
+def _citation(given: Mapping[str, Any]) -> dict[str, Any]:
+    texts = {
+        "title": given.get("title") or given.get("document_title"),
+        "url": given.get("url") or given.get("source"),
+        "snippet": given.get("cited_text"),
+        "document_id": given.get("file_id"),
+    }
+    return {name: text for name, text in texts.items() if isinstance(text, str) and text}

@@ -1,0 +1,223 @@
+"""Writes the Messages API: blocks one after the other, never two at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from streamweir.codec.chat_encoder import ChatEncoder
+from streamweir.codec.coerce import text_of
+from streamweir.codec.failed_request import FailedRequest
+from streamweir.codec.frame_template import Number
+from streamweir.dialects.anthropic.encode_blocks import citation_of, ran_blocks
+from streamweir.dialects.anthropic.encode_whole import message_of
+from streamweir.dialects.anthropic.shared_words import CANCELLED, ERROR_TYPES, STOP_REASONS
+from streamweir.errors import CODES, LimitExceeded, MalformedEvent
+from streamweir.events import (
+    Content,
+    Error,
+    Reference,
+    SessionEnd,
+    Stamp,
+    Thinking,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+)
+from streamweir.framing import Frame
+from streamweir.jsontext import parse_json_text, write_json, write_json_text
+
+__all__ = ["AnthropicEncoder"]
+
+MAX_HELD: Final = 1 << 20
+"""So many characters wait for the end of a call."""
+
+
+class AnthropicEncoder(ChatEncoder):
+    """Writes a message. Every frame has its name: clients skip one without.
+
+    Calls that the client is to run stream one at a time; pieces of another call meanwhile are held back until
+    that is whole.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._has_begun = False
+        self._index = -1
+        self._block: str | None = None
+        self._call: str | None = None
+        """The call whose block is open."""
+        self._arguments: list[str] = []
+        self._held: list[tuple[str, str]] = []
+        """Texts, by the kind of their block, that came while the arguments of a call were not whole."""
+        self._held_size = 0
+        self._written: set[str] = set()
+        """Calls of which all has been written, or what is there of them goes on."""
+
+    def template_numbers(
+        self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
+    ) -> Mapping[str, Number] | None:
+        """Nothing counts; text of another channel is counted as such."""
+        del texts, stamp
+        return None if isinstance(event, Content) and event.channel is not None else {}
+
+    def whole_answer(self, folded: Mapping[str, Any], stamp: Stamp) -> Mapping[str, Any]:
+        """Return a whole message."""
+        return message_of(folded, stamp, model=self.model_name)
+
+    @classmethod
+    def failure_body(cls, failure: FailedRequest) -> Mapping[str, Any]:
+        """Return the body of an HTTP error."""
+        kind = ERROR_TYPES.get(failure.status) or (
+            "api_error" if failure.status >= 500 else "invalid_request_error"
+        )
+        error = {"type": kind, "message": failure.message}
+        return {"type": "error", "error": error, "request_id": failure.request_id}
+
+    def write_text(self, text: str, *, begins: bool) -> Iterator[Frame]:
+        """Yield a piece of text; each message is a block of its own."""
+        if self._is_held("text", text):
+            return
+        if begins or self._block != "text":
+            yield from self._open_block("text", {"type": "text", "text": ""})
+        yield self._delta({"type": "text_delta", "text": text})
+
+    def write_thinking(self, text: str) -> Iterator[Frame]:
+        """Yield a piece of thinking, which nobody has signed."""
+        if self._is_held("thinking", text):
+            return
+        if self._block != "thinking":
+            yield from self._open_block("thinking", {"type": "thinking", "thinking": "", "signature": ""})
+        yield self._delta({"type": "thinking_delta", "thinking": text})
+
+    def write_argument_piece(self, piece: ToolCallDelta) -> Iterator[Frame]:
+        """Yield a piece of the one call whose block is open, or which can be opened."""
+        if piece.tool_id != self._call:
+            if piece.tool_id in self._written or piece.tool_name is None or not self._may_switch():
+                return
+            yield from self._open_call(piece.tool_id, piece.tool_name)
+        self._arguments.append(piece.arguments_delta)
+        yield self._delta({"type": "input_json_delta", "partial_json": piece.arguments_delta})
+
+    def write_call(self, call: ToolCallStart) -> Iterator[Frame]:
+        """Yield a whole call, or end the block that its pieces were written to."""
+        if call.tool_id == self._call:
+            yield from self._close_block()
+            yield from self._release()
+        elif call.tool_id not in self._written:
+            yield from self._open_call(call.tool_id, call.tool_name)
+            yield self._delta({"type": "input_json_delta", "partial_json": write_json_text(call.arguments)})
+            yield from self._close_block()
+
+    def write_result(self, call: ToolCallStart, end: ToolCallEnd) -> Iterator[Frame]:
+        """Yield the two blocks of a call that has been run: both are whole when they begin."""
+        for block in ran_blocks(call, end):
+            yield from self._open_block("whole", block)
+        yield from self._close_block()
+
+    def write_references(self, event: Reference) -> Iterator[Frame]:
+        """Yield citations of the text that is open; only a text can cite."""
+        for given in event.citations:
+            citation = citation_of(given)
+            if citation is None or self._block != "text":
+                self.lost["reference without an address" if citation is None else "reference"] += 1
+            else:
+                yield self._delta({"type": "citations_delta", "citation": citation})
+
+    def write_failure(self, error: Error) -> Iterator[Frame]:
+        """Yield the error, after which nothing comes; what is open is closed before it."""
+        yield from self._close_block()
+        status = CODES[error.code].status if error.code in CODES else 500
+        kind = ERROR_TYPES.get(status, "api_error")
+        yield _frame({"type": "error", "error": {"type": kind, "message": error.message}})
+
+    def write_cancelled(self) -> Iterator[Frame]:
+        """Yield the error that says so; a stop reason would call the message whole."""
+        yield from self._close_block()
+        error = {"type": "api_error", "message": CODES["CANCELLED"].message, "details": CANCELLED}
+        yield _frame({"type": "error", "error": error})
+
+    def write_end(self, reason: str, end: SessionEnd, beside: dict[str, Any]) -> Iterator[Frame]:
+        """Yield the stop reason with the usage, and the end."""
+        yield from self._message_start()
+        yield from self._close_block()
+        yield from self._release()
+        yield from self._close_block()
+        summary = end.summary or {}
+        usage = {"output_tokens": summary.get("completion_tokens") or 0}
+        if prompt := summary.get("prompt_tokens"):
+            usage["input_tokens"] = prompt
+        delta = {"stop_reason": STOP_REASONS[reason], "stop_sequence": None}
+        yield _frame({"type": "message_delta", "delta": delta, "usage": usage, **beside})
+        yield _frame({"type": "message_stop"})
+
+    # Blocks
+
+    def _message_start(self) -> Iterator[Frame]:
+        if self._has_begun:
+            return
+        self._has_begun = True
+        message: dict[str, Any] = {
+            "id": self.message_id or f"msg_{self.stamp.request_id}",
+            "type": "message",
+            "role": "assistant",
+            "model": self.model_name,
+            "content": [],
+            "stop_reason": None,
+            "stop_sequence": None,
+            "usage": {"input_tokens": 0, "output_tokens": 0},
+        }
+        yield _frame({"type": "message_start", "message": message})
+
+    def _open_block(self, kind: str, block: Mapping[str, Any]) -> Iterator[Frame]:
+        yield from self._message_start()
+        yield from self._close_block()
+        self._index += 1
+        self._block = kind
+        yield _frame({"type": "content_block_start", "index": self._index, "content_block": block})
+
+    def _close_block(self) -> Iterator[Frame]:
+        if self._block is not None:
+            self._block, self._call, self._arguments = None, None, []
+            yield _frame({"type": "content_block_stop", "index": self._index})
+
+    def _open_call(self, tool_id: str, name: str) -> Iterator[Frame]:
+        yield from self._open_block("call", {"type": "tool_use", "id": tool_id, "name": name, "input": {}})
+        self._call = tool_id
+        self._written.add(tool_id)
+
+    def _is_held(self, kind: str, text: str) -> bool:
+        """Keep a text for later: a block that is closed too early is a call with half its arguments.
+
+        Raises:
+            LimitExceeded: there is more of it than can be kept.
+        """
+        if self._may_switch():
+            return False
+        self._held.append((kind, text))
+        self._held_size += len(text)
+        if self._held_size > MAX_HELD:
+            raise LimitExceeded("more text comes within a call than can be held back")
+        return True
+
+    def _release(self) -> Iterator[Frame]:
+        held, self._held, self._held_size = self._held, [], 0
+        for kind, text in held:
+            yield from self.write_text(text, begins=False) if kind == "text" else self.write_thinking(text)
+
+    def _may_switch(self) -> bool:
+        """Are the arguments of the open call whole, so that another block may begin?"""
+        if self._call is None:
+            return True
+        try:
+            parse_json_text("".join(self._arguments))
+        except MalformedEvent:
+            return False
+        return True
+
+    def _delta(self, delta: dict[str, Any]) -> Frame:
+        return _frame({"type": "content_block_delta", "index": self._index, "delta": delta})
+
+
+def _frame(message: dict[str, Any]) -> Frame:
+    return Frame(write_json(message), text_of(message["type"]))

@@ -1,0 +1,54 @@
+"""Blocks that are written in one piece: calls that have been run, and citations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from streamweir.events import ToolCallEnd, ToolCallStart
+from streamweir.jsontext import write_json_text
+
+__all__ = ["citation_of", "ran_blocks", "result_block", "use_block"]
+
+_SERVER: Final = "agent"
+"""What stands for the server that has run a tool: an upstream does not say which it was."""
+
+
+def ran_blocks(call: ToolCallStart, end: ToolCallEnd) -> Iterable[dict[str, Any]]:
+    """Return the blocks of a call that has been run, and of its result."""
+    result = end.error["message"] if end.error is not None else end.result
+    return (
+        use_block(call.tool_id, call.tool_name, call.arguments),
+        result_block(call.tool_id, result, failed=end.status == "failed"),
+    )
+
+
+def use_block(tool_id: str, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the block of a call that a client must not run."""
+    return {
+        "type": "mcp_tool_use",
+        "id": tool_id,
+        "name": name,
+        "server_name": _SERVER,
+        "input": arguments,
+    }
+
+
+def result_block(tool_id: str, result: Any, *, failed: bool) -> dict[str, Any]:
+    """Return the block of a result: text, or JSON as text."""
+    text = result if isinstance(result, str) else "" if result is None else write_json_text(result)
+    content = [{"type": "text", "text": text, "citations": None}]
+    return {"type": "mcp_tool_result", "tool_use_id": tool_id, "is_error": failed, "content": content}
+
+
+def citation_of(given: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the citation of an address; None where there is none."""
+    if not isinstance(url := given.get("url"), str):
+        return None
+    return {
+        "type": "web_search_result_location",
+        "url": url,
+        "title": given.get("title"),
+        "cited_text": str(given.get("snippet") or ""),
+        "encrypted_index": "",
+    }

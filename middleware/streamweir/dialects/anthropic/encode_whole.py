@@ -1,0 +1,60 @@
+"""A whole message for a client that wants no stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from streamweir.codec.suspension import SUSPENSION
+from streamweir.codec.whole_turn import client_calls, finish_reason, open_questions, text_of_turn
+from streamweir.dialects.anthropic.encode_blocks import citation_of, result_block, use_block
+from streamweir.dialects.anthropic.shared_words import STOP_REASONS
+from streamweir.events import Stamp
+
+__all__ = ["message_of"]
+
+
+def message_of(folded: Mapping[str, Any], stamp: Stamp, *, model: str) -> dict[str, Any]:
+    """Return the message that a folded result stands for.
+
+    Args:
+        folded: the result.
+        stamp: of the last event.
+        model: what the client calls it.
+    """
+    summary = folded["summary"] or {}
+    message = {
+        "id": f"msg_{stamp.request_id}",
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": [*_blocks(folded)],
+        "stop_reason": STOP_REASONS[finish_reason(folded)],
+        "stop_sequence": None,
+        "usage": {
+            "input_tokens": summary.get("prompt_tokens") or 0,
+            "output_tokens": summary.get("completion_tokens") or 0,
+        },
+    }
+    if folded["status"] == "suspended" and not client_calls(folded):
+        message[SUSPENSION] = {"status": "suspended", "interactions": open_questions(folded)}
+    return message
+
+
+def _blocks(folded: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    message = folded["message"]
+    if thinking := message["thinking"]:
+        yield {"type": "thinking", "thinking": thinking, "signature": ""}
+    for call in message["tool_calls"]:
+        if call["status"] != "running":
+            error = call.get("error")
+            result = error["message"] if error else call.get("result")
+            yield use_block(call["tool_id"], call["tool_name"], call["arguments"])
+            yield result_block(call["tool_id"], result, failed=call["status"] == "failed")
+    if text := text_of_turn(folded):
+        given = [citation for event in message["references"] for citation in event["citations"]]
+        citations = [found for citation in given if (found := citation_of(citation))]
+        yield {"type": "text", "text": text, "citations": citations or None}
+    for call in client_calls(folded):
+        arguments = call["arguments"]
+        yield {"type": "tool_use", "id": call["tool_id"], "name": call["tool_name"], "input": arguments}

@@ -1,0 +1,50 @@
+"""Why a message ends and what an error is called, in Anthropic's words and the standard's.
+
+Source: the Messages API, `stop_reason`; its page on errors.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["CANCELLED", "ERROR_TYPES", "FINISH_REASONS", "STATUSES", "STOP_REASONS"]
+
+FINISH_REASONS: Final = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "pause_turn": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
+}
+"""By stop reason; any other word is a plain stop."""
+
+STOP_REASONS: Final = {
+    "stop": "end_turn",
+    "tool_calls": "tool_use",
+    "length": "max_tokens",
+    "content_filter": "refusal",
+}
+
+STATUSES: Final = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+"""The status that stands for an error's type."""
+
+ERROR_TYPES: Final = {
+    **{status: kind for kind, status in STATUSES.items()},
+    503: "overloaded_error",
+}
+
+CANCELLED: Final = "cancelled"
+"""The detail of an error that says that somebody has stopped the run."""

@@ -1,0 +1,98 @@
+"""Reads chat completions: chunks, a whole answer, an error body."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar
+
+from streamweir.codec.base import Decoder
+from streamweir.codec.coerce import custom
+from streamweir.codec.message_template import TextFields
+from streamweir.codec.openai_chunks import ChunkReader, is_completion
+from streamweir.codec.suspension import SUSPENSION, asked_in, is_suspended
+from streamweir.events import Error, Event, SessionEnd
+from streamweir.framing import Frame
+
+__all__ = ["OpenAIChatDecoder"]
+
+CANCELLED = "cancelled"
+"""The code of an error that says that somebody has stopped the run."""
+
+
+class OpenAIChatDecoder(Decoder):
+    """Reads the chunks of one stream. A `finish_reason` or `[DONE]` completes it; usage may still follow."""
+
+    text_fields: ClassVar = TextFields(
+        texts=(
+            ("choices", 0, "delta", "content"),
+            ("choices", 0, "delta", "reasoning_content"),
+            ("choices", 0, "delta", "reasoning"),
+        ),
+        ignored=(("created",),),
+    )
+
+    def __init__(self) -> None:
+        self._chunks = _Chunks()
+        self._begun = False
+
+    @classmethod
+    def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
+        """Sure of chunks, unless another dialect knows more of their fields."""
+        if event is not None:
+            return 0.0
+        match fields:
+            case {"object": "chat.completion.chunk" | "chat.completion", "choices": list()}:
+                return 0.8
+            case {"choices": [{"delta": dict()} | {"message": dict()}, *_]}:
+                return 0.6
+            case {"error": {"message": str(), "type": _}} if "type" not in fields:
+                return 0.5
+        return 0.0
+
+    def decode(self, frame: Frame) -> Iterable[Event]:
+        """Return the events that `frame` means."""
+        text = frame.data.strip()
+        if text == b"[DONE]":
+            self.complete = self.complete or self._begun
+            return ()
+        return self._read(frame.json()) if text else ()
+
+    def close(self) -> Iterable[Event]:
+        """The end: suspended if somebody was asked."""
+        return self._chunks.close() if self.complete else ()
+
+    def _read(self, message: Any) -> Iterator[Event]:
+        if not isinstance(message, dict) or not (is_completion(message) or message.get("object") == "error"):
+            yield custom("message", message)
+            return
+        self._begun = True
+        for event in self._chunks.read(message):
+            is_end = isinstance(event, Error) and event.terminal and _is_cancelled(message)
+            yield SessionEnd("cancelled") if is_end else event
+        self.complete = self.complete or self._chunks.complete
+
+
+class _Chunks(ChunkReader):
+    """Chunks, whose last one may say that the run waits for a person."""
+
+    _waits = False
+
+    def read(self, message: Mapping[str, Any]) -> Iterator[Event]:
+        if SUSPENSION in message:
+            self._waits = self._waits or is_suspended(message)
+            yield from super().read({name: value for name, value in message.items() if name != SUSPENSION})
+            yield from asked_in(message)
+        else:
+            yield from super().read(message)
+
+    def close(self) -> Iterator[Event]:
+        for event in super().close():
+            waits = self._waits and isinstance(event, SessionEnd)
+            yield SessionEnd("suspended", summary=self.summary or None) if waits else event
+
+
+def _is_cancelled(message: Mapping[str, Any]) -> bool:
+    match message.get("error"):
+        case {"code": "cancelled"}:
+            return True
+    return False

@@ -1,0 +1,161 @@
+"""Writes chat completion chunks, and a whole completion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from streamweir.codec.chat_encoder import ChatEncoder
+from streamweir.codec.failed_request import FailedRequest
+from streamweir.codec.frame_template import Number
+from streamweir.codec.openai_chunks import usage_of
+from streamweir.codec.openai_errors import error_object
+from streamweir.dialects.openai_chat.encode_whole import completion
+from streamweir.events import (
+    Content,
+    Error,
+    Reference,
+    SessionEnd,
+    Stamp,
+    Thinking,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+)
+from streamweir.framing import Frame
+from streamweir.jsontext import write_json, write_json_text
+
+__all__ = ["OpenAIChatEncoder"]
+
+_DONE: Final = Frame(b"[DONE]")
+
+
+class OpenAIChatEncoder(ChatEncoder):
+    """Writes chunks with one choice.
+
+    Options:
+        reasoning: the field of the delta for it, or `drop`.
+    """
+
+    option_values: ClassVar = {"reasoning": ("reasoning_content", "reasoning", "drop")}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._has_begun = False
+        self._has_text = False
+        self._has_failed = False
+        self._indices: dict[str, int] = {}
+        self._citations: list[dict[str, Any]] = []
+
+    def template_numbers(
+        self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
+    ) -> Mapping[str, Number] | None:
+        """The time is that of the read; text of another channel is counted."""
+        del texts
+        if isinstance(event, Content) and event.channel is not None:
+            return None
+        return {"created": (stamp.timestamp // 1000, 0)}
+
+    def close(self) -> Iterable[Frame]:
+        """Return the mark of the end; a failure has none."""
+        return () if self._has_failed else (_DONE,)
+
+    def whole_answer(self, folded: Mapping[str, Any], stamp: Stamp) -> Mapping[str, Any]:
+        """Return a `chat.completion`."""
+        return completion(folded, stamp, model=self.model_name, reasoning=self.option("reasoning"))
+
+    @classmethod
+    def failure_body(cls, failure: FailedRequest) -> Mapping[str, Any]:
+        """Return the body of an HTTP error."""
+        return {"error": error_object(failure.code, failure.message, status=failure.status)}
+
+    def write_text(self, text: str, *, begins: bool) -> Iterable[Frame]:
+        """Return a piece of the answer; messages are set apart by an empty line."""
+        gap = "\n\n" if begins and self._has_text else ""
+        self._has_text = True
+        return self._chunks({"content": gap + text})
+
+    def write_thinking(self, text: str) -> Iterable[Frame]:
+        """Return a piece of the reasoning, under the name that clients read."""
+        field = self.option("reasoning")
+        if field == "drop":
+            self.lost["thinking"] += 1
+            return ()
+        return self._chunks({field: text})
+
+    def write_argument_piece(self, piece: ToolCallDelta) -> Iterable[Frame]:
+        """Return a piece of arguments; the first names the call."""
+        index = self._indices.get(piece.tool_id)
+        if index is None:
+            if piece.tool_name is None:
+                return ()  # a call without a name is none to a client: all of it comes with the name
+            return self._call(piece.tool_id, piece.tool_name, piece.arguments_delta)
+        return self._chunks(
+            {"tool_calls": [{"index": index, "function": {"arguments": piece.arguments_delta}}]}
+        )
+
+    def write_call(self, call: ToolCallStart) -> Iterable[Frame]:
+        """Return a whole call, unless its pieces have said it."""
+        if call.tool_id in self._indices:
+            return ()
+        return self._call(call.tool_id, call.tool_name, write_json_text(call.arguments))
+
+    def write_result(self, call: ToolCallStart, end: ToolCallEnd) -> Iterable[Frame]:
+        """A client that saw the call would run it: there is no word for one that is over."""
+        del call
+        self.lose(end)
+        return ()
+
+    def write_references(self, event: Reference) -> Iterable[Frame]:
+        """Keep the citations for the end: clients cannot join two lists of them."""
+        for citation in event.citations:
+            url = citation.get("url")
+            if isinstance(url, str):
+                self._citations.append(
+                    {"url": url, "title": str(citation.get("title") or ""), "start_index": 0, "end_index": 0}
+                )
+            else:
+                self.lost["reference without an address"] += 1
+        return ()
+
+    def write_failure(self, error: Error) -> Iterable[Frame]:
+        """Return the error, after which nothing comes."""
+        self._has_failed = True
+        return (Frame(write_json({"error": error_object(error.code, error.message)})),)
+
+    def write_cancelled(self) -> Iterable[Frame]:
+        """Return the error that says so; a finish reason would call the answer whole."""
+        self._has_failed = True
+        return (Frame(write_json({"error": error_object("CANCELLED", "The run was stopped.")})),)
+
+    def write_end(self, reason: str, end: SessionEnd, beside: dict[str, Any]) -> Iterator[Frame]:
+        """Yield the citations, and the finish reason with the usage."""
+        if self._citations:
+            annotations = [{"type": "url_citation", "url_citation": found} for found in self._citations]
+            yield from self._chunks({"annotations": annotations})
+        found = {"usage": usage} if (usage := usage_of(end.summary)) else {}
+        yield from self._chunks({}, reason, **found, **beside)
+
+    def _call(self, tool_id: str, name: str, arguments: str) -> Iterable[Frame]:
+        index = self._indices[tool_id] = len(self._indices)
+        function = {"name": name, "arguments": arguments}
+        call = {"index": index, "id": tool_id, "type": "function", "function": function}
+        return self._chunks({"tool_calls": [call]})
+
+    def _chunks(self, delta: dict[str, Any], finish: str | None = None, **beside: Any) -> Iterator[Frame]:
+        """Yield a chunk, after the one that begins the answer if nothing was written yet."""
+        if not self._has_begun:
+            self._has_begun = True
+            yield self._chunk({"role": "assistant", "content": ""}, None)
+        yield self._chunk(delta, finish, **beside)
+
+    def _chunk(self, delta: dict[str, Any], finish: str | None, **beside: Any) -> Frame:
+        message = {
+            "id": self.message_id or f"chatcmpl-{self.stamp.request_id}",
+            "object": "chat.completion.chunk",
+            "created": self.stamp.timestamp // 1000,
+            "model": self.model_name,
+            "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}],
+            **beside,
+        }
+        return Frame(write_json(message))

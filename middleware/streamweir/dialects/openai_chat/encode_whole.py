@@ -1,0 +1,70 @@
+"""A whole `chat.completion` for a client that wants no stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from streamweir.codec.openai_chunks import usage_of
+from streamweir.codec.suspension import SUSPENSION
+from streamweir.codec.whole_turn import client_calls, finish_reason, open_questions, text_of_turn
+from streamweir.events import Stamp
+from streamweir.jsontext import write_json_text
+
+__all__ = ["completion"]
+
+
+def completion(folded: Mapping[str, Any], stamp: Stamp, *, model: str, reasoning: str) -> dict[str, Any]:
+    """Return the completion that a folded result stands for.
+
+    Args:
+        folded: the result.
+        stamp: of the last event.
+        model: what the client calls it.
+        reasoning: the field for it, or `drop`.
+    """
+    calls = client_calls(folded)
+    message: dict[str, Any] = {"role": "assistant", "content": text_of_turn(folded) or None, "refusal": None}
+    if calls:
+        message["tool_calls"] = [_call(call) for call in calls]
+    elif message["content"] is None:
+        message["content"] = ""
+    if reasoning != "drop" and (thinking := folded["message"]["thinking"]):
+        message[reasoning] = thinking
+    if annotations := _annotations(folded):
+        message["annotations"] = annotations
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason(folded)}
+    answer: dict[str, Any] = {
+        "id": f"chatcmpl-{stamp.request_id}",
+        "object": "chat.completion",
+        "created": stamp.timestamp // 1000,
+        "model": model,
+        "choices": [choice],
+    }
+    if usage := usage_of(folded["summary"]):
+        answer["usage"] = usage
+    if folded["status"] == "suspended" and not calls:
+        answer[SUSPENSION] = {"status": "suspended", "interactions": open_questions(folded)}
+    return answer
+
+
+def _call(call: Mapping[str, Any]) -> dict[str, Any]:
+    function = {"name": call["tool_name"], "arguments": write_json_text(call["arguments"])}
+    return {"id": call["tool_id"], "type": "function", "function": function}
+
+
+def _annotations(folded: Mapping[str, Any]) -> list[dict[str, Any]]:
+    citations = [found for event in folded["message"]["references"] for found in event["citations"]]
+    return [
+        {
+            "type": "url_citation",
+            "url_citation": {
+                "url": citation["url"],
+                "title": str(citation.get("title") or ""),
+                "start_index": 0,
+                "end_index": 0,
+            },
+        }
+        for citation in citations
+        if isinstance(citation.get("url"), str)
+    ]
