@@ -8,6 +8,9 @@ from typing import Any, Final
 import msgspec
 
 from streamweir.codec.coerce import and_extra, arguments, custom, leftover, text_of, tool_error
+from streamweir.codec.openai_chunks import MAX_CALL_BYTES
+from streamweir.codec.text_pieces import TextPieces
+from streamweir.errors import LimitExceeded
 from streamweir.events import (
     Content,
     Event,
@@ -19,11 +22,15 @@ from streamweir.events import (
     ToolCallEnd,
     ToolCallStart,
 )
+from streamweir.ids import short_id
+from streamweir.jsontext import write_json
 
 __all__ = ["Blocks"]
 
 _CALLS: Final = ("tool_use", "server_tool_use", "mcp_tool_use")
 _RESULT: Final = "_tool_result"
+_CALL: Final = 2048
+"""Bytes that a call takes beside its arguments."""
 
 
 class _Call(msgspec.Struct):
@@ -33,7 +40,7 @@ class _Call(msgspec.Struct):
     name: str
     for_client: bool
     given: dict[str, Any]
-    pieces: list[str] = []
+    pieces: TextPieces = msgspec.field(default_factory=TextPieces)
     meta: Meta | None = None
 
 
@@ -43,12 +50,15 @@ class Blocks:
     Attributes:
         meta: of the message.
         called: a call is the client's to run.
+        room: how many bytes the calls may take together before they are whole, about.
     """
 
     def __init__(self) -> None:
+        self.room = MAX_CALL_BYTES
         self.meta: Meta | None = None
         self.called = False
         self._calls: dict[int, _Call] = {}
+        self._used_room = 0
 
     def start(self, index: Any, block: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterator[Event]:
         """Yield what a block says at its start: a result all of it, a whole message's block too."""
@@ -94,7 +104,7 @@ class Blocks:
             yield custom("content_block_stop", beside, self.meta)
         if call is None:
             return
-        given = arguments("".join(call.pieces)) if call.pieces else call.given
+        given = {**call.given, **arguments(call.pieces.text)}
         yield ToolCallStart(call.tool_id, call.name, arguments=given, meta=call.meta)
         if call.for_client:
             self.called = True
@@ -111,9 +121,12 @@ class Blocks:
     def _open_call(self, index: Any, block: Mapping[str, Any], beside: dict[str, Any] | None) -> None:
         if isinstance(index, int):
             rest = {**(leftover(block, ("type", "id", "name", "input", "caller")) or {}), **(beside or {})}
+            self._make_room(len(write_json(rest)) if rest else 0)
+            self._make_room(len(write_json(block.get("input"))))
+            self._make_room(_CALL)
             self._calls[index] = _Call(
-                tool_id=text_of(block.get("id")) or f"call_{index}",
-                name=text_of(block.get("name")) or "unknown",
+                tool_id=short_id(text_of(block.get("id"))) or f"call_{index}",
+                name=short_id(text_of(block.get("name"))) or "unknown",
                 for_client=block["type"] == "tool_use",
                 given=arguments(block.get("input")),
                 meta=and_extra(self.meta, rest),
@@ -123,8 +136,13 @@ class Blocks:
         call = self._calls.get(index) if isinstance(index, int) else None
         if call is None or not text:
             return None
-        call.pieces.append(text)
+        self._make_room(call.pieces.append(text))
         return ToolCallDelta(call.tool_id, call.name, text, for_client=call.for_client, meta=self.meta)
+
+    def _make_room(self, size: int) -> None:
+        self._used_room += size
+        if self._used_room > self.room:
+            raise LimitExceeded("the calls of an answer are larger than allowed")
 
     def _result(self, block: Mapping[str, Any], beside: dict[str, Any] | None) -> Event:
         content = block.get("content")
@@ -153,9 +171,9 @@ def _is_error(content: Any) -> bool:
 
 
 def _plain(content: Any) -> Any:
-    """The content of a result; text blocks as their text."""
+    """The content of a result; one block of text as its text."""
     match content:
-        case [{"type": "text", "text": str(text)}]:
+        case [{"type": "text", "text": str(text), **rest}] if not leftover(rest, ()):
             return text
     return content
 
