@@ -173,8 +173,8 @@ def _is_error(content: Any) -> bool:
 def _plain(content: Any) -> Any:
     """The content of a result; one block of text as its text."""
     match content:
-        case [{"type": "text", "text": str(text), **rest}] if not leftover(rest, ()):
-            return text
+        case [dict(block)] if not leftover(block, ("type", "text")) and block.get("type") == "text":
+            return text_of(block.get("text"))
     return content
 
 
