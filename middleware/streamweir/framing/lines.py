@@ -1,20 +1,13 @@
-"""Plain text, a frame per line.
-
-A line ends at LF, CRLF or CR, never at what only Python takes for a line end. Blank lines are none; the last
-line counts without its end.
-"""
+"""Plain text, a frame per line. Blank lines are none; the last line counts without its end."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
-from streamweir.errors import LimitExceeded
 from streamweir.framing.frame import Frame
+from streamweir.framing.line_splitter import BOM, LineSplitter
 
 __all__ = ["LinesParser"]
-
-_BOM: Final = b"\xef\xbb\xbf"
 
 
 class LinesParser:
@@ -27,8 +20,7 @@ class LinesParser:
     def __init__(self, limit: int) -> None:
         self.recognised = False
         self.cut_off = False
-        self._limit = limit
-        self._line = bytearray()
+        self._lines = LineSplitter(limit)
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         """Yield the frames that `data` completes.
@@ -36,33 +28,21 @@ class LinesParser:
         Raises:
             LimitExceeded: a line is larger than the limit; all before it have been yielded.
         """
-        if b"\r" in data:  # a CRLF cut in two leaves a blank line, which is none
-            data = data.replace(b"\r", b"\n")
-        *lines, rest = data.split(b"\n")
-        if lines and self._line:
-            lines[0] = bytes(self._line) + lines[0]
-            self._line.clear()
-        for line in lines:
-            frame = self._take(line)
+        for line in self._lines.feed(data):
+            frame = self._frame(line)
             if frame is not None:
                 yield frame
-        self._line += rest
-        if len(self._line) > self._limit:
-            raise LimitExceeded("a line is larger than allowed")
 
     def finish(self) -> Iterator[Frame]:
         """Yield the last line, if it has no end."""
-        frame = self._take(bytes(self._line))
-        self._line.clear()
+        frame = self._frame(self._lines.finish())
         if frame is not None:
             frame.unterminated = True
             yield frame
 
-    def _take(self, line: bytes) -> Frame | None:
-        if len(line) > self._limit:
-            raise LimitExceeded("a line is larger than allowed")
+    def _frame(self, line: bytes) -> Frame | None:
         if not self.recognised:
-            line = line.removeprefix(_BOM)
+            line = line.removeprefix(BOM)
         if not line or line.isspace():
             return None
         self.recognised = True

@@ -1,7 +1,7 @@
 """Newline-delimited JSON, both ways, and a JSON document in its place.
 
 Source: the NDJSON convention (one JSON text per line, LF). A line also ends at CR, which valid JSON cannot
-hold inside a string; never at U+2028, U+0085 or other characters that Python's `splitlines` would cut at.
+hold inside a string.
 Leniency: `data:` in front of a line is skipped, so are comments; the last line counts without its line end; a
 body whose first line is nothing but an opening bracket is one pretty-printed document.
 """
@@ -12,10 +12,9 @@ from collections.abc import Iterator
 
 from streamweir.errors import LimitExceeded
 from streamweir.framing.frame import Frame
+from streamweir.framing.line_splitter import BOM, LineSplitter
 
 __all__ = ["DocumentParser", "NDJSONParser", "write_ndjson"]
-
-_BOM = b"\xef\xbb\xbf"
 
 
 class DocumentParser:
@@ -40,7 +39,7 @@ class DocumentParser:
 
     def finish(self) -> Iterator[Frame]:
         """Yield the document, unless it is blank."""
-        body = bytes(self._body).removeprefix(_BOM).strip()
+        body = bytes(self._body).removeprefix(BOM).strip()
         self._body.clear()
         if body:
             self.recognised = True
@@ -58,7 +57,7 @@ class NDJSONParser:
         self.recognised = False
         self.cut_off = False
         self._limit = limit
-        self._line = bytearray()
+        self._lines = LineSplitter(limit)
         self._document: DocumentParser | None = None
 
     def feed(self, data: bytes) -> Iterator[Frame]:
@@ -67,27 +66,20 @@ class NDJSONParser:
         Raises:
             LimitExceeded: a line is larger than the limit; all before it have been yielded.
         """
-        if b"\r" in data:
-            data = data.replace(b"\r", b"\n")
         if self._document is not None:
             yield from self._document.feed(data)
             return
-        *lines, rest = data.split(b"\n")
-        if lines and self._line:
-            lines[0] = bytes(self._line) + lines[0]
-            self._line.clear()
-        for index, line in enumerate(lines):
-            frame = self._take(line)
+        lines = iter(self._lines.feed(data))
+        for line in lines:
+            frame = self._frame(line)
             if frame is None:
                 continue
             if not self.recognised and frame.data in (b"{", b"["):
-                yield from self._become_document(b"\n".join([*lines[index:], rest]))
+                self._document = DocumentParser(self._limit)
+                yield from self._document.feed(b"\n".join([line, *lines, self._lines.finish()]))
                 return
             self.recognised = True
             yield frame
-        self._line += rest
-        if len(self._line) > self._limit:
-            raise LimitExceeded("a line is larger than allowed")
 
     def finish(self) -> Iterator[Frame]:
         """Yield what the end of the body completes."""
@@ -95,26 +87,21 @@ class NDJSONParser:
             yield from self._document.finish()
             self.recognised = self._document.recognised
             return
-        frame = self._take(bytes(self._line))
-        self._line.clear()
+        frame = self._frame(self._lines.finish())
         if frame is not None:
             self.recognised = True
             frame.unterminated = True
             yield frame
 
-    def _take(self, line: bytes) -> Frame | None:
-        if len(line) > self._limit:
-            raise LimitExceeded("a line is larger than allowed")
+    def _frame(self, line: bytes) -> Frame | None:
         line = line.strip()
-        if line.startswith(_BOM) and not self.recognised:
-            line = line.removeprefix(_BOM).lstrip()
+        if line.startswith(b"{"):  # nearly all do
+            return Frame(line, bare=True)
+        if line.startswith(BOM) and not self.recognised:
+            line = line.removeprefix(BOM).lstrip()
         if line.startswith(b"data:"):
             line = line[5:].lstrip()
         return Frame(line, bare=True) if line and not line.startswith(b":") else None
-
-    def _become_document(self, body: bytes) -> Iterator[Frame]:
-        self._document = DocumentParser(self._limit)
-        yield from self._document.feed(body)
 
 
 def write_ndjson(frame: Frame) -> bytes:
