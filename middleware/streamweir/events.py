@@ -341,6 +341,7 @@ class Stamp(msgspec.Struct, frozen=True):
 
 
 def _content_data(event: Content) -> dict[str, Any]:
+    """As `wire_data`, field by field: almost every event of a stream is one."""
     data: dict[str, Any] = {"content": event.content}
     if event.format is not None:
         data["format"] = event.format
@@ -355,7 +356,7 @@ def _content_data(event: Content) -> dict[str, Any]:
 
 def wire_data(event: Event) -> dict[str, Any]:
     """Return the `data` object of `event` as it stands on the wire: hints and absent fields left out."""
-    if isinstance(event, Content):  # almost every event of a stream
+    if type(event) is Content:
         return _content_data(event)
     cls = type(event)
     nullable = cls.nullable

@@ -175,6 +175,8 @@ def reports_failure(value: Any) -> bool:
 
     Of thousands of fields or long texts the first are looked at: no report of a failure has so many.
     """
+    if not value:
+        return False
     own = _opened(_objects_of(value))
     inner = _opened(chain.from_iterable(map(_objects_in, own)))
     return (
@@ -200,6 +202,8 @@ def _opened(objects: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     found: list[Mapping[str, Any]] = []
     level = list(islice(objects, _MOST_FIELDS))
     for _ in range(_CARRIED):
+        if not level:
+            break
         found += level
         carried = (item.get(name) for item in level for name in _CARRIERS)
         level = list(islice(chain.from_iterable(map(_objects_of, carried)), _MOST_FIELDS))

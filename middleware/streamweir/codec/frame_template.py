@@ -86,7 +86,8 @@ class FrameTemplate:
         values = [0] * (count * width)
         for place, key in enumerate(self._keys):
             if key is None:
-                values[place::width] = one_line(_lines(texts)).split(b"\n")[:count]
+                lines = _lines(texts)
+                values[place::width] = (lines if lines.isascii() else one_line(lines)).split(b"\n")[:count]
             else:
                 first, step = numbers[key]
                 values[place::width] = (

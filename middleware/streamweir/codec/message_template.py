@@ -49,6 +49,8 @@ _KEPT: Final = 8
 
 _LONGEST_KEPT: Final = 1000
 
+_NO_FRAME: Final = Frame(b"")
+
 _text: Final = msgspec.json.Decoder(str).decode
 _ignored: Final = msgspec.json.Decoder(int | float | str).decode
 _REFUSALS: Final = (msgspec.MsgspecError, ValueError)
@@ -93,7 +95,17 @@ class MessageTemplate:
         size: of the bytes.
     """
 
-    __slots__ = ("_after", "_before", "_ignored_after", "_ignored_before", "_name", "event", "size")
+    __slots__ = (
+        "_after",
+        "_after_size",
+        "_before",
+        "_before_size",
+        "_ignored_after",
+        "_ignored_before",
+        "_name",
+        "event",
+        "size",
+    )
 
     def __init__(self, event: Piece, name: str | None, data: bytes, holes: Sequence[_Hole]) -> None:
         self.event = event
@@ -105,6 +117,7 @@ class MessageTemplate:
         self.size = sum(map(len, constants))
         self._before, *ignored_before = constants[: place + 1]
         *ignored_after, self._after = constants[place + 1 :]
+        self._before_size, self._after_size = len(self._before), len(self._after)
         self._ignored_before = tuple(ignored_before)
         self._ignored_after = tuple(reversed(ignored_after))
 
@@ -130,10 +143,10 @@ class MessageTemplate:
 
     def text_of(self, frame: Frame) -> str | None:
         """Return the text of a message that has this form; None if it has another, or no text."""
-        data, before, after = frame.data, self._before, self._after
-        if not (data.startswith(before) and data.endswith(after)) or frame.event != self._name:
+        data = frame.data
+        if not (data.startswith(self._before) and data.endswith(self._after)) or frame.event != self._name:
             return None
-        begin, end = len(before), len(data) - len(after)
+        begin, end = self._before_size, len(data) - self._after_size
         try:
             for constant in self._ignored_before:
                 stop = data.index(constant, begin, end)
@@ -166,7 +179,7 @@ class MessageTemplates:
     def __init__(self, fields: TextFields | None) -> None:
         self._fields = fields
         self._piece: Piece | None = None
-        self._frame = Frame(b"")
+        self._frame = _NO_FRAME
         self._alike = 0
         self.form: MessageTemplate | None = None
 
@@ -201,10 +214,9 @@ class MessageTemplates:
 
 def _piece_of(event: Event | None) -> Piece | None:
     """`event`, if it is a piece of text and nothing but that."""
-    if isinstance(event, Thinking) and event.whole is None and event.content:
-        return event
-    is_plain = isinstance(event, Content) and not (event.whole or event.op or event.is_complete)
-    return event if is_plain and isinstance(event, Content) and event.content else None
+    if type(event) is Content:
+        return event if event.content and not (event.whole or event.op or event.is_complete) else None
+    return event if type(event) is Thinking and event.content and event.whole is None else None
 
 
 def _are_alike(one: Piece, other: Piece) -> bool:

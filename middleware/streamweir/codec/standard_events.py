@@ -40,6 +40,8 @@ _OURS: Final = frozenset({"request_id", "timestamp", "sequence", "source", "extr
 _STAMP: Final = frozenset({"request_id", "timestamp", "sequence"})
 _ENVELOPE: Final = frozenset({"type", "data", "metadata"})
 
+_FIELDS: Final = {kind: frozenset(WIRE_FIELDS[cls]) for kind, cls in EVENT_TYPES.items()}
+
 _STAGES: Final = ("reasoning", "planning", "analyzing")
 _FORMATS: Final = ("markdown", "text", "html")
 _WORDS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
@@ -89,8 +91,8 @@ def read_standard(message: Mapping[str, Any]) -> Event:
 
 def _unknown(kind: str, data: dict[str, Any]) -> dict[str, Any] | None:
     """What a standard event holds beyond the standard."""
-    fields = WIRE_FIELDS[EVENT_TYPES[kind]]
-    unknown = leftover(data, fields) if not data.keys() <= set(fields) else None
+    fields = _FIELDS[kind]
+    unknown = None if data.keys() <= fields else leftover(data, fields)
     for name, words in _WORDS.get(kind, {}).items():
         if data.get(name) and data[name] not in words:
             unknown = {**(unknown or {}), name: data[name]}

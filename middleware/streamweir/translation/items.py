@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TypeAlias
+from typing import TypeAlias, final
 
 import msgspec
 
@@ -12,6 +12,7 @@ from streamweir.events import Content, Event, Thinking
 __all__ = ["SafeEvent", "StreamItem", "TextRun", "events_of"]
 
 
+@final
 class TextRun(msgspec.Struct, frozen=True, gc=False):
     """Pieces of text that differ in nothing but their text.
 
@@ -28,6 +29,7 @@ class TextRun(msgspec.Struct, frozen=True, gc=False):
         return map(self.event.with_text, self.texts)
 
 
+@final
 class SafeEvent(msgspec.Struct, frozen=True, gc=False):
     """An event that this process has made: its texts were made safe then, and are left as they are."""
 

@@ -167,9 +167,9 @@ class Pipeline:
         position = self.position
         try:
             for item in items:
-                if isinstance(item, TextRun):
+                if type(item) is TextRun:
                     self._push_run(item.event, item.texts)
-                elif isinstance(item, SafeEvent):
+                elif type(item) is SafeEvent:
                     self._push(item.event, _BEHIND_SANITIZER)
                 else:
                     self._push(with_short_names(item), 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -32,14 +32,19 @@ from streamweir.errors import (
     NotTheDialect,
     error_info,
 )
-from streamweir.events import Content, Data, Error, Event, SessionEnd, Thinking, ToolCallEnd, Warning
+from streamweir.events import Data, Error, Event, SessionEnd, ToolCallEnd, Warning
 from streamweir.framing import Frame, SniffingParser
 from streamweir.options.limits import Limits
 from streamweir.stages import error_event
 from streamweir.translation.items import SafeEvent, StreamItem, TextRun
 from streamweir.translation.marked_event import event_in, whole_event
 from streamweir.translation.provenance import with_source
-from streamweir.translation.report import MAX_REPORTED_MALFORMED, malformed_warning, more_malformed_warning
+from streamweir.translation.report import (
+    MAX_REPORTED_MALFORMED,
+    invalid_text_warning,
+    malformed_warning,
+    more_malformed_warning,
+)
 
 __all__ = ["EndOfBody", "StreamReader"]
 
@@ -53,6 +58,10 @@ _LONGEST_LONE: Final = 256 << 10
 
 EndOfBody: TypeAlias = Literal["truncated", "complete"]
 """What it means that a body ends cleanly without the end of its dialect."""
+_ENDS_OF_BODY: Final = get_args(EndOfBody)
+
+_OF_FAILURES: Final = frozenset({Error, Warning, ToolCallEnd})
+"""The events that may hold an upstream's text about a failure."""
 
 
 class StreamReader:
@@ -96,8 +105,8 @@ class StreamReader:
         keeps_frames: bool = False,
         eof: EndOfBody = "truncated",
     ) -> None:
-        if eof not in get_args(EndOfBody):
-            raise ConfigurationError(f"eof cannot be {eof!r} (one of: {', '.join(get_args(EndOfBody))})")
+        if eof not in _ENDS_OF_BODY:
+            raise ConfigurationError(f"eof cannot be {eof!r} (one of: {', '.join(_ENDS_OF_BODY)})")
         self.dialect: Dialect | None = None
         self.started = False
         self.malformed = 0
@@ -118,6 +127,8 @@ class StreamReader:
         self._half_a_frame: bytes | None = None
         self._lone: ErrorOnlyBody | None = None
         self._decoder: Decoder | None = None
+        self._accepts_text: Callable[[str], bool] | None = None
+        """The decoder's, if it looks into texts."""
         self._detector: Detector | None = None
         if speaks == "auto":
             self._detector = Detector(self.limits.event_bytes, self._dialects)
@@ -179,32 +190,31 @@ class StreamReader:
             data = self._detect(self._detector, data)
         if self._decoder is None:
             return
-        templates, accepts_text = self._templates, self._decoder.accepts_text
-        piece: Content | Thinking | None = None
+        templates, accepts_text = self._templates, self._accepts_text
+        template = templates.form
         texts: list[str] = []
         frames: list[Frame] | None = [] if self._keeps_frames else None
         try:
             for frame in (self._parser.chosen or self._parser).feed(data):
-                template = templates.form
-                text = template.text_of(frame) if template is not None else None
-                if template is not None and text is not None and accepts_text(text):
-                    piece = template.event
+                text = None if template is None else template.text_of(frame)
+                if text is not None and (accepts_text is None or accepts_text(text)):
                     texts.append(text)
                     if frames is not None:
                         frames.append(frame)
                         self.frames = frames
                     continue
-                if texts and piece is not None:
-                    yield TextRun(piece, texts)
+                if texts and template is not None:
+                    yield TextRun(template.event, texts)
                     texts, frames = [], None if frames is None else []
                 for item in self._read(frame):  # noqa: UP028 (faster than to delegate)
                     yield item
+                template = templates.form
         except Exception:  # what came before it is given all the same
-            if texts and piece is not None:
-                yield TextRun(piece, texts)
+            if texts and template is not None:
+                yield TextRun(template.event, texts)
             raise
-        if texts and piece is not None:
-            yield TextRun(piece, texts)
+        if texts and template is not None:
+            yield TextRun(template.event, texts)
 
     def read_message(self, data: bytes) -> Iterator[StreamItem]:
         """Yield what one whole message says, which came in another way than as a piece of a body.
@@ -270,6 +280,8 @@ class StreamReader:
         self._decoder = decoder = dialect.make_decoder(self._options.get(dialect.name, NO_OPTIONS))
         decoder.room = self.limits.event_bytes
         self.errors_for_users = decoder.errors_for_users
+        if type(decoder).accepts_text is not Decoder.accepts_text:
+            self._accepts_text = decoder.accepts_text
         self._parser = SniffingParser(self.limits.event_bytes, expected=decoder.framing)
         self._templates = MessageTemplates(None if self._raw else decoder.text_fields)
 
@@ -299,42 +311,45 @@ class StreamReader:
         if self.takes_marked and (marked := event_in(frame.data)) is not None:
             before = self._note_malformed(frame) if marked.before else ()
             return [*before, *self.release(), SafeEvent(marked.event)]
-        items: list[StreamItem] = []
-        events = self._decoded(frame, items)
-        if events and (type(events[0]) is Data or not self._has_understood):
-            self._note_understood(events)
-        self._templates.note(frame, events[0] if len(events) == 1 else None)
-        if frame.invalid_text and not self._has_reported_text:
-            self._has_reported_text = True
-            message = "Some text was not valid and was repaired."
-            items.append(Warning(message=message, message_code="UPSTREAM_INVALID_TEXT", for_users=True))
-        return items
-
-    def _decoded(self, frame: Frame, items: list[StreamItem]) -> list[Event]:
-        """Add to `items` what a frame means; return the events that it was read as, none if that failed."""
         assert self._decoder is not None
         events: list[Event] = []
+        is_whole = True
         try:
             decoded = self._decoder.decode(frame)
             for event in decoded if self.started else self._first(frame, decoded):
                 if len(events) >= MAX_EVENTS_OF_A_FRAME:
                     _refuse_more_events()
-                if not self.started:
-                    self.started = True
-                    if self._lone is not None:
-                        items += self.release()
-                if self.unknown and type(event) is SessionEnd:
-                    items += self._unconfirmed(event)
-                given = self._attributed(event) if self.errors_for_users else event
-                items.append(self._sourced(given, frame) if self._raw else given)
                 events.append(event)
         except (LimitExceeded, NotTheDialect):
             raise
         except Exception as error:
             self._log_fault(error)
+            is_whole = False
+        is_plain = self.started and not (self.unknown or self.errors_for_users or self._raw)
+        items: list[StreamItem] = [*events] if is_plain else self._given(events, frame)
+        if not is_whole:
             items += self._note_malformed(frame)
-            return []
-        return events
+            events = []
+        if events and (type(events[0]) is Data or not self._has_understood):
+            self._note_understood(events)
+        self._templates.note(frame, events[0] if len(events) == 1 else None)
+        if frame.invalid_text and not self._has_reported_text:
+            self._has_reported_text = True
+            items.append(invalid_text_warning())
+        return items
+
+    def _given(self, events: Sequence[Event], frame: Frame) -> list[StreamItem]:
+        """Return the events of a frame with what belongs to them, and what was held back before them."""
+        items: list[StreamItem] = []
+        if events and not self.started:
+            self.started = True
+            items += self.release()
+        for event in events:
+            if type(event) is SessionEnd:
+                items += self._unconfirmed(event)
+            given = self._attributed(event) if self.errors_for_users else event
+            items.append(self._sourced(given, frame) if self._raw else given)
+        return items
 
     def _sourced(self, event: Event, frame: Frame) -> Event:
         if not self._raw or self.dialect is None:
@@ -368,11 +383,10 @@ class StreamReader:
 
     def _attributed(self, event: Event) -> Event:
         """Say whom the texts of a failure were written for, where the event itself does not."""
-        if (
-            self.errors_for_users
-            and isinstance(event, Error | Warning | ToolCallEnd)
-            and event.for_users is None
-        ):
+        if type(event) not in _OF_FAILURES or not self.errors_for_users:
+            return event
+        assert isinstance(event, Error | Warning | ToolCallEnd)
+        if event.for_users is None:
             return msgspec.structs.replace(event, for_users=True)
         return event
 

@@ -1,4 +1,4 @@
-"""What a stream has lost on its way, reported in warnings when it ends."""
+"""What a stream has lost on its way, reported in warnings."""
 
 from __future__ import annotations
 
@@ -7,10 +7,22 @@ from typing import Final
 
 from streamweir.events import Warning
 
-__all__ = ["MAX_REPORTED_MALFORMED", "malformed_warning", "more_malformed_warning", "unsupported_warning"]
+__all__ = [
+    "MAX_REPORTED_MALFORMED",
+    "invalid_text_warning",
+    "malformed_warning",
+    "more_malformed_warning",
+    "unsupported_warning",
+]
 
 MAX_REPORTED_MALFORMED: Final = 10
 """So many malformed events are reported one by one; of others the number, at the end."""
+
+
+def invalid_text_warning() -> Warning:
+    """Return what is reported, once, of text that is no valid Unicode."""
+    message = "Some text was not valid and was repaired."
+    return Warning(message=message, message_code="UPSTREAM_INVALID_TEXT", for_users=True)
 
 
 def malformed_warning() -> Warning:

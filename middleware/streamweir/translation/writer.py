@@ -66,6 +66,7 @@ class StreamWriter:
         self._source = source
         self._texts = None if encoder.can_replace else AppendOnlyText(encoder.lost)
         self._prepares = _PREPARED if self._texts is None else _PREPARED_TEXT
+        self._notes_texts = type(encoder).texts_written is not Encoder.texts_written
         self._has_reported = False
         self._piece: Content | Thinking | None = None
         self._alike = 0
@@ -78,9 +79,11 @@ class StreamWriter:
 
     def take(self) -> bytes:
         """Return what has been written since the last time."""
-        out = b"".join(self._out)
-        self._out.clear()
-        return out
+        out = self._out
+        if len(out) == 1:
+            return out.pop()
+        self._out = []
+        return b"".join(out)
 
     def write(self, event: Event, stamp: Stamp) -> None:
         """Write `event` as far as the protocol can say it."""
@@ -109,7 +112,8 @@ class StreamWriter:
         if event is not self._piece or numbers is None:
             self._piece, self._alike, self._template = event, 0, None
         if self._template is not None and numbers is not None:
-            self._encoder.texts_written(event, texts)
+            if self._notes_texts:
+                self._encoder.texts_written(event, texts)
             self._out.append(self._template.write(texts, numbers))
             return
         try:
@@ -175,8 +179,9 @@ class StreamWriter:
         out: list[bytes] = []
         for place, text in enumerate(texts):
             if self._template is not None and numbers is not None:
-                self._encoder.texts_written(event, texts[place:])
-                out.append(self._template.write(texts[place:], numbers))
+                rest = texts[place:]
+                self._encoder.texts_written(event, rest)
+                out.append(self._template.write(rest, _later(numbers, place)))
                 break
             at = Stamp(stamp.request_id, stamp.sequence + place, stamp.timestamp)
             frames = [*map(self._bytes_of, self._encoder.encode(event.with_text(text), at))]
@@ -184,6 +189,10 @@ class StreamWriter:
             if numbers is not None:
                 self._alike += 1
                 if len(frames) == 1 and (len(texts) > SAMPLE_SIZE or self._alike > SAMPLE_SIZE):
-                    self._template = FrameTemplate.of(frames[0], text, numbers)
-                numbers = {key: (number + step, step) for key, (number, step) in numbers.items()}
+                    self._template = FrameTemplate.of(frames[0], text, _later(numbers, place))
         return out
+
+
+def _later(numbers: Mapping[str, Number], frames: int) -> Mapping[str, Number]:
+    """The numbers in a frame that comes so many frames later."""
+    return {key: (number + frames * step, step) for key, (number, step) in numbers.items()}
