@@ -1,0 +1,284 @@
+"""Runs in the memory of one process."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from typing import Final
+
+import anyio
+
+from streamweir.errors import ConfigurationError
+from streamweir.options.sizes import parse_size
+from streamweir.runs.store import MAX_FOUND, RunLost, RunState, Signals, StoreFull, page_of
+
+__all__ = ["MemoryStore"]
+
+_RUN_BYTES: Final = 1_500
+_EVENT_BYTES: Final = 41
+"""What a run and an event cost beside their JSON."""
+
+
+class MemoryStore:
+    """Keeps runs in memory, for one process; it ends with the process.
+
+    When it is full, ended runs make room, the oldest end first; running ones never do.
+
+    Args:
+        max_bytes: of all that is kept, a number or text such as `"256MiB"`.
+        max_runs: running and ended.
+
+    Raises:
+        ConfigurationError: a value that cannot be.
+    """
+
+    lease: float = 6.0
+
+    def __init__(self, *, max_bytes: int | str = "256MiB", max_runs: int = 10_000) -> None:
+        if isinstance(max_runs, bool) or not isinstance(max_runs, int) or max_runs < 1:
+            raise ConfigurationError(f"max_runs must be a number of 1 or more, not {max_runs!r}")
+        self._max_bytes: Final = parse_size(max_bytes, name="max_bytes")
+        self._max_runs: Final = max_runs
+        self._bytes = 0
+        self._runs: dict[str, _StoredRun] = {}
+        self._over: OrderedDict[str, None] = OrderedDict()  # ended or gone, in the order of their ends
+        self._found: dict[str, dict[str, None]] = {}  # a key's runs, oldest first
+        self._waiting: dict[str, tuple[anyio.Event, int]] = {}  # of a run: its event and how many wait for it
+
+    async def claim(self, run: str, token: str, about: bytes, *, ttl: float) -> bool:
+        """See `RunStore.claim`."""
+        stored = self._run(run)
+        if stored is not None:
+            return stored.token == token
+        self._drop_expired()
+        size = _RUN_BYTES + len(about)
+        self._make_room(size, runs=1)
+        self._runs[run] = stored = _StoredRun(token, about, size)
+        self._bytes += size
+        self._own(stored, ttl)
+        stored.touched_at = time.monotonic()
+        return True
+
+    async def append(
+        self, run: str, token: str, at: int, events: Sequence[bytes], *, ttl: float, ends: bool = False
+    ) -> None:
+        """See `RunStore.append`."""
+        stored = self._run(run)
+        if stored is None or stored.token != token or stored.gone:
+            raise RunLost
+        if stored.ended_at is not None or at != len(stored.events):
+            if stored.ends_with(at, events) and ends == (stored.ended_at is not None):
+                return
+            raise RunLost
+        self._store(run, stored, events)
+        if ends:
+            self._end(run, stored, ttl)
+        else:
+            self._own(stored, ttl)
+        self._wake(run)
+
+    async def renew(self, run: str, token: str, *, ttl: float) -> Signals:
+        """See `RunStore.renew`."""
+        stored = self._owned(run, token)
+        self._own(stored, ttl)
+        return Signals(stored.cancelled, time.monotonic() - stored.touched_at)
+
+    async def discard(self, run: str, token: str, *, ttl: float) -> None:
+        """See `RunStore.discard`."""
+        stored = self._run(run)
+        if stored is not None and stored.gone and stored.token == token:
+            return
+        stored = self._owned(run, token)
+        freed = stored.free()
+        self._bytes -= freed
+        self._over[run] = None
+        stored.keep(ttl)
+        self._wake(run)
+
+    async def look(self, run: str) -> RunState | None:
+        """See `RunStore.look`."""
+        stored = self._run(run)
+        if stored is None:
+            return None
+        if stored.gone:
+            return RunState(stored.about, 0, "gone", False, None)
+        running = stored.ended_at is None
+        owned = running and time.monotonic() < stored.owned_until
+        state: Final = "running" if running else "ended"
+        return RunState(stored.about, len(stored.events), state, owned, stored.ended_at)
+
+    async def read(self, run: str, at: int) -> Sequence[bytes]:
+        """See `RunStore.read`."""
+        stored = self._run(run)
+        return [] if stored is None else page_of(stored.events, at)
+
+    async def wait(self, run: str, at: int, seconds: float) -> None:
+        """See `RunStore.wait`."""
+        with anyio.move_on_after(seconds), self._listening(run):
+            while (stored := self._run(run)) is not None and stored.is_running and len(stored.events) <= at:
+                await self._waiting[run][0].wait()
+
+    async def seize(self, run: str, at: int, events: Sequence[bytes], *, ttl: float) -> bool:
+        """See `RunStore.seize`."""
+        stored = self._run(run)
+        if stored is None or not stored.is_running or len(stored.events) != at:
+            return False
+        if time.monotonic() < stored.owned_until:
+            return False
+        self._store(run, stored, events)
+        stored.token = None
+        self._end(run, stored, ttl)
+        self._wake(run)
+        return True
+
+    async def ask_to_cancel(self, run: str) -> None:
+        """See `RunStore.ask_to_cancel`."""
+        stored = self._run(run)
+        if stored is not None:
+            stored.cancelled = True
+
+    async def touch(self, run: str) -> None:
+        """See `RunStore.touch`."""
+        stored = self._run(run)
+        if stored is not None:
+            stored.touched_at = time.monotonic()
+
+    async def forget(self, run: str) -> None:
+        """See `RunStore.forget`."""
+        if run in self._runs:
+            self._remove(run)
+
+    async def index(self, run: str, keys: Sequence[str], *, ttl: float) -> None:  # noqa: ARG002 (as long as the run)
+        """See `RunStore.index`."""
+        stored = self._run(run)
+        if stored is None:
+            return
+        for key in keys:
+            if key not in stored.keys:
+                stored.keys.append(key)
+                self._found.setdefault(key, {})[run] = None
+
+    async def find(self, key: str) -> Sequence[str]:
+        """See `RunStore.find`."""
+        newest = reversed(list(self._found.get(key, ())))
+        return [run for run in newest if self._run(run) is not None][:MAX_FOUND]
+
+    async def aclose(self) -> None:
+        """See `RunStore.aclose`."""
+
+    def _run(self, run: str) -> _StoredRun | None:
+        stored = self._runs.get(run)
+        if stored is not None and time.monotonic() >= stored.expires:
+            self._remove(run)
+            return None
+        return stored
+
+    def _owned(self, run: str, token: str) -> _StoredRun:
+        stored = self._run(run)
+        if stored is None or stored.token != token or not stored.is_running:
+            raise RunLost
+        return stored
+
+    def _own(self, stored: _StoredRun, ttl: float) -> None:
+        stored.owned_until = time.monotonic() + self.lease
+        stored.keep(self.lease + ttl)
+
+    def _store(self, run: str, stored: _StoredRun, events: Sequence[bytes]) -> None:
+        size = sum(map(len, events)) + _EVENT_BYTES * len(events)
+        self._make_room(size, keeping=run)
+        stored.events.extend(events)
+        stored.size += size
+        self._bytes += size
+
+    def _end(self, run: str, stored: _StoredRun, ttl: float) -> None:
+        stored.ended_at = time.time_ns() // 1_000_000
+        stored.keep(ttl)
+        self._over[run] = None
+
+    def _make_room(self, size: int, *, runs: int = 0, keeping: str = "") -> None:
+        while self._bytes + size > self._max_bytes or len(self._runs) + runs > self._max_runs:
+            oldest = next((run for run in self._over if run != keeping), None)
+            if oldest is None:
+                raise StoreFull
+            self._remove(oldest)
+
+    def _drop_expired(self) -> None:
+        """Drop what is over its time: at most two for each new run, the oldest ends first."""
+        for run in list(islice(self._over, 2)):
+            self._run(run)
+
+    def _remove(self, run: str) -> None:
+        stored = self._runs.pop(run)
+        self._over.pop(run, None)
+        self._bytes -= stored.size
+        for key in stored.keys:
+            found = self._found[key]
+            del found[run]
+            if not found:
+                del self._found[key]
+        self._wake(run)
+
+    @contextmanager
+    def _listening(self, run: str) -> Iterator[None]:
+        event, waiting = self._waiting.get(run) or (anyio.Event(), 0)
+        self._waiting[run] = event, waiting + 1
+        try:
+            yield
+        finally:
+            event, waiting = self._waiting.pop(run)
+            if waiting > 1:
+                self._waiting[run] = event, waiting - 1
+
+    def _wake(self, run: str) -> None:
+        if run in self._waiting:
+            event, waiting = self._waiting[run]
+            self._waiting[run] = anyio.Event(), waiting
+            event.set()
+
+
+class _StoredRun:
+    __slots__ = (
+        "about",
+        "cancelled",
+        "ended_at",
+        "events",
+        "expires",
+        "gone",
+        "keys",
+        "owned_until",
+        "size",
+        "token",
+        "touched_at",
+    )
+
+    def __init__(self, token: str, about: bytes, size: int) -> None:
+        self.token: str | None = token
+        self.about = about
+        self.size = size
+        self.events: list[bytes] = []
+        self.keys: list[str] = []
+        self.gone = False
+        self.cancelled = False
+        self.ended_at: int | None = None
+        self.owned_until = self.touched_at = self.expires = 0.0
+
+    @property
+    def is_running(self) -> bool:
+        return self.ended_at is None and not self.gone
+
+    def ends_with(self, at: int, events: Sequence[bytes]) -> bool:
+        return at + len(events) == len(self.events) and self.events[at:] == list(events)
+
+    def keep(self, seconds: float) -> None:
+        self.expires = time.monotonic() + seconds
+
+    def free(self) -> int:
+        """Let the events go; return what they took."""
+        freed = sum(map(len, self.events)) + _EVENT_BYTES * len(self.events)
+        self.events = []
+        self.size -= freed
+        self.gone = True
+        return freed

@@ -1,0 +1,211 @@
+"""Commands of many callers over one connection: all that wait leave together.
+
+A command by itself costs its processor time mostly for the trip; in company it costs a fifth. While a batch
+is away the next one gathers, so batches grow with the load and nobody waits for a timer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+from redis.asyncio.connection import AbstractConnection
+from redis.exceptions import NoScriptError, OutOfMemoryError, RedisError, ResponseError
+
+from streamweir.runs.redis_scripts import Script
+from streamweir.runs.store import StoreFull, StoreUnavailable
+
+__all__ = ["BROKEN", "CommandPipeline", "StoreHealth", "connect"]
+
+BROKEN: Final = (RedisError, OSError, EOFError, RuntimeError, TypeError, AttributeError)
+"""What the client library raises for a connection that broke: uvloop's transports a RuntimeError; its own
+parser and writer, once the other side is gone, a TypeError or an AttributeError."""
+
+_RETRY_SECONDS: Final = 0.05
+_PROBE_SECONDS: Final = 1.0
+
+_Argument: TypeAlias = str | bytes | int | float
+_Command: TypeAlias = tuple[_Argument, ...]
+
+
+async def connect(connection: AbstractConnection) -> None:
+    """Connect; raises one of `BROKEN`."""
+    opening: Awaitable[None] = connection.connect()  # type: ignore[no-untyped-call]
+    await opening
+
+
+class StoreHealth:
+    """Whether the server can be reached; while it cannot, it is tried once a second and nobody waits for it.
+
+    Args:
+        connect: a new connection, not yet connected.
+        timeout: seconds within which the server has to answer.
+    """
+
+    def __init__(self, connect: Callable[[], AbstractConnection], timeout: float) -> None:
+        self.is_up = True
+        self._connect: Final = connect
+        self._timeout: Final = timeout
+        self._probing: asyncio.Task[None] | None = None
+
+    def went_down(self) -> None:
+        """Note that the server does not answer, and ask it from time to time."""
+        self.is_up = False
+        if self._probing is None:
+            self._probing = asyncio.create_task(self._probe())
+
+    async def aclose(self) -> None:
+        """Ask no more."""
+        if self._probing is not None:
+            self._probing.cancel()
+            await asyncio.wait([self._probing])
+
+    async def _probe(self) -> None:
+        try:
+            while not self.is_up:
+                await asyncio.sleep(_PROBE_SECONDS)
+                self.is_up = await self._answers()
+        finally:
+            self._probing = None
+
+    async def _answers(self) -> bool:
+        connection = self._connect()
+        try:
+            async with asyncio.timeout(self._timeout):
+                await connect(connection)
+                await connection.send_command("PING")
+                await connection.read_response()
+        except (*BROKEN, TimeoutError):
+            return False
+        finally:
+            await connection.disconnect(nowait=True)
+        return True
+
+
+class CommandPipeline:
+    """Sends commands in the order in which they come and gives each its answer.
+
+    A batch that gets no answer is sent again, over a new connection, until `timeout` is over since it was
+    sent first: so every command has to be one that may be done twice.
+
+    Args:
+        connect: a new connection, not yet connected.
+        health: shared with the other pipelines to the same server.
+        timeout: seconds; the time that a command waits for its batch does not count.
+        batch: so many commands leave together at most.
+    """
+
+    def __init__(
+        self, connect: Callable[[], AbstractConnection], health: StoreHealth, *, timeout: float, batch: int
+    ) -> None:
+        self._connect: Final = connect
+        self._health: Final = health
+        self._timeout: Final = timeout
+        self._batch: Final = batch
+        self._connection: AbstractConnection | None = None
+        self._waiting: deque[tuple[_Command, Script, asyncio.Future[Any]]] = deque()
+        self._sending: asyncio.Task[None] | None = None
+
+    async def call(self, script: Script, keys: Sequence[str], *arguments: _Argument) -> Any:
+        """Run a script at the server and return its answer.
+
+        Raises:
+            StoreFull: the server has no memory for it.
+            StoreUnavailable: the server does not answer, or refuses.
+        """
+        if not self._health.is_up:
+            raise StoreUnavailable
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        command = ("EVALSHA", script.sha, len(keys), *keys, *arguments)
+        self._waiting.append((command, script, answer))
+        if self._sending is None:
+            self._sending = asyncio.create_task(self._send_all())
+        return await answer
+
+    async def aclose(self) -> None:
+        """Send nothing more and close the connection."""
+        if self._sending is not None:
+            self._sending.cancel()
+            await asyncio.wait([self._sending])
+        await self._disconnect()
+
+    async def _send_all(self) -> None:
+        batch: list[tuple[_Command, Script, asyncio.Future[Any]]] = []
+        try:
+            while self._waiting:
+                batch = [self._waiting.popleft() for _ in range(min(self._batch, len(self._waiting)))]
+                batch = [waiting for waiting in batch if not waiting[2].done()]
+                answers = await self._answers_to(batch) if batch else []
+                for (_, _, future), answer in zip(batch, answers, strict=True):
+                    _settle(future, answer)
+        except StoreUnavailable:
+            self._health.went_down()
+        finally:
+            self._sending = None
+            for _, _, future in (*batch, *self._waiting):
+                _settle(future, StoreUnavailable())
+            self._waiting.clear()
+
+    async def _answers_to(self, batch: Sequence[tuple[_Command, Script, asyncio.Future[Any]]]) -> list[Any]:
+        """Return the answers to a batch, the server's errors among them.
+
+        Raises:
+            StoreUnavailable: there is no answer within the timeout.
+        """
+        deadline = time.monotonic() + self._timeout
+        while True:
+            try:
+                async with asyncio.timeout(self._timeout / 2):  # so that a lost answer can be asked for again
+                    return await self._exchange(batch)
+            except (*BROKEN, TimeoutError) as error:
+                await self._disconnect()
+                if time.monotonic() + _RETRY_SECONDS >= deadline:
+                    raise StoreUnavailable from error
+            except BaseException:
+                await self._disconnect()
+                raise
+            await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _exchange(self, batch: Sequence[tuple[_Command, Script, asyncio.Future[Any]]]) -> list[Any]:
+        answers = await self._round_trip([command for command, _, _ in batch])
+        unknown = [i for i, answer in enumerate(answers) if isinstance(answer, NoScriptError)]
+        if unknown:
+            scripts = {batch[i][1].text for i in unknown}
+            await self._round_trip([("SCRIPT", "LOAD", text) for text in scripts])
+            again = await self._round_trip([batch[i][0] for i in unknown])
+            for i, answer in zip(unknown, again, strict=True):
+                answers[i] = answer
+        return answers
+
+    async def _round_trip(self, commands: Sequence[_Command]) -> list[Any]:
+        connection = self._connection
+        if connection is None:
+            connection = self._connection = self._connect()
+            await connect(connection)
+        await connection.send_packed_command(connection.pack_commands(commands))
+        answers = []
+        for _ in commands:
+            try:
+                answers.append(await connection.read_response())
+            except ResponseError as error:
+                answers.append(error)
+        return answers
+
+    async def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.disconnect(nowait=True)
+
+
+def _settle(future: asyncio.Future[Any], answer: Any) -> None:
+    if future.done():
+        return
+    if not isinstance(answer, Exception):
+        future.set_result(answer)
+    elif isinstance(answer, OutOfMemoryError) or "OOM " in str(answer):
+        future.set_exception(StoreFull())
+    else:
+        future.set_exception(StoreUnavailable())

@@ -1,0 +1,251 @@
+"""Runs in Redis or Valkey, for all workers and replicas.
+
+Every operation is one script at the server, by the server's clock, and may be done twice. Names are the
+prefix, hex digests and fixed words. Two connections carry commands (one those that change runs, one those
+that read pages, so that large answers hold back no append), a third one listens; more runs or readers take
+no more.
+
+Redis 6.2, Valkey 7.2 or later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from redis.asyncio.connection import AbstractConnection, ConnectionPool
+from redis.exceptions import RedisError
+
+from streamweir.errors import ConfigurationError
+from streamweir.options.durations import Duration, parse_duration
+from streamweir.runs import redis_scripts as scripts
+from streamweir.runs.redis_pipeline import CommandPipeline, StoreHealth
+from streamweir.runs.redis_scripts import Script
+from streamweir.runs.redis_wakeups import RunWakeups
+from streamweir.runs.store import RunLost, RunState, Signals
+
+__all__ = ["RedisStore"]
+
+_COMMANDS: Final = 512
+_PAGES: Final = 16
+"""So many leave together at most: of pages fewer, since 16 of them are 4 MiB already."""
+
+_SCHEMES: Final = {"valkey": "redis", "valkeys": "rediss"}
+_MIN_LEASE: Final = 1.0
+
+
+class RedisStore:
+    """Keeps runs in Redis or Valkey.
+
+    Args:
+        url: `redis://`, `rediss://`, `valkey://`, `valkeys://` or `unix://`.
+        prefix: of all names in the store.
+        timeout: within which the server has to answer; the time that a command waits here does not count.
+        lease: how long a run is owned since its owner last appended or renewed; 1s at least.
+
+    Raises:
+        ConfigurationError: a value that cannot be.
+    """
+
+    def __init__(
+        self, url: str, *, prefix: str = "streamweir:", timeout: Duration = "1s", lease: Duration = "6s"
+    ) -> None:
+        self.lease = parse_duration(lease, name="lease")
+        if self.lease < _MIN_LEASE:
+            raise ConfigurationError("lease must be 1s or more")
+        seconds = parse_duration(timeout, name="timeout")
+        self._prefix: Final = prefix
+        connect = _connector(url)
+        self._health: Final = StoreHealth(connect, seconds)
+        self._commands: Final = CommandPipeline(connect, self._health, timeout=seconds, batch=_COMMANDS)
+        self._pages: Final = CommandPipeline(connect, self._health, timeout=seconds, batch=_PAGES)
+        self._wakeups: Final = RunWakeups(connect, timeout=seconds)
+        self._owned: dict[str, _OwnedRun] = {}
+
+    @property
+    def is_up(self) -> bool:
+        """The server answered when it was last asked."""
+        return self._health.is_up
+
+    async def claim(self, run: str, token: str, about: bytes, *, ttl: float) -> bool:
+        """See `RunStore.claim`."""
+        arguments = token, about, self._lease_ms, _ms(self.lease + ttl)
+        claimed = bool(await self._on_run(scripts.CLAIM, run, *arguments))
+        if claimed:
+            self._owned.setdefault(run, _OwnedRun(token))
+        return claimed
+
+    async def append(
+        self, run: str, token: str, at: int, events: Sequence[bytes], *, ttl: float, ends: bool = False
+    ) -> None:
+        """See `RunStore.append`."""
+        keep = ttl if ends else self.lease + ttl
+        arguments = token, at, self._lease_ms, _ms(keep), int(ends)
+        self._check_owner(run, token, await self._on_run(scripts.APPEND, run, *arguments, *events))
+        if ends:
+            self._disown(run, token)
+        elif run in self._owned:
+            self._owned[run].append(at + len(events))
+
+    async def renew(self, run: str, token: str, *, ttl: float) -> Signals:
+        """See `RunStore.renew`."""
+        answer = await self._on_run(scripts.RENEW, run, token, self._lease_ms, _ms(self.lease + ttl))
+        cancelled, left = answer
+        self._check_owner(run, token, cancelled)
+        return Signals(bool(cancelled), (scripts.UNREAD_MS - max(left, 0)) / 1000)
+
+    async def discard(self, run: str, token: str, *, ttl: float) -> None:
+        """See `RunStore.discard`."""
+        self._check_owner(run, token, await self._on_run(scripts.DISCARD, run, token, _ms(ttl)))
+        self._disown(run, token)
+
+    async def look(self, run: str) -> RunState | None:
+        """See `RunStore.look`."""
+        about, stored, ended_at, owned, there = await self._on_run(scripts.LOOK, run)
+        if about is None:
+            return None
+        if stored is None or int(stored) != there:
+            return RunState(about, 0, "gone", False, None)
+        if ended_at is None:
+            return RunState(about, there, "running", bool(owned), None)
+        return RunState(about, there, "ended", False, int(ended_at))
+
+    async def read(self, run: str, at: int) -> Sequence[bytes]:
+        """See `RunStore.read`."""
+        page: list[bytes] = await self._pages.call(scripts.READ, self._names(run), at)
+        return page
+
+    async def wait(self, run: str, at: int, seconds: float) -> None:
+        """See `RunStore.wait`."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._wait(run, at)
+        except TimeoutError:
+            return
+
+    async def seize(self, run: str, at: int, events: Sequence[bytes], *, ttl: float) -> bool:
+        """See `RunStore.seize`."""
+        own_token = f"seized-{secrets.token_hex(8)}"
+        return bool(await self._on_run(scripts.SEIZE, run, own_token, at, _ms(ttl), *events))
+
+    async def ask_to_cancel(self, run: str) -> None:
+        """See `RunStore.ask_to_cancel`."""
+        await self._on_run(scripts.CANCEL, run)
+
+    async def touch(self, run: str) -> None:
+        """See `RunStore.touch`."""
+        await self._on_run(scripts.TOUCH, run)
+
+    async def forget(self, run: str) -> None:
+        """See `RunStore.forget`."""
+        await self._on_run(scripts.FORGET, run)
+
+    async def index(self, run: str, keys: Sequence[str], *, ttl: float) -> None:
+        """See `RunStore.index`."""
+        for key in keys:
+            await self._commands.call(
+                scripts.INDEX, [f"{self._prefix}find:{{{key}}}"], run, _ms(self.lease + ttl)
+            )
+
+    async def find(self, key: str) -> Sequence[str]:
+        """See `RunStore.find`."""
+        found: list[bytes] = await self._commands.call(scripts.FIND, [f"{self._prefix}find:{{{key}}}"])
+        return [run.decode("ascii", "replace") for run in found]
+
+    async def allow(self, bucket: str, requests: int, seconds: float) -> float:
+        """See `RateStore.allow`."""
+        names = [f"{self._prefix}rate:{{{bucket}}}"]
+        return float(await self._commands.call(scripts.ALLOW, names, requests, seconds))
+
+    async def take_back(self, bucket: str) -> None:
+        """See `RateStore.take_back`."""
+        await self._commands.call(scripts.TAKE_BACK, [f"{self._prefix}rate:{{{bucket}}}"])
+
+    async def aclose(self) -> None:
+        """See `RunStore.aclose`."""
+        await self._wakeups.aclose()
+        await self._commands.aclose()
+        await self._pages.aclose()
+        await self._health.aclose()
+
+    @property
+    def _lease_ms(self) -> int:
+        return _ms(self.lease)
+
+    def _names(self, run: str) -> list[str]:
+        base = f"{self._prefix}run:{{{run}}}"
+        return [base, f"{base}:events", f"{base}:owner", f"{base}:reader"]
+
+    async def _on_run(self, script: Script, run: str, *arguments: str | bytes | int) -> Any:
+        return await self._commands.call(script, self._names(run), *arguments)
+
+    def _check_owner(self, run: str, token: str, answer: int) -> None:
+        if answer < 0:
+            self._disown(run, token)
+            raise RunLost
+
+    def _disown(self, run: str, token: str) -> None:
+        owned = self._owned.get(run)
+        if owned is not None and owned.token == token:
+            del self._owned[run]
+            owned.changed.set()
+
+    async def _wait(self, run: str, at: int) -> None:
+        while (owned := self._owned.get(run)) is not None and owned.events <= at:
+            if not await owned.changes_within(self.lease / 3) and not await self._is_waiting(run, at):
+                return
+        if owned is not None:
+            return
+        with self._wakeups.listen(self._names(run)[0]) as channel:
+            while True:
+                changed = channel.changed
+                if not await self._is_waiting(run, at):
+                    return
+                await changed.wait()
+
+    async def _is_waiting(self, run: str, at: int) -> bool:
+        """The run runs and has no event `at`, by the server's word."""
+        state = await self.look(run)
+        return state is not None and state.state == "running" and state.events <= at
+
+
+class _OwnedRun:
+    """A run that is appended to here: its readers here need not ask the server how long it is."""
+
+    __slots__ = ("changed", "events", "token")
+
+    def __init__(self, token: str) -> None:
+        self.token = token
+        self.events = 0
+        self.changed = asyncio.Event()
+
+    def append(self, events: int) -> None:
+        self.events = events
+        self.changed.set()
+        self.changed = asyncio.Event()
+
+    async def changes_within(self, seconds: float) -> bool:
+        """Wait for something to change; False if nothing does, here, for so long."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self.changed.wait()
+        except TimeoutError:
+            return False
+        return True
+
+
+def _connector(url: str) -> Callable[[], AbstractConnection]:
+    scheme, _, rest = url.partition("://")
+    try:
+        pool = ConnectionPool.from_url(f"{_SCHEMES.get(scheme, scheme)}://{rest}", protocol=2)
+    except (ValueError, RedisError):  # what it says may hold the password
+        raise ConfigurationError("the store must be a URL such as redis://host:6379/0") from None
+
+    make: Callable[[], AbstractConnection] = pool.make_connection
+    return make
+
+
+def _ms(seconds: float) -> int:
+    return max(1, round(seconds * 1000))

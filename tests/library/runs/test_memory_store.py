@@ -1,0 +1,71 @@
+"""Runs in memory."""
+
+import anyio
+import pytest
+
+from streamweir import ConfigurationError
+from streamweir.runs import MemoryStore, RunStore, StoreFull
+from streamweir.testing import RunStoreConformance
+
+pytestmark = pytest.mark.anyio
+
+
+class TestMemoryStore(RunStoreConformance):
+    async def make_store(self) -> RunStore:
+        store = MemoryStore()
+        store.lease = 0.5
+        return store
+
+
+async def test_what_has_ended_makes_room_the_oldest_end_first() -> None:
+    store = MemoryStore(max_bytes="64KiB")
+    event = b'"' + b"x" * 10_000 + b'"'
+    for run in ("first", "second", "third"):
+        assert await store.claim(run, "t", b"{}", ttl=60)
+    for run in ("second", "first", "third"):
+        await store.append(run, "t", 0, [event], ttl=60, ends=run != "third")
+    for at in range(5):
+        await store.append("third", "t", 1 + at, [event], ttl=60)
+    assert await store.look("second") is None
+    assert await store.look("first") is None
+    assert len(await store.read("third", 0)) == 6
+    with pytest.raises(StoreFull):
+        await store.append("third", "t", 6, [event] * 2, ttl=60)
+    assert len(await store.read("third", 0)) == 6, "all or none"
+
+
+async def test_running_runs_are_never_evicted() -> None:
+    store = MemoryStore(max_runs=2)
+    for run in ("a", "b"):
+        assert await store.claim(run, "t", b"{}", ttl=60)
+    with pytest.raises(StoreFull):
+        await store.claim("c", "t", b"{}", ttl=60)
+    await store.append("a", "t", 0, [b"1"], ttl=60, ends=True)
+    assert await store.claim("c", "t", b"{}", ttl=60)
+    assert await store.look("a") is None
+    assert await store.look("b") is not None
+
+
+async def test_what_is_over_its_time_leaves_nothing_behind() -> None:
+    store = MemoryStore()
+    for i in range(200):
+        run = f"{i:032x}"
+        await store.claim(run, "t", b"{}", ttl=60)
+        await store.index(run, [f"{i % 3:032x}"], ttl=60)
+        await store.append(run, "t", 0, [b"1"], ttl=0.01, ends=True)
+    await anyio.sleep(0.02)
+    for i in range(200, 320):
+        await store.claim(f"{i:032x}", "t", b"{}", ttl=60)
+    found = [run for key in range(3) for run in await store.find(f"{key:032x}")]
+    assert found == []
+    assert len(store._runs) == 120
+    assert not store._over
+    assert not store._found
+
+
+@pytest.mark.parametrize(
+    "options", [{"max_bytes": "lots"}, {"max_bytes": 0}, {"max_runs": 0}, {"max_runs": True}]
+)
+def test_a_value_that_cannot_be_is_refused(options: dict[str, int]) -> None:
+    with pytest.raises(ConfigurationError, match=next(iter(options))):
+        MemoryStore(**options)

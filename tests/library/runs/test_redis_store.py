@@ -1,0 +1,231 @@
+"""Runs in real servers: each one that is there."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from redis_servers import RedisServer, redis_binaries, redis_server
+from streamweir import ConfigurationError
+from streamweir.runs import RedisStore, RunStore, StoreFull, StoreUnavailable
+from streamweir.testing import RunStoreConformance
+
+pytestmark = pytest.mark.anyio
+
+_RUN = "0123456789abcdef" * 2
+
+
+@pytest.fixture(scope="module", params=redis_binaries(), ids=lambda binary: binary.name)
+def server(request: pytest.FixtureRequest) -> Iterator[RedisServer]:
+    binary: Path = request.param
+    with redis_server(binary) as running:
+        yield running
+
+
+@pytest.fixture
+def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, bool]]:
+    return "asyncio", {"use_uvloop": getattr(request, "param", True)}
+
+
+class TestRedisStore(RunStoreConformance):
+    url: str
+
+    @pytest.fixture(autouse=True)
+    def _server(self, server: RedisServer) -> None:
+        self.url = server.url
+
+    async def make_store(self) -> RunStore:
+        return RedisStore(self.url, lease="1s")
+
+    async def make_two_stores(self) -> tuple[RunStore, RunStore]:
+        return RedisStore(self.url, lease="1s"), RedisStore(self.url, lease="1s")
+
+
+async def test_no_byte_of_a_client_is_in_a_name(server: RedisServer) -> None:
+    server.command("FLUSHALL")
+    store = RedisStore(server.url, prefix="acme:")
+    await store.claim(_RUN, "t", b"{}", ttl=60)
+    await store.append(_RUN, "t", 0, [b"1"], ttl=60)
+    await store.index(_RUN, ["f" * 32], ttl=60)
+    await store.allow("e" * 32, 1, 60)
+    names = {line for line in server.command("KEYS", "*").decode().split("\r\n") if line.startswith("acme")}
+    base = f"acme:run:{{{_RUN}}}"
+    assert names == {
+        *(f"{base}{part}" for part in ("", ":events", ":owner", ":reader")),
+        f"acme:find:{{{'f' * 32}}}",
+        f"acme:rate:{{{'e' * 32}}}",
+    }
+    for name in names:
+        assert int(server.command("PTTL", name).strip(b":\r\n")) > 0, f"{name} never expires"
+    await store.aclose()
+
+
+async def test_connections_do_not_grow_with_runs_or_readers(server: RedisServer) -> None:
+    store = RedisStore(server.url)
+
+    async def one(i: int) -> None:
+        run = f"{i:032x}"
+        assert await store.claim(run, "t", b"{}", ttl=60)
+        await asyncio.gather(*(store.wait(f"{i + 1000:032x}", 0, 0.2) for _ in range(3)))
+        await store.append(run, "t", 0, [b"1"], ttl=60, ends=True)
+        await store.read(run, 0)
+
+    await asyncio.gather(*(one(i) for i in range(200)))
+    ours = server.command("CLIENT", "LIST").count(b"lib-name=redis-py")
+    assert 1 <= ours <= 3
+    await store.aclose()
+
+
+async def test_a_stopped_server_is_unavailable_within_its_timeout_and_then_at_once(
+    server: RedisServer,
+) -> None:
+    with redis_server(Path(server.process.args[0])) as other:  # type: ignore[index,arg-type]
+        store = RedisStore(other.url, timeout="400ms")
+        assert await store.claim(_RUN, "t", b"{}", ttl=60)
+        os.kill(other.process.pid, signal.SIGSTOP)
+        began = time.monotonic()
+        results = await asyncio.gather(
+            *(store.append(_RUN, "t", 0, [b"1"], ttl=60) for _ in range(50)), return_exceptions=True
+        )
+        assert 0.3 < time.monotonic() - began < 2
+        assert {type(result) for result in results} == {StoreUnavailable}
+        await _is_up(store, False)
+        began = time.monotonic()
+        with pytest.raises(StoreUnavailable):
+            await store.look(_RUN)
+        assert time.monotonic() - began < 0.1
+        os.kill(other.process.pid, signal.SIGCONT)
+        await _is_up(store, True)
+        await store.append(_RUN, "t", 0, [b"1"], ttl=60)  # whether or not the one before arrived
+        assert await store.read(_RUN, 0) == [b"1"]
+        await store.aclose()
+
+
+@pytest.mark.parametrize("anyio_backend", [True, False], indirect=True, ids=["uvloop", "asyncio"])
+async def test_broken_connections_are_nothing_while_the_server_is_there(server: RedisServer) -> None:
+    server.command("SCRIPT", "FLUSH")
+    store = RedisStore(server.url)
+    run = os.urandom(16).hex()
+    assert await store.claim(run, "t", b"{}", ttl=60)
+    for at in range(100):
+        server.command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        await store.append(run, "t", at, [b"%d" % at], ttl=60)
+    assert await store.read(run, 0) == [b"%d" % at for at in range(100)]
+    await store.aclose()
+
+
+async def test_waiting_outlives_a_broken_connection(server: RedisServer) -> None:
+    store, other = RedisStore(server.url), RedisStore(server.url)
+    run = os.urandom(16).hex()
+    assert await store.claim(run, "t", b"{}", ttl=60)
+    waiting = asyncio.create_task(other.wait(run, 0, 30))
+    for _ in range(5):
+        await asyncio.sleep(0.1)
+        server.command("CLIENT", "KILL", "TYPE", "pubsub")
+    await store.append(run, "t", 0, [b"1"], ttl=60)
+    async with asyncio.timeout(5):
+        await waiting
+    await store.aclose()
+    await other.aclose()
+
+
+async def test_a_full_server_still_takes_cancels_and_frees(server: RedisServer) -> None:
+    binary = Path(server.process.args[0])  # type: ignore[index,arg-type]
+    with redis_server(binary, "--maxmemory", "8mb", "--maxmemory-policy", "noeviction") as small:
+        store = RedisStore(small.url)
+        assert await store.claim(_RUN, "t", b"{}", ttl=60)
+        at = await _filled(store)
+        assert 5 < at < 1000
+        assert not (await store.renew(_RUN, "t", ttl=60)).cancelled
+        await store.ask_to_cancel(_RUN)
+        await store.touch(_RUN)
+        assert (await store.renew(_RUN, "t", ttl=60)).cancelled
+        state = await store.look(_RUN)
+        assert state is not None
+        assert (state.events, state.owned) == (at, True)
+        await store.discard(_RUN, "t", ttl=60)
+        assert await store.claim("f" * 32, "t", b"{}", ttl=60)
+        assert store.is_up, "full is not down"
+        await store.aclose()
+
+
+async def test_what_was_emptied_or_evicted_is_gone_not_half_there(server: RedisServer) -> None:
+    store = RedisStore(server.url)
+    run = os.urandom(16).hex()
+    assert await store.claim(run, "t", b"{}", ttl=60)
+    await store.append(run, "t", 0, [b"1", b"2"], ttl=60)
+    server.command("DEL", f"streamweir:run:{{{run}}}:events")
+    state = await store.look(run)
+    assert state is not None
+    assert state.state == "gone"
+    server.command("FLUSHALL")
+    assert await store.look(run) is None
+    await store.aclose()
+
+
+async def test_limits_are_shared_and_give_their_share(server: RedisServer) -> None:
+    stores = [RedisStore(server.url) for _ in range(3)]
+    bucket = os.urandom(16).hex()
+    waits = [await stores[i % 3].allow(bucket, 5, 1.0) for i in range(9)]
+    assert waits[:5] == [0.0] * 5
+    assert all(0 < wait <= 2 for wait in waits[5:])
+    await stores[0].take_back(bucket)
+    assert await stores[1].allow(bucket, 5, 1.0) == 0
+    await asyncio.sleep(max(waits) + 1)
+    assert await stores[2].allow(bucket, 5, 1.0) == 0
+    for store in stores:
+        await store.aclose()
+
+
+async def test_many_appends_leave_together(server: RedisServer) -> None:
+    store = RedisStore(server.url)
+    runs = [os.urandom(16).hex() for _ in range(100)]
+    await asyncio.gather(*(store.claim(run, "t", b"{}", ttl=60) for run in runs))
+    reads = _reads(server)
+    await asyncio.gather(*(store.append(run, "t", 0, [b"1"], ttl=60) for run in runs))
+    assert _reads(server) - reads < 20
+    await store.aclose()
+
+
+@pytest.mark.parametrize(
+    "url", ["localhost", "http://localhost", "redis://:secret@host:port/", "redis://host/?db=secret"]
+)
+def test_a_url_that_is_none_is_refused_without_its_password(url: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        RedisStore(url)
+    assert "secret" not in str(refused.value)
+
+
+def test_importing_runs_loads_no_redis() -> None:
+    code = (
+        "import sys, streamweir.runs; assert not any(name.split('.')[0] == 'redis' for name in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+async def _is_up(store: RedisStore, expected: bool) -> None:
+    async with asyncio.timeout(10):
+        while store.is_up is not expected:  # noqa: ASYNC110 (it is asked once a second)
+            await asyncio.sleep(0.05)
+
+
+async def _filled(store: RedisStore) -> int:
+    for at in range(1000):
+        try:
+            await store.append(_RUN, "t", at, [b"x" * 100_000], ttl=60)
+        except StoreFull:
+            return at
+    return 1000
+
+
+def _reads(server: RedisServer) -> int:
+    stats = server.command("INFO", "stats").decode()
+    return int(
+        next(line for line in stats.split("\r\n") if line.startswith("total_reads_processed")).split(":")[1]
+    )
