@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from streamweir.codec.detection import best_score
 from streamweir.codec.failed_request import FailedRequest
@@ -16,6 +16,7 @@ from streamweir.events import Content, Event, SessionEnd, Stamp, Thinking
 from streamweir.framing import Frame
 
 __all__ = [
+    "MAX_EVENTS_OF_A_FRAME",
     "NO_EXTRA",
     "NO_OPTIONS",
     "Decoder",
@@ -31,6 +32,9 @@ Options = Mapping[str, Any]
 
 NO_OPTIONS: Options = MappingProxyType({})
 NO_EXTRA: Mapping[str, Any] = MappingProxyType({})
+
+MAX_EVENTS_OF_A_FRAME: Final = 10_000
+"""No message says more; one that seems to would cost a thousand times what it took to send."""
 
 
 class Decoder:

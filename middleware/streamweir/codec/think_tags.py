@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import islice
 from typing import NamedTuple
+
+from streamweir.codec.base import MAX_EVENTS_OF_A_FRAME
+from streamweir.errors import LimitExceeded
 
 __all__ = ["Passage", "TaggedText"]
 
@@ -36,12 +40,19 @@ class TaggedText:
         self._pattern = re.compile("|".join(map(re.escape, self._marks)))
 
     def feed(self, piece: str) -> list[Passage]:
-        """Return the passages that `piece` adds, none of them empty."""
+        """Return the passages that `piece` adds, none of them empty.
+
+        Raises:
+            LimitExceeded: they are more than one frame may hold.
+        """
         text, self._held = self._held + piece, ""
         if "<" not in text:
             return [Passage(self.inside, text)] if text else []
         text, self._held = self._without_half_a_mark(text)
-        return [passage for passage in self._passages(text) if passage.text]
+        passages = [*islice(self._passages(text), MAX_EVENTS_OF_A_FRAME + 1)]
+        if len(passages) > MAX_EVENTS_OF_A_FRAME:
+            raise LimitExceeded("one text has more tags than allowed")
+        return [passage for passage in passages if passage.text]
 
     def accepts_text(self, piece: str) -> bool:
         """Is `piece` one passage as it is, in the tag that is open?"""

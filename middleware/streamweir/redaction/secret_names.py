@@ -80,6 +80,7 @@ _FOREIGN: Final = (
     ),
     *("parola", "wachtwoord", "adgangskode", "mật khẩu", "mot de passe"),
 )
+_FOREIGN_NAME: Final = re.compile("|".join(_FOREIGN))
 _CORE: Final = (
     r"pass|pwd|secret|token|credential|creds|cookie|authorization|auth|conn|key|kennwort|senha|contrase|jwt|otp"
     r"|psk|sid|sig|sas|dsn|pw|bearer|hmac|webhook|jsessionid|client.?assertion"
@@ -108,7 +109,7 @@ def is_secret_header(name: str) -> bool:
 def is_secret_name(name: str) -> bool:
     """Is what stands under this key of an object a secret, whatever it looks like?"""
     name = name[-_LONGEST_NAME:].removesuffix(" provided").removesuffix(" value")
-    if any(word in name.lower() for word in _FOREIGN):
+    if _FOREIGN_NAME.search(name.lower()):
         return True
     words = _NO_LETTER.sub("_", _HUMP.sub("_", name).lower()).strip("_")
     if _SECRET.search(words):

@@ -6,14 +6,16 @@ Source: the standard protocol 1.1, section 3 rule 10.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, TypeVar
 
 from streamweir.classification.failure_signs import field_name
 from streamweir.errors import MACHINE_CODE
 from streamweir.redaction import REDACTED, is_secret_name
 
 __all__ = ["WITHHELD", "SafeReport"]
+
+T = TypeVar("T")
 
 WITHHELD: Final = "[withheld]"
 
@@ -25,6 +27,8 @@ _SENTENCES: Final = re.compile(
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z_]{1,40}")
 _MOST_TEXTS: Final = 64
 """So many texts of one report are looked into."""
+_MOST_VALUES: Final = 1000
+"""So many fields and items a report keeps; what is larger was not written to be read."""
 
 
 class SafeReport:
@@ -36,11 +40,12 @@ class SafeReport:
 
     def __init__(self, is_code: Callable[[str], bool]) -> None:
         self._is_code = is_code
-        self._left = _MOST_TEXTS
+        self._texts_left = _MOST_TEXTS
+        self._values_left = _MOST_VALUES
 
     def copy_fields(self, fields: Mapping[Any, Any]) -> dict[str, Any]:
         """Return a copy of an object; the values of secrets go whole."""
-        return {self._key(str(key)): self._field(str(key), item) for key, item in fields.items()}
+        return {self._key(str(key)): self._field(str(key), item) for key, item in self._kept(fields.items())}
 
     def _key(self, key: str) -> str:
         return key if _PLAIN_KEY.fullmatch(key) else self._text(key)
@@ -60,10 +65,17 @@ class SafeReport:
             case dict():
                 return self.copy_fields(value)
             case list():
-                return [self._copy(item) for item in value]
+                return [self._copy(item) for item in self._kept(value)]
             case _:
                 return value
 
+    def _kept(self, items: Iterable[T]) -> Iterator[T]:
+        for item in items:
+            if not self._values_left:
+                return
+            self._values_left -= 1
+            yield item
+
     def _text(self, text: str) -> str:
-        self._left -= 1
-        return text if self._left >= 0 and self._is_code(text) else WITHHELD
+        self._texts_left -= 1
+        return text if self._texts_left >= 0 and self._is_code(text) else WITHHELD

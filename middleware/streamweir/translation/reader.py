@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias, get_args
 
 import msgspec
 
-from streamweir.codec.base import NO_OPTIONS, Decoder, Options
+from streamweir.codec.base import MAX_EVENTS_OF_A_FRAME, NO_OPTIONS, Decoder, Options
 from streamweir.codec.detector import Detector
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
@@ -49,9 +49,6 @@ from streamweir.translation.report import (
 __all__ = ["EndOfBody", "StreamReader"]
 
 logger = logging.getLogger("streamweir")
-
-MAX_EVENTS_OF_A_FRAME: Final = 10_000
-"""No message says more; one that seems to would cost a thousand times what it took to send."""
 
 _LONGEST_LONE: Final = 256 << 10
 """No error body is larger, so that no larger message waits for what follows it."""
