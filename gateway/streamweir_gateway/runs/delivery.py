@@ -11,19 +11,19 @@ from starlette.types import Receive, Send
 
 from streamweir.codec.base import Options
 from streamweir.errors import ErrorInfo
-from streamweir.framing import MEDIA_TYPES
 from streamweir.http.folded_response import folded_response
 from streamweir.translation.clock import StreamClock
 from streamweir.translation.folded_writer import FoldedWriter
 from streamweir.translation.open_writer import Writer, open_writer
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.sink import EventSink
+from streamweir.translation.writer import StreamWriter
 from streamweir_gateway.connection.client_connection import ClientConnection
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.delivery_supervisor import DeliverySupervisor
 from streamweir_gateway.runs.destination import Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
-from streamweir_gateway.runs.response_writer import ClientGone, ResponseWriter
+from streamweir_gateway.runs.response_writer import ClientGone, Headers, ResponseWriter
 from streamweir_gateway.runs.run_supervisor import RunSupervisor
 from streamweir_gateway.upstream.response import UpstreamResponse
 
@@ -47,7 +47,16 @@ class Delivery:
         run: what is delivered.
     """
 
-    __slots__ = ("_connection", "_endpoint", "_incoming", "_response", "_sink", "_unsent", "supervisor")
+    __slots__ = (
+        "_connection",
+        "_endpoint",
+        "_forwarded",
+        "_incoming",
+        "_response",
+        "_sink",
+        "_unsent",
+        "supervisor",
+    )
 
     def __init__(
         self,
@@ -65,6 +74,7 @@ class Delivery:
         self._response = ResponseWriter(send, clock, connection)
         self._sink: Writer
         self._unsent = b""
+        self._forwarded: Headers = []
         self.supervisor = DeliverySupervisor(clock, response=self._response, connection=connection, run=run)
 
     # What the run calls
@@ -82,16 +92,21 @@ class Delivery:
             dialects=self._endpoint.dialects,
             source=reader,
         )
+        if self._response.is_started and isinstance(self._sink, StreamWriter):
+            self._sink.begin_body()
         if not self._response.headers:
-            media_type = MEDIA_TYPES[self._sink.framing]
-            self._response.headers = self._endpoint.response_headers(media_type, incoming)
+            self._response.headers = self._headers(self._sink)
         self.supervisor.begin(self._sink, write_timeout)
         return self._sink
 
     def forward_headers(self, response: UpstreamResponse) -> None:
         """Give the client the headers that it may have."""
         if self._endpoint.config.forward_response_headers and not self._response.is_started:
-            self._response.headers.extend(self._endpoint.forwarded(response))
+            self._forwarded += self._endpoint.forwarded(response)
+            self._response.headers = self._headers(self._sink)
+
+    def _headers(self, sink: Writer) -> Headers:
+        return [*self._endpoint.response_headers(sink.media_type, self._incoming), *self._forwarded]
 
     def send_at_once(self, now: float) -> bool:
         """Send what was written, if that needs no waiting."""
@@ -132,11 +147,15 @@ class Delivery:
         """
         data, self._unsent = self._unsent + self._sink.take(), b""
         response, sink = self._response, self._sink
-        if isinstance(sink, FoldedWriter):
+        if isinstance(sink, FoldedWriter) or sink.is_failure:
             response.status, headers = folded_response(
-                data, error, has_answer=sink.has_answer, failure=failure
+                data,
+                error,
+                has_answer=isinstance(sink, FoldedWriter) and sink.has_answer,
+                failure=failure,
+                own_form=sink.reports_by_status,
             )
-            response.headers += headers
+            response.headers = self._headers(sink) + headers
         await response.finish(data)
 
     async def cut_off(self, receive: Receive) -> None:

@@ -237,9 +237,14 @@ def stream_start(
         failure: as it was classified, for the status of an answer that is nothing but a failure.
     """
     extra = list(kept)
-    if translator.framing == "json":
+    if translator.is_whole:
         status, own = folded_response(
-            first, translator.error, has_answer=translator.has_answer, status=status, failure=failure
+            first,
+            translator.error,
+            has_answer=translator.has_answer,
+            status=status,
+            failure=failure,
+            own_form=translator.reports_by_status,
         )
         extra += own
     headers = stream_headers(translator.media_type, translator.request_id, extra)

@@ -1,23 +1,26 @@
-"""A stream as one JSON object, written at its end."""
+"""A stream as one JSON object, written at its end: the folded result, or the protocol's own whole answer."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
+from streamweir.codec.base import Encoder
 from streamweir.events import Content, Event, Stamp, Thinking
 from streamweir.framing import MEDIA_TYPES, FramingChoice
 from streamweir.jsontext import write_json
+from streamweir.translation.failure_body import failure_body
 from streamweir.translation.fold import LIMIT, Fold
 
 __all__ = ["FoldedWriter"]
 
 
 class FoldedWriter:
-    """Writes the folded result of a stream.
+    """Writes the answer of a stream as a whole.
 
     Args:
         request_id: of the stream.
+        encoder: of the protocol, which may have an answer of its own.
         limit: the most bytes that it may have.
 
     Attributes:
@@ -26,18 +29,26 @@ class FoldedWriter:
         added: likewise.
     """
 
-    def __init__(self, request_id: str, *, limit: int = LIMIT) -> None:
+    def __init__(self, request_id: str, encoder: Encoder, *, limit: int = LIMIT) -> None:
         self.framing: FramingChoice = "json"
         self.media_type = MEDIA_TYPES["json"]
         self.unsupported: Counter[str] = Counter()
         self.added = 0
+        self._encoder = encoder
         self._fold = Fold(request_id, limit=limit)
+        self._stamp = Stamp(request_id, 0, 0)
         self._out = b""
 
     @property
     def has_answer(self) -> bool:
-        """Anything but a failure has been written."""
-        return self._fold.has_answer
+        """Anything but a failure is written: half an answer is none to clients that go by the status."""
+        failed = self._fold.error is not None and self._encoder.reports_by_status
+        return self._fold.has_answer and not failed
+
+    @property
+    def reports_by_status(self) -> bool:
+        """The protocol has failures of its own; see `Encoder`."""
+        return self._encoder.reports_by_status
 
     def take(self) -> bytes:
         """Return the folded result once it is written, and nothing before and after."""
@@ -50,7 +61,7 @@ class FoldedWriter:
         Raises:
             LimitExceeded: the stream is too large to be one answer.
         """
-        del stamp
+        self._stamp = stamp
         self._fold.add(event)
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
@@ -62,8 +73,13 @@ class FoldedWriter:
         self.write(event.with_text("".join(texts)), stamp)
 
     def finish(self) -> None:
-        """Write the folded result."""
-        self._out = write_json(self._fold.result()) + b"\n"
+        """Write the answer."""
+        error = self._fold.error
+        if error is not None and self._encoder.reports_by_status:
+            self._out = failure_body(self._encoder, error, self._stamp.request_id)
+            return
+        folded = self._fold.result()
+        self._out = write_json(self._encoder.whole_answer(folded, self._stamp) or folded) + b"\n"
 
     def heartbeat(self) -> bytes:
         """Return nothing: the answer's status is not known before its end."""

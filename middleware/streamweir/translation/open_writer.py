@@ -55,6 +55,6 @@ def open_writer(
     encoder = dialect.make_encoder(options.get(dialect.name, NO_OPTIONS))
     if framing == "json":
         limit = LIMIT if source is None else source.limits.stream_bytes // _PARTS_OF_A_STREAM
-        return FoldedWriter(request_id, limit=limit)
+        return FoldedWriter(request_id, encoder, limit=limit)
     chosen: Any = framing if framing in encoder.framings else encoder.framings[0]
     return StreamWriter(dialect, encoder, chosen, source=source)

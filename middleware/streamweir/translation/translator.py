@@ -147,8 +147,18 @@ class Translator:
 
     @property
     def has_answer(self) -> bool:
-        """A folded result holds more than a failure."""
+        """An answer that is written as a whole holds more than a failure."""
         return isinstance(self._writer, FoldedWriter) and self._writer.has_answer
+
+    @property
+    def is_whole(self) -> bool:
+        """What is written is all of a response, whose status is known: a folded answer, or a failure."""
+        return isinstance(self._writer, FoldedWriter) or self._writer.is_failure
+
+    @property
+    def reports_by_status(self) -> bool:
+        """Clients of the protocol go by the status and the headers of a failure."""
+        return self._writer.reports_by_status
 
     @property
     def counts(self) -> dict[str, int]:

@@ -10,7 +10,17 @@ import msgspec
 from streamweir.codec.base import Encoder
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.frame_template import SAMPLE_SIZE, FrameTemplate, Number
-from streamweir.events import Content, Error, Event, SessionEnd, SessionStart, Stamp, Thinking
+from streamweir.events import (
+    Content,
+    Error,
+    Event,
+    SessionEnd,
+    SessionStart,
+    Stamp,
+    Status,
+    Thinking,
+    Warning,
+)
 from streamweir.framing import (
     MEDIA_TYPES,
     Frame,
@@ -20,6 +30,7 @@ from streamweir.framing import (
     write_sse_comment,
 )
 from streamweir.translation.append_only_text import AppendOnlyText
+from streamweir.translation.failure_body import failure_body
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.report import unsupported_warning
 
@@ -47,6 +58,8 @@ class StreamWriter:
         media_type: the content type of that.
         unsupported: by a word for each kind, how much the protocol could not say.
         added: how many more events than the stream has the client got; negative for less.
+        is_failure: all that is written is the body of a response that is a failure, for a protocol that
+            `reports_by_status`; known when the stream has ended.
     """
 
     def __init__(
@@ -61,6 +74,9 @@ class StreamWriter:
         self.media_type = encoder.media_type or MEDIA_TYPES[framing]
         self.unsupported = encoder.lost
         self.added = 0
+        self.is_failure = False
+        self._may_fail_whole = encoder.reports_by_status
+        """Nothing was written that a failure would have to follow."""
         self._dialect = dialect
         self._encoder = encoder
         self._source = source
@@ -76,6 +92,11 @@ class StreamWriter:
             sse_writer(encoder.sse_prefix) if framing == "sse" else write_ndjson
         )
         self._out: list[bytes] = []
+
+    @property
+    def reports_by_status(self) -> bool:
+        """The protocol has failures of its own; see `Encoder`."""
+        return self._encoder.reports_by_status
 
     def take(self) -> bytes:
         """Return what has been written since the last time."""
@@ -96,6 +117,8 @@ class StreamWriter:
             event = prepared
         if self.added:
             stamp = self._own(stamp)
+        if self._may_fail_whole and self._is_held(event, stamp):
+            return
         try:
             self._out += [*map(self._bytes_of, self._encoder.encode(event, stamp))]
         except Exception:
@@ -104,6 +127,7 @@ class StreamWriter:
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
         """Write pieces of text, all after the first of them as that one."""
+        self._may_fail_whole = False
         if self.added:
             stamp = self._own(stamp)
         if self._texts is not None and type(event) is Content:
@@ -122,17 +146,34 @@ class StreamWriter:
             self.added -= len(texts)
             raise
 
+    def begin_body(self) -> None:
+        """A part of the response has left, so that its status stands: a failure is a part of the stream."""
+        self._may_fail_whole = False
+
     def finish(self) -> None:
         """Write what follows the last event."""
+        if self.is_failure:
+            return
         self._out += map(self._bytes_of, self._encoder.close())
 
     def heartbeat(self) -> bytes:
         """Return the protocol's heartbeat, else a comment (SSE) or an empty line; nothing if none is read."""
         if not self._encoder.heartbeats:
             return b""
+        self.begin_body()
         if (frame := self._encoder.heartbeat()) is not None:
             return self._bytes_of(frame)
         return write_sse_comment("ping") if self.framing == "sse" else b"\n"
+
+    def _is_held(self, event: Event, stamp: Stamp) -> bool:
+        """Write a failure that nothing came before as the whole of a response."""
+        if isinstance(event, Error) and event.terminal:
+            self._out = [failure_body(self._encoder, event, stamp.request_id)]
+            self.is_failure = True
+            self.media_type = MEDIA_TYPES["json"]
+        elif not isinstance(event, SessionStart | SessionEnd | Status | Warning):
+            self._may_fail_whole = False
+        return self.is_failure
 
     def _own(self, stamp: Stamp) -> Stamp:
         """The place of an event among those that this client gets."""
