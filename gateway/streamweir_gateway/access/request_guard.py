@@ -13,7 +13,9 @@ from typing import NamedTuple
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from streamweir.asgi.negotiation import expected_protocol
 from streamweir.asgi.refusals import Refusal, send_refusal
+from streamweir.codec.dialect import Dialect
 from streamweir_gateway.access.caller_limits import CallerLimits
 from streamweir_gateway.access.client_address import client_address, client_network
 from streamweir_gateway.access.cors import CorsPolicy, Headers, is_preflight
@@ -64,6 +66,7 @@ class RequestGuard:
         self._trusted = config.server.trusted_proxies
         self._cors = cors
         self._observer = observer
+        self._dialects = config.known_dialects
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
@@ -81,7 +84,12 @@ class RequestGuard:
             admitted = self._admitted(scope, found, routes)
         except Refusal as refusal:
             self._record_refusal(scope, routes, refusal)
-            await send_refusal(send, refusal, request_id=scope["state"]["request_id"])
+            await send_refusal(
+                send,
+                refusal,
+                request_id=scope["state"]["request_id"],
+                protocol=self._expected_protocol(scope, routes),
+            )
             return
         await _serve(admitted, receive, send)
 
@@ -109,6 +117,15 @@ class RequestGuard:
         self._rates.count(_client(scope), found.route, None if caller is None else caller.rate)
         scope["path_params"] = found.path_params
         return _Admitted(found.route.app, scope, caller)
+
+    def _expected_protocol(self, scope: Scope, routes: Sequence[Route]) -> Dialect | None:
+        """Return the protocol of a refusal: to a stranger, what the request itself tells of its client."""
+        is_known = self._identification is None or "key" in scope["state"]
+        endpoints = [route.endpoint for route in routes if route.endpoint is not None]
+        answers = endpoints[0].answers if endpoints and is_known else ()
+        return expected_protocol(
+            scope["headers"], scope["query_string"], scope["path"], answers, self._dialects
+        )
 
     def _record_refusal(self, scope: Scope, routes: Sequence[Route], refusal: Refusal) -> None:
         """Write the line of a refused request: an endpoint's, where there is one at this path."""

@@ -17,7 +17,6 @@ from streamweir.translation.folded_writer import FoldedWriter
 from streamweir.translation.open_writer import Writer, open_writer
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.sink import EventSink
-from streamweir.translation.writer import StreamWriter
 from streamweir_gateway.connection.client_connection import ClientConnection
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.delivery_supervisor import DeliverySupervisor
@@ -92,7 +91,7 @@ class Delivery:
             dialects=self._endpoint.dialects,
             source=reader,
         )
-        if self._response.is_started and isinstance(self._sink, StreamWriter):
+        if self._response.is_started:
             self._sink.begin_body()
         if not self._response.headers:
             self._response.headers = self._headers(self._sink)

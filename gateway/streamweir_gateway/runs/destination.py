@@ -87,6 +87,7 @@ class Destination:
             malformed_events=endpoint.limits.malformed_events,
         )
         self._normalising = _normalising(endpoint, debug=debug)
+        self._streams_arguments = endpoint.stream_tool_arguments
 
     def request(self, incoming: Incoming) -> UpstreamRequest:
         """Return the upstream's request, without its body.
@@ -123,7 +124,10 @@ class Destination:
 
     def pipeline(self, sink: EventSink, incoming: Incoming) -> Pipeline:
         """Return what makes a valid stream of one answer, for `sink`."""
-        pipeline = Pipeline((sink,), request_id=incoming.request_id, **self._normalising)
+        streams = self._streams_arguments or self._dialects.to_write(incoming.answers).streams_arguments
+        pipeline = Pipeline(
+            (sink,), request_id=incoming.request_id, stream_tool_arguments=streams, **self._normalising
+        )
         pipeline.position.began = incoming.began
         return pipeline
 
@@ -146,7 +150,6 @@ def _normalising(endpoint: EndpointConfig, *, debug: bool) -> dict[str, Any]:
     """Return the options of a `Pipeline` that are the same for every stream of an endpoint."""
     return {
         "full_text": endpoint.full_text,
-        "stream_tool_arguments": endpoint.stream_tool_arguments,
         "warnings": [
             Warning(message=warning.message, message_code=warning.message_code, for_users=True)
             for warning in endpoint.warnings

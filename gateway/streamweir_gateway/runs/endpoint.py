@@ -11,8 +11,14 @@ from typing import Any, Final
 from starlette.types import Scope
 
 from streamweir.asgi.headers import REQUEST_ID, header_value, stream_headers
-from streamweir.asgi.negotiation import UnknownProtocolError, choose_framing, choose_protocol
+from streamweir.asgi.negotiation import (
+    UnknownProtocolError,
+    choose_framing,
+    choose_protocol,
+    expected_protocol,
+)
 from streamweir.asgi.refusals import Refusal
+from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
 from streamweir_gateway.config import EndpointConfig
 from streamweir_gateway.observability.trace_context import settled_trace_context
@@ -81,6 +87,12 @@ class Endpoint:
             framing,
             settled_trace_context(scope),
             time.time_ns() // 1_000_000,
+        )
+
+    def expected_protocol(self, scope: Scope) -> Dialect | None:
+        """Return the protocol in which the client of a request would understand a refusal."""
+        return expected_protocol(
+            scope["headers"], scope["query_string"], scope["path"], self.config.answers, self.dialects
         )
 
     def response_headers(self, media_type: str, incoming: Incoming) -> list[tuple[bytes, bytes]]:

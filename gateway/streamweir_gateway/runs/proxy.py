@@ -54,7 +54,8 @@ class Proxy:
             await self._serve(scope, receive, send, record)
         except Refusal as refusal:
             record.refused(refusal.code, scope["state"].get("client"))
-            await send_refusal(send, refusal, request_id=request_id)
+            protocol = self._endpoint.expected_protocol(scope)
+            await send_refusal(send, refusal, request_id=request_id, protocol=protocol)
         except ClientGone:
             record.reason = "client_gone"
         except Exception as error:

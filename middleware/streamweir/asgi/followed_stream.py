@@ -53,6 +53,7 @@ class FollowedStream:
         """The application failed: return what ends the stream behind all that was sent."""
         self._stream.read_rest()
         writer = open_writer(self._speaks, self._framing, request_id=self._request_id, source=self._reader)
+        writer.begin_body()
         self._open.write_into(writer, Stamp(self._request_id, 0, self._stream.pipeline.position.now))
         writer.take()  # the client has it
         self._stream.pipeline.add_sink(writer)

@@ -10,6 +10,8 @@ from typing import Final
 from urllib.parse import parse_qsl
 
 from streamweir.asgi.headers import HeaderList, header_values
+from streamweir.codec.dialect import Dialect
+from streamweir.codec.dialects import Dialects
 from streamweir.errors import ConfigurationError
 from streamweir.http.accept import accepts_any, choose_framing
 
@@ -20,6 +22,7 @@ __all__ = [
     "accepts_any",
     "choose_framing",
     "choose_protocol",
+    "expected_protocol",
 ]
 
 PROTOCOL_HEADER: Final = b"x-streamweir-protocol"
@@ -46,6 +49,26 @@ def choose_protocol(headers: HeaderList, query: bytes, answers: Sequence[str]) -
         return choice
     asked = (value for name, value in _parameters(query) if name == PROTOCOL_QUERY)
     return next((value for value in asked if value in answers), answers[0])
+
+
+def expected_protocol(
+    headers: HeaderList, query: bytes, path: str, answers: Sequence[str], dialects: Dialects
+) -> Dialect | None:
+    """Return the protocol in which a client would understand a refusal; None where nothing tells.
+
+    Args:
+        headers: of the request.
+        query: likewise.
+        path: likewise.
+        answers: of the endpoint; none where the client may not know what there is.
+        dialects: in which names are looked up.
+    """
+    if not answers:
+        return dialects.called_at(path)
+    try:
+        return dialects.to_write(choose_protocol(headers, query, answers))
+    except UnknownProtocolError:
+        return dialects.to_write(answers[0])
 
 
 def _parameters(query: bytes) -> list[tuple[str, str]]:

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamweir.asgi.sending import Send, send_whole
+from streamweir.codec.dialect import Dialect
+from streamweir.codec.failed_request import FailedRequest
 from streamweir.errors import ErrorInfo
 from streamweir.http.error_envelope import envelope, preflight_envelope
 from streamweir.http.refusal_codes import REFUSALS, RefusalRow
@@ -45,16 +47,28 @@ class Refusal(Exception):  # noqa: N818 - the gateway works as it should
         self.headers = headers
 
 
-def refusal_parts(refusal: Refusal, *, request_id: str) -> tuple[int, dict[str, Any], dict[str, str]]:
-    """Return status, body and headers of the response to a refused request."""
+def refusal_parts(
+    refusal: Refusal, *, request_id: str, protocol: Dialect | None = None
+) -> tuple[int, Mapping[str, Any], dict[str, str]]:
+    """Return status, body and headers of the response to a refused request.
+
+    Args:
+        refusal: what it is refused with.
+        request_id: of the request.
+        protocol: that its client speaks, which may have error bodies of its own; None: the envelope.
+    """
     row = REFUSALS[refusal.code]
-    body = envelope(refusal.code, refusal.message or row.message, retry=row.retry, request_id=request_id)
-    return row.status, body, {**_headers(body), **(refusal.headers or {})}
+    message = refusal.message or row.message
+    failure = FailedRequest(row.status, refusal.code, message, row.retry, request_id)
+    body, headers = _body(failure, protocol)
+    return row.status, body, {**headers, **(refusal.headers or {})}
 
 
-async def send_refusal(send: Send, refusal: Refusal, *, request_id: str) -> None:
-    """Answer a refused request."""
-    status, body, headers = refusal_parts(refusal, request_id=request_id)
+async def send_refusal(
+    send: Send, refusal: Refusal, *, request_id: str, protocol: Dialect | None = None
+) -> None:
+    """Answer a refused request; the arguments are those of `refusal_parts`."""
+    status, body, headers = refusal_parts(refusal, request_id=request_id, protocol=protocol)
     await _send(send, status, body, headers)
 
 
@@ -63,7 +77,7 @@ def failure_parts(
 ) -> tuple[int, dict[str, Any], dict[str, str]]:
     """Return status, body and headers of the response that tells of a failure in place of a stream."""
     status, body = preflight_envelope(info, request_id=request_id, debug=debug)
-    headers = _headers(body)
+    headers = _headers(body["request_id"])
     if info.retry_after_ms is not None:
         headers["Retry-After"] = str(-(-info.retry_after_ms // 1000))
     return status, body, headers
@@ -75,8 +89,18 @@ async def send_failure(send: Send, info: ErrorInfo, *, request_id: str, debug: b
     await _send(send, status, body, headers)
 
 
-def _headers(body: Mapping[str, Any]) -> dict[str, str]:
-    return {"Cache-Control": "no-store", **NO_SNIFFING, "X-Request-Id": body["request_id"]}
+def _body(failure: FailedRequest, protocol: Dialect | None) -> tuple[Mapping[str, Any], dict[str, str]]:
+    """Return the body in the form of the protocol, with the headers that its clients go by; else ours."""
+    own = None if protocol is None else protocol.failure_body(failure)
+    headers = _headers(failure.request_id)
+    if own is None:
+        ours = envelope(failure.code, failure.message, retry=failure.retry, request_id=failure.request_id)
+        return ours, headers
+    return own, headers if failure.retry else {**headers, "X-Should-Retry": "false"}
+
+
+def _headers(request_id: str) -> dict[str, str]:
+    return {"Cache-Control": "no-store", **NO_SNIFFING, "X-Request-Id": request_id}
 
 
 async def _send(send: Send, status: int, body: Mapping[str, Any], headers: Mapping[str, str]) -> None:

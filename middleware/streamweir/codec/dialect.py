@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 
 from streamweir.codec.base import NO_OPTIONS, Decoder, Encoder, FramingName, Options, option_text
+from streamweir.codec.failed_request import FailedRequest
 from streamweir.codec.hints import Hints
 from streamweir.errors import ConfigurationError, did_you_mean
 
@@ -41,6 +42,7 @@ class Dialect:
         detectable: it may be found out by the first bytes of a body.
         sample_request: the smallest body that a backend understands which speaks it; just a `message` if not
             given.
+        client_paths: what the paths end with at which its clients call, whatever their base URL.
         request_reader: what reads the requests of its clients, or its place as `".request:READER"`.
         request_writer: what writes requests to upstreams that speak it, or its place.
 
@@ -59,6 +61,7 @@ class Dialect:
         hints: Hints | None = None,
         detectable: bool = True,
         sample_request: Mapping[str, Any] = _JUST_A_MESSAGE,
+        client_paths: tuple[str, ...] = (),
         request_reader: RequestReader | str | None = None,
         request_writer: RequestWriter | str | None = None,
     ) -> None:
@@ -70,6 +73,7 @@ class Dialect:
         self.package: Final = package
         self.detectable: Final = detectable
         self.sample_request: Final = sample_request
+        self.client_paths: Final = client_paths
         self._hints: Final = hints
         self._decoder: Final = decoder
         self._encoder: Final = encoder
@@ -167,6 +171,15 @@ class Dialect:
     def framings(self) -> tuple[Literal["sse", "ndjson", "lines"], ...]:
         """The framings in which it is written, the first by default; none if it is only read."""
         return () if self.encoder is None else self.encoder.framings
+
+    def failure_body(self, failure: FailedRequest) -> Mapping[str, Any] | None:
+        """Return the body of a response that is nothing but a failure; None for the envelope."""
+        return None if self.encoder is None else self.encoder.failure_body(failure)
+
+    @property
+    def streams_arguments(self) -> bool:
+        """Its clients are given a call's arguments in pieces."""
+        return self.encoder is not None and self.encoder.streams_arguments
 
     @cached_property
     def options(self) -> Mapping[str, tuple[str, ...]]:

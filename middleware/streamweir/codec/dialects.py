@@ -71,6 +71,13 @@ class Dialects(Mapping[str, Dialect]):
                 )
         return Dialects((*self._dialects.values(), *dialects), installed=self._installed)
 
+    def called_at(self, path: str) -> Dialect | None:
+        """Return the dialect whose clients call at such a path; None if it tells nothing."""
+        for dialect in self._dialects.values():
+            if dialect.client_paths and path.endswith(dialect.client_paths):
+                return dialect
+        return None
+
     def has_name(self, name: str) -> bool:
         """Is the name taken, if only by a dialect that cannot be loaded?"""
         return name in self._dialects or name in self._installed()

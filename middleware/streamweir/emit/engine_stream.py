@@ -53,6 +53,7 @@ class EngineStream:
     ) -> None:
         self._debug = debug
         self._writer = open_writer(protocol, framing, request_id=request_id)
+        self._writer.begin_body()  # the status is the application's
         self.media_type = self._writer.media_type
         logs = () if log is None else (EventLog(log),)
         self._end = HeldEnd(*logs, self._writer)

@@ -50,6 +50,14 @@ class FoldedWriter:
         """The protocol has failures of its own; see `Encoder`."""
         return self._encoder.reports_by_status
 
+    @property
+    def streams_arguments(self) -> bool:
+        """Calls are written whole."""
+        return False
+
+    def begin_body(self) -> None:
+        """Do nothing: nothing leaves before the end."""
+
     def take(self) -> bytes:
         """Return the folded result once it is written, and nothing before and after."""
         out, self._out = self._out, b""

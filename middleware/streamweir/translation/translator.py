@@ -39,7 +39,8 @@ class Translator:
             same bytes, however it is cut.
         full_text: what becomes of text that repeats the whole answer: `dedupe` sends what is new in it,
             `append` sends all of it again, `replace` sends all of it as a replacement.
-        stream_tool_arguments: send the pieces of a tool call's arguments as well (`tool_call_delta`).
+        stream_tool_arguments: send the pieces of a tool call's arguments as well (`tool_call_delta`), also
+            where the protocol does not always do so.
         protocol_options: by dialect, the options that it has when it is read or written.
         raw: add what the upstream sent for each event, as `metadata.source`.
         eof: what it means that the upstream's body ends cleanly without the end of its dialect: `truncated`,
@@ -95,7 +96,7 @@ class Translator:
             session_id=session_id,
             clock=clock,
             full_text=full_text,
-            stream_tool_arguments=stream_tool_arguments,
+            stream_tool_arguments=stream_tool_arguments or self._writer.streams_arguments,
             warnings=[_warning_of(item) for item in warnings] if warnings else (),
             debug=debug,
             room=reader.limits.event_bytes,

@@ -98,6 +98,11 @@ class StreamWriter:
         """The protocol has failures of its own; see `Encoder`."""
         return self._encoder.reports_by_status
 
+    @property
+    def streams_arguments(self) -> bool:
+        """The protocol gives its clients arguments in pieces; see `Encoder`."""
+        return self._encoder.streams_arguments
+
     def take(self) -> bytes:
         """Return what has been written since the last time."""
         out = self._out

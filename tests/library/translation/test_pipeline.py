@@ -51,7 +51,11 @@ class Failing(EventList):
 @pytest.mark.parametrize("answers", process_dialects().writable)
 @pytest.mark.parametrize("stream", recorded_streams()[::7], ids=str)
 def test_the_events_do_not_depend_on_who_reads_them(stream: Recorded, answers: str) -> None:
-    options: Any = {"speaks": stream.dialect, "protocol_options": {stream.dialect: stream.options}}
+    options: Any = {
+        "speaks": stream.dialect,
+        "protocol_options": {stream.dialect: stream.options},
+        "stream_tool_arguments": True,
+    }
     translator = Translator(answers=answers, **FIXED, **options)
     log = EventList()
     translator.add_sink(log)

@@ -23,6 +23,7 @@ DIALECT = Dialect(
             *("message_delta", "message_stop", "message", "ping", "error"),
         ),
     ),
+    client_paths=("/messages",),
     sample_request={
         "model": "default",
         "max_tokens": 1024,

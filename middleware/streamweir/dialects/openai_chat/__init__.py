@@ -19,6 +19,7 @@ DIALECT = Dialect(
     summary=__doc__,
     package=__name__,
     hints=Hints(keys=("choices", "error", "object")),
+    client_paths=("/chat/completions", "/models"),
     sample_request={
         "model": "default",
         "messages": [{"role": "user", "content": "Hello"}],

@@ -1,0 +1,102 @@
+"""Clients that go by the status: a failure before the first event is one, in the protocol's own form."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from loopback import Answer, ask, gateway, settled
+from scripted_upstream import SSE, WHOLE, Call, Script, answer, chunk, upstream
+
+pytestmark = pytest.mark.anyio
+
+KEY = "sk-web-4711-secret"
+BUSY = answer(b"", "Retry-After: 7", status="429 Slow down")
+REFUSED = answer(b"", status="401 Who are you")
+HALF = SSE + chunk(b'data: {"type": "token", "content": "Half"}\n\n')
+FIELDS = {
+    "openai-chat": ("rate_limit_exceeded", "rate_limit_error"),
+    "anthropic": (None, "rate_limit_error"),
+}
+PROTOCOLS = sorted(FIELDS)
+
+
+async def asked(protocol: str, script: bytes | Script, headers: Any = (), **endpoint: Any) -> Answer:
+    """What a client of `protocol` gets from an old backend that plays `script`."""
+    async with upstream(script) as server:
+        chat = {"upstream": server.url, "speaks": "legacy", "answers": [protocol], **endpoint}
+        async with gateway(settled(endpoints={"/chat": chat})) as running:
+            return await ask(running, headers=list(headers))
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("accept", ["text/event-stream", "application/json"])
+async def test_a_failure_before_the_first_event_is_a_status(protocol: str, accept: str) -> None:
+    got = await asked(protocol, BUSY, [("Accept", accept)])
+    assert (got.status, got.header("retry-after")) == (429, "7")
+    assert got.header("content-type") == "application/json"
+    assert got.header("x-should-retry") is None
+    code, kind = FIELDS[protocol]
+    assert got.json["error"].get("code") == code
+    assert got.json["error"]["type"] == kind
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+async def test_what_cannot_succeed_is_not_tried_again(protocol: str) -> None:
+    got = await asked(protocol, REFUSED)
+    assert (got.status, got.header("x-should-retry")) == (502, "false")
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+async def test_a_failure_after_the_first_event_is_a_part_of_the_stream(protocol: str) -> None:
+    got = await asked(protocol, HALF)
+    assert (got.status, got.header("content-type")) == (200, "text/event-stream; charset=utf-8")
+    assert b"Half" in got.body
+    assert json.loads(got.body.strip().rsplit(b"data: ", 1)[1])["error"]["message"]
+    assert b"[DONE]" not in got.body
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+async def test_half_a_whole_answer_is_a_failure(protocol: str) -> None:
+    got = await asked(protocol, HALF, [("Accept", "application/json")])
+    assert got.status == 502
+    assert "Half" not in got.body.decode()
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+async def test_after_a_heartbeat_the_status_stands(protocol: str) -> None:
+    async def late(call: Call) -> None:
+        await asyncio.sleep(0.3)
+        await call.send(BUSY)
+
+    got = await asked(protocol, late, heartbeat="100ms")
+    assert got.status == 200
+    assert got.body.startswith(b": ping\n\n")
+    assert json.loads(got.body.strip().rsplit(b"data: ", 1)[1])["error"]["message"]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+async def test_a_whole_answer_is_that_of_the_protocol(protocol: str) -> None:
+    got = await asked(protocol, WHOLE, [("Accept", "application/json")])
+    assert got.status == 200
+    if protocol == "anthropic":
+        assert got.json["content"] == [{"type": "text", "text": "Hello", "citations": None}]
+    else:
+        assert got.json["choices"][0]["message"]["content"] == "Hello"
+
+
+@pytest.mark.parametrize(
+    ("target", "own"),
+    [("/v1/chat/completions", {"error"}), ("/v1/messages", {"type", "error", "request_id"})],
+)
+async def test_a_refusal_has_the_form_that_the_client_reads(target: str, own: set[str]) -> None:
+    chat = {"upstream": "http://127.0.0.1:9", "speaks": "legacy", "answers": ["anthropic"]}
+    config = settled(endpoints={"/v1/messages": chat}, auth={"keys": {"web": KEY}})
+    async with gateway(config) as running:
+        stranger = await ask(running, target=target)
+        assert (stranger.status, stranger.header("x-should-retry")) == (401, "false")
+        assert stranger.json.keys() == own
+        known = await ask(running, target=target, method="PUT", headers=[("X-Api-Key", KEY)])
+        assert known.status == (405 if target == "/v1/messages" else 404)
+        assert known.json.keys() == own
