@@ -21,6 +21,9 @@ from streamweir_gateway.observability.logs import request_log
 from streamweir_gateway.observability.metrics import Metrics, make_metrics
 from streamweir_gateway.observability.observer import Observer, RequestLog, StreamBoard
 from streamweir_gateway.observability.secrets import secrets_of
+from streamweir_gateway.relay.forwarded import Forwarding
+from streamweir_gateway.relay.relay import Relay
+from streamweir_gateway.relay.service import Service
 from streamweir_gateway.routing import routes_of
 from streamweir_gateway.runs.admission import Admissions
 from streamweir_gateway.runs.destination import Destination
@@ -152,19 +155,37 @@ class _Gateway:
         targets = (target for endpoint in self._config.endpoints for target in endpoint.upstreams)
         return sorted({target.demo for target in targets if target.demo is not None})
 
-    def _proxy(self, config: EndpointConfig) -> Proxy:
+    def _proxy(self, config: EndpointConfig) -> ASGIApp:
+        if config.relays_all:
+            return self._relay(config)
         destinations = [self._destination(config, upstream) for upstream in config.upstreams]
         endpoint = Endpoint(
             config, destinations, dialects=self._config.known_dialects, debug=self._config.debug
         )
         return Proxy(endpoint, streams=self.streams, bodies=self._bodies, observer=self.observer)
 
+    def _relay(self, config: EndpointConfig) -> Relay:
+        forwarding = Forwarding(self._config.server.trusted_proxies)
+        services = [self._service(config, upstream, forwarding) for upstream in config.upstreams]
+        return Relay(services, streams=self.streams, observer=self.observer)
+
+    def _service(self, config: EndpointConfig, upstream: UpstreamConfig, forwarding: Forwarding) -> Service:
+        endpoint = Endpoint(
+            config,
+            [self._destination(config, upstream)],
+            dialects=self._config.known_dialects,
+            debug=self._config.debug,
+        )
+        return Service(endpoint, upstream, self._url(upstream), forwarding)
+
+    def _url(self, upstream: UpstreamConfig) -> str:
+        return upstream.url if upstream.demo is None else self._demos[upstream.demo]
+
     def _destination(self, endpoint: EndpointConfig, upstream: UpstreamConfig) -> Destination:
-        url = upstream.url if upstream.demo is None else self._demos[upstream.demo]
         return Destination(
             endpoint,
             upstream,
-            url,
+            self._url(upstream),
             client=self._clients.of(upstream),
             admission=self._admissions.of(upstream),
             dialects=self._config.known_dialects,

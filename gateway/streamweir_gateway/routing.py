@@ -1,6 +1,7 @@
 """Which endpoint serves a path. Decided on `scope["path"]` alone: the Host header has no say.
 
-The more literal path wins over the one with `{names}`, whatever their order in the file.
+The more literal path wins over the one with `{names}`, and that over one that ends in `/*`, whatever their
+order in the file. A method that the one does not take goes to the next that covers the path.
 """
 
 from __future__ import annotations
@@ -9,16 +10,18 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
+from urllib.parse import quote
 
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from streamweir.http.path_template import PathTemplate
 from streamweir.jsontext import write_json
-from streamweir_gateway.config import EndpointConfig, GatewayConfig
+from streamweir_gateway.config import REST, EndpointConfig, GatewayConfig, is_open
+from streamweir_gateway.open_path import raw_rest
 from streamweir_gateway.runs.streams import Streams
 
-__all__ = ["Found", "Route", "RoutingTable", "methods_of", "path_of", "routes_of"]
+__all__ = ["Found", "Route", "RoutingTable", "methods_of", "path_of", "raw_path_of", "routes_of"]
 
 _UNSAFE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\\]|%00")
 """What no `{name}` stands for: who decodes once more or takes \\ for a slash reads another path."""
@@ -34,12 +37,28 @@ class Route:
     endpoint: EndpointConfig | None
     """None: a path of the gateway's own, free of keys and limits."""
 
+    @property
+    def relays_all(self) -> bool:
+        """A whole service is behind it, which judges its requests itself."""
+        return self.endpoint is not None and self.endpoint.relays_all
+
+    def takes(self, method: str) -> bool:
+        """May it be called so?"""
+        if method in self.methods:
+            return True
+        return self.endpoint is not None and self.endpoint.takes_any_method and method not in _NOT_RELAYED
+
+
+_NOT_RELAYED: Final = frozenset({"CONNECT", "TRACE"})
+"""They are about the connection: a tunnel, and an echo of what credentials may stand in."""
+
 
 class Found(NamedTuple):
     """What serves a request."""
 
     route: Route
     path_params: dict[str, str]
+    """Decoded; what `/*` stands for is `rest`, as it came."""
 
 
 class RoutingTable:
@@ -49,26 +68,39 @@ class RoutingTable:
         self._literal: dict[str, list[Route]] = {}
         self._templated: list[tuple[PathTemplate, Route]] = []
         for route in routes:
-            if "{" in route.template:
+            if "{" in route.template or is_open(route.template):
                 self._templated.append((PathTemplate(route.template), route))
             else:
                 self._literal.setdefault(route.template, []).append(route)
 
-    def find(self, method: str, path: str) -> Found | None:
-        """Return what serves a request, if anything does."""
-        return next((found for found in self._at(path) if method in found.route.methods), None)
+    def find(self, method: str, path: str, raw_path: str | None = None) -> Found | None:
+        """Return what serves a request, if anything does.
 
-    def routes_at(self, path: str) -> list[Route]:
+        Args:
+            method: of the request.
+            path: decoded.
+            raw_path: as it came; None: nobody knows.
+        """
+        return next((found for found in self._at(path, raw_path) if found.route.takes(method)), None)
+
+    def routes_at(self, path: str, raw_path: str | None = None) -> list[Route]:
         """Return the routes of a path, whatever their methods."""
-        return [found.route for found in self._at(path)]
+        return [found.route for found in self._at(path, raw_path)]
 
-    def _at(self, path: str) -> Iterator[Found]:
+    def _at(self, path: str, raw_path: str | None) -> Iterator[Found]:
         for route in self._literal.get(path, ()):
             yield Found(route, {})
         for template, route in self._templated:
             values = template.match(path)
-            if values is not None and not any(map(_UNSAFE.search, values.values())):
-                yield Found(route, values)
+            if values is None or any(map(_UNSAFE.search, values.values())):
+                continue
+            if is_open(route.template):
+                raw = quote(path) if raw_path is None else raw_path
+                rest = raw_rest(route.template, raw, values[REST])
+                if rest is None:
+                    continue
+                values[REST] = rest
+            yield Found(route, values)
 
 
 def methods_of(routes: Iterable[Route]) -> tuple[str, ...]:
@@ -83,6 +115,12 @@ def path_of(scope: Scope) -> str:
     if prefix and path.startswith(prefix) and path[len(prefix) : len(prefix) + 1] in ("", "/"):
         return path[len(prefix) :]
     return path
+
+
+def raw_path_of(scope: Scope) -> str | None:
+    """Return the path as it came; None where that is not known."""
+    raw: bytes | None = scope.get("raw_path")
+    return None if raw is None or scope.get("root_path") else raw.partition(b"?")[0].decode("latin-1")
 
 
 def routes_of(
@@ -104,12 +142,16 @@ def routes_of(
 def _endpoint_routes(
     endpoints: Iterable[EndpointConfig], serve: Callable[[EndpointConfig], ASGIApp]
 ) -> list[Route]:
-    ordered = sorted(endpoints, key=lambda endpoint: _names_by_segment(endpoint.template))
-    return [Route(endpoint.template, endpoint.methods, serve(endpoint), endpoint) for endpoint in ordered]
+    ordered = sorted(endpoints, key=lambda endpoint: _exactness(endpoint.template))
+    return [
+        Route(endpoint.template, endpoint.listed_methods, serve(endpoint), endpoint) for endpoint in ordered
+    ]
 
 
-def _names_by_segment(template: str) -> tuple[bool, ...]:
-    return tuple("{" in segment for segment in template.split("/"))
+def _exactness(template: str) -> tuple[bool, tuple[int, ...]]:
+    """Return what sorts the more exact template first: of those that are open, the longer one."""
+    segments = template.split("/")
+    return is_open(template), tuple(2 if segment == "*" else "{" in segment for segment in segments)
 
 
 async def _health(scope: Scope, receive: Receive, send: Send) -> None:

@@ -45,7 +45,7 @@ def test_a_table_finds_what_starlettes_router_finds(
     templates: list[str], methods: list[tuple[str, ...]], method: str, path: str
 ) -> None:
     named = [
-        SimpleNamespace(template=template, methods=own)
+        SimpleNamespace(template=template, listed_methods=own, relays_all=False, takes_any_method=False)
         for template, own in zip(templates, methods, strict=False)
     ]
     config: Any = SimpleNamespace(

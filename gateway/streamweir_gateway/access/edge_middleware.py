@@ -6,9 +6,9 @@ Source: the standard protocol 1.1, sections 4 (`X-Request-Id`) and 5.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping, Set
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -19,16 +19,26 @@ from streamweir.context import bound_request_id
 from streamweir.stream_error import log_failure
 from streamweir_gateway.access.cors import CorsPolicy, Headers
 
-__all__ = ["EdgeMiddleware"]
+__all__ = ["RELAYED", "EdgeMiddleware"]
+
+RELAYED: Final = "relayed"
+"""Where `scope["state"]` says that the response is the upstream's own."""
 
 _NO_SNIFFING: Final = (b"x-content-type-options", b"nosniff")
 _OURS: Final = frozenset({REQUEST_ID, _NO_SNIFFING[0]})
-_OURS_WITH_CORS: Final = _OURS | {
-    b"access-control-allow-origin",
-    b"access-control-allow-credentials",
-    b"access-control-expose-headers",
-}
+_ALLOW_ORIGIN: Final = b"access-control-allow-origin"
+_CORS: Final = frozenset(
+    {
+        _ALLOW_ORIGIN,
+        b"access-control-allow-credentials",
+        b"access-control-expose-headers",
+    }
+)
+_OURS_WITH_CORS: Final = _OURS | _CORS
 """An upstream's own, if they are let through, would contradict ours."""
+_RELAYED: Final = frozenset({REQUEST_ID})
+_RELAYED_WITH_CORS: Final = _RELAYED | _CORS
+"""The same where the response is the upstream's own, and the page may read it by our word."""
 
 
 class EdgeMiddleware:
@@ -49,9 +59,9 @@ class EdgeMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request; its id is in `scope["state"]["request_id"]`."""
         request_id = request_id_of(scope["headers"])
-        scope["state"] = {**scope.get("state", {}), "request_id": request_id}
+        state = scope["state"] = {**scope.get("state", {}), "request_id": request_id}
         cors = None if self._cors is None else self._cors.headers(scope["headers"])
-        response = _Response(send, request_id, cors)
+        response = _Response(send, request_id, cors, state)
         with bound_request_id(request_id):
             try:
                 await self._app(scope, receive, response.send)
@@ -67,13 +77,14 @@ class EdgeMiddleware:
 class _Response:
     """A response that goes by."""
 
-    __slots__ = ("_cors", "_request_id", "_send", "is_started")
+    __slots__ = ("_cors", "_request_id", "_send", "_state", "is_started")
 
-    def __init__(self, send: Send, request_id: str, cors: Headers | None) -> None:
+    def __init__(self, send: Send, request_id: str, cors: Headers | None, state: Mapping[str, Any]) -> None:
         self.is_started = False
         self._send = send
         self._request_id = request_id
         self._cors = cors
+        self._state = state
 
     def send(self, message: Message) -> Awaitable[None]:
         """Pass on a message; a plain function, for a coroutine of its own would cost every event."""
@@ -83,7 +94,13 @@ class _Response:
         return self._send(message)
 
     def _headers(self, start: Message) -> Headers:
-        ours = _OURS if self._cors is None else _OURS_WITH_CORS
-        others = [pair for pair in start.get("headers", ()) if pair[0].lower() not in ours]
         request_id = (REQUEST_ID, self._request_id.encode("ascii"))
-        return [*others, request_id, _NO_SNIFFING, *(self._cors or ())]
+        if self._state.get(RELAYED):
+            cors = self._cors if self._cors and self._cors[0][0] == _ALLOW_ORIGIN else ()
+            return [*_without(_RELAYED_WITH_CORS if cors else _RELAYED, start), request_id, *cors]
+        ours = _OURS if self._cors is None else _OURS_WITH_CORS
+        return [*_without(ours, start), request_id, _NO_SNIFFING, *(self._cors or ())]
+
+
+def _without(names: Set[bytes], start: Message) -> Headers:
+    return [pair for pair in start.get("headers", ()) if pair[0].lower() not in names]

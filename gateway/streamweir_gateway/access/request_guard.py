@@ -27,7 +27,7 @@ from streamweir_gateway.config import GatewayConfig
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import settled_trace_context
-from streamweir_gateway.routing import Found, Route, RoutingTable, methods_of, path_of
+from streamweir_gateway.routing import Found, Route, RoutingTable, methods_of, path_of, raw_path_of
 
 __all__ = ["RequestGuard"]
 
@@ -70,15 +70,16 @@ class RequestGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
-        path = path_of(scope)
-        found = self._table.find(scope["method"], path)
-        routes = [found.route] if found is not None else self._table.routes_at(path)
+        path, raw_path = path_of(scope), raw_path_of(scope)
+        found = self._table.find(scope["method"], path, raw_path)
+        routes = [found.route] if found is not None else self._table.routes_at(path, raw_path)
         scope["state"]["client"] = client_address(scope, self._trusted)
         try:
-            if self._foreign_pages is not None:
+            if self._foreign_pages is not None and not (found is not None and found.route.relays_all):
                 self._foreign_pages.check(scope)
             if self._cors is not None and is_preflight(scope):
-                headers = self._cors.preflight(scope["headers"], methods_of(self._table.routes_at(path)))
+                methods = methods_of(self._table.routes_at(path, raw_path))
+                headers = self._cors.preflight(scope["headers"], methods)
                 await _send_no_content(send, headers)
                 return
             admitted = self._admitted(scope, found, routes)
@@ -179,6 +180,8 @@ def _nothing_here(routes: Sequence[Route]) -> Refusal:
 
 def _forwarded_key_headers(route: Route) -> frozenset[bytes]:
     """Return the headers that may hold a key for us and may as well hold one for the upstream."""
+    if route.relays_all:
+        return KEY_HEADERS
     names = () if route.endpoint is None else route.endpoint.forward_headers
     return KEY_HEADERS & {name.lower().encode("ascii") for name in names}
 

@@ -48,7 +48,7 @@ def _facts(file: str, config: GatewayConfig) -> dict[str, Any]:
         "endpoints": [
             {
                 "path": endpoint.template,
-                "methods": endpoint.methods,
+                "methods": endpoint.listed_methods,
                 "upstreams": [
                     {"upstream": upstream.label, "speaks": upstream.speaks} for upstream in endpoint.upstreams
                 ],
@@ -78,4 +78,5 @@ def _number(count: int, noun: str) -> str:
 
 
 def _request(endpoint: EndpointConfig) -> str:
-    return f"{'|'.join(endpoint.methods)} {endpoint.template}"
+    methods = "any" if endpoint.takes_any_method else "|".join(endpoint.methods)
+    return f"{methods} {endpoint.template}"

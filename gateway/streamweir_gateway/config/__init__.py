@@ -26,13 +26,14 @@ from streamweir_gateway.config.models import (
 )
 from streamweir_gateway.config.values.addresses import Address
 from streamweir_gateway.config.values.auth import ANY_ORIGIN, HASHED, MIN_KEY_CHARACTERS, key_digest
-from streamweir_gateway.config.values.path_templates import join_path, placeholders
+from streamweir_gateway.config.values.path_templates import REST, is_open, join_path, placeholders
 from streamweir_gateway.config.values.rates import RateLimit
 
 __all__ = [
     "ANY_ORIGIN",
     "HASHED",
     "MIN_KEY_CHARACTERS",
+    "REST",
     "Address",
     "Auth",
     "Breaker",
@@ -52,6 +53,7 @@ __all__ = [
     "UpstreamConfig",
     "format_duration",
     "format_size",
+    "is_open",
     "join_path",
     "key_digest",
     "load_config",

@@ -19,7 +19,7 @@ __all__ = ["ELSEWHERE", "NOT_BUILT", "about_unknown_key"]
 
 NOT_BUILT: Final[Mapping[type[Section], tuple[str, ...]]] = {
     GatewayConfig: ("store",),
-    EndpointOptions: ("history", "relay", "resume", "threads", "verbatim"),
+    EndpointOptions: ("history", "resume", "threads", "verbatim"),
     EndpointConfig: ("models", "probe"),
     ServerConfig: ("index", "log", "log_level", "runs"),
 }

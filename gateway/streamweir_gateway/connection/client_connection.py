@@ -38,6 +38,14 @@ class ClientConnection:
     def abort(self) -> None:
         """Close at once, without waiting for what is unsent."""
 
+    def break_off(self) -> bool:
+        """Close within the response, in a way by which the client sees that it is not whole.
+
+        Returns:
+            False where the server does that when the application fails.
+        """
+        return False
+
     def write(self, data: bytes) -> bool:
         """Send a piece of the response's body at once, past the layers between.
 

@@ -60,6 +60,7 @@ class HttpExchange(ClientConnection):
         "_corked",
         "_expects_continue",
         "_has_news",
+        "_is_broken_off",
         "_is_streaming",
         "_is_whole",
         "_listener",
@@ -79,6 +80,7 @@ class HttpExchange(ClientConnection):
         self._expects_continue = head.expects_continue
         self._body = bytearray()
         self._is_whole = False
+        self._is_broken_off = False
         self._is_streaming = False  # a piece of the body is a chunk, and may come at any time
         self._has_news = False
         self._news: asyncio.Event | None = None  # made for who waits: it takes 700 bytes
@@ -94,7 +96,7 @@ class HttpExchange(ClientConnection):
         """Let `app` answer."""
         try:
             await app(scope, self.receive, self.send)
-            if self.state is not ResponseState.COMPLETE and not self.is_lost:
+            if self.state is not ResponseState.COMPLETE and not self.is_lost and not self._is_broken_off:
                 logger.error("the application ended before its response")
         except Exception:
             logger.exception("the application failed")
@@ -178,6 +180,13 @@ class HttpExchange(ClientConnection):
     def abort(self) -> None:
         """Close at once: without this the system would go on offering a client what it does not read."""
         reset(self._server.transport)
+
+    def break_off(self) -> bool:
+        """Close as soon as the application ends; at once where only a reset shows that more was to come."""
+        self._is_broken_off = True
+        if self._response.framing is BodyFraming.UNTIL_CLOSE:
+            self.abort()
+        return True
 
     def write(self, data: bytes) -> bool:
         """Send a piece of the body, but not where that would have to wait."""

@@ -24,6 +24,7 @@ from streamweir_gateway.runs.request_context import RequestContext
 from streamweir_gateway.runs.response_classification import classify_response
 from streamweir_gateway.runs.response_writer import ClientGone
 from streamweir_gateway.runs.retry_plan import Failure
+from streamweir_gateway.upstream.client import Opening
 from streamweir_gateway.upstream.failures import ConnectTimedOut, NotConnected, UpstreamFailure
 from streamweir_gateway.upstream.request import UpstreamRequest
 from streamweir_gateway.upstream.response import UpstreamResponse
@@ -137,11 +138,7 @@ class Attempt:
         self._note_begin()
         try:
             with supervisor.waiting:
-                async with self.destination.client.open(
-                    request._replace(body=context.body.data),
-                    connect_timeout=self.destination.config.timeouts.connect,
-                    on_connected=supervisor.sent,
-                ) as supervisor.response:
+                async with self._opening(request) as supervisor.response:
                     await self._relay(supervisor.response)
         except (Interrupted, UpstreamFailure) as failure:
             if supervisor.is_over:
@@ -158,6 +155,16 @@ class Attempt:
             self.stream.fail(error_info("INTERNAL"))
         finally:
             supervisor.response = None
+
+    def _opening(self, request: UpstreamRequest) -> Opening:
+        """Return the response that is there already, else the one that the request gives."""
+        context = self._context
+        opened, context.opened = context.opened, None
+        return opened or self.destination.client.open(
+            request._replace(body=context.body.data),
+            connect_timeout=self.destination.config.timeouts.connect,
+            on_connected=context.supervisor.sent,
+        )
 
     def _note_begin(self) -> None:
         record = self._context.record

@@ -100,7 +100,8 @@ class Delivery:
 
     def forward_headers(self, response: UpstreamResponse) -> None:
         """Give the client the headers that it may have."""
-        if self._endpoint.config.forward_response_headers and not self._response.is_started:
+        config = self._endpoint.config
+        if (config.forward_response_headers or config.relays_all) and not self._response.is_started:
             self._forwarded += self._endpoint.forwarded(response)
             self._response.headers = self._headers(self._sink)
 

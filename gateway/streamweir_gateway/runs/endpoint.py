@@ -23,14 +23,23 @@ from streamweir.codec.dialects import Dialects
 from streamweir_gateway.config import EndpointConfig
 from streamweir_gateway.observability.trace_context import settled_trace_context
 from streamweir_gateway.runs.destination import Destination, Incoming
+from streamweir_gateway.upstream.end_to_end import end_to_end
 from streamweir_gateway.upstream.response import UpstreamResponse
 
-__all__ = ["Endpoint"]
+__all__ = ["WRITABLE", "Endpoint"]
 
 ACCEPT_CHARACTERS: Final = 1024
 """So much of an Accept header is looked at."""
 
-_WRITABLE: Final = re.compile(rb"[^\x00-\x08\x0a-\x1f\x7f]*")
+_OURS: Final = frozenset(
+    {
+        *(b"content-type", b"content-length", b"content-encoding", b"content-range", b"accept-ranges"),
+        *(b"cache-control", b"etag", b"last-modified", b"x-accel-buffering", b"x-request-id"),
+    }
+)
+"""What speaks of the body that is written anew, or is set anew."""
+
+WRITABLE: Final = re.compile(rb"[^\x00-\x08\x0a-\x1f\x7f]*")
 """Source: RFC 9110, section 5.5. A server refuses a response with anything else in a header."""
 
 
@@ -101,11 +110,14 @@ class Endpoint:
 
     def forwarded(self, response: UpstreamResponse) -> list[tuple[bytes, bytes]]:
         """Return the headers of an upstream's response that the client gets, if they can be written."""
+        if self.config.relays_all:
+            passed = end_to_end(response.headers, without=_OURS)
+            return [header for header in passed if WRITABLE.fullmatch(header[1])]
         return [
             (name.lower().encode("ascii"), value)
             for name in self.config.forward_response_headers
             for value in response.values_of(name)
-            if _WRITABLE.fullmatch(value)
+            if WRITABLE.fullmatch(value)
         ]
 
 

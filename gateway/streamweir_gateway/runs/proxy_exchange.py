@@ -16,6 +16,7 @@ from streamweir_gateway.runs.request_context import RequestContext
 from streamweir_gateway.runs.response_writer import ClientGone
 from streamweir_gateway.runs.run import Run
 from streamweir_gateway.runs.run_supervisor import RunSupervisor
+from streamweir_gateway.upstream.client import Opening
 from streamweir_gateway.upstream.request import UpstreamRequest
 
 __all__ = ["ProxyExchange"]
@@ -38,6 +39,7 @@ class ProxyExchange:
         send: takes the response.
         record: is completed.
         observer: is told of attempts.
+        opened: the upstream's response, where it has been asked already.
     """
 
     __slots__ = ("_delivery", "_record", "_run", "supervisor")
@@ -53,6 +55,7 @@ class ProxyExchange:
         send: Send,
         record: RequestRecord,
         observer: Observer,
+        opened: Opening | None = None,
     ) -> None:
         record.attempts = 0
         self._record = record
@@ -67,6 +70,7 @@ class ProxyExchange:
             supervisor=self.supervisor,
             record=record,
             observer=observer,
+            opened=opened,
         )
         self._run = Run(context, request)
 

@@ -80,6 +80,11 @@ class RequestBody:
         self._bodies = bodies
         self._held_bytes = 0
 
+    @classmethod
+    def sent(cls) -> RequestBody:
+        """Return that of a request which has been sent on without being held."""
+        return cls(RequestBodies(0))
+
     def grow(self, size: int) -> None:
         """So much more of it has come."""
         self._held_bytes += size

@@ -9,6 +9,7 @@ from streamweir_gateway.runs.destination import Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.request_body import RequestBody
 from streamweir_gateway.runs.run_supervisor import RunSupervisor
+from streamweir_gateway.upstream.client import Opening
 
 __all__ = ["RequestContext"]
 
@@ -24,11 +25,12 @@ class RequestContext:
         supervisor: of the run.
         record: is completed.
         observer: is told of attempts.
+        opened: the first upstream's response, where it has been asked already.
     """
 
-    __slots__ = ("audience", "body", "endpoint", "incoming", "observer", "record", "supervisor")
+    __slots__ = ("audience", "body", "endpoint", "incoming", "observer", "opened", "record", "supervisor")
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what one request consists of
         self,
         endpoint: Endpoint,
         incoming: Incoming,
@@ -38,6 +40,7 @@ class RequestContext:
         supervisor: RunSupervisor,
         record: RequestRecord,
         observer: Observer,
+        opened: Opening | None = None,
     ) -> None:
         self.endpoint = endpoint
         self.incoming = incoming
@@ -46,3 +49,4 @@ class RequestContext:
         self.supervisor = supervisor
         self.record = record
         self.observer = observer
+        self.opened = opened

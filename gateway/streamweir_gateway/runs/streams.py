@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from streamweir.errors import error_info
-from streamweir_gateway.runs.run_supervisor import RunSupervisor
+from streamweir_gateway.runs.run_supervisor import Stop
 
 __all__ = ["Streams"]
+
+
+class UnderWay(Protocol):
+    """What watches over a stream."""
+
+    def leave_upstream(self, stop: Stop) -> None:
+        """End the stream properly."""
 
 
 class Streams:
@@ -17,16 +26,16 @@ class Streams:
 
     def __init__(self) -> None:
         self.draining = False
-        self._running: set[RunSupervisor] = set()
+        self._running: set[UnderWay] = set()
 
     def __len__(self) -> int:
         return len(self._running)
 
-    def add(self, supervisor: RunSupervisor) -> None:
+    def add(self, supervisor: UnderWay) -> None:
         """Begin to count a stream."""
         self._running.add(supervisor)
 
-    def discard(self, supervisor: RunSupervisor) -> None:
+    def discard(self, supervisor: UnderWay) -> None:
         """The stream is over."""
         self._running.discard(supervisor)
 

@@ -5,17 +5,17 @@ Source: the configuration contract (`path`, `forward_headers`, `forward_query`, 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Final, TypeAlias
-from urllib.parse import quote, unquote_plus, urlsplit
+from urllib.parse import quote, unquote_plus
 
 from streamweir import __version__
 from streamweir.asgi.headers import HeaderList, header_values
 from streamweir.codec.dialects import Dialects
-from streamweir_gateway.config import EndpointConfig, UpstreamConfig, join_path
+from streamweir_gateway.config import EndpointConfig, UpstreamConfig
 from streamweir_gateway.observability.trace_context import TraceContext
+from streamweir_gateway.runs.upstream_target import NoSuchPath, UpstreamTarget, with_query
 from streamweir_gateway.upstream.request import Origin, UpstreamRequest, authorization_in
 
 __all__ = ["NoSuchPath", "UpstreamRequestBuilder"]
@@ -38,13 +38,7 @@ _Headers: TypeAlias = dict[str, list[tuple[str, str]]]
 """By name in lower case: what goes on the wire."""
 
 _IDENTITY: Final[_Headers] = {"accept-encoding": [("Accept-Encoding", "identity")]}
-_PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
-_DOTS: Final = frozenset({".", ".."})
 _URL_CHARACTERS: Final = "!$%&'()*+,/:;=?@[]~"
-
-
-class NoSuchPath(Exception):  # noqa: N818 - the client's fault, answered with a 404
-    """What the client put into the path would lead somewhere else at the upstream."""
 
 
 class UpstreamRequestBuilder:
@@ -60,13 +54,9 @@ class UpstreamRequestBuilder:
     def __init__(
         self, endpoint: EndpointConfig, upstream: UpstreamConfig, base_url: str, dialects: Dialects
     ) -> None:
-        url = join_path(base_url, endpoint.path)
+        self._target = UpstreamTarget(endpoint, base_url)
         self._origin = Origin.of(base_url)
         self._authorization = authorization_in(base_url)
-        parts = urlsplit(base_url)
-        self._template = url[url.index(parts.netloc) + len(parts.netloc) :] or "/"
-        if self._template.startswith("?"):
-            self._template = "/" + self._template
         self._speaks: Final = None if upstream.speaks == "auto" else dialects.to_read(upstream.speaks)
         self._dialects = dialects.detectable if self._speaks is None else (self._speaks,)
         self._forwarded = {
@@ -75,6 +65,7 @@ class UpstreamRequestBuilder:
             if name not in _SETTLED
         }
         self._query = frozenset(endpoint.forward_query)
+        self._takes_query = endpoint.appends_rest
         self._ours = self._own_headers()
         self._configured = {name.lower(): [(name, value)] for name, value in upstream.headers}
 
@@ -93,7 +84,7 @@ class UpstreamRequestBuilder:
         Raises:
             NoSuchPath: a `{name}` is empty or would make a `.` or `..`.
         """
-        target = _with_query(self._filled(path_params), self._forwarded_query(query))
+        target = with_query(self._target.filled(path_params), self._forwarded_query(query))
         return UpstreamRequest(method, self._origin, target, self._headers(headers, request_id, trace), b"")
 
     def passes_credentials(self, headers: HeaderList) -> bool:
@@ -104,7 +95,8 @@ class UpstreamRequestBuilder:
     @cached_property
     def constant_options(self) -> dict[str, dict[str, str]] | None:
         """What `options` gives for every request; None where that depends on the client's path."""
-        return None if "{" in self._template else self.options(self._template)
+        template = self._target.template
+        return None if "{" in template else self.options(template)
 
     def options(self, target: str) -> dict[str, dict[str, str]]:
         """By dialect: what the upstream's path in `target` settles."""
@@ -112,22 +104,9 @@ class UpstreamRequestBuilder:
         found = {dialect.name: dict(dialect.options_for(path)) for dialect in self._dialects}
         return {name: options for name, options in found.items() if options}
 
-    def _filled(self, path_params: Mapping[str, str]) -> str:
-        if "{" not in self._template:
-            return self._template
-
-        def fill(match: re.Match[str]) -> str:
-            value = str(path_params[match[1]])
-            if value in ("", *_DOTS):
-                raise NoSuchPath(match[1])
-            return quote(value, safe="")
-
-        target = _PLACEHOLDER.sub(fill, self._template)
-        if not _DOTS.isdisjoint(target.partition("?")[0].split("/")):
-            raise NoSuchPath(target)
-        return target
-
     def _forwarded_query(self, query: bytes) -> str:
+        if self._takes_query:
+            return quote(query, safe=_URL_CHARACTERS)
         if not self._query or not query:
             return ""
         pieces = (piece for piece in query.split(b"&") if self._goes_on(piece))
@@ -161,9 +140,3 @@ class UpstreamRequestBuilder:
     @cached_property
     def _framing(self) -> str:
         return "auto" if self._speaks is None else self._speaks.framing
-
-
-def _with_query(target: str, query: str) -> str:
-    if not query:
-        return target
-    return f"{target}{'&' if '?' in target else '?'}{query}"

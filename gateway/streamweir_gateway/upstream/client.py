@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Final
+from typing import Final, TypeAlias
 
 from streamweir_gateway.config import Tls, UpstreamConfig
 
@@ -15,7 +15,10 @@ from .response import UpstreamResponse
 from .tls import tls_context
 from .transport import Transport, TransportResponse
 
-__all__ = ["TRANSPORTS", "UpstreamClient", "UpstreamClients"]
+__all__ = ["TRANSPORTS", "Opening", "UpstreamClient", "UpstreamClients"]
+
+Opening: TypeAlias = AbstractAsyncContextManager[UpstreamResponse]
+"""A response while the block lasts."""
 
 
 class UpstreamClient:
@@ -44,7 +47,7 @@ class UpstreamClient:
         *,
         connect_timeout: float | None,
         on_connected: Callable[[], None] | None = None,
-    ) -> AbstractAsyncContextManager[UpstreamResponse]:
+    ) -> Opening:
         """Send `request`; the response's connection is closed when the block is left.
 
         Args:
@@ -59,6 +62,12 @@ class UpstreamClient:
         return _Opening(
             self._transport.send(request, connect_timeout=connect_timeout, on_connected=on_connected)
         )
+
+    def send(
+        self, request: UpstreamRequest, *, connect_timeout: float | None, on_connected: Callable[[], None]
+    ) -> Awaitable[TransportResponse]:
+        """Send `request` and return its response as it is; its body has to be closed. See `open`."""
+        return self._transport.send(request, connect_timeout=connect_timeout, on_connected=on_connected)
 
     async def aclose(self) -> None:
         """Close every connection."""

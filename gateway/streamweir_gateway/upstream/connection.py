@@ -9,7 +9,8 @@ from contextvars import copy_context
 from typing import Final, cast
 
 from .failures import NotSent
-from .http1 import ResponseParser, keep_alive_seconds
+from .http1 import LAST_CHUNK, ResponseParser, chunk, keep_alive_seconds
+from .request import RequestStream
 
 __all__ = ["UpstreamConnection"]
 
@@ -46,6 +47,8 @@ class UpstreamConnection(asyncio.Protocol):
         "_on_whole",
         "_parser",
         "_pieces",
+        "_sending",
+        "_sent",
         "_take",
         "_transport",
         "_waiter",
@@ -64,11 +67,21 @@ class UpstreamConnection(asyncio.Protocol):
         self._buffered = 0
         self._is_paused = False
         self._is_unsent = False
+        self._sending: asyncio.Task[None] | None = None  # the rest of a request that is still coming
+        self._sent: asyncio.Event | None = None  # set once all that was written has been sent
         self._waiter: asyncio.Future[None] | None = None
         self._take: Callable[[bytes], bool] | None = None  # set while `relay` waits
 
-    async def request(self, head: bytes, body: bytes, *, is_head: bool) -> ResponseParser:
+    async def request(
+        self, head: bytes, body: bytes, *, stream: RequestStream | None = None, is_head: bool
+    ) -> ResponseParser:
         """Send a request and wait for the headers of its response, which may come before it is all sent.
+
+        Args:
+            head: request line and headers.
+            body: its body, or the beginning of it.
+            stream: the rest, which is sent as fast as the upstream takes it until its response is complete.
+            is_head: the response has no body.
 
         Raises:
             NotSent: the connection ended before the request was written whole.
@@ -78,7 +91,10 @@ class UpstreamConnection(asyncio.Protocol):
             raise NotSent("the connection had ended")
         self._parser = self._parser or ResponseParser()
         self._parser.is_head = is_head
-        self._write(head, body)
+        if stream is None:
+            self._write(head, body)
+        else:
+            self._sending = self._loop.create_task(self._send_stream(head, body, stream))
         while not self._parser.status:
             self._raise_failure()
             await self._news()
@@ -127,6 +143,12 @@ class UpstreamConnection(asyncio.Protocol):
             self._take = self._waiter = None
 
     @property
+    def is_ready(self) -> bool:
+        """`read` would return, or raise, without waiting."""
+        parser = self._parser
+        return bool(self._pieces) or parser is None or parser.is_complete or parser.failure is not None
+
+    @property
     def is_over(self) -> bool:
         """The response came to its proper end, and all of it has been taken."""
         return not self._pieces and self._parser is not None and self._parser.is_complete
@@ -140,6 +162,7 @@ class UpstreamConnection(asyncio.Protocol):
             and self._parser is not None
             and self._parser.may_be_reused
             and not self._is_unsent
+            and self._sending is None
         )
 
     def keep_alive_seconds(self, longest: float) -> float:
@@ -201,6 +224,8 @@ class UpstreamConnection(asyncio.Protocol):
             self._keep(body)
         else:
             self._buffered += len(body)
+        if self._sending is not None:
+            self._stop_sending_if_answered()
         if parser.failure is not None:
             self.abort()
         elif self._on_whole is not None:
@@ -214,6 +239,8 @@ class UpstreamConnection(asyncio.Protocol):
     def resume_writing(self) -> None:
         """All of it has been sent."""
         self._is_unsent = False
+        if self._sent is not None:
+            self._sent.set()
 
     def eof_received(self) -> None:
         """The upstream sends no more: with nothing left to wait for, the transport closes itself."""
@@ -227,6 +254,7 @@ class UpstreamConnection(asyncio.Protocol):
     def _end(self, error: Exception | None) -> None:
         if self._parser is not None:
             self._parser.end(error, was_sent=not self._is_unsent)
+        self._stop_sending()
         self._wake()
         self._stop_lingering()
         if self.is_open:
@@ -240,6 +268,34 @@ class UpstreamConnection(asyncio.Protocol):
         else:
             self._transport.write(head)
             self._transport.write(body)
+
+    async def _send_stream(self, head: bytes, body: bytes, stream: RequestStream) -> None:
+        """Send a request whose body is still coming; what will not come whole is not completed either."""
+        in_chunks = stream.length is None
+        try:
+            self._write(head, chunk(body) if in_chunks else body)
+            while data := await stream.read():
+                await self._until_sent()
+                self._write(b"", chunk(data) if in_chunks else data)
+            self._write(b"", LAST_CHUNK if in_chunks else b"")
+        except Exception:
+            self.abort()  # who waits for the response gets to know of it
+        else:
+            self._sending = None
+
+    async def _until_sent(self) -> None:
+        while self._is_unsent:
+            self._sent = asyncio.Event()
+            await self._sent.wait()
+
+    def _stop_sending_if_answered(self) -> None:
+        if self._parser is not None and self._parser.is_complete:
+            self._stop_sending()
+
+    def _stop_sending(self) -> None:
+        """The response is complete, or there is nobody to send to: what is left of the request is not."""
+        if self._sending is not None and not self._sending.done():
+            self._sending.cancel()
 
     def _pause_if_full(self) -> None:
         if self._buffered >= READ_BUFFER and not self._is_paused and self._transport is not None:

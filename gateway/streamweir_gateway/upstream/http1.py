@@ -15,10 +15,20 @@ import httptools
 from .failures import InvalidResponse, NotSent, Truncated, Unreachable, UpstreamFailure
 from .request import Headers
 
-__all__ = ["HEADER_BYTES", "ResponseParser", "coding_list", "keep_alive_seconds", "request_head"]
+__all__ = [
+    "HEADER_BYTES",
+    "LAST_CHUNK",
+    "ResponseParser",
+    "chunk",
+    "coding_list",
+    "keep_alive_seconds",
+    "request_head",
+]
 
 HEADER_BYTES: Final = 32 << 10
 """Status line and headers, those of interim responses included; also framing without a byte of body."""
+
+LAST_CHUNK: Final = b"0\r\n\r\n"
 
 _LENIENT: Final = {
     "lenient_headers": True,  # bytes that are none of a header's: they are not shown to anybody
@@ -170,6 +180,11 @@ class ResponseParser:
             assert self._parser is not None
             self.is_complete = True
             self.may_be_reused = self._parser.should_keep_alive()
+
+
+def chunk(data: bytes) -> bytes:
+    """Return a piece of a body in chunks; nothing is no chunk, for an empty one is the last."""
+    return b"%x\r\n%b\r\n" % (len(data), data) if data else b""
 
 
 def coding_list(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str]:

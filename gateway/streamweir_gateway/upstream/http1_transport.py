@@ -45,7 +45,8 @@ class Http1Transport:
         """
         head = request_head(request.method, request.target.encode("ascii"), request.wire_headers())
         exchange = _Exchange(self._pool(request.origin), head, request, on_connected)
-        if (kept := exchange.pool.take_kept()) is not None:
+        is_repeatable = request.stream is None
+        if is_repeatable and (kept := exchange.pool.take_kept()) is not None:
             try:
                 return await exchange.on(kept)
             except NotSent:
@@ -84,7 +85,10 @@ class _Exchange(NamedTuple):
             if self.on_connected is not None:
                 self.on_connected()
             response = await connection.request(
-                self.head, self.request.body, is_head=self.request.method == "HEAD"
+                self.head,
+                self.request.body,
+                stream=self.request.stream,
+                is_head=self.request.method == "HEAD",
             )
         except BaseException:
             self.pool.drop(connection)
@@ -105,6 +109,10 @@ class _Body:
     @property
     def is_over(self) -> bool:
         return self._connection is None or self._connection.is_over
+
+    @property
+    def is_ready(self) -> bool:
+        return self._connection is None or self._connection.is_ready
 
     async def read(self) -> bytes:
         return b"" if self._connection is None else await self._connection.read()

@@ -110,10 +110,24 @@ def _httpx_request(request: UpstreamRequest, *, has_proxy: bool) -> httpx.Reques
         extensions["target"] = b"http://" + url.netloc + target
     elif has_proxy:  # it would be taken for the target of the CONNECT too
         url, extensions = url.copy_with(raw_path=target), {}
-    stream = httpx.ByteStream(request.body)
+    stream = httpx.ByteStream(request.body) if request.stream is None else _Pieces(request)
     return httpx.Request(
         request.method, url, headers=request.wire_headers(), stream=stream, extensions=extensions
     )
+
+
+class _Pieces(httpx.AsyncByteStream):
+    """A body that is still coming."""
+
+    def __init__(self, request: UpstreamRequest) -> None:
+        self._request = request
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        if self._request.body:
+            yield self._request.body
+        stream = self._request.stream
+        while stream is not None and (data := await stream.read()):
+            yield data
 
 
 class _Exchange:
@@ -121,6 +135,7 @@ class _Exchange:
 
     is_over: Final = False
     """Only the next read shows it."""
+    is_ready: Final = False
 
     def __init__(self, transport: httpx.AsyncHTTPTransport, running: set[_Exchange]) -> None:
         self._transport = transport

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import base64
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 from urllib.parse import unquote, urlsplit
 
-__all__ = ["Headers", "Origin", "UpstreamRequest", "authorization_in"]
+__all__ = ["Headers", "Origin", "RequestStream", "UpstreamRequest", "authorization_in"]
 
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 """In the order and the spelling of the wire."""
@@ -54,6 +54,23 @@ def authorization_in(url: str) -> str | None:
     return f"Basic {base64.b64encode(pair.encode()).decode()}"
 
 
+class RequestStream(Protocol):
+    """The rest of a body that comes while it is sent.
+
+    Attributes:
+        length: of the whole body; None: nobody knows, so it goes out in chunks.
+    """
+
+    length: int | None
+
+    async def read(self) -> bytes:
+        """Return the next piece; nothing at the end.
+
+        Raises:
+            Exception: the rest will not come, so that the request must not be completed.
+        """
+
+
 class UpstreamRequest(NamedTuple):
     """What is sent to an upstream."""
 
@@ -63,6 +80,10 @@ class UpstreamRequest(NamedTuple):
     """Path and query, as they go on the wire."""
     headers: list[tuple[str, str]]
     body: bytes
+    stream: RequestStream | None = None
+    """What follows `body`."""
+    relayed: Headers = []  # noqa: RUF012 - never changed
+    """Further headers, as they go on the wire; none that frames."""
 
     def wire_headers(self) -> Headers:
         """Return the headers that go out: the given ones, and ours in place of those that frame."""
@@ -70,7 +91,10 @@ class UpstreamRequest(NamedTuple):
         for name, value in self.headers:
             if name.lower() not in _FRAMING:
                 headers.append((name.encode("ascii"), _wire_text(value)))
-        if self.body or self.method not in _WITHOUT_BODY:
+        headers += self.relayed
+        if self.stream is not None:
+            headers.append(_framing_header(self.stream.length))
+        elif self.body or self.method not in _WITHOUT_BODY:
             headers.append((b"Content-Length", b"%d" % len(self.body)))
         return headers
 
@@ -84,6 +108,12 @@ _FRAMING: Final = frozenset(
 """Headers that say where a message ends or what becomes of its connection: ours alone to write."""
 
 _WITHOUT_BODY: Final = frozenset({"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"})
+
+
+def _framing_header(length: int | None) -> tuple[bytes, bytes]:
+    if length is None:
+        return b"Transfer-Encoding", b"chunked"
+    return b"Content-Length", b"%d" % length
 
 
 def _wire_text(value: str) -> bytes:

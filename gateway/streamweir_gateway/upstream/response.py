@@ -9,7 +9,6 @@ from streamweir.framing.content_coding import BodyDecoder, CodedBodyError, CutOf
 
 from .failures import InvalidResponse, Truncated
 from .http1 import coding_list
-from .request import Headers
 from .transport import TransportResponse
 
 __all__ = ["UpstreamResponse"]
@@ -20,11 +19,12 @@ class UpstreamResponse:
 
     Attributes:
         status: of the response.
+        headers: in the order and the spelling of the wire.
     """
 
     def __init__(self, response: TransportResponse) -> None:
         self.status = response.status
-        self._headers = response.headers
+        self.headers = response.headers
         self._body = response.body
         self._is_begun = False
         self._decoder: BodyDecoder | None = None
@@ -45,11 +45,6 @@ class UpstreamResponse:
             with _own_failures():
                 return await self._read_decoded(self._decoder)
         return await self._body.read()
-
-    @property
-    def headers(self) -> Headers:
-        """As they came, in order."""
-        return self._headers
 
     @property
     def is_over(self) -> bool:
@@ -75,7 +70,7 @@ class UpstreamResponse:
     def values_of(self, name: str) -> list[bytes]:
         """Return every value of the header `name` (any case)."""
         wanted = name.lower().encode("ascii")
-        return [value for key, value in self._headers if key.lower() == wanted]
+        return [value for key, value in self.headers if key.lower() == wanted]
 
     def abort(self) -> None:
         """Close the connection at once; nothing may be read any longer."""
@@ -87,9 +82,9 @@ class UpstreamResponse:
 
     def _codings(self) -> list[str]:
         transfer = (
-            coding for coding in coding_list(self._headers, b"transfer-encoding") if coding != "chunked"
+            coding for coding in coding_list(self.headers, b"transfer-encoding") if coding != "chunked"
         )
-        return [*coding_list(self._headers, b"content-encoding"), *transfer]
+        return [*coding_list(self.headers, b"content-encoding"), *transfer]
 
     async def _read_decoded(self, decoder: BodyDecoder) -> bytes:
         while True:

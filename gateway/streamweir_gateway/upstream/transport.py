@@ -21,6 +21,10 @@ class ResponseBody(Protocol):
     def is_over(self) -> bool:
         """It has been read to its proper end, as far as that is known before the next read."""
 
+    @property
+    def is_ready(self) -> bool:
+        """`read` would return at once, as far as that is known."""
+
     async def read(self) -> bytes:
         """Return what has come since the last call, or comes next; nothing at the end.
 

@@ -28,6 +28,7 @@ REFUSALS: Final[dict[str, RefusalRow]] = {
     "UNSUPPORTED_MEDIA_TYPE": RefusalRow(415, False, "The request has a type that is not understood here."),
     "RATE_LIMITED": RefusalRow(429, True, "Too many requests. Please wait and try again."),
     "INTERNAL": RefusalRow(500, True, "An internal error occurred. Please try again."),
+    "WEBSOCKET_UNSUPPORTED": RefusalRow(501, False, "WebSockets are not supported here."),
     "OVERLOADED": RefusalRow(503, True, "The service is busy. Please try again."),
     "GATEWAY_DRAINING": RefusalRow(503, True, "The gateway is shutting down. Please try again."),
 }

@@ -34,8 +34,14 @@ from streamweir_gateway.config.models.section import (
     written,
 )
 from streamweir_gateway.config.models.upstream import UpstreamConfig, UpstreamOptions
-from streamweir_gateway.config.values.http import HEADER_NAME, METHOD, QUERY_NAME, RESPONSE_HEADER_NAME
-from streamweir_gateway.config.values.path_templates import UPSTREAM_PATH
+from streamweir_gateway.config.values.http import (
+    HEADER_NAME,
+    METHOD,
+    ORDINARY_METHODS,
+    QUERY_NAME,
+    RESPONSE_HEADER_NAME,
+)
+from streamweir_gateway.config.values.path_templates import UPSTREAM_PATH, is_open
 from streamweir_gateway.config.values.scalars import COUNT, Scalar, choice, only, read_text, text_schema
 from streamweir_gateway.config.values.section_or_keyword import SectionOrKeyword
 from streamweir_gateway.config.values.urls import UPSTREAM_REFERENCE
@@ -114,6 +120,8 @@ class EndpointOptions(UpstreamOptions):
         ONE_OR_MORE,
     ] = written(["standard"])
     """Protocols that clients may have; the first is the default."""
+    relay: Annotated[str, choice("streams", "all")] = "streams"
+    """`all`: what is no agent stream goes through as it came, whatever its method, type and status."""
     framing: Annotated[str, choice("sse", "ndjson")] = "sse"
     """The framing where the client's Accept leaves it open."""
     request: Annotated[str, only("passthrough", "mapped")] = "passthrough"
@@ -176,4 +184,24 @@ class EndpointConfig(EndpointOptions):
     upstreams: Annotated[SkipJsonSchema[tuple[UpstreamConfig, ...]], DERIVED] = derived(())
     """What `upstream` names, in its order, with the options of this endpoint."""
     path: Annotated[str | None, UPSTREAM_PATH] = absent()
-    """Appended to the upstream's URL; `{names}` come from the endpoint's own path."""
+    """Appended to the upstream's URL; `{names}` come from the endpoint's own path, `{rest}` from its `/*`."""
+
+    @property
+    def relays_all(self) -> bool:
+        """A whole service is behind this path."""
+        return self.relay == "all"
+
+    @property
+    def takes_any_method(self) -> bool:
+        """Clients may use every method that has a response of its own."""
+        return self.relays_all and "methods" not in self.model_fields_set
+
+    @property
+    def listed_methods(self) -> tuple[str, ...]:
+        """The methods that clients may use, where any may be: those that are usual."""
+        return ORDINARY_METHODS if self.takes_any_method else self.methods
+
+    @property
+    def appends_rest(self) -> bool:
+        """What `/*` stands for, query included, is appended to the upstream's URL."""
+        return self.path is None and is_open(self.template)

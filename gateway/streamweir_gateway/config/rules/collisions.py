@@ -24,7 +24,7 @@ def check_collisions(config: GatewayConfig, report: Report) -> None:
         for name in _OWN_PATHS:
             if template == getattr(config.server, name):
                 report.at_key(("endpoints", template), f"is the path of server.{name}")
-        places = [(shape(template), method) for method in endpoint.methods]
+        places = [(shape(template), method) for method in endpoint.listed_methods]
         for first in dict.fromkeys(taken[place] for place in places if place in taken):
             report.at_key(("endpoints", template), f"matches the same paths and methods as {first}")
         for place in places:

@@ -9,7 +9,7 @@ from streamweir_gateway.config.diagnostics import KeyPath, Report, quoted, sugge
 from streamweir_gateway.config.interpolation import Unresolved
 from streamweir_gateway.config.models import EndpointConfig, Tls, UpstreamConfig
 from streamweir_gateway.config.rules.names import check_name, check_repetition
-from streamweir_gateway.config.values.path_templates import placeholders
+from streamweir_gateway.config.values.path_templates import REST, is_open, placeholders
 from streamweir_gateway.config.values.urls import demo_dialect, is_url
 
 __all__ = ["check_path", "check_references", "check_upstream"]
@@ -37,9 +37,13 @@ def check_references(
 def check_path(endpoint: EndpointConfig, report: Report) -> None:
     """Report an upstream path that cannot be filled in or appended."""
     where: KeyPath = ("endpoints", endpoint.template, "path")
+    if endpoint.appends_rest and any("?" in upstream.url for upstream in endpoint.upstreams):
+        report.at_key(("endpoints", endpoint.template), "has /*, but the upstream's URL has a query")
     if endpoint.path is None or isinstance(endpoint.path, Unresolved):
         return
     own = placeholders(endpoint.template)
+    if is_open(endpoint.template):
+        own = (*own, REST)
     for name in placeholders(endpoint.path):
         if name not in own:
             detail = f": {quoted(name)}{suggestion(name, own)}"

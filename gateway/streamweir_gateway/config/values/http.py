@@ -15,6 +15,7 @@ __all__ = [
     "HEADER_NAME",
     "HEADER_VALUE",
     "METHOD",
+    "ORDINARY_METHODS",
     "QUERY_NAME",
     "RESPONSE_HEADER_NAME",
     "RETRY_CAUSE",
@@ -23,6 +24,8 @@ __all__ = [
 _TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _METHODS: Final = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY")
 """All that can ask a backend for a stream; CONNECT and TRACE are about the connection."""
+ORDINARY_METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+"""Those that are named where any may be used."""
 _CONNECT: Final = "connect"
 
 # RFC 9110, section 7.6.1: they speak of one connection, and the gateway has two of its own.

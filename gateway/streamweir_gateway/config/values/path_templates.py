@@ -7,9 +7,24 @@ from typing import Final
 
 from streamweir.options.durations import OFF
 from streamweir_gateway.config.diagnostics import InvalidValue
-from streamweir_gateway.config.values.scalars import NOT_SUPPORTED, Scalar, text_schema
+from streamweir_gateway.config.values.scalars import Scalar, text_schema
 
-__all__ = ["ENDPOINT_PATH", "PATH_OR_OFF", "UPSTREAM_PATH", "join_path", "placeholders", "shape"]
+__all__ = [
+    "ENDPOINT_PATH",
+    "OPEN_END",
+    "PATH_OR_OFF",
+    "REST",
+    "UPSTREAM_PATH",
+    "is_open",
+    "join_path",
+    "placeholders",
+    "shape",
+]
+
+OPEN_END: Final = "/*"
+"""At the end of an endpoint's path: any rest."""
+REST: Final = "rest"
+"""What that is called in `path`."""
 
 _PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -21,14 +36,19 @@ def placeholders(template: str) -> tuple[str, ...]:
     Raises:
         InvalidValue: a brace without its partner, or a name that is no identifier.
     """
-    rest = _PLACEHOLDER.sub("", template)
-    if "{" in rest or "}" in rest:
+    literal = _PLACEHOLDER.sub("", template)
+    if "{" in literal or "}" in literal:
         raise InvalidValue("has a brace without its partner")
     names = tuple(_PLACEHOLDER.findall(template))
     for name in names:
         if not _NAME.fullmatch(name):
             raise InvalidValue("has a name in braces that is not letters, digits and _")
     return names
+
+
+def is_open(template: str) -> bool:
+    """Whether the path of an endpoint ends in `/*`."""
+    return template.endswith(OPEN_END)
 
 
 def shape(template: str) -> str:
@@ -49,9 +69,12 @@ def _endpoint_path(value: object) -> str:
         raise InvalidValue("must be a path without a query")
     if "%" in template:
         raise InvalidValue("must be written decoded, without %: it is compared with the decoded path")
-    if template.endswith("/*"):
-        raise InvalidValue(f"a rest (/*) is {NOT_SUPPORTED}")
+    *inner, last = template.split("/")
+    if "*" in inner or (last.endswith("*") and last != "*"):
+        raise InvalidValue("has a * that is not the whole last segment: /* stands for any rest")
     names = placeholders(template)
+    if is_open(template) and REST in names:
+        raise InvalidValue("has {rest} in braces, which is what /* is called")
     if len(set(names)) < len(names):
         raise InvalidValue("has the same name in braces twice")
     if "}{" in template:
@@ -63,8 +86,8 @@ def _path_or_off(value: object) -> str | None:
     if value == OFF:
         return None
     path = _endpoint_path(value)
-    if "{" in path:
-        raise InvalidValue("must be a path without names in braces")
+    if "{" in path or is_open(path):
+        raise InvalidValue("must be a path without names in braces and without /*")
     return path
 
 

@@ -1,0 +1,15 @@
+"""What a path with `relay: all` cannot have beside it."""
+
+from __future__ import annotations
+
+from streamweir_gateway.config.diagnostics import Report
+from streamweir_gateway.config.models import EndpointConfig
+
+__all__ = ["check_relay"]
+
+
+def check_relay(endpoint: EndpointConfig, report: Report) -> None:
+    """Report what needs the whole body of a request, which is sent on as it comes."""
+    if endpoint.relays_all and endpoint.request != "passthrough":
+        path = ("endpoints", endpoint.template, "request")
+        report.at_value(path, "must be passthrough: `relay: all` sends bodies on as they come")

@@ -1,0 +1,55 @@
+"""What `/*` at the end of an endpoint's path stands for, as it came: nothing that leads out of that path.
+
+A server may read a path in more ways than one: decode it once more, take \\ for a slash, cut parameters off
+a segment (`..;a`), accept a character that is coded longer than need be. What is a dot segment to any of them
+may not go on.
+
+Source: the configuration contract (`/*`, `relay`); RFC 3986, sections 3.3 and 5.2.4.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+from urllib.parse import unquote, unquote_to_bytes
+
+__all__ = ["raw_rest"]
+
+MAX_DECODINGS: Final = 4
+"""Who decodes more often is no server; a path that is coded more often is not taken."""
+
+_DOT_SEGMENT: Final = re.compile(rb"(?:^|[/\\])\.{1,2}[\x00-\x20]*(?:$|[/\\;?#])")
+_OVERLONG: Final = re.compile(rb"\xc0(?=[\x80-\xbf])|\xc1|\xe0[\x80-\x9f]|\xf0[\x80-\x8f]|%u", re.IGNORECASE)
+"""Source: RFC 3629, section 3; `%u002e` is an invention of servers that are gone."""
+
+
+def raw_rest(template: str, raw_path: str, rest: str) -> str | None:
+    """Return what `/*` stands for, percent-encoded as the client wrote it; None where it may not go on.
+
+    Args:
+        template: of the endpoint.
+        raw_path: the request's path, not decoded.
+        rest: the same as the return value, but decoded, as the template was found to match.
+    """
+    slashes = template.count("/")
+    segments = raw_path.split("/", slashes)
+    if len(segments) <= slashes:
+        return None
+    raw = segments[slashes]
+    if "%" not in raw and "." not in raw and "\\" not in raw:
+        return raw if raw == rest else None
+    return raw if unquote(raw) == rest and _stays_below(raw.encode("latin-1", "replace")) else None
+
+
+def _stays_below(path: bytes) -> bool:
+    """Whether nobody finds a dot segment in `path`, however often it is decoded."""
+    for _ in range(MAX_DECODINGS):
+        if _DOT_SEGMENT.search(path) or _OVERLONG.search(path):
+            return False
+        if b"%" not in path:
+            return True
+        decoded = unquote_to_bytes(path)
+        if decoded == path:
+            return True
+        path = decoded
+    return False

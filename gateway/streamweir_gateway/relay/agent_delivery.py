@@ -1,0 +1,78 @@
+"""An agent stream among what a whole service answers, delivered as at any other endpoint."""
+
+from __future__ import annotations
+
+from starlette.types import Receive, Scope, Send
+
+from streamweir.asgi.ownership import take_ownership
+from streamweir_gateway.observability.observer import Observer
+from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.relay.agent_stream import OpenedResponse
+from streamweir_gateway.relay.service import Service
+from streamweir_gateway.runs.proxy_exchange import ProxyExchange
+from streamweir_gateway.runs.request_body import RequestBody
+from streamweir_gateway.runs.streams import Streams
+from streamweir_gateway.upstream.request import UpstreamRequest
+from streamweir_gateway.upstream.transport import TransportResponse
+
+__all__ = ["AgentDelivery"]
+
+
+class AgentDelivery:
+    """A response whose first event is known, to be delivered.
+
+    Args:
+        service: that has answered.
+        request: that it was asked.
+        response: its answer, from the beginning.
+        scope: of the client's request.
+        send: takes the client's response.
+        record: is completed.
+        observer: is told of the attempt.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        request: UpstreamRequest,
+        response: TransportResponse,
+        scope: Scope,
+        send: Send,
+        record: RequestRecord,
+        observer: Observer,
+    ) -> None:
+        self._service = service
+        self._request = request
+        self._response = response
+        self._scope = scope
+        self._send = send
+        self._record = record
+        self._observer = observer
+
+    async def deliver(self, streams: Streams, receive: Receive) -> None:
+        """Deliver the stream to its end.
+
+        Args:
+            streams: where it is kept meanwhile.
+            receive: reports that the client has left.
+        """
+        endpoint, record = self._service.endpoint, self._record
+        incoming = endpoint.incoming(self._scope, record.request_id)
+        record.span_id = incoming.trace.span_id
+        exchange = ProxyExchange(
+            endpoint,
+            incoming,
+            self._request,
+            RequestBody.sent(),
+            scope=self._scope,
+            send=self._send,
+            record=record,
+            observer=self._observer,
+            opened=OpenedResponse(self._response),
+        )
+        take_ownership(self._scope)
+        streams.add(exchange.supervisor)
+        try:
+            await exchange.run(receive)
+        finally:
+            streams.discard(exchange.supervisor)

@@ -1,0 +1,166 @@
+"""Whether a response is an agent stream, which is only known once its first frame has come.
+
+Source: the configuration contract (`relay`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Final
+
+from streamweir.codec.dialects import Dialects
+from streamweir.errors import StreamweirError
+from streamweir.translation.reader import StreamReader
+from streamweir_gateway.upstream.failures import UpstreamFailure
+from streamweir_gateway.upstream.response import UpstreamResponse
+from streamweir_gateway.upstream.transport import ResponseBody, TransportResponse
+
+__all__ = ["Judgement", "OpenedResponse", "judge", "stream_media_types"]
+
+_STREAMS: Final = frozenset({b"text/event-stream", b"application/x-ndjson"})
+_TEXT_FRAMINGS: Final = frozenset({"text", "lines"})
+
+
+def stream_media_types(speaks: str, dialects: Dialects) -> frozenset[bytes]:
+    """Return the media types that a stream of the dialect may have."""
+    if speaks == "auto":
+        return _STREAMS
+    dialect = dialects.to_read(speaks)
+    own = {b"text/plain"} if dialect.framing in _TEXT_FRAMINGS else set[bytes]()
+    if dialect.encoder is not None and dialect.encoder.media_type is not None:
+        own.add(dialect.encoder.media_type.partition(";")[0].strip().lower().encode("ascii"))
+    return _STREAMS | own
+
+
+class _Recorded:
+    """A `ResponseBody` that keeps what was read of another one."""
+
+    def __init__(self, body: ResponseBody) -> None:
+        self.pieces: list[bytes] = []
+        self._body = body
+
+    @property
+    def is_over(self) -> bool:
+        return self._body.is_over
+
+    @property
+    def is_ready(self) -> bool:
+        return self._body.is_ready
+
+    async def read(self) -> bytes:
+        data = await self._body.read()
+        if data:
+            self.pieces.append(data)
+        return data
+
+    def relay(self, _take: Callable[[bytes], bool]) -> None:
+        """Every read is kept."""
+
+    def let_end(self) -> None:
+        self._body.let_end()
+
+    def abort(self) -> None:
+        self._body.abort()
+
+    async def aclose(self) -> None:
+        await self._body.aclose()
+
+
+class _Replayed:
+    """A `ResponseBody` whose beginning has been read before."""
+
+    def __init__(self, pieces: list[bytes], body: ResponseBody) -> None:
+        self._pieces = pieces[::-1]
+        self._body = body
+
+    @property
+    def is_over(self) -> bool:
+        return not self._pieces and self._body.is_over
+
+    @property
+    def is_ready(self) -> bool:
+        return bool(self._pieces) or self._body.is_ready
+
+    async def read(self) -> bytes:
+        return self._pieces.pop() if self._pieces else await self._body.read()
+
+    def relay(self, take: Callable[[bytes], bool]) -> Awaitable[None] | None:
+        return None if self._pieces else self._body.relay(take)
+
+    def let_end(self) -> None:
+        self._body.let_end()
+
+    def abort(self) -> None:
+        self._body.abort()
+
+    async def aclose(self) -> None:
+        await self._body.aclose()
+
+
+class OpenedResponse:
+    """A response that has been opened already, as `UpstreamClient.open` gives it."""
+
+    def __init__(self, response: TransportResponse) -> None:
+        self._response = UpstreamResponse(response)
+
+    async def __aenter__(self) -> UpstreamResponse:
+        return self._response
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._response.aclose()
+
+
+class Judgement:
+    """What the first frame has shown.
+
+    Attributes:
+        response: the same response, from its beginning.
+        is_agent_stream: the dialect knows its first event.
+        pieces: what has been read of its body.
+    """
+
+    __slots__ = ("is_agent_stream", "pieces", "response")
+
+    def __init__(self, response: TransportResponse, pieces: list[bytes], *, is_agent_stream: bool) -> None:
+        self.response = response._replace(body=_Replayed(pieces, response.body))
+        self.is_agent_stream = is_agent_stream
+        self.pieces = pieces
+
+
+async def judge(response: TransportResponse, reader: StreamReader, *, limit: int) -> Judgement:
+    """Read a response until its first event is known, or cannot be one.
+
+    Args:
+        response: with status 200 and a stream's media type.
+        reader: of the upstream's dialect; read to no end.
+        limit: bytes after which no first event is waited for.
+
+    """
+    recorded = _Recorded(response.body)
+    decoded = UpstreamResponse(response._replace(body=recorded))
+    is_known: bool | None = None
+    size = 0
+    while is_known is None:
+        try:
+            data = await decoded.read()
+        except UpstreamFailure:  # it broke off, or has a coding that only the client can read
+            break
+        size += len(data)
+        is_known = _is_known(reader, data)
+        if is_known is None and (not data or size > limit):
+            break
+    return Judgement(response, recorded.pieces, is_agent_stream=bool(is_known))
+
+
+def _is_known(reader: StreamReader, data: bytes) -> bool | None:
+    """Return whether the first event in `data` is one of the dialect; None while there is none."""
+    try:
+        for _ in _events(reader, data):
+            return not reader.unknown and not reader.malformed
+    except StreamweirError:
+        return False
+    return False if reader.malformed else None
+
+
+def _events(reader: StreamReader, data: bytes) -> Iterator[object]:
+    yield from reader.feed(data) if data else reader.close()

@@ -1,0 +1,86 @@
+"""What the upstream gets to know of the client's side: `Forwarded` and `X-Forwarded-*`.
+
+Whoever connects can write these headers, so a client's own are believed where a trusted proxy sends them, and
+dropped everywhere else.
+
+Source: the configuration contract (`relay`, `server.trusted_proxies`); RFC 7239.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from ipaddress import IPv4Network, IPv6Network
+from typing import Final
+
+from starlette.types import Scope
+
+from streamweir_gateway.access.client_address import is_sent_by
+from streamweir_gateway.upstream.request import Headers
+
+__all__ = ["Forwarding", "is_about_forwarding"]
+
+_TOKEN: Final = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_HOST: Final = re.compile(rb"[0-9A-Za-z.\-_\[\]:]{1,255}")
+
+
+def is_about_forwarding(name: bytes) -> bool:
+    """Whether a header, its name in lower case, says where a request comes from.
+
+    An underscore counts as a hyphen: servers that hand headers on as variables make no difference.
+    """
+    plain = name.replace(b"_", b"-")
+    return plain == b"forwarded" or plain.startswith(b"x-forwarded-")
+
+
+class Forwarding:
+    """Writes the headers.
+
+    Args:
+        trusted: networks of the proxies whose own are believed.
+    """
+
+    def __init__(self, trusted: Sequence[IPv4Network | IPv6Network]) -> None:
+        self._trusted = trusted
+
+    def headers(self, scope: Scope) -> Headers:
+        """Return them for a request."""
+        given = self._given(scope) if self._trusted and is_sent_by(scope, self._trusted) else {}
+        peer = scope.get("client")
+        address = b"" if not peer else str(peer[0]).encode("ascii", "replace")
+        host = next((value for name, value in scope["headers"] if name == b"host"), b"")
+        scheme = str(scope.get("scheme") or "http").encode("ascii")
+        headers = [
+            (b"X-Forwarded-For", _appended(given.pop(b"x-forwarded-for", []), address or b"unknown")),
+            (b"X-Forwarded-Proto", _first(given.pop(b"x-forwarded-proto", []), scheme)),
+            (b"Forwarded", _appended(given.pop(b"forwarded", []), _element(address, host, scheme))),
+        ]
+        if host := _first(given.pop(b"x-forwarded-host", []), host):
+            headers.append((b"X-Forwarded-Host", host))
+        headers.extend((name, value) for name, values in given.items() for value in values)
+        return headers
+
+    @staticmethod
+    def _given(scope: Scope) -> dict[bytes, list[bytes]]:
+        given: dict[bytes, list[bytes]] = {}
+        for name, value in scope["headers"]:
+            if is_about_forwarding(name) and b"_" not in name:
+                given.setdefault(name, []).append(value)
+        return given
+
+
+def _appended(values: Sequence[bytes], last: bytes) -> bytes:
+    return b", ".join([*filter(None, values), last])
+
+
+def _first(values: Sequence[bytes], otherwise: bytes) -> bytes:
+    return values[0] if values and values[0] else otherwise
+
+
+def _element(address: bytes, host: bytes, scheme: bytes) -> bytes:
+    """Return what one proxy adds. Source: RFC 7239, section 4."""
+    node = b'"[%b]"' % address if b":" in address else address
+    parts = [b"for=%b" % (node or b"unknown")]
+    if _HOST.fullmatch(host):
+        parts.append(b"host=%b" % (host if _TOKEN.fullmatch(host) else b'"%b"' % host))
+    return b";".join([*parts, b"proto=%b" % scheme])

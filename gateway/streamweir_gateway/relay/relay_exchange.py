@@ -1,0 +1,332 @@
+"""One exchange: the service is asked, and what it answers goes to the client piece by piece.
+
+After the headers there is one way to fail: the client's connection is closed within the body, so that nobody
+takes the body for whole.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping
+from typing import Final
+
+from starlette.types import Receive, Scope, Send
+
+from streamweir.asgi.refusals import Refusal
+from streamweir.errors import ErrorInfo, error_info
+from streamweir_gateway.access.edge_middleware import RELAYED
+from streamweir_gateway.connection.client_connection import ClientConnection
+from streamweir_gateway.observability.observer import Observer
+from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.relay.agent_delivery import AgentDelivery
+from streamweir_gateway.relay.agent_stream import judge
+from streamweir_gateway.relay.relay_request import RelayBody
+from streamweir_gateway.relay.relay_watch import RelayWatch
+from streamweir_gateway.relay.request_stream import ClientBody
+from streamweir_gateway.relay.response_head import relayed_headers
+from streamweir_gateway.relay.service import Service
+from streamweir_gateway.runs.admission import CircuitOpen, Overloaded, Permit
+from streamweir_gateway.runs.destination import Destination
+from streamweir_gateway.runs.interruptible_wait import Interrupted
+from streamweir_gateway.runs.response_writer import ClientGone
+from streamweir_gateway.runs.retry_plan import Failure, RetryPlan
+from streamweir_gateway.runs.upstream_target import NoSuchPath
+from streamweir_gateway.upstream.failures import ConnectTimedOut, NotConnected, UpstreamFailure
+from streamweir_gateway.upstream.request import Headers, UpstreamRequest
+from streamweir_gateway.upstream.transport import TransportResponse
+
+__all__ = ["BrokenOff", "NoAnswer", "RelayExchange"]
+
+_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+"""What may be sent once more though nobody knows whether it ran. Source: RFC 9110, section 9.2.1."""
+
+_PROTOCOL: Final = b"x-streamweir-protocol"
+
+
+class NoAnswer(Exception):  # noqa: N818 - the upstream's fault, answered with an envelope
+    """No upstream has answered, and nothing has been sent.
+
+    Attributes:
+        info: what the client may be told.
+    """
+
+    def __init__(self, info: ErrorInfo) -> None:
+        super().__init__(info.code)
+        self.info = info
+
+
+class BrokenOff(Exception):  # noqa: N818 - the upstream's fault, which only an unfinished body can show
+    """The response has been left within its body."""
+
+
+class RelayExchange:
+    """One request and its answer. It is made in the task that runs it.
+
+    Attributes:
+        watch: ends it from outside.
+
+    Args:
+        services: the upstreams, in the order in which they are asked.
+        scope: of the client's request.
+        receive: gives its body.
+        send: takes the response.
+        record: is completed.
+        observer: is told of attempts.
+
+    Raises:
+        Refusal: the request announces too large a body.
+    """
+
+    __slots__ = (
+        "_body",
+        "_connection",
+        "_first",
+        "_is_started",
+        "_observer",
+        "_receive",
+        "_record",
+        "_scope",
+        "_send",
+        "_services",
+        "watch",
+    )
+
+    def __init__(
+        self,
+        services: Mapping[Destination, Service],
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        *,
+        record: RequestRecord,
+        observer: Observer,
+    ) -> None:
+        record.attempts = 0
+        self._services = services
+        self._first = first = next(iter(services.values()))
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._record = record
+        self._observer = observer
+        self._is_started = False
+        self._connection = ClientConnection.of(scope)
+        limit = first.endpoint.config.limits.request_bytes
+        self._body = ClientBody(scope, receive, self._connection, limit)
+        self.watch = RelayWatch(self._connection, first.destination.config.timeouts)
+
+    async def run(self) -> AgentDelivery | None:
+        """Relay the answer to its end; an agent stream is returned instead, with nothing of it sent.
+
+        Raises:
+            Refusal: the request is not sent on.
+            NoAnswer: no upstream has answered.
+            ClientGone: nobody is left to do it for.
+        """
+        try:
+            with self.watch.waiting:
+                self._watch_client()
+                return await self._ask_all(await self._body.begin())
+        except Interrupted:
+            self._end_interrupted()
+        return None
+
+    def _watch_client(self) -> None:
+        """See the client leave: the server reports it, or who reads the request, and then a task."""
+        if not self.watch.watch():
+            self._body.on_whole = lambda: self.watch.watch_in_task(self._receive)
+
+    # Asking
+
+    async def _ask_all(self, body: RelayBody) -> AgentDelivery | None:
+        self._check_protocol()
+        plan = RetryPlan(tuple(self._services))
+        while True:
+            try:
+                return await self._ask(self._services[plan.destination], body)
+            except (Overloaded, CircuitOpen, UpstreamFailure) as error:
+                if self._body.failure is not None:
+                    raise self._body.failure from None
+                failure = _failure_of(error)
+                seconds = plan.go_on(failure) if self._may_go_on(failure) else None
+                if seconds is None:
+                    raise _no_answer(failure) from error
+                await asyncio.sleep(seconds)
+
+    def _check_protocol(self) -> None:
+        """Refuse a protocol that is not offered before the service does anything."""
+        if any(name == _PROTOCOL for name, _ in self._scope["headers"]):
+            self._first.endpoint.incoming(self._scope, self._record.request_id)
+
+    def _may_go_on(self, failure: Failure) -> bool:
+        """May the request be sent once more? Only if it has not arrived, or does nothing by being sent."""
+        if not (failure.was_asked and failure.was_connected):
+            return True
+        return self._scope["method"] in _SAFE and self._body.is_read
+
+    async def _ask(self, service: Service, body: RelayBody) -> AgentDelivery | None:
+        """Ask one upstream.
+
+        Raises:
+            Overloaded, CircuitOpen, UpstreamFailure: it has not answered.
+        """
+        destination = service.destination
+        permit = destination.admission.admit()
+        try:
+            request = self._request(service, body)
+            response = await self._response(service, request, permit)
+            return await self._answer(service, request, response)
+        finally:
+            permit.release()
+
+    def _request(self, service: Service, body: RelayBody) -> UpstreamRequest:
+        try:
+            return service.requests.request(self._scope, self._record.request_id, body)
+        except NoSuchPath as error:
+            raise Refusal("ENDPOINT_NOT_FOUND") from error
+
+    async def _response(
+        self, service: Service, request: UpstreamRequest, permit: Permit
+    ) -> TransportResponse:
+        """Return the headers of an upstream's response; its body has to be closed."""
+        record, destination, watch = self._record, service.destination, self.watch
+        record.upstream = destination.label
+        record.attempts = (record.attempts or 0) + 1
+        watch.timeouts = destination.config.timeouts
+        self._body.on_piece = watch.request_sent
+        code = None
+        try:
+            response = await destination.client.send(
+                request,
+                connect_timeout=watch.timeouts.connect,
+                on_connected=watch.request_sent,
+            )
+        except UpstreamFailure as failure:
+            record.add_cause(failure)
+            code = failure.info.code
+            raise
+        finally:
+            if watch.info is not None and watch.info.code == "UPSTREAM_TIMEOUT":
+                code = watch.info.code
+            if code is not None and self._body.failure is None:
+                permit.failed()
+                self._observer.upstream_failed(destination.label, code)
+        permit.succeeded()
+        record.upstream_status = response.status
+        return response
+
+    # Answering
+
+    async def _answer(
+        self, service: Service, request: UpstreamRequest, response: TransportResponse
+    ) -> AgentDelivery | None:
+        is_kept = False
+        try:
+            if service.may_be_agent_stream(request.method, response):
+                judgement = await judge(
+                    response,
+                    service.reader(request.target),
+                    limit=service.endpoint.config.limits.event_bytes,
+                )
+                response = judgement.response
+                is_kept = judgement.is_agent_stream
+            if is_kept:
+                self._body.on_piece = _nothing
+                return AgentDelivery(
+                    service, request, response, self._scope, self._send, self._record, self._observer
+                )
+            await self._relay(response)
+        finally:
+            if not is_kept:
+                await response.body.aclose()
+        return None
+
+    async def _relay(self, response: TransportResponse) -> None:
+        """Send the response on, as it comes."""
+        headers = relayed_headers(response)
+        self._scope["state"][RELAYED] = self._is_started = True
+        try:
+            is_over = await self._send_beginning(response, headers)
+            while not is_over:
+                is_over = await self._send_piece(response)
+        except UpstreamFailure as failure:
+            self._record.add_cause(failure)
+            self._break_off(failure.info)
+        else:
+            self._record.reason = "done"
+
+    async def _send_beginning(self, response: TransportResponse, headers: Headers) -> bool:
+        """Send the headers, and what is there of the body together with them; was that all?"""
+        record = self._record
+        record.status, record.bytes_in, record.bytes_out = response.status, 0, 0
+        self._connection.cork(True)
+        try:
+            await self._send({"type": "http.response.start", "status": response.status, "headers": headers})
+            self.watch.body_read()
+            return response.body.is_ready and await self._send_piece(response)
+        finally:
+            self._connection.cork(False)
+
+    async def _send_piece(self, response: TransportResponse) -> bool:
+        """Send what has come of the body, or comes next; was that all?
+
+        Raises:
+            UpstreamFailure: the rest does not come.
+        """
+        record, body, watch = self._record, response.body, self.watch
+        data = await body.read()
+        is_over = not data or body.is_over
+        record.bytes_in = (record.bytes_in or 0) + len(data)
+        watch.begin_writing()
+        try:
+            await self._send({"type": "http.response.body", "body": data, "more_body": not is_over})
+        except OSError as error:
+            raise ClientGone from error
+        record.bytes_out = (record.bytes_out or 0) + len(data)
+        watch.end_writing()
+        return is_over
+
+    # Ends that are none
+
+    def _end_interrupted(self) -> None:
+        """End an exchange that the watch has interrupted."""
+        watch = self.watch
+        if watch.reason == "client_gone":
+            raise ClientGone
+        if not self._is_started:
+            raise NoAnswer(watch.info or error_info("GATEWAY_DRAINING"))
+        self._record.reason = watch.reason
+        if watch.reason == "slow_client":
+            self._connection.abort()  # what waits for it will not be taken
+        self._break_off(watch.info)
+
+    def _break_off(self, info: ErrorInfo | None) -> None:
+        """Close the client's connection within the body.
+
+        Raises:
+            BrokenOff: the server does it when the application fails.
+        """
+        record = self._record
+        if info is not None:
+            record.code, record.reason = info.code, info.reason
+        if not self._connection.break_off():
+            raise BrokenOff("the upstream's answer is not whole")
+
+
+def _failure_of(error: Overloaded | CircuitOpen | UpstreamFailure) -> Failure:
+    match error:
+        case Overloaded():
+            return Failure(None, was_asked=False)
+        case CircuitOpen():
+            milliseconds = math.ceil(error.seconds * 1000)
+            return Failure(error_info("UPSTREAM_UNREACHABLE", retry_after_ms=milliseconds), was_asked=False)
+    return Failure(error.info, was_connected=not isinstance(error, NotConnected | ConnectTimedOut))
+
+
+def _no_answer(failure: Failure) -> Refusal | NoAnswer:
+    return Refusal("OVERLOADED") if failure.info is None else NoAnswer(failure.info)
+
+
+def _nothing() -> None:
+    pass

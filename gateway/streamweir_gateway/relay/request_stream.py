@@ -1,0 +1,98 @@
+"""The body of a client's request on its way to the upstream, of which no more is held than has just come.
+
+Source: the configuration contract (`relay`, `limits.request_bytes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from starlette.types import Receive, Scope
+
+from streamweir.asgi.refusals import Refusal
+from streamweir_gateway.connection.client_connection import ClientConnection
+from streamweir_gateway.relay.relay_request import RelayBody
+from streamweir_gateway.runs.response_writer import ClientGone
+
+__all__ = ["ClientBody"]
+
+
+class ClientBody:
+    """A `RequestStream` out of a client's request.
+
+    Attributes:
+        is_read: all of it has been taken.
+        length: as the client announces it; None: it comes in chunks.
+        failure: why the rest does not come, once that is so.
+        on_piece: called when a piece has come.
+        on_whole: called when all of it has.
+    """
+
+    __slots__ = ("_connection", "_left", "_receive", "failure", "is_read", "length", "on_piece", "on_whole")
+
+    def __init__(self, scope: Scope, receive: Receive, connection: ClientConnection, limit: int) -> None:
+        self.length, has_body = _announced(scope)
+        self.failure: Refusal | ClientGone | None = None
+        self.is_read = not has_body
+        self.on_piece: Callable[[], None] = _nothing
+        self.on_whole: Callable[[], None] = _nothing
+        self._receive = receive
+        self._connection = connection
+        self._left = limit
+        if self.length is not None and self.length > limit:
+            raise Refusal("REQUEST_TOO_LARGE")
+
+    async def begin(self) -> RelayBody:
+        """Return what has come of the body, and this where more follows.
+
+        Raises:
+            Refusal: it is too large, or the server takes no more of it.
+            ClientGone: the client has left.
+        """
+        if self.is_read:
+            self.on_whole()
+            return RelayBody(b"")
+        data = await self._next_piece()
+        return RelayBody(data) if self.is_read else RelayBody(data, self)
+
+    async def read(self) -> bytes:
+        """Return the next piece; nothing at the end. Raises what `begin` does."""
+        while not self.is_read:
+            try:
+                data = await self._next_piece()
+            except (Refusal, ClientGone) as failure:
+                self.failure = failure
+                raise
+            self.on_piece()
+            if data:
+                return data
+        return b""
+
+    async def _next_piece(self) -> bytes:
+        message = await self._receive()
+        if self._connection.refused is not None:
+            raise Refusal(self._connection.refused)
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        data: bytes = message.get("body", b"")
+        self._left -= len(data)
+        if self._left < 0:
+            raise Refusal("REQUEST_TOO_LARGE")
+        self.is_read = not message.get("more_body", False)
+        if self.is_read:
+            self.on_whole()
+        return data
+
+
+def _announced(scope: Scope) -> tuple[int | None, bool]:
+    """Return the length that a request names, if it does, and whether it has a body at all."""
+    for name, value in scope["headers"]:
+        if name == b"content-length":
+            return int(value), int(value) > 0
+        if name == b"transfer-encoding":
+            return None, True
+    return None, scope.get("http_version") not in ("1.0", "1.1")
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,36 @@
+"""The headers of a relayed response: those of the upstream that are for the client.
+
+Source: RFC 9110, sections 5.5, 7.6.1 and 8.6; RFC 9112, section 6.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamweir_gateway.runs.endpoint import WRITABLE
+from streamweir_gateway.upstream.end_to_end import end_to_end
+from streamweir_gateway.upstream.failures import InvalidResponse
+from streamweir_gateway.upstream.http1 import coding_list
+from streamweir_gateway.upstream.request import Headers
+from streamweir_gateway.upstream.transport import TransportResponse
+
+__all__ = ["relayed_headers"]
+
+_LENGTH: Final = frozenset({b"content-length"})
+_NO_CONTENT: Final = 204
+
+
+def relayed_headers(response: TransportResponse) -> Headers:
+    """Return the headers that the client gets.
+
+    Raises:
+        InvalidResponse: they cannot be written, or the body is in a form that nobody asked for.
+    """
+    codings = coding_list(response.headers, b"transfer-encoding")
+    if response.status < 200 or any(coding != "chunked" for coding in codings):
+        raise InvalidResponse("an answer to what was not asked")
+    is_framed_here = bool(codings) or response.status == _NO_CONTENT
+    headers = end_to_end(response.headers, without=_LENGTH if is_framed_here else frozenset())
+    if not all(WRITABLE.fullmatch(value) for _, value in headers):
+        raise InvalidResponse("a header with control characters")
+    return headers

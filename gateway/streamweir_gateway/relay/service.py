@@ -1,0 +1,54 @@
+"""One upstream that a whole service runs at, ready to be asked."""
+
+from __future__ import annotations
+
+from streamweir.translation.reader import StreamReader
+from streamweir_gateway.config import UpstreamConfig
+from streamweir_gateway.relay.agent_stream import stream_media_types
+from streamweir_gateway.relay.forwarded import Forwarding
+from streamweir_gateway.relay.relay_request import RelayRequestBuilder
+from streamweir_gateway.runs.destination import Destination
+from streamweir_gateway.runs.endpoint import Endpoint
+from streamweir_gateway.upstream.transport import TransportResponse
+
+__all__ = ["Service"]
+
+
+class Service:
+    """One upstream of an endpoint with `relay: all`.
+
+    Attributes:
+        endpoint: with this upstream alone.
+        destination: the upstream.
+        requests: writes the requests.
+        media_types: that an agent stream may have.
+
+    Args:
+        endpoint: see above.
+        upstream: configuration of its upstream.
+        base_url: of the upstream.
+        forwarding: what is said of the client's side.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, upstream: UpstreamConfig, base_url: str, forwarding: Forwarding
+    ) -> None:
+        self.endpoint = endpoint
+        self.destination: Destination = endpoint.destinations[0]
+        self.requests = RelayRequestBuilder(endpoint.config, upstream, base_url, forwarding)
+        self.media_types = stream_media_types(upstream.speaks, endpoint.dialects)
+
+    def may_be_agent_stream(self, method: str, response: TransportResponse) -> bool:
+        """Whether status and media type are those of an agent stream."""
+        if response.status != 200 or method == "HEAD":
+            return False
+        types = [value for name, value in response.headers if name.lower() == b"content-type"]
+        return bool(types) and types[0].partition(b";")[0].strip().lower() in self.media_types
+
+    def reader(self, target: str) -> StreamReader:
+        """Return what finds out whether a response is an agent stream.
+
+        Args:
+            target: of the request.
+        """
+        return self.destination.reader(self.destination.protocol_options(target))

@@ -1,0 +1,74 @@
+"""The path and query at the upstream, with what the client's path has for the `{names}` in it.
+
+Source: the configuration contract (`path`, `/*`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import quote, unquote, urlsplit
+
+from streamweir_gateway.config import REST, EndpointConfig, join_path
+
+__all__ = ["NoSuchPath", "UpstreamTarget", "with_query"]
+
+_PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
+_DOTS: Final = frozenset({".", ".."})
+
+
+class NoSuchPath(Exception):  # noqa: N818 - the client's fault, answered with a 404
+    """What the client put into the path would lead somewhere else at the upstream."""
+
+
+class UpstreamTarget:
+    """The target of an endpoint's requests to one of its upstreams.
+
+    Attributes:
+        template: path and query, with `{names}`.
+
+    Args:
+        endpoint: its configuration.
+        base_url: of the upstream.
+    """
+
+    def __init__(self, endpoint: EndpointConfig, base_url: str) -> None:
+        url = join_path(base_url, f"/{{{REST}}}" if endpoint.appends_rest else endpoint.path)
+        netloc = urlsplit(base_url).netloc
+        template = url[url.index(netloc) + len(netloc) :] or "/"
+        self.template: Final = "/" + template if template.startswith("?") else template
+        self._query_at = self.template.find("?")
+
+    def filled(self, path_params: Mapping[str, str]) -> str:
+        """Return the target.
+
+        Args:
+            path_params: decoded, but for `rest`, which stays as it came.
+
+        Raises:
+            NoSuchPath: a `{name}` is empty or would make a `.` or `..`.
+        """
+        if "{" not in self.template:
+            return self.template
+        target = _PLACEHOLDER.sub(lambda match: self._value(match, path_params), self.template)
+        if not _DOTS.isdisjoint(target.partition("?")[0].split("/")):
+            raise NoSuchPath(target)
+        return target
+
+    def _value(self, match: re.Match[str], path_params: Mapping[str, str]) -> str:
+        name = match[1]
+        value = str(path_params[name])
+        if name == REST:
+            in_query = 0 <= self._query_at < match.start()
+            return quote(unquote(value), safe="") if in_query else value
+        if value in ("", *_DOTS):
+            raise NoSuchPath(name)
+        return quote(value, safe="")
+
+
+def with_query(target: str, query: str) -> str:
+    """Return `target` with a query behind its own, if it has one."""
+    if not query:
+        return target
+    return f"{target}{'&' if '?' in target else '?'}{query}"
