@@ -9,6 +9,7 @@ from typing import Final, cast
 
 from starlette.types import Receive, Send
 
+from streamweir.asgi.headers import encoded_headers
 from streamweir.codec.base import Options
 from streamweir.errors import ErrorInfo
 from streamweir.http.folded_response import folded_response
@@ -106,7 +107,8 @@ class Delivery:
             self._response.headers = self._headers(self._sink)
 
     def _headers(self, sink: Writer) -> Headers:
-        return [*self._endpoint.response_headers(sink.media_type, self._incoming), *self._forwarded]
+        own = self._endpoint.response_headers(sink.media_type, self._incoming)
+        return [*own, *encoded_headers(sink.headers), *self._forwarded]
 
     def send_at_once(self, now: float) -> bool:
         """Send what was written, if that needs no waiting."""

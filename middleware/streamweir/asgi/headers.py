@@ -5,7 +5,7 @@ Source: the standard protocol 1.1, section 4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from streamweir.asgi.sending import Scope
@@ -15,6 +15,7 @@ from streamweir.request_id import new_request_id, valid_request_id
 __all__ = [
     "REQUEST_ID",
     "HeaderList",
+    "encoded_headers",
     "header_value",
     "header_values",
     "kept_headers",
@@ -95,8 +96,9 @@ def stream_headers(
     media_type: str, request_id: str, others: Sequence[tuple[bytes, bytes]] = ()
 ) -> list[tuple[bytes, bytes]]:
     """Return the headers of a stream, or of a folded answer; `others` follow."""
-    own = response_headers(media_type, request_id)
-    return [
-        *((name.lower().encode("ascii"), value.encode("latin-1")) for name, value in own.items()),
-        *others,
-    ]
+    return [*encoded_headers(response_headers(media_type, request_id)), *others]
+
+
+def encoded_headers(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    """Return headers as ASGI has them."""
+    return [(name.lower().encode("ascii"), value.encode("latin-1")) for name, value in headers.items()]

@@ -12,7 +12,7 @@ from typing import Final
 
 import anyio
 
-from streamweir.asgi.headers import kept_headers, stream_headers
+from streamweir.asgi.headers import encoded_headers, kept_headers, stream_headers
 from streamweir.asgi.sending import Message, Send
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.errors import ErrorInfo
@@ -236,7 +236,7 @@ def stream_start(
         kept: other headers.
         failure: as it was classified, for the status of an answer that is nothing but a failure.
     """
-    extra = list(kept)
+    extra = [*kept, *encoded_headers(translator.headers)]
     if translator.is_whole:
         status, own = folded_response(
             first,

@@ -151,6 +151,7 @@ class Encoder:
         sse_prefix: `data: `, or `data:` where the original server sends no space.
         media_type: in place of that of the framing.
         heartbeats: its clients can skip a comment, or an empty line.
+        response_headers: what else its responses carry.
         option_values: as for `Decoder`, when the dialect is written.
         reports_by_status: its clients expect a failure before the first event as an HTTP status, with
             `failure_body` as the body.
@@ -168,6 +169,7 @@ class Encoder:
     sse_prefix: ClassVar[bytes] = b"data: "
     media_type: ClassVar[str | None] = None
     heartbeats: ClassVar[bool] = True
+    response_headers: ClassVar[Mapping[str, str]] = MappingProxyType({})
     option_values: ClassVar[Mapping[str, tuple[str, ...]]] = NO_OPTIONS
     reports_by_status: ClassVar[bool] = False
     streams_arguments: ClassVar[bool] = False

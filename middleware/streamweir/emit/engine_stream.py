@@ -55,6 +55,7 @@ class EngineStream:
         self._writer = open_writer(protocol, framing, request_id=request_id)
         self._writer.begin_body()  # the status is the application's
         self.media_type = self._writer.media_type
+        self.headers = self._writer.headers
         logs = () if log is None else (EventLog(log),)
         self._end = HeldEnd(*logs, self._writer)
         self._pipeline = Pipeline(

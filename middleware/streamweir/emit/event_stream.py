@@ -133,7 +133,7 @@ class EventStream:
     @property
     def headers(self) -> dict[str, str]:
         """The headers of the response, content type and request id included."""
-        return response_headers(self.media_type, self.request_id)
+        return {**response_headers(self.media_type, self.request_id), **self.translator.headers}
 
     # What the host does
 

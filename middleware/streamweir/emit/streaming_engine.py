@@ -108,7 +108,7 @@ class StreamingEngine(Emitters):
     @property
     def headers(self) -> dict[str, str]:
         """The headers of a response that carries the stream, content type and request id included."""
-        return response_headers(self.media_type, self.request_id)
+        return {**response_headers(self.media_type, self.request_id), **self._stream.headers}
 
     # The emitters
 

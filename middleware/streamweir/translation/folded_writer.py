@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from streamweir.codec.base import Encoder
 from streamweir.events import Content, Event, Stamp, Thinking
@@ -25,13 +26,14 @@ class FoldedWriter:
 
     Attributes:
         framing: `json`.
-        unsupported: nothing, ever; as for `StreamWriter`.
-        added: likewise.
+        headers: none but that, ever; as for `StreamWriter`.
+        unsupported, added: likewise.
     """
 
     def __init__(self, request_id: str, encoder: Encoder, *, limit: int = LIMIT) -> None:
         self.framing: FramingChoice = "json"
         self.media_type = MEDIA_TYPES["json"]
+        self.headers: Mapping[str, str] = MappingProxyType({})
         self.unsupported: Counter[str] = Counter()
         self.added = 0
         self._encoder = encoder

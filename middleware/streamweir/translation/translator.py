@@ -111,6 +111,11 @@ class Translator:
         return self._writer.media_type
 
     @property
+    def headers(self) -> Mapping[str, str]:
+        """What a response that carries the output has of its own, beside the headers of every stream."""
+        return self._writer.headers
+
+    @property
     def framing(self) -> str:
         """The framing that is written: `sse`, `ndjson` or `json`."""
         return self._writer.framing

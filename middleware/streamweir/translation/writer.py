@@ -56,6 +56,7 @@ class StreamWriter:
     Attributes:
         framing: what is written.
         media_type: the content type of that.
+        headers: what else the response carries.
         unsupported: by a word for each kind, how much the protocol could not say.
         added: how many more events than the stream has the client got; negative for less.
         is_failure: all that is written is the body of a response that is a failure, for a protocol that
@@ -72,6 +73,7 @@ class StreamWriter:
     ) -> None:
         self.framing: FramingChoice = framing
         self.media_type = encoder.media_type or MEDIA_TYPES[framing]
+        self.headers = encoder.response_headers
         self.unsupported = encoder.lost
         self.added = 0
         self.is_failure = False

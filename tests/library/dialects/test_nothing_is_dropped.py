@@ -38,7 +38,7 @@ def bookkeeping(dialect: str) -> set[str]:
     """The words that the dialect's page lists as left out."""
     page = (ROOT / "docs/dialects" / f"{dialect}.md").read_text()
     (listed,) = re.findall(r"^Bookkeeping, left out: (.*?)(?:\n\n|\Z)", page, re.MULTILINE | re.DOTALL)
-    return set(re.findall(r"`([^`]+)`", listed))
+    return {word.lower() for word in re.findall(r"`([^`]+)`", listed)}
 
 
 def lines_of(path: Path) -> list[str]:
@@ -63,7 +63,7 @@ def objects_in(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[t
 
 
 def words_on(value: Any, path: tuple[str | int, ...]) -> frozenset[str]:
-    words = {str(key) for key in path if isinstance(key, str)}
+    words = {str(key).lower() for key in path if isinstance(key, str)}
     for key in (None, *path):
         value = value if key is None else value[key]
         if isinstance(value, dict):

@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 import msgspec
 
+from streamweir.codec.argument_pieces import ArgumentPieces
 from streamweir.codec.base import Decoder, Options
 from streamweir.codec.coerce import custom
 from streamweir.codec.expressions import Expression
-from streamweir.codec.mapped.argument_pieces import ArgumentPieces
 from streamweir.codec.mapped.open_messages import OpenMessages
 from streamweir.codec.mapped.read_scope import ReadScope
 from streamweir.codec.mapped.rules import Rule, RuleTable

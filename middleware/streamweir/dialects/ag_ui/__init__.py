@@ -1,0 +1,33 @@
+"""AG-UI, the protocol between agents and user interfaces, version 1.0 and older.
+
+Source: ag-ui-protocol 1.0.0 (PyPI) and @ag-ui/client 1.0.0, 0.0.57, 0.0.40 (npm): their models and what the
+clients verify; the streams of pydantic-ai 2.68 (1.0 and 0.1.10) and of agno 3.1.
+Intended differences: chunks without ids go on with the last id; `MESSAGES_SNAPSHOT` repeats and is the answer
+only as far as it says more than what was streamed; written ids are the run's own, so that no message of an
+earlier run on the page goes on with them.
+"""
+
+from streamweir.codec.dialect import Dialect
+from streamweir.codec.hints import Hints
+
+__all__ = ["DIALECT"]
+
+DIALECT = Dialect(
+    "ag-ui",
+    ".decode:AgUiDecoder",
+    ".encode:AgUiEncoder",
+    summary=__doc__,
+    package=__name__,
+    hints=Hints(
+        names=("RUN_STARTED", "RUN_ERROR", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CHUNK", "TOOL_CALL_START")
+    ),
+    sample_request={
+        "threadId": "thread-1",
+        "runId": "run-1",
+        "state": {},
+        "messages": [{"id": "message-1", "role": "user", "content": "Which region grows?"}],
+        "tools": [],
+        "context": [],
+        "forwardedProps": {},
+    },
+)

@@ -1,0 +1,95 @@
+"""The end of a run: finished, cancelled, or waiting for an answer or for tools that the client is to run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final
+
+from streamweir.codec.coerce import leftover, text_of
+from streamweir.dialects.ag_ui.shared_metadata import BASE, metadata_of, read_metadata
+from streamweir.events import Event, Interaction, SessionEnd
+
+__all__ = ["read_finish"]
+
+_FINISHED: Final = BASE | {"threadId", "runId", "outcome", "usage"}
+_TOKENS: Final = {
+    "inputTokens": "prompt_tokens",
+    "outputTokens": "completion_tokens",
+    "totalTokens": "total_tokens",
+}
+_KINDS: Final = ("form", "questions", "approval", "handoff", "continue")
+_INTERRUPT: Final = ("id", "reason", "message", "toolCallId", "responseSchema", "metadata")
+
+
+def read_finish(
+    message: Mapping[str, Any], waiting: Mapping[str, str], asked: Collection[str]
+) -> Iterator[Event]:
+    """Yield what is asked at the end of a run, and the end.
+
+    Args:
+        message: the event.
+        waiting: by id, the names of the calls that have no result.
+        asked: what was asked before.
+    """
+    outcome = message.get("outcome")
+    outcome = outcome if isinstance(outcome, dict) else {}
+    meta = read_metadata(message, _FINISHED, "summary")
+    summary = _summary(message) or None
+    if outcome.get("type") == "cancelled":
+        yield SessionEnd("cancelled", summary=summary, meta=meta)
+        return
+    questions = [item for item in _list(outcome.get("interrupts")) if isinstance(item, dict)]
+    for question in questions:
+        if text_of(question.get("id")) not in asked:
+            yield _interaction(question)
+    of_questions = {text_of(question.get("toolCallId")) for question in questions}
+    tools = [] if questions else _pending(outcome, waiting)
+    for tool_id in tools:
+        if tool_id not in of_questions:
+            yield Interaction(tool_id, "tool", title=waiting.get(tool_id))
+    yield SessionEnd("suspended" if questions or tools else "completed", summary=summary, meta=meta)
+
+
+def _pending(outcome: Mapping[str, Any], waiting: Mapping[str, str]) -> list[str]:
+    """The calls for the client to run: those that the server names, else those without a result."""
+    named = [text_of(item) for item in _list(outcome.get("pendingToolCallIds"))]
+    return named or list(waiting)
+
+
+def _interaction(question: Mapping[str, Any]) -> Interaction:
+    interrupt_id = text_of(question.get("id"))
+    tool_id, schema = text_of(question.get("toolCallId")), question.get("responseSchema")
+    resume = {"interruptId": interrupt_id}
+    if rest := leftover(question, _INTERRUPT):
+        resume |= rest
+    return Interaction(
+        interaction_id=tool_id or interrupt_id,
+        kind=_kind(question),
+        title=text_of(question.get("message")) or None,
+        schema=schema if isinstance(schema, dict) else None,
+        resume=resume,
+    )
+
+
+def _kind(question: Mapping[str, Any]) -> Any:
+    """An approval of a call, unless its metadata say otherwise; a form where there is a schema."""
+    kind = metadata_of(question).get("kind")
+    if kind in _KINDS:
+        return kind
+    if question.get("toolCallId"):
+        return "approval"
+    return "form" if isinstance(question.get("responseSchema"), dict) else "continue"
+
+
+def _summary(message: Mapping[str, Any]) -> dict[str, Any]:
+    given = metadata_of(message).get("summary")
+    summary = dict(given) if isinstance(given, dict) else {}
+    for usage in _list(message.get("usage")):
+        for name, own in _TOKENS.items() if isinstance(usage, dict) else ():
+            if type(count := usage.get(name)) is int:
+                summary[own] = summary.get(own, 0) + count
+    return summary
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

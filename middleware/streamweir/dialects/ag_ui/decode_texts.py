@@ -1,0 +1,135 @@
+"""Text and reasoning: begun, continued and ended by id, or in chunks that begin by themselves."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from streamweir.codec.coerce import custom, text_of
+from streamweir.dialects.ag_ui.shared_metadata import BASE, metadata_of, read_metadata
+from streamweir.events import Content, Event, Thinking
+
+__all__ = ["Texts", "read_reasoning"]
+
+MAX_KEPT: Final = 1000
+"""So many messages are known by their start; the pieces of older ones stand for themselves."""
+
+_KNOWN: Final = BASE | {"messageId", "role", "delta"}
+_FORMATS: Final = ("markdown", "text", "html")
+_STAGES: Final = ("reasoning", "planning", "analyzing")
+
+
+class _Message(msgspec.Struct):
+    """A message that has begun: a piece of it without its text."""
+
+    piece: Content
+    has_text: bool = False
+
+
+class Texts:
+    """The text messages of one stream."""
+
+    def __init__(self) -> None:
+        self._begun: OrderedDict[str, _Message] = OrderedDict()
+        self._foreign: set[str] = set()
+        """Messages that are not the assistant's: what a person history is not the answer."""
+        self._chunk_id = ""
+        self._has_text = False
+
+    def read(self, message: Mapping[str, Any]) -> Iterable[Event]:
+        """Return what an event of a text message means."""
+        kind = message["type"]
+        message_id = text_of(message.get("messageId"))
+        if kind == "TEXT_MESSAGE_CHUNK":
+            return self._read_chunk(message, message_id or self._chunk_id)
+        if message_id in self._foreign or message.get("role") not in (None, "assistant"):
+            return self._read_foreign(message, message_id)
+        match kind:
+            case "TEXT_MESSAGE_START":
+                return self._begin(message, message_id)
+            case "TEXT_MESSAGE_CONTENT":
+                return self._piece(message, message_id)
+            case "TEXT_MESSAGE_END":
+                return self._end(message_id)
+        return (custom(text_of(kind), dict(message)),)
+
+    def read_history(self, messages: Any) -> Iterator[Event]:
+        """Yield what a snapshot of the conversation adds to the answer.
+
+        It repeats what was streamed. Where nothing was, the answer is what stands behind the user's last
+        message.
+        """
+        history = [item for item in messages if isinstance(item, dict)] if isinstance(messages, list) else []
+        asked = [place for place, item in enumerate(history) if item.get("role") == "user"]
+        new = history[asked[-1] + 1 :] if asked and not self._has_text else []
+        for item in history:
+            text, message_id = item.get("content"), text_of(item.get("id"))
+            begun = self._begun.get(message_id)
+            if item.get("role") != "assistant" or not isinstance(text, str) or not text:
+                continue
+            if begun is not None or item in new:
+                piece = begun.piece if begun else _piece_of(item, message_id)
+                yield msgspec.structs.replace(piece, content=text, whole="repeat")
+
+    def _begin(self, message: Mapping[str, Any], message_id: str) -> Iterable[Event]:
+        self._begun.pop(message_id, None)
+        self._begun[message_id] = _Message(_piece_of(message, message_id))
+        if len(self._begun) > MAX_KEPT:
+            self._begun.popitem(last=False)
+        return ()
+
+    def _piece(self, message: Mapping[str, Any], message_id: str) -> Iterable[Event]:
+        text = text_of(message.get("delta"))
+        begun = self._begun.get(message_id)
+        if begun is None:
+            piece = _piece_of(message, message_id)
+        else:
+            begun.has_text = begun.has_text or bool(text)
+            piece = begun.piece
+        if not text:
+            return ()
+        self._has_text = True
+        return (piece.with_text(text),)
+
+    def _end(self, message_id: str) -> Iterable[Event]:
+        begun = self._begun.get(message_id)
+        if begun is None or not begun.has_text:
+            return ()
+        begun.has_text = False
+        return (msgspec.structs.replace(begun.piece, is_complete=True),)
+
+    def _read_chunk(self, message: Mapping[str, Any], message_id: str) -> Iterator[Event]:
+        if message_id != self._chunk_id:
+            yield from self._end(self._chunk_id)
+            yield from self._begin(message, message_id)
+            self._chunk_id = message_id
+        yield from self._piece(message, message_id)
+
+    def _read_foreign(self, message: Mapping[str, Any], message_id: str) -> Iterable[Event]:
+        if len(self._foreign) < MAX_KEPT:
+            self._foreign.add(message_id)
+        fields = {name: value for name, value in message.items() if name not in ("type", "timestamp")}
+        return (custom(text_of(message["type"]), fields),)
+
+
+def read_reasoning(message: Mapping[str, Any]) -> Iterable[Event]:
+    """Return a piece of reasoning; what brackets it says nothing."""
+    text = message.get("delta")
+    if not isinstance(text, str) or not text:
+        return ()
+    return (Thinking(text, meta=read_metadata(message, _KNOWN, message_id=message.get("messageId"))),)
+
+
+def _piece_of(message: Mapping[str, Any], message_id: str) -> Content:
+    """A piece without its text, as the start of its message has it."""
+    metadata = metadata_of(message)
+    form = metadata.get("format")
+    return Content(
+        "",
+        form if form in _FORMATS else None,
+        channel=text_of(metadata.get("channel")) or None,
+        meta=read_metadata(message, _KNOWN | {"id", "content"}, "channel", "format", message_id=message_id),
+    )

@@ -1,0 +1,107 @@
+"""Calls of tools: begun, continued and ended by id, or in chunks, and their results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from streamweir.codec.argument_pieces import ArgumentPieces
+from streamweir.codec.coerce import custom, text_of, tool_error
+from streamweir.dialects.ag_ui.shared_metadata import BASE, metadata_of, read_metadata
+from streamweir.events import Event, Meta, ToolCallDelta, ToolCallEnd, ToolCallStart
+
+__all__ = ["Calls"]
+
+MAX_WAITING: Final = 1000
+"""So many calls without a result are known; what more there are the stages end."""
+
+_CALL: Final = BASE | {"toolCallId", "toolCallName", "parentMessageId", "delta"}
+_RESULT: Final = BASE | {"toolCallId", "messageId", "content", "role"}
+
+
+class Calls:
+    """The calls of one stream.
+
+    Attributes:
+        waiting: calls without a result, and their names.
+    """
+
+    def __init__(self) -> None:
+        self.waiting: dict[str, str] = {}
+        self._begun: dict[str, Meta | None] = {}
+        """By id, what the start metadata of a call that has not ended."""
+        self._pieces = ArgumentPieces()
+        self._chunk_id = ""
+
+    def read(self, message: Mapping[str, Any]) -> Iterator[Event]:
+        """Yield what an event of a call means."""
+        kind = message["type"]
+        tool_id = text_of(message.get("toolCallId"))
+        if kind == "TOOL_CALL_CHUNK":
+            yield from self._read_chunk(message, tool_id or self._chunk_id)
+            return
+        yield from self._end_chunks()
+        match kind:
+            case "TOOL_CALL_START":
+                yield from self._begin(message, tool_id)
+            case "TOOL_CALL_ARGS":
+                yield from self._pieces.pass_on([_piece(message, tool_id, None)])
+            case "TOOL_CALL_END":
+                yield from self._end(message, tool_id)
+            case "TOOL_CALL_RESULT":
+                yield from self._result(message, tool_id)
+            case _:
+                yield custom(text_of(kind), dict(message))
+
+    def end_open(self) -> Iterable[Event]:
+        """Return the calls whose arguments are as whole as they will ever be."""
+        return self._pieces.start_all()
+
+    def _begin(self, message: Mapping[str, Any], tool_id: str) -> Iterator[Event]:
+        name = text_of(message.get("toolCallName")) or "unknown"
+        if len(self.waiting) < MAX_WAITING:
+            self.waiting[tool_id] = name
+            self._begun[tool_id] = _meta(message)
+        yield from self._pieces.pass_on([_piece(message, tool_id, name)])
+
+    def _end(self, message: Mapping[str, Any], tool_id: str) -> Iterable[Event]:
+        description = text_of(metadata_of(message).get("description")) or None
+        begun = self._begun.pop(tool_id, None)
+        meta: Meta | None = {**(begun or {}), **(_meta(message) or {})}
+        start = ToolCallStart(tool_id, self.waiting.get(tool_id, "unknown"), description, meta=meta or None)
+        return self._pieces.pass_on([start])
+
+    def _result(self, message: Mapping[str, Any], tool_id: str) -> Iterable[Event]:
+        self.waiting.pop(tool_id, None)
+        metadata, content = metadata_of(message), message.get("content")
+        meta = read_metadata(message, _RESULT, "status", "code", "result")
+        if metadata.get("status") == "failed":
+            error = tool_error(content, code=metadata.get("code"))
+            end = ToolCallEnd(tool_id, "failed", metadata.get("result"), error, meta=meta)
+        else:
+            end = ToolCallEnd(tool_id, result=content, meta=meta)
+        return self._pieces.pass_on([end])
+
+    def _read_chunk(self, message: Mapping[str, Any], tool_id: str) -> Iterator[Event]:
+        """A chunk of another call ends the one before."""
+        if tool_id != self._chunk_id:
+            yield from self._end_chunks()
+            self._chunk_id = tool_id
+            yield from self._begin(message, tool_id)
+        elif text_of(message.get("delta")):
+            yield from self._pieces.pass_on([_piece(message, tool_id, None)])
+
+    def _end_chunks(self) -> Iterable[Event]:
+        if not self._chunk_id:
+            return ()
+        ended, self._chunk_id = self._chunk_id, ""
+        meta = self._begun.pop(ended, None)
+        return self._pieces.pass_on([ToolCallStart(ended, self.waiting.get(ended, "unknown"), meta=meta)])
+
+
+def _piece(message: Mapping[str, Any], tool_id: str, name: str | None) -> ToolCallDelta:
+    return ToolCallDelta(tool_id, name, text_of(message.get("delta")), meta=_meta(message))
+
+
+def _meta(message: Mapping[str, Any]) -> Meta | None:
+    return read_metadata(message, _CALL, "description", message_id=message.get("parentMessageId"))

@@ -1,0 +1,215 @@
+"""Writes AG-UI as the clients of 1.0 and of the versions before verify it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from streamweir.codec.base import Encoder
+from streamweir.codec.frame_template import Number
+from streamweir.dialects.ag_ui.encode_ending import interrupt, run_error, run_finished
+from streamweir.dialects.ag_ui.encode_steps import OpenSteps
+from streamweir.dialects.ag_ui.encode_texts import OpenTexts, Reasoning
+from streamweir.dialects.ag_ui.encode_tools import call_result, is_patch, lasting_id
+from streamweir.dialects.ag_ui.shared_metadata import with_metadata
+from streamweir.events import (
+    Content,
+    Data,
+    Error,
+    Event,
+    Interaction,
+    SessionEnd,
+    SessionStart,
+    Stamp,
+    Status,
+    Thinking,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+    wire_data,
+)
+from streamweir.framing import Frame
+from streamweir.jsontext import write_json, write_json_text
+
+__all__ = ["AgUiEncoder"]
+
+Message = dict[str, Any]
+
+MAX_ASKED: Final = 1000
+"""So many open questions are repeated at the end of the run; each was asked when it came."""
+
+
+class AgUiEncoder(Encoder):
+    """Writes AG-UI; what it has no event for is a `CUSTOM` event under the standard's name.
+
+    Nothing is open when the run ends, and nothing follows `RUN_ERROR`.
+
+    Options:
+        reasoning: `thinking` for clients before 0.0.45, which end a run at a `REASONING_START`; `drop` writes
+            none of it.
+    """
+
+    streams_arguments = True
+    option_values: ClassVar[Mapping[str, tuple[str, ...]]] = {"reasoning": ("reasoning", "thinking", "drop")}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._request_id = ""
+        self._ids = 0
+        self._run: Message = {}
+        self._texts = OpenTexts(self._new_id)
+        self._reasoning: Reasoning | None = None
+        self._steps = OpenSteps()
+        self._in_pieces: dict[str, bool] = {}
+        """The calls that have begun before their arguments are whole: has a piece of them been written?"""
+        self._asked: dict[str, Interaction] = {}
+
+    def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
+        """Return the frames that say `event`, none where there is nothing to say."""
+        self._request_id = stamp.request_id
+        return [Frame(write_json(message)) for message in self._messages(event)]
+
+    def template_numbers(
+        self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
+    ) -> Mapping[str, Number] | None:
+        """Pieces of a message differ in nothing but their text."""
+        del event, texts, stamp
+        return {}
+
+    def _messages(self, event: Event) -> list[Message]:
+        match event:
+            case Content():
+                return self._content(event)
+            case Thinking():
+                return self._thinking(event)
+            case ToolCallStart() | ToolCallDelta():
+                return self._call(event)
+            case ToolCallEnd():
+                return [call_result(event, self._new_id(), self._tool_id(event.tool_id))]
+            case Data():
+                return [_data(event)]
+            case Status():
+                return self._steps.write(event) or [_custom(event)]
+            case Interaction():
+                return self._interaction(event)
+            case SessionStart():
+                return [self._run_started(event)]
+            case Error(terminal=True):
+                return [*self._close_all(), run_error(event)]
+            case SessionEnd(status="error"):
+                return []
+            case SessionEnd():
+                return [*self._close_all(), run_finished(event, self._run, self._interrupts(event))]
+        return [_custom(event)]
+
+    # The run
+
+    def _run_started(self, event: SessionStart) -> Message:
+        meta = event.meta or {}
+        self._run = {
+            "threadId": meta.get("thread_id") or event.session_id or self._request_id,
+            "runId": meta.get("run_id") or self._request_id,
+        }
+        version = {"protocolVersion": "1.0"} if self.option("reasoning") == "reasoning" else {}
+        started = {"type": "RUN_STARTED", **self._run, **version}
+        return with_metadata(started, event, request_id=self._request_id, session_id=event.session_id)
+
+    def _interaction(self, event: Interaction) -> list[Message]:
+        """What is asked is said at once, for clients that read no outcome, and again when the run ends."""
+        if event.kind == "tool":
+            return [] if event.state == "requested" else [_custom(event)]
+        if event.state != "requested":
+            self._asked.pop(event.interaction_id, None)
+        elif len(self._asked) < MAX_ASKED:
+            self._asked[event.interaction_id] = event
+        return [_custom(event)]
+
+    def _interrupts(self, event: SessionEnd) -> list[Message]:
+        if event.status != "suspended":
+            return []
+        return [interrupt(asked, self._tool_id(asked.interaction_id)) for asked in self._asked.values()]
+
+    def _close_all(self) -> list[Message]:
+        return [*self._close_texts(), *self._close_reasoning(), *self._steps.close()]
+
+    # Text
+
+    def _content(self, event: Content) -> list[Message]:
+        if not event.content:
+            return self._texts.end(event) if event.is_complete else []
+        written = [*self._close_reasoning(), *self._texts.write(event)]
+        return [*written, *self._texts.end(event)] if event.is_complete else written
+
+    def _thinking(self, event: Thinking) -> list[Message]:
+        form = self.option("reasoning")
+        if form == "drop" or not event.content:
+            return []
+        written = self._close_texts()
+        if self._reasoning is None or self._reasoning.stage != event.stage:
+            written += self._close_reasoning()
+            self._reasoning = Reasoning(form, self._new_id(), event.stage)
+            written += self._reasoning.begin(event)
+        return [*written, self._reasoning.piece(event.content)]
+
+    def _close_texts(self) -> list[Message]:
+        return self._texts.end_all()
+
+    def _close_reasoning(self) -> list[Message]:
+        closed = self._reasoning.end() if self._reasoning else []
+        self._reasoning = None
+        return closed
+
+    # Calls
+
+    def _call(self, event: ToolCallStart | ToolCallDelta) -> list[Message]:
+        """A call with its arguments, in pieces or whole. Text goes on behind it in a message of its own."""
+        tool_id = self._tool_id(event.tool_id)
+        if isinstance(event, ToolCallDelta):
+            return self._pieces(event, tool_id)
+        has_pieces = self._in_pieces.pop(event.tool_id, None)
+        begin = self._begin_call(event, tool_id) if has_pieces is None else []
+        whole = [] if has_pieces else [_piece(tool_id, write_json_text(event.arguments))]
+        return [*begin, *whole, {"type": "TOOL_CALL_END", "toolCallId": tool_id}]
+
+    def _pieces(self, event: ToolCallDelta, tool_id: str) -> list[Message]:
+        """A call begins with its name: pieces before that are written with the whole arguments."""
+        has_pieces = self._in_pieces.get(event.tool_id)
+        if has_pieces is None and not event.tool_name:
+            return []
+        begin = self._begin_call(event, tool_id) if has_pieces is None else []
+        self._in_pieces[event.tool_id] = bool(has_pieces or event.arguments_delta)
+        return [*begin, _piece(tool_id, event.arguments_delta)] if event.arguments_delta else begin
+
+    def _begin_call(self, event: ToolCallStart | ToolCallDelta, tool_id: str) -> list[Message]:
+        start = {"type": "TOOL_CALL_START", "toolCallId": tool_id, "toolCallName": event.tool_name}
+        more = {"description": event.description} if isinstance(event, ToolCallStart) else {}
+        return [*self._close_texts(), *self._close_reasoning(), with_metadata(start, event, **more)]
+
+    # Ids
+
+    def _new_id(self) -> str:
+        """An id that no other message of the conversation has: a page keeps those of earlier runs."""
+        self._ids += 1
+        return f"{self._request_id}-{self._ids}"
+
+    def _tool_id(self, tool_id: str) -> str:
+        return lasting_id(tool_id, self._request_id)
+
+
+def _piece(tool_id: str, arguments: str) -> Message:
+    return {"type": "TOOL_CALL_ARGS", "toolCallId": tool_id, "delta": arguments}
+
+
+def _data(event: Data) -> Message:
+    match event:
+        case Data(data_type="state", data=dict(state), metadata=None):
+            return with_metadata({"type": "STATE_SNAPSHOT", "snapshot": state}, event)
+        case Data(data_type="state_delta", data=list(patch), metadata=None) if is_patch(patch):
+            return with_metadata({"type": "STATE_DELTA", "delta": patch}, event)
+        case Data(data_type="custom", data={"name": str(name), "value": value}, metadata=None):
+            return with_metadata({"type": "CUSTOM", "name": name, "value": value}, event)
+    return _custom(event)
+
+
+def _custom(event: Event) -> Message:
+    return with_metadata({"type": "CUSTOM", "name": event.type, "value": wire_data(event)}, event)

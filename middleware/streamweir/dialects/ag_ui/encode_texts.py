@@ -1,0 +1,103 @@
+"""Text and reasoning in AG-UI: messages that are begun, continued and ended by their id."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from streamweir.dialects.ag_ui.shared_metadata import with_metadata
+from streamweir.events import Content, Thinking
+
+__all__ = ["OpenTexts", "Reasoning"]
+
+Message = dict[str, Any]
+
+MAX_OPEN: Final = 1000
+"""So many text messages are open at once; the oldest is ended before another begins."""
+
+_WORDS: Final = {
+    "reasoning": (
+        ("REASONING_START", "REASONING_MESSAGE_START"),
+        "REASONING_MESSAGE_CONTENT",
+        ("REASONING_MESSAGE_END", "REASONING_END"),
+    ),
+    "thinking": (
+        ("THINKING_START", "THINKING_TEXT_MESSAGE_START"),
+        "THINKING_TEXT_MESSAGE_CONTENT",
+        ("THINKING_TEXT_MESSAGE_END", "THINKING_END"),
+    ),
+}
+"""By form: what begins reasoning, a piece of it, what ends it."""
+
+
+class OpenTexts:
+    """The text messages that are open, by message and channel: several agents may write side by side."""
+
+    def __init__(self, new_id: Callable[[], str]) -> None:
+        self._new_id = new_id
+        self._open: dict[tuple[str | None, str | None], str] = {}
+
+    def write(self, event: Content) -> list[Message]:
+        """Return the events that add the text of `event`, after the start of its message."""
+        key = _key(event)
+        text_id = self._open.get(key)
+        begin = []
+        if text_id is None:
+            if len(self._open) >= MAX_OPEN:
+                begin.append(_end(self._open.pop(next(iter(self._open)))))
+            text_id = self._open[key] = self._new_id()
+            start = {"type": "TEXT_MESSAGE_START", "messageId": text_id, "role": "assistant"}
+            begin.append(with_metadata(start, event, channel=event.channel, format=event.format))
+        return [*begin, {"type": "TEXT_MESSAGE_CONTENT", "messageId": text_id, "delta": event.content}]
+
+    def end(self, event: Content) -> list[Message]:
+        """Return the end of the message of `event`, if it is open."""
+        text_id = self._open.pop(_key(event), None)
+        return [] if text_id is None else [_end(text_id)]
+
+    def end_all(self) -> list[Message]:
+        """Return the ends of all messages that are open."""
+        ended = [_end(text_id) for text_id in self._open.values()]
+        self._open.clear()
+        return ended
+
+
+class Reasoning:
+    """Reasoning that is open.
+
+    Args:
+        form: `reasoning`, or `thinking` for older clients, which know no ids in it.
+        message_id: of it.
+        stage: as the standard has it.
+    """
+
+    def __init__(self, form: str, message_id: str, stage: str | None) -> None:
+        self._begin, self._piece, self._end = _WORDS[form]
+        self._id = {"messageId": message_id} if form == "reasoning" else {}
+        self._role = {"role": "reasoning"} if form == "reasoning" else {}
+        self.stage = stage
+
+    def begin(self, event: Thinking) -> list[Message]:
+        """Return what comes before the first piece."""
+        span, message = self._begin
+        first: Message = {"type": span, **self._id}
+        return [
+            with_metadata(first, event, stage=self.stage) if self._id else first,
+            {"type": message, **self._id, **self._role},
+        ]
+
+    def piece(self, text: str) -> Message:
+        """Return one piece of it."""
+        return {"type": self._piece, **self._id, "delta": text}
+
+    def end(self) -> list[Message]:
+        """Return what comes after the last piece."""
+        return [{"type": kind, **self._id} for kind in self._end]
+
+
+def _key(event: Content) -> tuple[str | None, str | None]:
+    return event.meta.get("message_id") if event.meta else None, event.channel
+
+
+def _end(text_id: str) -> Message:
+    return {"type": "TEXT_MESSAGE_END", "messageId": text_id}

@@ -1,0 +1,56 @@
+"""The object `metadata` of AG-UI's events, open by key: where the standard's ids and its own words travel.
+
+Source: ag-ui-protocol 1.0.0, `BaseEvent.metadata`. A key beside `type` that the protocol does not know is
+taken off by its clients, with a warning each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from streamweir.codec.coerce import leftover, meta_of, milliseconds
+from streamweir.events import META_IDS, Event, Meta
+
+__all__ = ["BASE", "metadata_of", "read_metadata", "with_metadata"]
+
+BASE: Final = frozenset({"type", "timestamp", "rawEvent", "metadata", "subagentRunId"})
+"""What every event may have; `rawEvent` is what the server made it of."""
+
+
+def with_metadata(message: dict[str, Any], event: Event, **words: Any) -> dict[str, Any]:
+    """Return `message` with where `event` belongs and those of `words` that are not None."""
+    metadata = {name: word for name, word in words.items() if word is not None}
+    for name in event.meta or ():
+        if name in META_IDS or name == "duration_ms":
+            metadata[name] = (event.meta or {}).get(name)
+    return {**message, "metadata": metadata} if metadata else message
+
+
+def metadata_of(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metadata of an event; none where there are none."""
+    given = message.get("metadata")
+    return given if isinstance(given, dict) else {}
+
+
+def read_metadata(message: Mapping[str, Any], known: frozenset[str], *words: str, **ids: Any) -> Meta | None:
+    """Return where an event belongs, and of its fields what is not `known`.
+
+    Args:
+        message: the event.
+        known: its fields that a rule reads.
+        words: of its metadata what a rule reads.
+        ids: those that stand in its fields; its metadata come before them.
+    """
+    given = metadata_of(message)
+    own: dict[str, Any] = {name: given[name] for name in META_IDS if name in given}
+    beside = leftover(given, (*META_IDS, "duration_ms", *words))
+    rest = leftover(message, known) or {}
+    if beside:
+        rest["metadata"] = beside
+    all_ids: dict[str, Any] = {"node_id": message.get("subagentRunId"), **ids, **own}
+    return meta_of(
+        **all_ids,
+        duration_ms=milliseconds(given.get("duration_ms")),
+        extra=rest,
+    )

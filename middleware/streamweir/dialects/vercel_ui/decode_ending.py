@@ -1,0 +1,57 @@
+"""The end of a stream: finished, or waiting for an approval or for tools that the client is to run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from streamweir.codec.coerce import leftover, meta_of, text_of
+from streamweir.dialects.vercel_ui.decode_tools import Calls
+from streamweir.events import Event, Interaction, SessionEnd
+
+__all__ = ["read_finish"]
+
+_FINISHED: Final = ("type", "finishReason", "messageMetadata")
+_REASONS: Final = {"content-filter": "content_filter", "tool-calls": "tool_calls"}
+_TOKENS: Final = {
+    "prompt_tokens": ("inputTokens", "promptTokens"),
+    "completion_tokens": ("outputTokens", "completionTokens"),
+    "total_tokens": ("totalTokens",),
+}
+
+
+def read_finish(message: Mapping[str, Any], calls: Calls) -> Iterator[Event]:
+    """Yield the calls that the client is to run, and the end."""
+    summary = _summary(message)
+    rest = leftover(message, _FINISHED) or {}
+    if metadata := leftover(_object(message.get("messageMetadata")), ("usage", "finishReason")):
+        rest["messageMetadata"] = metadata
+    meta = meta_of(extra=rest)
+    if text_of(message.get("finishReason")) == "error":
+        yield SessionEnd("error", summary=summary or None, meta=meta)
+        return
+    tools = calls.for_client()
+    for tool_id, name in tools:
+        yield Interaction(tool_id, "tool", title=name)
+    waits = bool(tools) or calls.has_asked
+    yield SessionEnd("suspended" if waits else "completed", summary=summary or None, meta=meta)
+
+
+def _summary(message: Mapping[str, Any]) -> dict[str, Any]:
+    """The tokens, which servers put into the message's metadata, and why it ended."""
+    metadata = _object(message.get("messageMetadata"))
+    usage = _object(metadata.get("usage"))
+    known = {name for names in _TOKENS.values() for name in names}
+    summary: dict[str, Any] = leftover(usage, known) or {}
+    for own, names in _TOKENS.items():
+        count = next((usage[name] for name in names if type(usage.get(name)) is int), None)
+        if count is not None:
+            summary[own] = count
+    reason = text_of(message.get("finishReason") or metadata.get("finishReason"))
+    if reason:
+        summary["finish_reason"] = _REASONS.get(reason, reason)
+    return summary
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,156 @@
+"""Writes the UI message stream as AI SDK 5, 6 and 7 accept it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from streamweir.codec.base import Encoder
+from streamweir.codec.frame_template import Number
+from streamweir.dialects.vercel_ui.encode_data import data_chunk, file_chunk, named_chunk, source_chunks
+from streamweir.dialects.vercel_ui.encode_ending import finish
+from streamweir.dialects.vercel_ui.encode_parts import OpenParts
+from streamweir.dialects.vercel_ui.encode_tools import Calls
+from streamweir.events import (
+    Content,
+    Data,
+    Error,
+    Event,
+    Interaction,
+    Reference,
+    SessionEnd,
+    SessionStart,
+    Stamp,
+    Status,
+    Thinking,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallProgress,
+    ToolCallStart,
+)
+from streamweir.framing import Frame
+from streamweir.jsontext import write_json
+
+__all__ = ["VercelUiEncoder"]
+
+Chunk = dict[str, Any]
+
+_DONE: Final = Frame(b"[DONE]")
+
+
+class VercelUiEncoder(Encoder):
+    """Writes UI message chunks; what they have no word for is a `data-` chunk under the standard's name.
+
+    Nothing is open before an error, at which a page stops reading.
+
+    Options:
+        sdk: `6` writes what only AI SDK 6 and 7 read too: approvals of calls and the reason of the end. AI
+            SDK 5 ends a stream at a chunk, its first releases at a field, that they do not know.
+    """
+
+    streams_arguments = True
+    response_headers: ClassVar[Mapping[str, str]] = {"x-vercel-ai-ui-message-stream": "v1"}
+    option_values: ClassVar[Mapping[str, tuple[str, ...]]] = {"sdk": ("5", "6")}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._parts = OpenParts()
+        self._calls = Calls()
+        self._sources = 0
+        self._has_failed = False
+
+    def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
+        """Return the frames that say `event`, none where there is nothing to say."""
+        del stamp
+        return [Frame(write_json(chunk)) for chunk in self._chunks(event)]
+
+    def template_numbers(
+        self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
+    ) -> Mapping[str, Number] | None:
+        """Pieces of a part differ in nothing but their text."""
+        del event, texts, stamp
+        return {}
+
+    def close(self) -> Iterable[Frame]:
+        """Return the mark of the end, at which a page that has seen an error is long gone."""
+        return (_DONE,)
+
+    def _chunks(self, event: Event) -> list[Chunk]:
+        match event:
+            case Content():
+                return self._content(event)
+            case Thinking(content=text):
+                return [*self._next_step(), *self._parts.write_reasoning(event)] if text else []
+            case ToolCallDelta():
+                return [*self._before_call(event.tool_id), *self._calls.piece(event)]
+            case ToolCallStart():
+                return [*self._before_call(event.tool_id), *self._calls.start(event)]
+            case ToolCallEnd():
+                return [self._calls.end(event)]
+            case Interaction():
+                return self._interaction(event)
+            case SessionStart():
+                return [{"type": "start"}, {"type": "start-step"}]
+            case Error(terminal=True):
+                return self._failure(event)
+            case SessionEnd():
+                return self._end(event)
+        return self._other(event)
+
+    # Text and steps
+
+    def _content(self, event: Content) -> list[Chunk]:
+        written = [*self._next_step(), *self._parts.write_text(event)] if event.content else []
+        return [*written, *self._parts.end_text(event)] if event.is_complete else written
+
+    def _next_step(self) -> list[Chunk]:
+        """A step is an answer of the model and what its calls gave; what comes behind is another."""
+        if not self._calls.close_step():
+            return []
+        return [*self._parts.end_all(), {"type": "finish-step"}, {"type": "start-step"}]
+
+    def _before_call(self, tool_id: str) -> list[Chunk]:
+        """Text goes on behind a call in a part of its own."""
+        if self._calls.has_begun(tool_id):
+            return []
+        return [*self._next_step(), *self._parts.end_all()]
+
+    # What is asked
+
+    def _interaction(self, event: Interaction) -> list[Chunk]:
+        if event.state == "requested" and self._calls.has_begun(event.interaction_id):
+            if event.kind == "tool":
+                return self._calls.hand_over(event)
+            if event.kind == "approval" and self.option("sdk") != "5":
+                call = event.interaction_id
+                return [{"type": "tool-approval-request", "approvalId": call, "toolCallId": call}]
+        return [named_chunk(event, event.interaction_id)]
+
+    # Data
+
+    def _other(self, event: Event) -> list[Chunk]:
+        match event:
+            case Reference():
+                self._sources += len(event.citations)
+                return source_chunks(event, self._sources - len(event.citations))
+            case Data(data_type="image" | "audio" | "file"):
+                return [file_chunk(event)]
+            case Data():
+                return [data_chunk(event)]
+            case Status():
+                return [{**named_chunk(event), "transient": True}]
+            case ToolCallProgress():
+                return [named_chunk(event, event.tool_id)]
+        return [named_chunk(event)]
+
+    # The end
+
+    def _failure(self, event: Error) -> list[Chunk]:
+        self._has_failed = True
+        return [*self._parts.end_all(), {"type": "error", "errorText": event.message}]
+
+    def _end(self, event: SessionEnd) -> list[Chunk]:
+        if event.status == "cancelled":
+            return [*self._parts.end_all(), {"type": "abort"}]
+        ended = finish(event, with_reason=self.option("sdk") != "5")
+        return [*self._parts.end_all(), {"type": "finish-step"}, ended]

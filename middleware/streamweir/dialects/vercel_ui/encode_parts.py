@@ -1,0 +1,80 @@
+"""Parts of text and of reasoning: begun, continued and ended by an id that counts per stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from streamweir.dialects.vercel_ui.shared_metadata import with_own_words
+from streamweir.events import Content, Thinking
+
+__all__ = ["OpenParts"]
+
+Chunk = dict[str, Any]
+
+MAX_OPEN: Final = 1000
+"""So many texts are open at once; the oldest is ended before another begins."""
+
+
+class OpenParts:
+    """What is open: texts by message and channel, for agents may write side by side; one reasoning."""
+
+    def __init__(self) -> None:
+        self._texts: dict[tuple[str | None, str | None], str] = {}
+        self._reasoning = ""
+        self._stage: str | None = None
+        self._begun = 0
+
+    def write_text(self, event: Content) -> list[Chunk]:
+        """Return the chunks that add the text of `event`, after the start of its part."""
+        key = _key(event)
+        part = self._texts.get(key)
+        begin = []
+        if part is None:
+            begin = self._end_reasoning()
+            if len(self._texts) >= MAX_OPEN:
+                begin.append(_end("text", self._texts.pop(next(iter(self._texts)))))
+            part = self._texts[key] = self._new_id("text")
+            own = {"channel": event.channel, "format": event.format}
+            begin.append(_start("text", part, own))
+        return [*begin, {"type": "text-delta", "id": part, "delta": event.content}]
+
+    def end_text(self, event: Content) -> list[Chunk]:
+        """Return the end of the text of `event`, if it is open."""
+        part = self._texts.pop(_key(event), None)
+        return [] if part is None else [_end("text", part)]
+
+    def write_reasoning(self, event: Thinking) -> list[Chunk]:
+        """Return the chunks that add a piece of reasoning, after the start of its part."""
+        begin = []
+        if not self._reasoning or self._stage != event.stage:
+            begin = self.end_all()
+            self._reasoning, self._stage = self._new_id("reasoning"), event.stage
+            begin.append(_start("reasoning", self._reasoning, {"stage": event.stage}))
+        return [*begin, {"type": "reasoning-delta", "id": self._reasoning, "delta": event.content}]
+
+    def end_all(self) -> list[Chunk]:
+        """Return the ends of all that is open."""
+        ended = [_end("text", part) for part in self._texts.values()]
+        self._texts.clear()
+        return [*ended, *self._end_reasoning()]
+
+    def _end_reasoning(self) -> list[Chunk]:
+        ended, self._reasoning = self._reasoning, ""
+        return [_end("reasoning", ended)] if ended else []
+
+    def _new_id(self, kind: str) -> str:
+        self._begun += 1
+        return f"{kind}-{self._begun}"
+
+
+def _key(event: Content) -> tuple[str | None, str | None]:
+    return event.meta.get("message_id") if event.meta else None, event.channel
+
+
+def _start(kind: str, part: str, own: Mapping[str, str | None]) -> Chunk:
+    return with_own_words({"type": f"{kind}-start", "id": part}, own)
+
+
+def _end(kind: str, part: str) -> Chunk:
+    return {"type": f"{kind}-end", "id": part}

@@ -1,0 +1,26 @@
+"""Where words of the standard stand in a part: its `providerMetadata`, under our name.
+
+Source: ai 5.0.0 (npm), `providerMetadataSchema`: an object of objects by provider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+__all__ = ["own_words", "with_own_words"]
+
+_OWN: Final = "streamweir"
+
+
+def with_own_words(chunk: dict[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `chunk` with those of `words` that are not None."""
+    given = {name: word for name, word in words.items() if word is not None}
+    return {**chunk, "providerMetadata": {_OWN: given}} if given else chunk
+
+
+def own_words(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the words of the standard in a part's metadata; what else is in them is a model's own."""
+    metadata = message.get("providerMetadata")
+    own = metadata.get(_OWN) if isinstance(metadata, dict) else None
+    return own if isinstance(own, dict) else {}
