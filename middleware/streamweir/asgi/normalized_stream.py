@@ -66,6 +66,7 @@ class NormalizedStream:
         unreadable: ErrorInfo | None = None,
     ) -> None:
         self.translator = events.translator
+        self._position = events.translator.stream.pipeline.position
         self._events = events
         self.over = anyio.Event()
         self.is_over = False
@@ -76,6 +77,7 @@ class NormalizedStream:
         self._send = send
         self._kept = kept_headers(headers)
         self._decoder = decoder
+        self._is_plain = decoder is None and unreadable is None
         self._on_over = on_over
         self._turn = FairLock()
         self._unreadable = unreadable
@@ -103,10 +105,10 @@ class NormalizedStream:
                 await self._take_other(message)
                 return
             clock.is_busy = True
-            more = bool(message.get("more_body"))
-            self.source_ended = not more
-            out = self._translated(bytes(message.get("body", b"")), more=more, is_decoded=is_decoded)
-            if more and self.is_started and self.gone is None and not self.translator.ended:
+            more, data = bool(message.get("more_body")), bytes(message.get("body", b""))
+            is_next = more and self._is_plain
+            out = self._events.feed(data) if is_next else self._translated(data, more, is_decoded=is_decoded)
+            if more and self.is_started and self.gone is None and not self._position.ended:
                 if out:  # as `_write` does it: a coroutine more costs as much as translating half an event
                     sends = True
                     await self._send({"type": _BODY, "body": out, "more_body": True})
@@ -167,10 +169,10 @@ class NormalizedStream:
             if not self.is_over:
                 await self._write(self._events.heartbeat())
 
-    def _translated(self, data: bytes, *, more: bool, is_decoded: bool) -> bytes:
+    def _translated(self, data: bytes, more: bool, *, is_decoded: bool) -> bytes:
+        self.source_ended = not more
         try:
-            is_plain = is_decoded or (self._decoder is None and self._unreadable is None)
-            out = self._events.feed(data) if is_plain else self._decoded(data)
+            out = self._events.feed(data) if is_decoded or self._is_plain else self._decoded(data)
             if more or self.translator.ended:
                 return out
             if self._decoder is not None:

@@ -40,6 +40,8 @@ _NAMES: Final[dict[type[Event], tuple[str, ...]]] = {
 
 def with_short_names(event: Event) -> Event:
     """Return `event` with the digests of ids, names and channels that are too long; mostly `event` itself."""
+    if type(event) is Content and event.channel is None and event.meta is None:  # nearly all
+        return event
     changed: dict[str, Any] = {}
     for name in _NAMES.get(type(event), ()):
         value = getattr(event, name)

@@ -42,6 +42,10 @@ _ENVELOPE: Final = frozenset({"type", "data", "metadata"})
 
 _FIELDS: Final = {kind: frozenset(WIRE_FIELDS[cls]) for kind, cls in EVENT_TYPES.items()}
 
+_DATA_TYPES: Final = get_args(DataType)
+_SCOPES: Final = get_args(Scope)
+_STATES: Final = get_args(State)
+_REASONS: Final = get_args(Reason)
 _STAGES: Final = ("reasoning", "planning", "analyzing")
 _FORMATS: Final = ("markdown", "text", "html")
 _WORDS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
@@ -201,13 +205,11 @@ def _content(data: dict[str, Any], meta: Meta | None) -> Event:
 
 def _data(data: dict[str, Any], meta: Meta | None) -> Event:
     kind, value = data.get("data_type"), data.get("data")
-    fitting = structured(kind, value) if isinstance(kind, str) and kind in get_args(DataType) else None
+    fitting = structured(kind, value) if isinstance(kind, str) and kind in _DATA_TYPES else None
     if fitting is None:
         return custom(text_of(kind) or "data", value, meta)
     value, rest = fitting
-    return Data(
-        _one_of(kind, get_args(DataType)), value, _object(data.get("metadata")), meta=and_extra(meta, rest)
-    )
+    return Data(_one_of(kind, _DATA_TYPES), value, _object(data.get("metadata")), meta=and_extra(meta, rest))
 
 
 def _reference(data: dict[str, Any], meta: Meta | None) -> Event:
@@ -216,7 +218,7 @@ def _reference(data: dict[str, Any], meta: Meta | None) -> Event:
 
 
 def _status(data: dict[str, Any], meta: Meta | None) -> Event:
-    scope, state = _one_of(data.get("scope"), get_args(Scope)), _one_of(data.get("state"), get_args(State))
+    scope, state = _one_of(data.get("scope"), _SCOPES), _one_of(data.get("state"), _STATES)
     if scope is None or state is None:
         return custom("status", data, meta)
     return Status(scope, state, _text(data.get("name")), data.get("detail"), meta=meta)
@@ -272,7 +274,7 @@ def _session_end(data: dict[str, Any], meta: Meta | None) -> Event:
     summary = data.get("summary")
     rest = None if isinstance(summary, dict) or summary is None else {"summary": summary}
     return SessionEnd(
-        status, _one_of(data.get("reason"), get_args(Reason)), _object(summary), meta=and_extra(meta, rest)
+        status, _one_of(data.get("reason"), _REASONS), _object(summary), meta=and_extra(meta, rest)
     )
 
 

@@ -21,23 +21,23 @@ class TextDigest:
         kept: so many characters are kept as they are, about.
     """
 
-    __slots__ = ("_hash", "_hashed", "_kept", "_pieces", "length")
+    __slots__ = ("_hash", "_kept", "_pieces", "_room", "length")
 
     def __init__(self, kept: int = KEPT_CHARACTERS) -> None:
         self.length = 0
-        self._kept = kept
+        self._kept = self._room = kept
         self._pieces: list[str] = []
-        self._hashed = 0
         self._hash: hashlib.blake2b | None = None
 
     def append(self, piece: str) -> None:
         """The text goes on with `piece`."""
-        self._pieces.append(piece)
-        self.length += len(piece)
-        if self.length - self._hashed > self._kept:
+        pieces = self._pieces
+        pieces.append(piece)
+        self.length = length = self.length + len(piece)
+        if length > self._room:
             self.compact()
-        elif len(self._pieces) > _MAX_PIECES:
-            self._pieces = ["".join(self._pieces)]  # a piece takes as much as fifty letters
+        elif len(pieces) > _MAX_PIECES:
+            self._pieces = ["".join(pieces)]  # a piece takes as much as fifty letters
 
     def compact(self) -> None:
         """Keep only the length and the hash of the text so far."""
@@ -45,7 +45,7 @@ class TextDigest:
             self._hash = hashlib.blake2b(digest_size=16)
         self._hash.update("".join(self._pieces).encode("utf-8", "surrogatepass"))
         self._pieces.clear()
-        self._hashed = self.length
+        self._room = self.length + self._kept
 
     def new_part(self, whole: str) -> str | None:
         """Return what `whole` adds to the text (nothing: `""`), or None if it is not the same text.

@@ -58,11 +58,11 @@ class StreamNormalizer:
         if position.ended:
             return
         position.now = self._clock()
-        allowed = self._limit - self.bytes
-        self.bytes += len(data)
-        if len(data) <= allowed:
+        self.bytes = total = self.bytes + len(data)
+        if total <= self._limit:
             self.pipeline.take(self.reader.feed(data))
             return
+        allowed = max(0, self._limit - total + len(data))
         self.pipeline.take(self.reader.feed(data[:allowed]))
         self.pipeline.end_for(LimitExceeded("a stream is larger than allowed"))
 
