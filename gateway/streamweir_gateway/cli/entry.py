@@ -10,12 +10,12 @@ from typing import Final, TextIO
 
 import streamweir
 from streamweir.errors import did_you_mean
-from streamweir_gateway.cli import check, convert, detect, dialects, fake, record, replay, serve
+from streamweir_gateway.cli import check, convert, detect, dialects, fake, learn, record, replay, serve
 from streamweir_gateway.cli.command import FAILED, INTERRUPTED, USAGE, CommandFailed, UsageError
 
 __all__ = ["main"]
 
-_COMMANDS: Final = (serve, check, convert, detect, dialects, fake, record, replay)
+_COMMANDS: Final = (serve, check, convert, detect, dialects, fake, learn, record, replay)
 
 _EXAMPLES: Final = """\
 examples:
@@ -27,6 +27,7 @@ examples:
   streamweir dialects legacy                           what does it say, what can it not say?
   streamweir fake --fault cut@40                       a broken backend to try it with
   streamweir record -d '{}' URL > one.capture.jsonl    a real answer, with its headers and times
+  streamweir learn --name acme one.capture.jsonl       a dialect that reads it
   streamweir replay one.capture.jsonl                  the same as a backend, at its own pace
 
 `streamweir COMMAND --help` explains a command.

@@ -9,7 +9,7 @@ import streamweir
 from command_line import run, started
 from places import RECORDED
 
-COMMANDS = ["convert", "detect", "dialects", "serve", "check", "fake", "record", "replay"]
+COMMANDS = ["convert", "detect", "dialects", "serve", "check", "fake", "learn", "record", "replay"]
 
 
 def test_help_teaches() -> None:

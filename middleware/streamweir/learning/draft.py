@@ -1,0 +1,223 @@
+"""A dialect as it is written: from what the messages mean to the keys of a file."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from streamweir.learning.groups import Condition, Group
+from streamweir.learning.kinds import Kinds
+from streamweir.learning.meanings import Entry, Meaning
+from streamweir.learning.places import Place, expression, value_at
+
+__all__ = ["Draft", "draft_of"]
+
+_NAMED_BY: Final = ("type", "event", "kind")
+_ENDS: Final = frozenset({"session_end", "complete"})
+
+
+class Draft(NamedTuple):
+    """What was learned, as keys of a dialect.
+
+    Attributes:
+        dialect: the keys.
+        comments: what stands above a rule, by its place, or above another key, by its name.
+        rules: what the rules were made of, one by one.
+        ignored: the kinds of messages that hold nothing.
+        custom: those that nothing is known of.
+        unsure: what is not certain.
+    """
+
+    dialect: dict[str, Any]
+    comments: dict[str | int, list[str]]
+    rules: list[Meaning]
+    ignored: list[Meaning]
+    custom: list[Meaning]
+    unsure: list[str]
+
+    def without_rules(self, numbers: set[int]) -> Draft:
+        """Return it without some rules: what they took is left to `custom`."""
+        kept = [number for number in range(len(self.rules)) if number not in numbers]
+        comments: dict[str | int, list[str]] = {}
+        comments |= {key: texts for key, texts in self.comments.items() if isinstance(key, str)}
+        comments |= {
+            place: self.comments[number] for place, number in enumerate(kept) if number in self.comments
+        }
+        left = [self.rules[number] for number in sorted(numbers)]
+        dialect = {**self.dialect, "rules": [self.dialect["rules"][number] for number in kept]}
+        _add_end(dialect, [self.rules[number] for number in kept], comments)
+        return self._replace(
+            dialect=dialect,
+            comments=comments,
+            rules=[self.rules[number] for number in kept],
+            custom=[*self.custom, *left],
+            unsure=[
+                *self.unsure,
+                *(f"{meaning.group.label}: not understood, left to `custom`" for meaning in left),
+            ],
+        )
+
+
+def draft_of(meanings: list[Meaning], kinds: Kinds, framing: str, unwrap: str | None) -> Draft:
+    """Return the dialect that reads these messages."""
+    ignored = [meaning for meaning in meanings if meaning.is_idle and _word(meaning.group, meanings)]
+    given = [meaning for meaning in meanings if meaning.entries or meaning.repeats or meaning.is_idle]
+    ruled = [meaning for meaning in given if meaning not in ignored]
+    ruled.sort(key=lambda meaning: meaning.group.is_text and meaning.group.prefix is None)
+    custom = [meaning for meaning in meanings if meaning not in given]
+    comments: dict[str | int, list[str]] = {}
+    rules: list[dict[str, Any]] = []
+    for number, meaning in enumerate(ruled):
+        rules.append(_rule(meaning, is_only=len(meanings) == 1, all_text=kinds.is_text))
+        remarks = list(meaning.notes)
+        if not meaning.entries:
+            remarks.append("says nothing that was not said before" if meaning.repeats else "holds nothing")
+        if remarks:
+            comments[number] = remarks
+    dialect: dict[str, Any] = {"framing": framing}
+    if kinds.is_text:
+        dialect["data"] = "text"
+    if unwrap is not None:
+        dialect["unwrap"] = unwrap
+    words = [*kinds.idle, *(word for meaning in ignored if (word := _word(meaning.group, meanings)))]
+    if words:
+        dialect["ignore"] = list(dict.fromkeys(words))
+    dialect["rules"] = rules
+    if kinds.end_marks:
+        dialect["terminal"] = [*kinds.end_marks]
+    _add_end(dialect, ruled, comments)
+    return Draft(dialect, comments, ruled, ignored, custom, _unsure(ruled, custom, comments))
+
+
+def _add_end(dialect: dict[str, Any], rules: list[Meaning], comments: dict[str | int, list[str]]) -> None:
+    """Let the end of the body be one where no other was seen."""
+    ends = any(_ENDS & {*meaning.types} for meaning in rules)
+    if not ends and "terminal" not in dialect:
+        dialect["terminal"] = ["eof"]
+        comments["terminal"] = ["no end was seen: that the body is over has to do"]
+
+
+def _unsure(ruled: list[Meaning], custom: list[Meaning], comments: dict[str | int, list[str]]) -> list[str]:
+    found = [f"{meaning.group.label}: {note}" for meaning in ruled for note in meaning.notes]
+    found += [f"{meaning.group.label}: not understood, left to `custom`" for meaning in custom]
+    return found + [text for key, texts in comments.items() if isinstance(key, str) for text in texts]
+
+
+def _word(group: Group, meanings: list[Meaning]) -> str | None:
+    """The name of these frames, if it is theirs alone."""
+    names = {_frame_name(message.event, message.value) for message in group.messages}
+    if len(names) != 1 or group.is_text or group.prefix is not None:
+        return None
+    (name,) = names
+    others = (
+        _frame_name(message.event, message.value)
+        for meaning in meanings
+        if meaning.group is not group
+        for message in meaning.group.messages
+    )
+    return None if name is None or name in others else name
+
+
+def _frame_name(event: str | None, value: Any) -> str | None:
+    if event not in (None, "message"):
+        return event
+    fields = value if isinstance(value, dict) else {}
+    return next((fields[key] for key in _NAMED_BY if isinstance(fields.get(key), str)), None)
+
+
+# Rules
+
+
+def _rule(meaning: Meaning, *, is_only: bool, all_text: bool) -> dict[str, Any]:
+    rule = _conditions(meaning.group, all_text=all_text)
+    if not rule or (is_only and not rule):
+        rule = _presence(meaning)
+    rule["emit"] = _emit(meaning)
+    return rule
+
+
+def _conditions(group: Group, *, all_text: bool) -> dict[str, Any]:
+    rule: dict[str, Any] = {}
+    if group.prefix is not None:
+        return {"prefix": group.prefix}
+    if group.event is not None:
+        rule["event"] = group.event
+    match: dict[str, Any] = {}
+    lacks: list[str] = []
+    when: list[str] = ["type(@) != 'object'"] if group.is_text and not all_text else []
+    for condition in group.conditions:
+        if condition.value is None and not _is_ever_false(condition, group) and condition.can_be_matched:
+            lacks.append(expression(condition.place))
+        elif condition.value is not None and condition.can_be_matched:
+            _put(match, condition)
+        else:
+            when.append(
+                condition.when() if condition.value is not None else f"!({expression(condition.place)})"
+            )
+    if match:
+        rule["match"] = match
+    if lacks:
+        rule["lacks"] = lacks[0] if len(lacks) == 1 else lacks
+    if when:
+        rule["when"] = " && ".join(when)
+    return rule
+
+
+def _is_ever_false(condition: Condition, group: Group) -> bool:
+    return any(value_at(message.value, condition.place) is not None for message in group.messages)
+
+
+def _put(match: dict[str, Any], condition: Condition) -> None:
+    *steps, last = condition.place
+    for step in steps:
+        match = match.setdefault(str(step), {})
+    match[str(last)] = condition.value
+
+
+def _presence(meaning: Meaning) -> dict[str, Any]:
+    """Conditions for messages that no name tells from others: what is used of them is there."""
+    unit = meaning.units[0]
+    tops: dict[Place, None] = {}
+    for entry in meaning.entries:
+        places = [entry.unit.each] if entry.unit.each is not None else entry.places
+        for place in places:
+            tops[place] = None
+    if not tops or () in tops:
+        return {}
+    common = min(tops, key=len)
+    while common and not all(top[: len(common)] == common for top in tops):
+        common = common[:-1]
+    for place in [common[:length] for length in range(len(common), 0, -1)]:
+        if all(value_at(record.value, place) is not None for record in unit.records):
+            return {"has": expression(place)}
+    if len(tops) == 1:
+        return {"has": expression(next(iter(tops)))}
+    given = dict.fromkeys(expression(place) for place in tops)
+    return {"when": f"not_null({', '.join(given)}) != null"}
+
+
+def _emit(meaning: Meaning) -> Any:
+    found: list[dict[str, Any]] = []
+    blocks: dict[Place, list[dict[str, Any]]] = {}
+    for entry in meaning.entries:
+        if entry.unit.each is None:
+            found.append(_written(entry, entry.when))
+        elif entry.unit.each in blocks:
+            blocks[entry.unit.each].append(_item(entry))
+        else:
+            items = blocks[entry.unit.each] = [_item(entry)]
+            found.append({"each": expression(entry.unit.each), "emit": items})
+    for block in found:
+        if "each" in block and len(block["emit"]) == 1:
+            block["emit"] = block["emit"][0]
+    return found[0] if len(found) == 1 else found
+
+
+def _item(entry: Entry) -> dict[str, Any]:
+    conditions = [condition for condition in (entry.unit.when, entry.when) if condition]
+    return _written(entry, " && ".join(conditions) or None)
+
+
+def _written(entry: Entry, when: str | None) -> dict[str, Any]:
+    fields = dict(entry.fields)
+    type_ = fields.pop("type")
+    return {"type": type_, **({"when": when} if when else {}), **fields}

@@ -1,0 +1,242 @@
+"""How streams end, and what else messages say: sessions, tokens, errors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+from streamweir.learning.field_names import (
+    END_WORDS,
+    ENUMS,
+    ERROR_TEXTS,
+    ERROR_WORDS,
+    FINISH,
+    NO_TEXT,
+    SESSION_IDS,
+    USAGE,
+    plain,
+    words_of,
+)
+from streamweir.learning.groups import Group, is_a_name, literal
+from streamweir.learning.places import Parsed, Place, places_in
+from streamweir.learning.units import Unit
+
+__all__ = ["End", "ends_in", "error_in", "holds_nothing", "session_in", "usage_in"]
+
+_RUN_IDS: Final = {**SESSION_IDS, "runid": "run_id"}
+_CODES: Final = ("code", "errorcode", "errcode", "errortype", "status")
+_FINISH_REASONS: Final = ("finishreason", "donereason", "stopreason")
+_WEAK_ENDS: Final = frozenset({"final", "answer", "completion", "success", "succeeded", "over"})
+
+
+class End(NamedTuple):
+    """Evidence of the end.
+
+    Attributes:
+        group: the messages that it stands in.
+        when: holds for the last of them; None: there is only that one.
+        is_final: nothing comes after.
+        place: the field that says so.
+        is_sure: its name does.
+    """
+
+    group: Group
+    when: str | None
+    is_final: bool
+    place: Place | None = None
+    is_sure: bool = True
+
+
+def ends_in(groups: list[Group], units: Iterable[Unit], speaking: set[int], textual: set[int]) -> list[End]:
+    """Return what says that a stream is over.
+
+    Args:
+        groups: all kinds of messages.
+        units: all records.
+        speaking: frames that hold text or say something of a tool.
+        textual: kinds of messages, by `id`, whose purpose that is.
+    """
+    last_spoken: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for group in groups:
+        for message in group.messages:
+            last[message.body] = max(message.frame, last.get(message.body, -1))
+            if message.frame in speaking:
+                last_spoken[message.body] = max(message.frame, last_spoken.get(message.body, -1))
+    named = [end for group in groups if (end := _named_end(group, last, last_spoken, textual)) is not None]
+    flags = [
+        end
+        for unit in units
+        if unit.each is None
+        and (end := _flag(unit, last_spoken)) is not None
+        and not any(end.group is other.group for other in named)
+    ]
+    final = [end for end in named if end.is_final]
+    return (
+        final or [*named, *flags] or [end for group in groups if (end := _silent_end(group, last, textual))]
+    )
+
+
+def _named_end(
+    group: Group, last: dict[int, int], last_spoken: dict[int, int], textual: set[int]
+) -> End | None:
+    """Messages with a name such as `done`, once in a body, after which nothing is said."""
+    words = END_WORDS.intersection(group.words)
+    if not words or set(group.words) & ERROR_WORDS or _appears_twice(group):
+        return None
+    bodies = {message.body: message.frame for message in group.messages}
+    if any(frame < last_spoken.get(body, -1) for body, frame in bodies.items()):
+        return None
+    is_last = all(frame == last[body] for body, frame in bodies.items())
+    if id(group) not in textual:
+        return End(group, None, is_final=is_last)
+    return End(group, None, is_final=bool(words - _WEAK_ENDS)) if is_last else None
+
+
+def _appears_twice(group: Group) -> bool:
+    bodies = [message.body for message in group.messages]
+    return len(bodies) != len(set(bodies))
+
+
+def _flag(unit: Unit, last_spoken: dict[int, int]) -> End | None:
+    """A field that is true, or filled, or has a word such as `completed`, at the end only."""
+    found: list[tuple[int, End]] = []
+    for place, values in unit.places.items():
+        if not place or not isinstance(place[-1], str) or place in unit.group.named_places:
+            continue
+        name = plain(place[-1])
+        if name in FINISH:
+            given = [(record.at, value) for record, value in values if value not in (False, "", 0, [], {})]
+            if given and all(at.frame >= last_spoken.get(at.body, -1) for at, _ in given):
+                if all(isinstance(value, bool | str | int) for _, value in given):
+                    found.append(
+                        (len(place), End(unit.group, unit.express(place), is_final=False, place=place))
+                    )
+            elif given and (word := _last_word(given, last_spoken)) is not None:
+                when = f"{unit.express(place)} == {literal(word)}"
+                found.append((len(place) + 1, End(unit.group, when, is_final=False, place=place)))
+        elif name in ENUMS:
+            given = [(record.at, value) for record, value in values]
+            word = _last_word(given, last_spoken)
+            if word is not None and END_WORDS.intersection(words_of([word])):
+                when = f"{unit.express(place)} == {literal(word)}"
+                found.append((len(place) + 10, End(unit.group, when, is_final=False, place=place)))
+    return min(found, key=lambda one: one[0])[1] if found else None
+
+
+def _last_word(given: list[Any], last_spoken: dict[int, int]) -> str | None:
+    """The one word that stands there after all has been said, and never before."""
+    after = {str(value) for at, value in given if at.frame >= last_spoken.get(at.body, -1)}
+    before = {str(value) for at, value in given if at.frame < last_spoken.get(at.body, -1)}
+    words = [value for value in after if is_a_name(value) and value not in before]
+    return str(words[0]) if len(words) == 1 and len(after) == 1 else None
+
+
+def _silent_end(group: Group, last: dict[int, int], textual: set[int]) -> End | None:
+    """The last message of each body, of a kind of its own, that says nothing else."""
+    bodies = {message.body: message.frame for message in group.messages}
+    if _appears_twice(group) or id(group) in textual or not group.names or set(group.words) & ERROR_WORDS:
+        return None
+    if set(bodies) != set(last) or any(frame != last[body] for body, frame in bodies.items()):
+        return None
+    return End(group, None, is_final=False, is_sure=False) if holds_nothing(group, [group]) else None
+
+
+def holds_nothing(group: Group, others: Iterable[Group]) -> bool:
+    """Return whether messages hold nothing but their name, ids, times, and what all messages hold."""
+    shared = _pairs(other for other in others if other is not group)
+    for unit_place, value in _leaves(group):
+        if unit_place in group.named_places or value in (None, "", [], {}) or isinstance(value, bool):
+            continue
+        name = plain(unit_place[-1]) if unit_place and isinstance(unit_place[-1], str) else ""
+        is_idle = (name in NO_TEXT and name != "name") or name.endswith(("id", "time", "at", "timestamp"))
+        is_idle = is_idle or name in ("t", "n", "i", "ts", "version", "v", "no", "num", "number", "ms")
+        if is_idle and not (isinstance(value, str) and " " in value.strip()):
+            continue
+        if (unit_place, str(value)) not in shared:
+            return False
+    return True
+
+
+def _leaves(group: Group) -> list[tuple[Place, Any]]:
+    """All that is no object with fields of its own."""
+    return [
+        (place, value)
+        for message in group.messages
+        for place, value in places_in(message.value)
+        if not (isinstance(value, dict) and value)
+    ]
+
+
+def _pairs(groups: Iterable[Group]) -> set[tuple[Place, str]]:
+    return {(place, str(value)) for group in groups for place, value in _leaves(group)}
+
+
+# Sessions, tokens, errors
+
+
+def session_in(unit: Unit) -> dict[str, Place]:
+    """Return where a message names session, thread and run."""
+    found: dict[str, Place] = {}
+    for place in sorted(unit.places, key=len):
+        if not place or not isinstance(place[-1], str) or any(isinstance(step, Parsed) for step in place):
+            continue
+        target = _RUN_IDS.get(plain(place[-1]))
+        values = unit.values(place)
+        if target and target not in found and all(isinstance(value, str | int) and value for value in values):
+            found[target] = place
+    return found
+
+
+def usage_in(unit: Unit) -> dict[str, Place]:
+    """Return where a message counts tokens, and says why the answer ended."""
+    found: dict[str, Place] = {}
+    for place in sorted(unit.places, key=len):
+        if not place or not isinstance(place[-1], str):
+            continue
+        name = plain(place[-1])
+        values = unit.values(place)
+        target = USAGE.get(name)
+        if target and target not in found and all(isinstance(value, int) for value in values):
+            found[target] = place
+        is_reason = name in _FINISH_REASONS and any(isinstance(value, str) and value for value in values)
+        if is_reason and "finish_reason" not in found:
+            found["finish_reason"] = place
+    return found
+
+
+def error_in(unit: Unit) -> tuple[Place, Place | None] | None:
+    """Return where a failure is told, and its code; None if these messages tell of none."""
+    is_named = bool(ERROR_WORDS.intersection(unit.words))
+    fields = [place for place in sorted(unit.places, key=len) if place and isinstance(place[-1], str)]
+    failures = [place for place in fields if ERROR_WORDS.intersection(words_of([place[-1]]))]
+    if not is_named and not failures:
+        return None
+    for name in ERROR_TEXTS:
+        for place in fields:
+            is_there = is_named or any(place[: len(failure)] == failure for failure in failures)
+            texts = [value for value in unit.values(place) if value != ""]
+            if (
+                is_there
+                and plain(place[-1]) == name
+                and texts
+                and all(isinstance(text, str) for text in texts)
+            ):
+                return place, _code(unit, fields, place)
+    if is_named and () in unit.places and all(isinstance(value, str) for value in unit.values(())):
+        return (), None
+    return None
+
+
+def _code(unit: Unit, fields: list[Place], text: Place) -> Place | None:
+    for name in _CODES:
+        for place in fields:
+            values = unit.values(place)
+            is_code = all(
+                isinstance(value, int) or (isinstance(value, str) and re.fullmatch(r"[\w.-]{1,60}", value))
+                for value in values
+            )
+            if plain(place[-1]) == name and place[:-1] == text[:-1] and is_code:
+                return place if place not in unit.group.named_places else None
+    return None

@@ -1,0 +1,270 @@
+"""The kinds of frames in recorded bodies: messages, lines, words that end a stream, signs of life."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any, Final, NamedTuple
+
+from streamweir.errors import MalformedEvent
+from streamweir.jsontext import parse_json
+from streamweir.learning.field_names import (
+    IDLE,
+    NAMES_OF_MESSAGES,
+    RESULT_WORDS,
+    START_WORDS,
+    TOOL_WORDS,
+    plain,
+    words_of,
+)
+from streamweir.learning.groups import Group, Message, split
+from streamweir.learning.observed_frames import NO_JSON, Observed, prefixes_of
+from streamweir.learning.places import Place, expression, parsed
+
+__all__ = ["Kinds", "is_end_mark", "kinds_of", "unwrapping"]
+
+_END_MARK: Final = re.compile(
+    r"\"?[\[<{(#*=-]*\s*/?(?:done|end|eos|eof|finish(?:ed)?|stop|completed?|close|fin|over)"
+    r"(?:[_ ]?of[_ ]?stream)?\s*[\]>})#*=-]*\"?",
+    re.IGNORECASE,
+)
+_NEARLY_ALL: Final = 0.8
+_FIRST_WORDS: Final = re.compile(r"(\S+)(?: (\S+?))? (?=[\[{\"])")
+
+
+class Kinds(NamedTuple):
+    """What there is in the bodies.
+
+    Attributes:
+        groups: messages of one kind each, in order of appearance.
+        end_marks: texts of frames that end a stream.
+        idle: names of frames that say nothing.
+        is_text: frames hold text, not JSON.
+    """
+
+    groups: list[Group]
+    end_marks: list[str]
+    idle: list[str]
+    is_text: bool
+
+
+def unwrapping(observed: list[Observed]) -> str | None:
+    """Return the expression for the message, where it is JSON text in the frame's JSON."""
+    values = [one.message for one in observed if one.message is not NO_JSON]
+    texts = [value for value in values if isinstance(value, str)]
+    if texts and len([text for text in texts if isinstance(parsed(text), dict)]) >= len(values) * _NEARLY_ALL:
+        return "from_json(@)"
+    objects = [value for value in values if isinstance(value, dict)]
+    for key in dict.fromkeys(key for value in objects for key in value):
+        held = [value[key] for value in objects if value.get(key) is not None]
+        given = [text for text in held if isinstance(parsed(text), dict)]
+        if given and len(given) == len(held) and len(held) >= len(values) * _NEARLY_ALL:
+            return f"from_json({expression((key,))})"
+    return None
+
+
+def kinds_of(observed: list[Observed], framing: str, unwrap: str | None) -> Kinds:
+    """Tell the frames apart."""
+    end_marks = _end_marks(observed)
+    idle: dict[str, None] = {}
+    spoken: list[Observed] = []
+    for one in observed:
+        name = _idle_name(one)
+        if name:
+            idle[name] = None
+        elif one.text.strip() not in end_marks and (one.text.strip() or one.frame.event):
+            spoken.append(one)
+    groups = _lines(spoken) if framing == "lines" else _frames(spoken, unwrap)
+    is_text = framing != "lines" and bool(groups) and all(group.is_text for group in groups)
+    groups = [group for group in groups if group.messages]
+    groups.sort(key=lambda group: group.messages[0].frame)
+    return Kinds(groups, end_marks, [*idle], is_text)
+
+
+def _end_marks(observed: list[Observed]) -> list[str]:
+    """Words such as `[DONE]`: the last frame of a body, or in brackets and once in a body."""
+    last: dict[int, Observed] = {}
+    bracketed: Counter[tuple[int, str]] = Counter()
+    for one in observed:
+        text = one.text.strip()
+        if _idle_name(one) or not text or isinstance(one.message, dict | list):
+            continue
+        last[one.body] = one
+        if is_end_mark(text) and not text.strip('"').isalpha():
+            bracketed[one.body, text] += 1
+    final = [one.text.strip() for one in last.values() if one is _last_of(observed, one.body)]
+    once = [text for (_, text), count in bracketed.items() if count == 1]
+    return [*dict.fromkeys(text for text in (*final, *once) if is_end_mark(text))]
+
+
+def _last_of(observed: list[Observed], body: int) -> Observed | None:
+    return next((one for one in reversed(observed) if one.body == body and not _idle_name(one)), None)
+
+
+def is_end_mark(text: str) -> bool:
+    """Return whether a text is a word for the end, such as `[DONE]`."""
+    return _END_MARK.fullmatch(text) is not None
+
+
+def _idle_name(one: Observed) -> str | None:
+    """The name of a sign of life."""
+    names = [one.frame.event]
+    if isinstance(one.message, dict):
+        names += [one.message.get(name) for name in one.message if plain(name) in NAMES_OF_MESSAGES[:9]]
+    elif one.message is NO_JSON or isinstance(one.message, str):
+        names.append(one.text.strip().strip('"'))
+    return next((name for name in names if isinstance(name, str) and IDLE.search(name)), None)
+
+
+# Messages
+
+
+def _frames(spoken: list[Observed], unwrap: str | None) -> list[Group]:
+    raw = {one.frame.event for one in spoken if one.message is NO_JSON}
+    texts = [
+        one for one in spoken if one.message is NO_JSON or (one.frame.event in raw and not _is_node(one))
+    ]
+    known = {id(one) for one in texts}
+    given = [one for one in spoken if id(one) not in known]
+    groups = [_text_group(texts, event) for event in dict.fromkeys(one.frame.event for one in texts)]
+    messages = [Message(one.body, one.number, one.frame.event, _unwrapped(one, unwrap)) for one in given]
+    events = [*dict.fromkeys(message.event for message in messages)]
+    if len(events) < 2 or _names_suffice(messages):
+        return [*groups, *split(messages)]
+    for event in events:
+        groups += split([message for message in messages if message.event == event], event or "message")
+    return groups
+
+
+def _text_group(texts: list[Observed], event: str | None) -> Group:
+    messages = [Message(one.body, one.number, event, one.text) for one in texts if one.frame.event == event]
+    return Group(messages, event=event or "message", root=lambda _: "_text", is_text=True)
+
+
+def _is_node(one: Observed) -> bool:
+    return isinstance(one.message, dict | list)
+
+
+def _unwrapped(one: Observed, unwrap: str | None) -> Any:
+    if unwrap is None:
+        return one.message
+    if isinstance(one.message, str):
+        return parsed(one.message) or one.message
+    for key, value in one.message.items() if isinstance(one.message, dict) else ():
+        if f"from_json({expression((key,))})" == unwrap:
+            return parsed(value) or one.message
+    return one.message
+
+
+def _names_suffice(messages: list[Message]) -> bool:
+    """Some field at the top of every message says what its SSE event name says, or more."""
+    if not all(isinstance(message.value, dict) for message in messages):
+        return False
+    for name in dict.fromkeys(key for message in messages for key in message.value):
+        if plain(name) not in NAMES_OF_MESSAGES[:9]:
+            continue
+        events: dict[Any, set[str | None]] = {}
+        for message in messages:
+            value = message.value.get(name)
+            events.setdefault(value if isinstance(value, str) else None, set()).add(message.event)
+        if None not in events and all(len(found) == 1 for found in events.values()):
+            return True
+    return False
+
+
+# Lines
+
+
+def _lines(spoken: list[Observed]) -> list[Group]:
+    """Lines by the word that they begin with; what follows is taken apart where it has a form."""
+    words = prefixes_of(one.text for one in spoken)
+    called: set[str] = set()
+    groups: list[Group] = []
+    for word in words:
+        lines = [
+            one
+            for one in spoken
+            if one.text.startswith(word) and one.text[len(word) :][:1] in (" ", "\t", ":", "")
+        ]
+        separator = max({one.text[len(word) : len(word) + 1] for one in lines}, default="")
+        if separator == ":" and all(one.text[len(word) : len(word) + 2] == ": " for one in lines):
+            separator = ": "
+        prefix = word + separator
+        rests = [(one, one.text[len(prefix) :]) for one in lines]
+        groups.append(_line_group(prefix, rests, called))
+    return groups
+
+
+def _line_group(prefix: str, rests: list[tuple[Observed, str]], called: set[str]) -> Group:
+    texts = [rest for _, rest in rests]
+    values: list[Any] = [_json(text) for text in texts]
+    words = set(words_of([prefix]))
+    if all(isinstance(value, dict) for value in values):
+        return _group(prefix, rests, values, lambda place: expression(place, "from_json(_text)"))
+    if all(isinstance(value, str) for value in values):
+        return _group(prefix, rests, values, lambda _: "from_json(_text)")
+    is_call = bool(words & (TOOL_WORDS | START_WORDS | RESULT_WORDS)) and not words & {"ok", "answer"}
+    pieces = [text.split(" ", 1) for text in texts]
+    if is_call and all(len(piece) > 1 for piece in pieces):
+        return _call_group(prefix, rests, called, ends=bool(words & RESULT_WORDS))
+    return _group(prefix, rests, texts, lambda _: "_text", is_text=True)
+
+
+def _call_group(prefix: str, rests: list[tuple[Observed, str]], called: set[str], *, ends: bool) -> Group:
+    """`NAME {...}`, `ID NAME {...}` or `NAME some text`."""
+    texts = [rest for _, rest in rests]
+    count = 1
+    begins_json = [text.split(" ", 2)[2][:1] in '{["' for text in texts if text.count(" ") > 1]
+    if (
+        len(begins_json) == len(texts)
+        and all(begins_json)
+        and not all(_is_json_behind(text) for text in texts)
+    ):
+        count = 2
+    firsts = [text.split(" ", count)[:count] for text in texts]
+    names = ["id", "name"] if count > 1 else ["name"]
+    if count == 1 and ends and called and not {first[0] for first in firsts} <= called:
+        names = ["id"]
+    called.update(first[-1] for first in firsts if not ends)
+    data = "result" if ends else "arguments"
+    tails = [text.split(" ", count)[count] for text in texts]
+    is_json = all(_json(tail) is not None for tail in tails)
+    values = [
+        {**dict(zip(names, first, strict=True)), data: _json(tail) if is_json else tail}
+        for first, tail in zip(firsts, tails, strict=True)
+    ]
+    tail = f"split(_text, ' ', `{count}`)[{count}]"
+    roots = {name: f"split(_text, ' ')[{number}]" for number, name in enumerate(names)}
+    roots[data] = f"from_json({tail})" if is_json else tail
+
+    def root(place: Place) -> str:
+        return expression(place[1:], roots[str(place[0])]) if place else "_text"
+
+    return _group(prefix, rests, values, root, is_call=True)
+
+
+def _is_json_behind(text: str) -> bool:
+    return _json(text.split(" ", 1)[1]) is not None
+
+
+def _group(
+    prefix: str,
+    rests: list[tuple[Observed, str]],
+    values: list[Any],
+    root: Any,
+    *,
+    is_text: bool = False,
+    is_call: bool = False,
+) -> Group:
+    messages = [
+        Message(one.body, one.number, None, value) for (one, _), value in zip(rests, values, strict=True)
+    ]
+    return Group(messages, prefix=prefix, root=root, is_text=is_text, is_call=is_call)
+
+
+def _json(text: str) -> Any:
+    try:
+        value = parse_json(text.encode())[0]
+    except (MalformedEvent, UnicodeEncodeError):
+        return None
+    return value if isinstance(value, str | dict | list) else None

@@ -1,0 +1,195 @@
+"""Learning a dialect: frames are told apart, fields compared, the draft tried on what it was learned from.
+
+Source: the dialect-file contract, section 10.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+from streamweir.codec.detector import Detector
+from streamweir.jsontext import parse_json
+from streamweir.learning.draft import Draft, draft_of
+from streamweir.learning.examples import MAX_TEXT, example_of, examples_of, shortened
+from streamweir.learning.kinds import kinds_of, unwrapping
+from streamweir.learning.meanings import meanings_of
+from streamweir.learning.observed_frames import Observed, framing_of, observe
+from streamweir.learning.report import LearnedName, LearningReport, fields_in, names_in, used_fields
+from streamweir.learning.trial import compiled, problems_of, sound_draft, tried
+from streamweir.learning.yaml_text import yaml_of
+from streamweir.redaction import redact
+from streamweir.translation.translator import Translator
+
+__all__ = ["Learned", "NothingLearned", "learn"]
+
+_WITH_ANSWER: Final = frozenset({"content", "thinking", "tool_call_start"})
+_UNDERSTOOD: Final = frozenset({"content", "thinking", "tool_call_start", "tool_call_delta", "tool_call_end"})
+
+
+class NothingLearned(Exception):  # noqa: N818 - there was nothing
+    """The bodies hold nothing to learn from; `str()` says what is missing."""
+
+
+class Learned(NamedTuple):
+    """What was learned.
+
+    Attributes:
+        yaml: a file with one entry under `dialects:`.
+        dialect: its keys.
+        report: what it explains.
+    """
+
+    yaml: str
+    dialect: dict[str, Any]
+    report: LearningReport
+
+
+def learn(bodies: list[bytes], *, name: str = "learned", framing: str | None = None) -> Learned:
+    """Return a dialect that reads the recorded bodies of one backend.
+
+    Args:
+        bodies: the bodies; what one breaks off with is left out.
+        name: what the dialect is called.
+        framing: how they are framed; found out if not given.
+
+    Raises:
+        NothingLearned: there is no frame in them, or neither text nor a tool.
+    """
+    bodies = [body for body in bodies if body.strip()]
+    if not bodies:
+        raise NothingLearned("there is nothing in it")
+    framing = framing or framing_of(bodies[0])
+    if framing is None:
+        raise NothingLearned("it is no text")
+    if framing == "text":
+        return _text(bodies, name)
+    observed = observe(bodies, framing)
+    if not observed:
+        raise NothingLearned("there is no frame in it")
+    built_in = _built_in(bodies)
+    return _extension(built_in, name, framing, observed) if built_in else _new(observed, name, framing)
+
+
+# A dialect of its own
+
+
+def _new(observed: list[Observed], name: str, framing: str) -> Learned:
+    unwrap = unwrapping(observed) if framing != "lines" else None
+    kinds = kinds_of(observed, framing, unwrap)
+    draft = sound_draft(draft_of(meanings_of(kinds), kinds, framing, unwrap))
+    draft = _without_failing_rules(draft, observed)
+    if not _UNDERSTOOD & {type_ for meaning in draft.rules for type_ in meaning.types}:
+        raise NothingLearned("there is no text and no tool in it")
+    found, _ = compiled(draft.dialect)
+    assert found is not None, "a sound draft can be compiled"
+    dialect = _with_examples(draft.dialect, examples_of(found, observed))
+    fields = fields_in(kinds)
+    report = LearningReport(
+        framing,
+        len(observed),
+        tried(draft.dialect, observed).explained,
+        fields,
+        used_fields(draft, fields),
+        names_in(draft, kinds, observed),
+        draft.unsure,
+    )
+    return Learned(yaml_of(name, dialect, draft.comments), dialect, report)
+
+
+def _without_failing_rules(draft: Draft, observed: list[Observed]) -> Draft:
+    """Leave out the rules that cannot read what they take: it arrives as it is."""
+    trial = tried(draft.dialect, observed)
+    labels = [f"rules[{number}]" for number in range(len(draft.rules))]
+    failing = {
+        number for number, label in enumerate(labels) if trial.malformed[label] * 2 > trial.takers[label] > 0
+    }
+    unused = {number for number, label in enumerate(labels) if not trial.takers[label]}
+    return draft.without_rules(failing | unused) if failing | unused else draft
+
+
+def _with_examples(dialect: dict[str, Any], examples: list[dict[str, Any]]) -> dict[str, Any]:
+    """Add the examples that hold."""
+    whole = {**dialect, "examples": examples}
+    failing = {problem.path[1] for problem in problems_of(whole) if problem.path[:1] == ("examples",)}
+    held = [example for number, example in enumerate(examples) if number not in failing]
+    return {**dialect, "examples": held} if held else dialect
+
+
+# A body that is the answer
+
+
+def _text(bodies: list[bytes], name: str) -> Learned:
+    text = bodies[0].decode("utf-8", "replace")
+    example = {"stream": redact(text, limit=MAX_TEXT) + "\n", "gives": {"status": "completed"}}
+    dialect = _with_examples({"framing": "text"}, [example])
+    notes = ["the lines have no form in common: the whole body is taken for the answer"]
+    names = [LearnedName("(text)", len(bodies), "content", sure=False)]
+    report = LearningReport("text", len(bodies), len(bodies), ["(text)"], ["(text)"], names, notes)
+    return Learned(yaml_of(name, dialect, {"framing": notes}), dialect, report)
+
+
+# A dialect that is known
+
+
+def _built_in(bodies: Iterable[bytes]) -> str | None:
+    """The built-in dialect that reads all of the bodies without a leftover."""
+    found = {_dialect_of(body) for body in bodies}
+    return found.pop() if len(found) == 1 else None
+
+
+def _dialect_of(body: bytes) -> str | None:
+    detector = Detector()
+    name = detector.feed(body) or detector.finish()
+    if name is None:
+        return None
+    translator = Translator(speaks=name, framing="ndjson")
+    output = translator.feed(body) + translator.close()
+    counts = translator.counts
+    types = {_type_of(line) for line in output.splitlines()}
+    is_read = not counts["unknown"] and not counts["malformed"] and bool(types & _WITH_ANSWER)
+    return name if is_read and translator.error is None else None
+
+
+def _type_of(line: bytes) -> str:
+    return str(parse_json(line)[0]["type"])
+
+
+def _extension(base: str, name: str, framing: str, observed: list[Observed]) -> Learned:
+    """The entry that names a built-in dialect, with examples of what it makes of messages."""
+    examples = _examples_of_base(base, observed)
+    dialect = _with_examples({"extends": base}, examples)
+    counts = Counter(_label(one) for one in observed)
+    names = [LearnedName(label, count, base, sure=True) for label, count in counts.items()]
+    fields = sorted({key for one in observed if isinstance(one.message, dict) for key in one.message})
+    note = f"this is {base}: `speaks: {base}` reads it"
+    report = LearningReport(framing, len(observed), len(observed), fields, fields, names, [])
+    return Learned(yaml_of(name, dialect, {"extends": [note]}), dialect, report)
+
+
+def _examples_of_base(base: str, observed: list[Observed]) -> list[dict[str, Any]]:
+    """A message of each of the first names, and what the dialect makes of it."""
+    found, _ = compiled({"extends": base})
+    assert found is not None, "a built-in dialect can be extended"
+    examples: dict[str, dict[str, Any]] = {}
+    for one in observed:
+        label = _label(one)
+        if label not in examples and len(examples) < _MOST_EXAMPLES and isinstance(one.message, dict):
+            example = example_of(found, shortened(one.message), one.frame.event)
+            if example is not None:
+                examples[label] = example
+    return [*examples.values()]
+
+
+_MOST_EXAMPLES: Final = 4
+
+
+def _label(one: Observed) -> str:
+    """What a frame of a known dialect is called."""
+    if one.frame.event not in (None, "message"):
+        return str(one.frame.event)
+    fields = one.message if isinstance(one.message, dict) else {}
+    return next(
+        (fields[key] for key in ("type", "event", "kind") if isinstance(fields.get(key), str)), "message"
+    )

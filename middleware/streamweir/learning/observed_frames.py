@@ -1,0 +1,110 @@
+"""The frames of recorded bodies, and how they are framed."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from streamweir.errors import MalformedEvent, StreamweirError
+from streamweir.framing import Frame, LinesParser, SniffingParser
+from streamweir.jsontext import parse_json
+
+__all__ = ["NO_JSON", "Observed", "framing_of", "observe"]
+
+NO_JSON: Final = object()
+"""The message of a frame that holds none."""
+
+MAX_FRAMES: Final = 20_000
+"""So many frames are looked at."""
+
+_LIMIT: Final = 64 << 20
+_SSE_LINE: Final = re.compile(rb"^(?:data|event|id|retry)?:", re.MULTILINE)
+_PREFIX: Final = re.compile(r"([A-Za-z][A-Za-z0-9_-]{0,30})(?:[ \t:|]|$)")
+_TAG: Final = re.compile(r"([A-Za-z0-9]{1,2}):(?=[\[{\"])")
+"""A letter before JSON, such as `0:"Hel"`."""
+_MOST_PREFIXES: Final = 12
+
+
+class Observed(NamedTuple):
+    """One frame of one body.
+
+    Attributes:
+        number: its place among all frames.
+        body: which body it is of.
+        frame: as it stood there.
+        message: its JSON; `NO_JSON` for text.
+    """
+
+    number: int
+    body: int
+    frame: Frame
+    message: Any
+
+    @property
+    def text(self) -> str:
+        """Its raw text."""
+        return self.frame.text
+
+
+def framing_of(body: bytes) -> str | None:
+    """Return how a body is framed: sse, ndjson, lines or text; None for what is no text."""
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        return None
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines or "\0" in text:
+        return None
+    if len(_SSE_LINE.findall(body)) * 2 >= len(lines):
+        return "sse"
+    if _is_json(text) or sum(map(_is_json, lines)) * 10 >= len(lines) * 9:
+        return "ndjson"
+    return "lines" if prefixes_of(lines) else "text"
+
+
+def prefixes_of(lines: Iterable[str]) -> list[str]:
+    """Return the words that lines begin with, if nearly all of them begin with one of a few."""
+    lines = [*lines]
+    if all(map(_TAG.match, lines)):
+        return [*dict.fromkeys(line.partition(":")[0] for line in lines)]
+    found = Counter(match[1] for line in lines if (match := _PREFIX.match(line)))
+    shouted = {word: count for word, count in found.items() if word.isupper() or count > 1}
+    if sum(shouted.values()) * 10 < len(lines) * 9 or not 1 <= len(shouted) <= _MOST_PREFIXES:
+        return []
+    return [*shouted] if all(word.isupper() for word in shouted) or len(shouted) * 3 <= len(lines) else []
+
+
+def observe(bodies: Iterable[bytes], framing: str) -> list[Observed]:
+    """Return all frames, body after body; what a body breaks off with is left out."""
+    frames = ((number, frame) for number, body in enumerate(bodies) for frame in _frames(body, framing))
+    return [
+        Observed(place, number, frame, _message_of(frame, framing))
+        for place, (number, frame) in enumerate(islice(frames, MAX_FRAMES))
+    ]
+
+
+def _frames(body: bytes, framing: str) -> list[Frame]:
+    parser = LinesParser(_LIMIT) if framing == "lines" else SniffingParser(_LIMIT, expected=framing)
+    try:
+        return [*parser.feed(body), *parser.finish()]
+    except StreamweirError:
+        return []
+
+
+def _message_of(frame: Frame, framing: str) -> Any:
+    if framing == "lines":
+        return NO_JSON
+    try:
+        return frame.json() if frame.data else NO_JSON
+    except MalformedEvent:
+        return NO_JSON
+
+
+def _is_json(text: str) -> bool:
+    try:
+        return isinstance(parse_json(text.encode())[0], dict | list | str)
+    except MalformedEvent:
+        return False

@@ -1,0 +1,167 @@
+"""What a learned dialect explains of what it was learned from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from streamweir.learning.draft import Draft
+from streamweir.learning.kinds import Kinds
+from streamweir.learning.meanings import Meaning
+from streamweir.learning.observed_frames import Observed
+from streamweir.learning.places import Parsed, Place
+
+__all__ = ["LearnedName", "LearningReport", "fields_in", "names_in", "used_fields"]
+
+
+class LearnedName(NamedTuple):
+    """What is known of the frames with one name.
+
+    Attributes:
+        name: of the frames.
+        frames: how many there were.
+        means: the types of their events, or what becomes of them.
+        sure: nothing speaks against it.
+    """
+
+    name: str
+    frames: int
+    means: str
+    sure: bool
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `--json` shows it."""
+        return {"name": self.name, "count": self.frames, "means": self.means, "sure": self.sure}
+
+
+class LearningReport(NamedTuple):
+    """What was learned, in numbers.
+
+    Attributes:
+        framing: of the bodies.
+        frames: how many there were.
+        explained: how many of them some rule, word or dialect explains.
+        fields: all fields of their messages.
+        fields_used: those that a rule uses.
+        names: by the name of frames.
+        unsure: what is not certain, in a sentence each.
+    """
+
+    framing: str
+    frames: int
+    explained: int
+    fields: list[str]
+    fields_used: list[str]
+    names: list[LearnedName]
+    unsure: list[str]
+
+    @property
+    def share(self) -> float:
+        """The share of the frames that is explained."""
+        return round(self.explained / self.frames, 4) if self.frames else 1.0
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `--json` shows it."""
+        return {
+            "framing": self.framing,
+            "frames": self.frames,
+            "explained": self.explained,
+            "share": self.share,
+            "fields": self.fields,
+            "fields_used": self.fields_used,
+            "names": [name.as_json() for name in self.names],
+            "unsure": self.unsure,
+        }
+
+    def lines(self) -> Iterator[str]:
+        """Yield it as a person reads it."""
+        yield f"framing: {self.framing}"
+        yield f"frames: {self.frames}, {self.explained} of them explained ({self.share:.0%})"
+        yield f"fields: {len(self.fields)}, {len(self.fields_used)} of them used"
+        width = max((len(name.name) for name in self.names), default=0)
+        for name in self.names:
+            yield f"  {name.frames:>6}  {name.name:{width}}  {name.means}{'' if name.sure else '  (unsure)'}"
+        unused = [field for field in self.fields if field not in self.fields_used]
+        if unused:
+            yield f"unused: {', '.join(unused)}"
+        for text in self.unsure:
+            yield f"unsure: {text}"
+
+
+def names_in(draft: Draft, kinds: Kinds, observed: list[Observed]) -> list[LearnedName]:
+    """Return what is known of each name."""
+    found = [_name_of(meaning, draft) for meaning in (*draft.rules, *draft.ignored, *draft.custom)]
+    for word in kinds.end_marks:
+        count = sum(1 for one in observed if one.text.strip() == word)
+        found.append(LearnedName(word, count, "the end", sure=True))
+    idle = sum(1 for one in observed if _is_idle(one, kinds))
+    found += [LearnedName(word, idle, "ignored", sure=True) for word in kinds.idle[:1] if idle]
+    return found
+
+
+def _is_idle(one: Observed, kinds: Kinds) -> bool:
+    names = [one.frame.event, one.text.strip()]
+    if isinstance(one.message, dict):
+        names += [value for value in one.message.values() if isinstance(value, str)]
+    return any(name in kinds.idle for name in names)
+
+
+def _name_of(meaning: Meaning, draft: Draft) -> LearnedName:
+    if meaning in draft.custom:
+        means = "not understood: custom"
+    elif meaning in draft.ignored:
+        means = "ignored"
+    else:
+        means = ", ".join(meaning.types) or "nothing new"
+    sure = not meaning.notes and meaning not in draft.custom
+    return LearnedName(meaning.group.label, len(meaning.group.messages), means, sure)
+
+
+def fields_in(kinds: Kinds) -> list[str]:
+    """Return all fields of the messages, as paths."""
+    found: dict[str, None] = {}
+    for group in kinds.groups:
+        for message in group.messages:
+            for path in _leaves(message.value, ""):
+                found[path or "(text)"] = None
+    return [*found]
+
+
+def _leaves(value: Any, path: str) -> Iterator[str]:
+    if isinstance(value, dict) and value:
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list) and value:
+        for inner in value:
+            yield from _leaves(inner, f"{path}[]")
+    else:
+        yield path
+
+
+def used_fields(draft: Draft, fields: list[str]) -> list[str]:
+    """Return the fields that a rule looks at or sends on, those that stand in them included."""
+    used: set[str] = set()
+    for meaning in (*draft.rules, *draft.ignored):
+        used |= {_path(condition.place) for condition in meaning.group.conditions}
+        for entry in meaning.entries:
+            start = f"{_path(entry.unit.each)}[]" if entry.unit.each is not None else ""
+            for place in entry.places:
+                inner = _path(place)
+                used.add(f"{start}.{inner}" if start and inner else start or inner or "(text)")
+    return [field for field in fields if any(_is_in(field, path) for path in used)]
+
+
+def _is_in(field: str, path: str) -> bool:
+    return field == path or field.startswith((f"{path}.", f"{path}["))
+
+
+def _path(place: Place) -> str:
+    path = ""
+    for step in place:
+        if isinstance(step, Parsed):
+            break  # a text that holds JSON is one field
+        if isinstance(step, int):
+            path += "[]"
+        else:
+            path += f".{step}" if path else step
+    return path

@@ -1,0 +1,132 @@
+"""Texts in the order in which they came: pieces, all so far again and again, or the same once more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise, takewhile
+from typing import Final, Literal, NamedTuple
+
+from streamweir.learning.places import Place
+from streamweir.learning.units import At, Unit
+
+__all__ = ["Mode", "Series", "mirrors", "mode_of", "repeats", "texts_by_body"]
+
+Mode = Literal["delta", "cumulative", "single"]
+
+_GROWS_AT_LEAST: Final = 2
+_DISTINCTIVE: Final = 12
+"""A text of so many characters that the next one begins with is no accident."""
+
+_KEPT: Final = 0.6
+"""So much of a text stands in the next one where that says all of it again, corrected."""
+
+
+class Series(NamedTuple):
+    """The texts at one place.
+
+    Attributes:
+        unit: what they are said in.
+        place: the field.
+        texts: with where each was said; empty ones left out.
+        when: holds where this field means this series; None: always.
+    """
+
+    unit: Unit
+    place: Place
+    texts: list[tuple[At, str]]
+    when: str | None = None
+
+    @property
+    def length(self) -> int:
+        """All characters."""
+        return sum(len(text) for _, text in self.texts)
+
+
+def texts_by_body(series: Series) -> dict[int, list[tuple[At, str]]]:
+    """Return the texts of each body."""
+    found: dict[int, list[tuple[At, str]]] = {}
+    for at, text in series.texts:
+        found.setdefault(at.body, []).append((at, text))
+    return found
+
+
+def mode_of(series: Series) -> Mode:
+    """Tell pieces from texts that say all so far."""
+    grown = distinctive = others = 0
+    for texts in texts_by_body(series).values():
+        for (_, one), (_, other) in pairwise(texts):
+            if one == other:
+                continue
+            if other.startswith(one) or _corrects(one, other):
+                grown += 1
+                distinctive += len(one) >= _DISTINCTIVE
+            else:
+                others += 1
+    if grown >= _GROWS_AT_LEAST + others * 2 or (distinctive and not others):
+        return "cumulative"
+    return "single" if max(map(len, texts_by_body(series).values()), default=0) < 2 else "delta"
+
+
+def _corrects(one: str, other: str) -> bool:
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    return len(one) >= _DISTINCTIVE and common >= len(one) * _KEPT and len(other) * 5 >= len(one) * 4
+
+
+def repeats(series: Series, given: Series, mode: Mode) -> bool:
+    """Return whether each text of `series` is what `told` has said until then, all or from some piece on."""
+    is_distinctive = False
+    for body, texts in texts_by_body(series).items():
+        pieces = texts_by_body(given).get(body, [])
+        for at, text in texts:
+            before = [piece for piece_at, piece in pieces if piece_at <= at]
+            count = _covers(before, text, mode)
+            if not count:
+                return False
+            is_all = len(texts) == 1 and count == len(before) and series.unit.group is not given.unit.group
+            is_long = count > 1 or len(text) >= _DISTINCTIVE or mode == "cumulative"
+            is_distinctive = is_distinctive or is_long or is_all
+    return is_distinctive
+
+
+def _covers(pieces: list[str], text: str, mode: Mode) -> int:
+    """How many of the last pieces make up the text; 0 if they do not."""
+    wanted = text.strip()
+    if mode == "cumulative":
+        return int(any(piece.strip() == wanted for piece in pieces))
+    if "".join(pieces).strip() == wanted:
+        return len(pieces)
+    tail = ""
+    for count, piece in enumerate(reversed(pieces), 1):
+        tail = piece + tail
+        if len(tail.strip()) >= len(wanted):
+            if tail.strip() == wanted:
+                return count
+            if len(tail.strip()) > len(wanted):
+                return 0
+    return 0
+
+
+def mirrors(series: Series, given: Series) -> bool:
+    """Return whether `series` says, piece by piece, what `told` says."""
+    return len(series.texts) > 1 and [text for _, text in series.texts] == [text for _, text in given.texts]
+
+
+def closing_repetitions(series: Series) -> list[At]:
+    """Return where a field that holds pieces holds all of them once more."""
+    found: list[At] = []
+    for texts in texts_by_body(series).values():
+        pieces: list[str] = []
+        for at, text in texts:
+            if len(pieces) > 1 and _covers(pieces, text, "delta") > 1:
+                found.append(at)
+                pieces = []
+            else:
+                pieces.append(text)
+    return found
+
+
+def in_order(series: list[Series]) -> Iterator[tuple[At, Series, str]]:
+    """Yield all texts in the order in which they came."""
+    yield from sorted(
+        ((at, one, text) for one in series for at, text in one.texts), key=lambda found: found[0]
+    )

@@ -1,0 +1,209 @@
+"""What can be said one by one: the messages of a kind, or the items of a list in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+from streamweir.learning.field_names import ARGUMENTS, RESULTS, TOOL, TOOL_WORDS, plain, words_of
+from streamweir.learning.groups import Condition, Group, is_a_name
+from streamweir.learning.places import PARSED, Place, expression, parsed, places_in, value_at
+
+__all__ = ["At", "Record", "Unit", "units_of"]
+
+_ALWAYS_ITEMS: Final = frozenset({"parts", "blocks", "contentblocks", "items"})
+_PIECES: Final = frozenset({"partialjson", "inputjsondelta", "argumentsdelta", "argsdelta", "argumentdelta"})
+"""Fields that hold pieces of arguments, whatever the message is called."""
+
+_ITEM_NAMES: Final = ("type", "kind", "event", "role")
+_MOST_NAMES: Final = 20
+_JSON_TEXTS: Final = frozenset(
+    {"content", "data", "text", "payload", "message", "body", "json", "value", "detail", "info", "extra"}
+)
+"""Fields whose text may be JSON with fields of its own."""
+
+
+class At(NamedTuple):
+    """Where something was said: which body, which frame, which item of its list."""
+
+    body: int
+    frame: int
+    item: int = 0
+
+
+class Record(NamedTuple):
+    """One message, or one item of a list."""
+
+    at: At
+    value: Any
+
+
+class Unit:
+    """Records of one kind.
+
+    Attributes:
+        group: whose messages they are, or are in.
+        each: the list that they are items of; None for the messages themselves.
+        conditions: fields that tell these items from the others of the list.
+        records: in order.
+    """
+
+    def __init__(
+        self,
+        group: Group,
+        records: list[Record],
+        each: Place | None = None,
+        conditions: tuple[Condition, ...] = (),
+    ) -> None:
+        self.group = group
+        self.records = records
+        self.each = each
+        self.conditions = conditions
+
+    @property
+    def when(self) -> str | None:
+        """The expression that holds for these items and not for the others of their list."""
+        return " && ".join(condition.when("_item") for condition in self.conditions) or None
+
+    @cached_property
+    def names(self) -> list[str]:
+        """What these records are called."""
+        values = [condition.value for condition in self.conditions]
+        keys = [step for step in self.each or () if isinstance(step, str)]
+        return [*self.group.names, *keys, *(value for value in values if isinstance(value, str))]
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The words of their names."""
+        return words_of(self.names)
+
+    @property
+    def is_about_tools(self) -> bool:
+        """Whether a name says so."""
+        if any(place and plain(place[-1]) in _PIECES for place in self.places):
+            return True
+        return (
+            self.group.is_call
+            or bool(TOOL_WORDS.intersection(self.words))
+            or any(map(TOOL.search, self.names))
+        )
+
+    @cached_property
+    def places(self) -> dict[Place, list[tuple[Record, Any]]]:
+        """What stands where, null left out; places in JSON text included."""
+        found: dict[Place, list[tuple[Record, Any]]] = {}
+        for record in self.records:
+            for place, value in self._places_in(record.value):
+                if value is not None:
+                    found.setdefault(place, []).append((record, value))
+        for place in [place for place in found if self._holds_json(place, found[place])]:
+            for record, text in found[place]:
+                for inner, value in places_in(parsed(text), (*place, PARSED)):
+                    if value is not None:
+                        found.setdefault(inner, []).append((record, value))
+        return found
+
+    def express(self, place: Place) -> str:
+        """Return the expression for a place in a record."""
+        return self.group.root(place) if self.each is None else expression(place, "_item")
+
+    def used(self, place: Place) -> tuple[Place, Place]:
+        """Return what a report counts as used: the list, and the place in it."""
+        return (self.each or (), place)
+
+    def values(self, place: Place) -> list[Any]:
+        """Return all values of a place, null left out."""
+        return [value for _, value in self.places.get(place, ())]
+
+    def always_has(self, place: Place) -> bool:
+        """Whether no record lacks it."""
+        return len(self.places.get(place, ())) == len(self.records)
+
+    def _places_in(self, value: Any) -> Iterator[tuple[Place, Any]]:
+        for place, inner in places_in(value):
+            yield place, inner
+            if self.each is None and is_single(inner, place):
+                yield from _single_items(inner[0], (*place, 0))
+
+    @staticmethod
+    def _holds_json(place: Place, found: list[tuple[Record, Any]]) -> bool:
+        name = plain(place[-1]) if place and isinstance(place[-1], str) else ""
+        if name not in _JSON_TEXTS or name in (*ARGUMENTS[:8], *RESULTS[:4]):
+            return False
+        texts = [value for _, value in found if value != ""]
+        return bool(texts) and all(isinstance(parsed(value), dict) for value in texts)
+
+
+def is_single(value: Any, place: Place) -> bool:
+    """Return whether a list is a mere wrapping of one object, such as `choices`."""
+    return (
+        bool(place)
+        and isinstance(value, list)
+        and len(value) == 1
+        and isinstance(value[0], dict)
+        and plain(place[-1]) not in _ALWAYS_ITEMS
+        and not TOOL.search(str(place[-1]))
+        and any(isinstance(inner, dict) for inner in value[0].values())
+    )
+
+
+def _single_items(value: Any, place: Place) -> Iterator[tuple[Place, Any]]:
+    yield from places_in(value, place)
+
+
+def units_of(group: Group) -> list[Unit]:
+    """Return the messages of a kind, and the items of each list of objects in them."""
+    records = [Record(At(message.body, message.frame), message.value) for message in group.messages]
+    units = [Unit(group, records)]
+    for place in _lists(group):
+        items = [
+            Record(At(message.body, message.frame, number), item)
+            for message in group.messages
+            for number, item in enumerate(value_at(message.value, place) or ())
+            if isinstance(item, dict)
+        ]
+        units += [Unit(group, found, place, conditions) for conditions, found in _kinds(items) if found]
+    return units
+
+
+def _lists(group: Group) -> list[Place]:
+    """Where lists of objects stand; a list that only wraps one object is none."""
+    found: dict[Place, bool] = {}
+    singles: set[Place] = set()
+    for message in group.messages:
+        for place, value in _with_singles(message.value):
+            if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+                if is_single(value, place) and found.get(place, True):
+                    singles.add(place)
+                    found.setdefault(place, True)
+                elif place:
+                    found[place] = False
+    return [place for place, wraps in found.items() if not wraps]
+
+
+def _with_singles(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
+    for inner, found in places_in(value, place):
+        yield inner, found
+        if is_single(found, inner):
+            yield from places_in(found[0], (*inner, 0))
+
+
+def _kinds(items: list[Record]) -> list[tuple[tuple[Condition, ...], list[Record]]]:
+    """Tell items apart by their type, and what is thought from what is said."""
+    for name in _ITEM_NAMES:
+        values = {item.value.get(name) for item in items if isinstance(item.value.get(name), str | None)}
+        if 2 <= len(values) <= _MOST_NAMES and all(value is None or is_a_name(value) for value in values):
+            place = (name,)
+            return [
+                ((Condition(place, value),), [item for item in items if item.value.get(name) == value])
+                for value in sorted(values, key=str)
+            ]
+    for name in ("thought", "thinking", "is_thought", "reasoning"):
+        flags = {item.value.get(name) is True for item in items}
+        if len(flags) > 1:
+            place = (name,)
+            spoken = [item for item in items if item.value.get(name) is not True]
+            thought = [item for item in items if item.value.get(name) is True]
+            return [((Condition(place, value=True),), thought), ((Condition(place, value=False),), spoken)]
+    return [((), items)]

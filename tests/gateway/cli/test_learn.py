@@ -1,0 +1,67 @@
+"""`streamweir learn` as a user runs it: what it writes is checked and used by the other commands."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from command_line import events_of, run
+from places import HOME_MADE, RECORDED
+
+BODY = HOME_MADE / "agno" / "tool.sse"
+
+
+def test_what_it_writes_is_good_and_reads_the_stream(tmp_path: Path) -> None:
+    file = tmp_path / "acme.yaml"
+    done = run("learn", "--name", "acme", str(BODY), "-o", str(file))
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert b"frames: 20, 20 of them explained (100%)" in done.stderr
+    assert run("check", str(file)).returncode == 0
+    read = run("convert", "--config", str(file), "--from", "acme", "--framing", "ndjson", str(BODY))
+    types = [event["type"] for event in events_of(read.stdout)]
+    assert types.count("tool_call_start") == types.count("tool_call_end") == 1
+    assert types[-1] == "session_end"
+
+
+def test_json_holds_everything() -> None:
+    done = run("learn", "--json", "-", input=BODY.read_bytes())
+    assert done.stderr == b""
+    shown = json.loads(done.stdout)
+    assert shown.keys() == {"yaml", "dialect", "report"}
+    keys = ("framing", "frames", "explained", "share", "fields", "fields_used", "names", "unsure")
+    assert tuple(shown["report"]) == keys
+    assert all(tuple(name) == ("name", "count", "means", "sure") for name in shown["report"]["names"])
+    assert shown["yaml"].startswith("dialects:\n  learned:\n")
+
+
+def test_captures_are_read_as_well(tmp_path: Path) -> None:
+    lines = [
+        {"kind": "capture", "version": 1, "id": "req_1"},
+        {"kind": "read", "t": 1, "n": 0, "data": '{"word": "Hel"}\n{"wo'},
+        {"kind": "read", "t": 2, "n": 1, "data": 'rd": "lo there"}\n{"done": true}\n'},
+    ]
+    file = tmp_path / "one"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = run("learn", str(file), str(file))
+    assert done.returncode == 0
+    assert b'content: "${{ word }}"' in done.stdout
+
+
+def test_a_known_dialect_is_named() -> None:
+    done = run("learn", str(RECORDED / "legacy" / "happy.sse"))
+    assert b"# this is legacy: `speaks: legacy` reads it\n    extends: legacy" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "why"),
+    [
+        (["learn", "-"], 1, "nothing to learn from"),
+        (["learn", "no such file"], 1, "cannot read"),
+        (["learn", "--name", "legacy", "-"], 2, "there is a dialect 'legacy' already"),
+        (["learn", "--name", "auto", "-"], 2, "auto"),
+        (["learn"], 2, "CAPTURE"),
+    ],
+)
+def test_what_cannot_be_learned(arguments: list[str], code: int, why: str) -> None:
+    done = run(*arguments)
+    assert (done.returncode, why in done.stderr.decode()) == (code, True)
