@@ -44,10 +44,8 @@ _OTHER: Final = 7041776
 SAMPLE_SIZE: Final = 2
 """After so many texts like one before them the form is learned: that takes as long as decoding a few."""
 
-_KEPT: Final = 8
-"""So many forms of a dialect are kept for the streams to come."""
-
-_LONGEST_KEPT: Final = 1000
+_LONGEST_COMPARED: Final = 4 << 10
+"""No longer message is kept to be compared with the next one: what it means takes many times its bytes."""
 
 _NO_FRAME: Final = Frame(b"")
 
@@ -62,20 +60,11 @@ class TextFields:
     The dialect vouches for this: of a message that was read as nothing but the text at one of `texts`, any
     other text that is not empty is read likewise, unless `Decoder.accepts_text` says no; and the reader takes
     no notice of the numbers and strings at `ignored`, times and counters.
-
-    Attributes:
-        known: forms that earlier streams have learned, the latest first.
     """
 
     def __init__(self, texts: tuple[Path, ...], ignored: tuple[Path, ...] = ()) -> None:
         self.texts = texts
         self.ignored = ignored
-        self.known: tuple[MessageTemplate, ...] = ()
-
-    def keep(self, form: MessageTemplate) -> None:
-        """Keep `form` for the streams to come, unless there are ids in it, which they will not have."""
-        if form.event.meta is None and form.size <= _LONGEST_KEPT:
-            self.known = (form, *self.known[: _KEPT - 1])
 
 
 class _Hole(NamedTuple):
@@ -195,21 +184,16 @@ class MessageTemplates:
             is_alike = last is not None and _are_alike(last, piece)
             self._alike = self._alike + 1 if is_alike else 0
             self.form = self._form_of(frame, piece, self._fields) if is_alike else None
-        self._piece, self._frame = piece, frame
+        is_large = len(frame.data) > _LONGEST_COMPARED
+        self._piece, self._frame = (None, _NO_FRAME) if is_large else (piece, frame)
 
     def _form_of(self, frame: Frame, piece: Piece, fields: TextFields) -> MessageTemplate | None:
         """Return a form that says of two messages with different texts what the decoder said."""
         last = self._piece
         if last is None or last.content == piece.content:
             return None
-        for form in fields.known:
-            if form.matches(piece, frame) and form.matches(last, self._frame):
-                return form
         learned = MessageTemplate.learn(frame, piece, fields) if self._alike >= SAMPLE_SIZE else None
-        if learned is None or not learned.matches(last, self._frame):
-            return None
-        fields.keep(learned)
-        return learned
+        return learned if learned is not None and learned.matches(last, self._frame) else None
 
 
 def _piece_of(event: Event | None) -> Piece | None:

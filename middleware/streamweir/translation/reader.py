@@ -333,6 +333,7 @@ class StreamReader:
         if frame.invalid_text and not self._has_reported_text:
             self._has_reported_text = True
             items.append(invalid_text_warning())
+        frame.forget_value()
         return items
 
     def _given(self, events: Sequence[Event], frame: Frame) -> list[StreamItem]:
@@ -405,7 +406,7 @@ class StreamReader:
             return decoded
         rest = iter(decoded)
         events = [*islice(rest, 1)]
-        is_large = len(frame.data) > _LONGEST_LONE
+        is_large = len(frame.data) > min(_LONGEST_LONE, self.limits.event_bytes // 8)
         begins_otherwise = is_large or (events and not isinstance(events[0], Error | Data))
         failure = None if begins_otherwise else failure_in_frame(frame)
         if failure is None:

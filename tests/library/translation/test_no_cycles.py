@@ -4,14 +4,12 @@ import gc
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import orjson
 import pytest
 
 from streams import canonical_streams, recorded_streams
 from streamweir import Translator
 from streamweir.codec.registry import process_dialects
 from streamweir.context import WarningCollector
-from streamweir.dialects.legacy.decode import LegacyDecoder
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.testing import cuts
 
@@ -96,24 +94,3 @@ def test_no_end_leaves_cycles(ending: Callable[[ApplicationStream], object], unr
         ending(translator)
 
     assert unreachable(stream) == []
-
-
-def test_what_is_kept_of_a_form_is_bounded() -> None:
-    """Forms are kept for the streams to come: a few of them, and none with an upstream's ids."""
-
-    def texts(**fields: Any) -> bytes:
-        messages = ({"type": "token", **fields, "content": f"word{number}"} for number in range(9))
-        return b"".join(b"data: %b\n\n" % orjson.dumps(message) for message in messages)
-
-    fields = LegacyDecoder.text_fields
-    before, fields.known = fields.known, ()
-    try:
-        for number in range(40):
-            streamed(texts(sequence=number, timestamp="x" * number), speaks="legacy")
-            streamed(texts(session_id=f"s{number}"), speaks="legacy")
-        streamed(texts(timestamp=5, sequence="x" * 2000), speaks="legacy")
-        known = LegacyDecoder.text_fields.known
-        assert 1 <= len(known) <= 8
-        assert all(form.event.meta is None and form.size < 1000 for form in known)
-    finally:
-        fields.known = before

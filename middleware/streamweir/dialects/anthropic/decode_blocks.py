@@ -23,7 +23,7 @@ from streamweir.events import (
     ToolCallStart,
 )
 from streamweir.ids import short_id
-from streamweir.jsontext import write_json
+from streamweir.jsontext import parse_json, write_json
 
 __all__ = ["Blocks"]
 
@@ -34,14 +34,20 @@ _CALL: Final = 2048
 
 
 class _Call(msgspec.Struct):
-    """A call while its arguments arrive."""
+    """A call while its arguments arrive; what it began with is kept as JSON, which takes little memory."""
 
     tool_id: str
     name: str
     for_client: bool
-    given: dict[str, Any]
+    given: bytes
+    rest: bytes
+    meta: Meta | None
     pieces: TextPieces = msgspec.field(default_factory=TextPieces)
-    meta: Meta | None = None
+
+    @property
+    def room(self) -> int:
+        """About how many bytes it takes."""
+        return _CALL + len(self.given) + len(self.rest) + self.pieces.size
 
 
 class Blocks:
@@ -104,8 +110,10 @@ class Blocks:
             yield custom("content_block_stop", beside, self.meta)
         if call is None:
             return
-        given = {**call.given, **arguments(call.pieces.text)}
-        yield ToolCallStart(call.tool_id, call.name, arguments=given, meta=call.meta)
+        self._used_room -= call.room
+        given = {**arguments(parse_json(call.given)[0]), **arguments(call.pieces.text)}
+        meta = and_extra(call.meta, parse_json(call.rest)[0])
+        yield ToolCallStart(call.tool_id, call.name, arguments=given, meta=meta)
         if call.for_client:
             self.called = True
             yield Interaction(call.tool_id, "tool", title=call.name, meta=self.meta)
@@ -121,16 +129,17 @@ class Blocks:
     def _open_call(self, index: Any, block: Mapping[str, Any], beside: dict[str, Any] | None) -> None:
         if isinstance(index, int):
             rest = {**(leftover(block, ("type", "id", "name", "input", "caller")) or {}), **(beside or {})}
-            self._make_room(len(write_json(rest)) if rest else 0)
-            self._make_room(len(write_json(block.get("input"))))
-            self._make_room(_CALL)
-            self._calls[index] = _Call(
+            replaced = self._calls.pop(index, None)
+            self._used_room -= replaced.room if replaced else 0
+            call = self._calls[index] = _Call(
                 tool_id=short_id(text_of(block.get("id"))) or f"call_{index}",
                 name=short_id(text_of(block.get("name"))) or "unknown",
                 for_client=block["type"] == "tool_use",
-                given=arguments(block.get("input")),
-                meta=and_extra(self.meta, rest),
+                given=write_json(block.get("input")),
+                rest=write_json(rest),
+                meta=self.meta,
             )
+            self._make_room(call.room)
 
     def _piece(self, index: Any, text: str) -> Event | None:
         call = self._calls.get(index) if isinstance(index, int) else None
