@@ -60,6 +60,7 @@ Reason = Literal[
     "client_gone",
     "slow_client",
     "draining",
+    "lost",
     "internal",
 ]
 
@@ -181,6 +182,12 @@ CODES: Final[dict[str, CodeRow]] = {
     "CANCELLED": CodeRow("execution", True, 502, "cancelled", "The run was stopped on request."),
     "GATEWAY_DRAINING": CodeRow(
         "system", True, 503, "draining", "The gateway is shutting down. Please try again."
+    ),
+    "RUN_LOST": CodeRow(
+        "system", True, 502, "lost", "The answer can no longer be followed. Please try again."
+    ),
+    "STORE_UNAVAILABLE": CodeRow(
+        "system", True, 503, "lost", "The answer cannot be followed at the moment. Please try again."
     ),
     "INTERNAL": CodeRow("system", True, 500, "internal", "An internal error occurred. Please try again."),
 }

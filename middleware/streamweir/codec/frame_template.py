@@ -21,7 +21,7 @@ import msgspec
 
 from streamweir.jsontext import one_line, write_json
 
-__all__ = ["SAMPLE_SIZE", "FrameTemplate", "Number"]
+__all__ = ["POSITION", "SAMPLE_SIZE", "FrameTemplate", "Number"]
 
 SAMPLE_SIZE: Final = 3
 """For so many texts finding out the form takes longer than it saves."""
@@ -36,6 +36,9 @@ _lines: Final = msgspec.json.Encoder().encode_lines
 
 _SSE_ID: Final = "sequence"
 """The number that is the id of an SSE block too."""
+
+POSITION: Final = "\0position"
+"""A number that stands in the id alone, behind its last full stop."""
 
 
 class FrameTemplate:
@@ -62,7 +65,8 @@ class FrameTemplate:
         """
         wanted: list[tuple[bytes, int, str | None]] = [(b":" + write_json(text), 1, None)]
         for name, (number, _) in numbers.items():
-            wanted.append((b'"%b":%d' % (name.encode(), number), len(name) + 3, name))
+            if name != POSITION:
+                wanted.append((b'"%b":%d' % (name.encode(), number), len(name) + 3, name))
         places: list[tuple[int, int, str | None]] = []
         for literal, start, key in wanted:
             if written.count(literal) != 1:
@@ -70,9 +74,13 @@ class FrameTemplate:
             begin = written.index(literal)
             places.append((begin + start, begin + len(literal), key))
         if written.startswith(b"id: "):
-            if _SSE_ID not in numbers:
+            end = written.index(b"\n")
+            if POSITION in numbers:
+                places.append((written.rindex(b".", 0, end) + 1, end, POSITION))
+            elif _SSE_ID in numbers:
+                places.append((4, end, _SSE_ID))
+            else:
                 return None
-            places.append((4, written.index(b"\n"), _SSE_ID))
         places.sort()
         return cls(_template(written, places), [key for _, _, key in places])
 

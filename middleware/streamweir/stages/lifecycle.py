@@ -55,6 +55,7 @@ _CODES_BY_REASON: Final[dict[Reason | None, str]] = {
     "malformed": "UPSTREAM_INVALID_RESPONSE",
     "limit": "STREAM_LIMIT_EXCEEDED",
     "draining": "GATEWAY_DRAINING",
+    "lost": "RUN_LOST",
     "internal": "INTERNAL",
 }
 """What a failed end without an error of its own means; any other reason is `UPSTREAM_ERROR`."""

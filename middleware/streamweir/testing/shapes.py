@@ -163,6 +163,7 @@ _REASONS: Final = (
     "client_gone",
     "slow_client",
     "draining",
+    "lost",
     "internal",
 )
 

@@ -34,6 +34,8 @@ _ERROR_REASONS: Final = {
     "UPSTREAM_INVALID_RESPONSE": {"malformed"},
     "STREAM_LIMIT_EXCEEDED": {"limit", "malformed"},
     "GATEWAY_DRAINING": {"draining"},
+    "RUN_LOST": {"lost"},
+    "STORE_UNAVAILABLE": {"lost"},
     "INTERNAL": {"internal"},
 }
 """Which reasons an error code may end with; all other codes: `upstream_error`."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 __all__ = ["Framed", "read_json", "read_ndjson", "read_sse"]
 
-_EVENT_BLOCK: Final = re.compile(r"id: (0|[1-9][0-9]*)\ndata: ([^\n]*)")
+_EVENT_BLOCK: Final = re.compile(r"(?:id: (?:(run_[0-9a-f]{32})\.)?(0|[1-9][0-9]*)\n)?data: ([^\n]*)")
 _ESCAPED_WITHOUT_NEED: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u(?!00[01][0-9a-fA-F]|007[fF]|0085|202[89])")
 """An escape other than those of control characters, which JSON cannot hold as they are, and of line ends."""
 
@@ -26,7 +26,7 @@ class Framed(NamedTuple):
     value: Any
     """The JSON value, None if there is none."""
     id: int | None
-    """The SSE id; None in NDJSON."""
+    """The number in the SSE id; None in NDJSON, and for an event of a resumable stream that is not stored."""
     breaches: list[str]
 
 
@@ -42,15 +42,25 @@ def read_sse(body: bytes) -> Iterator[Framed]:
         breaches.append("a comment after the last event: the body must end with it")
     if breaches:
         yield Framed(None, None, breaches)
+    run = _run_of(blocks)
     for block in blocks:
         if block.startswith(":") and "\n" not in block:
             continue
         match = _EVENT_BLOCK.fullmatch(block)
-        if match is None:
+        if match is None or (match[2] is None and run is None) or (match[2] is not None and match[1] != run):
             yield Framed(None, None, [f"not exactly `id: N`, `data: ...`, an empty line: {_shown(block)}"])
         else:
-            value, found = read_json(match[2])
-            yield Framed(value, int(match[1]) if len(match[1]) < 19 else -1, found)
+            value, found = read_json(match[3])
+            number = match[2] or ""
+            place = None if not number else int(number) if len(number) < 19 else -1
+            yield Framed(value, place, found)
+
+
+def _run_of(blocks: Iterable[str]) -> str | None:
+    """Return the run that the ids of a resumable stream name; then an event that is not stored has none."""
+    matches = (_EVENT_BLOCK.fullmatch(block) for block in blocks if not block.startswith(":"))
+    first = next(matches, None)
+    return None if first is None else first[1]
 
 
 def read_ndjson(body: bytes) -> Iterator[Framed]:

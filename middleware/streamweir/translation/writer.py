@@ -127,7 +127,7 @@ class StreamWriter:
         if self._may_fail_whole and self._is_held(event, stamp):
             return
         try:
-            self._out += [*map(self._bytes_of, self._encoder.encode(event, stamp))]
+            self._out += self._encoded(event, stamp)
         except Exception:
             self.added -= 1  # the number goes to the error that this ends with
             raise
@@ -139,7 +139,7 @@ class StreamWriter:
             stamp = self._own(stamp)
         if self._texts is not None and type(event) is Content:
             self._texts.note(event, texts)
-        numbers = self._encoder.template_numbers(event, texts, stamp)
+        numbers = self._numbers(event, texts, stamp)
         if event is not self._piece or numbers is None:
             self._piece, self._alike, self._template = event, 0, None
         if self._template is not None and numbers is not None:
@@ -181,6 +181,16 @@ class StreamWriter:
         elif not isinstance(event, SessionStart | SessionEnd | Status | Warning):
             self._may_fail_whole = False
         return self.is_failure
+
+    def _encoded(self, event: Event, stamp: Stamp) -> list[bytes]:
+        """Return the frames of an event."""
+        return [*map(self._bytes_of, self._encoder.encode(event, stamp))]
+
+    def _numbers(
+        self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
+    ) -> Mapping[str, Number] | None:
+        """Return the numbers that differ in the frames of pieces of text; None if more than those do."""
+        return self._encoder.template_numbers(event, texts, stamp)
 
     def _own(self, stamp: Stamp) -> Stamp:
         """The place of an event among those that this client gets."""
@@ -232,7 +242,7 @@ class StreamWriter:
                 out.append(self._template.write(rest, _later(numbers, place)))
                 break
             at = Stamp(stamp.request_id, stamp.sequence + place, stamp.timestamp)
-            frames = [*map(self._bytes_of, self._encoder.encode(event.with_text(text), at))]
+            frames = self._encoded(event.with_text(text), at)
             out += frames
             if numbers is not None:
                 self._alike += 1

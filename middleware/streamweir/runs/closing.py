@@ -1,0 +1,36 @@
+"""The end of a run whose owner is gone: what was open is closed, as the stages would have done it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from streamweir.errors import error_info
+from streamweir.runs.event_log import EventLog
+from streamweir.runs.stored_event import EventReader, Source
+from streamweir.translation.items import SafeEvent, TextRun
+from streamweir.translation.pipeline import Pipeline
+
+__all__ = ["lost_end"]
+
+
+def lost_end(lines: Sequence[bytes], *, request_id: str) -> list[bytes]:
+    """Return the events that end a run which nobody owns any longer.
+
+    Args:
+        lines: all that is stored of it.
+        request_id: of the run.
+
+    Raises:
+        UnreadableRun: they are no run.
+    """
+    log, reader = EventLog(Source), EventReader()
+    pipeline = Pipeline((log,), request_id=request_id, full_text="append", stream_tool_arguments=True)
+    for timestamp, item in reader.items(lines):
+        pipeline.position.now = timestamp
+        pipeline.push(item if isinstance(item, TextRun) else SafeEvent(item))
+    log.take()
+    pipeline.position.written = len(lines)
+    pipeline.tick()
+    pipeline.end(error_info("RUN_LOST"))
+    closing = log.take()
+    return [] if closing is None else [*closing.stored]

@@ -1,0 +1,81 @@
+"""A sink that keeps what the stages give, for the store and for those who read along in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from streamweir.events import Content, Event, SessionStart, Stamp, Thinking
+from streamweir.runs.stored_event import EventWriter, Source
+from streamweir.translation.items import TextRun
+
+__all__ = ["Batch", "EventLog", "LogItem"]
+
+
+class LogItem(NamedTuple):
+    """An event, or pieces of text, with the stamp of the first."""
+
+    stamp: Stamp
+    item: Event | TextRun
+
+
+class Batch(NamedTuple):
+    """What came of one read.
+
+    Attributes:
+        at: the position of the first event.
+        stored: each event as it is kept.
+        items: the same as they were given; None where they are to be read from `stored`.
+    """
+
+    at: int
+    stored: Sequence[bytes]
+    items: Sequence[LogItem] | None
+
+    @property
+    def end(self) -> int:
+        """The position behind the last event."""
+        return self.at + len(self.stored)
+
+
+class EventLog:
+    """Takes the events of a stream until they are taken from it.
+
+    Args:
+        source: what the stream is read with, asked when it begins.
+    """
+
+    def __init__(self, source: Callable[[], Source]) -> None:
+        self._source = source
+        self._writer = EventWriter()
+        self._at = 0
+        self._stored: list[bytes] = []
+        self._items: list[LogItem] = []
+
+    def take(self) -> Batch | None:
+        """Return what has been written since the last time; None if nothing was."""
+        if not self._stored:
+            return None
+        batch = Batch(self._at, self._stored, self._items)
+        self._at = batch.end
+        self._stored, self._items = [], []
+        return batch
+
+    def write(self, event: Event, stamp: Stamp) -> None:
+        """Take the next event."""
+        source = self._source() if isinstance(event, SessionStart) else None
+        self._stored.append(self._writer.event(event, stamp.timestamp, source))
+        self._items.append(LogItem(stamp, event))
+
+    def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
+        """Take the next pieces of text."""
+        texts = [*texts]
+        self._stored += self._writer.run(event, texts, stamp.timestamp)
+        self._items.append(LogItem(stamp, TextRun(event, texts)))
+
+    def finish(self) -> None:
+        """The last event has been taken."""
+
+    def heartbeat(self) -> bytes:
+        """Return nothing: silence is not stored."""
+        return b""

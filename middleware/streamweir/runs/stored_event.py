@@ -1,0 +1,163 @@
+"""The events of a run as they are kept: JSON that says all that the stages gave, whoever is to read it.
+
+Each is a list: Unix milliseconds, the type, the text of a piece of text (else null), the other fields. Its
+place in the list of all is its sequence number. The first one also says what the run is read with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from streamweir.events import EVENT_TYPES, Content, Event, SessionStart, Thinking
+from streamweir.jsontext import write_json
+from streamweir.translation.items import TextRun
+
+__all__ = ["EventReader", "EventWriter", "Source", "UnreadableRun"]
+
+_NO_TEXT: Final = b"null"
+_TEXTS: Final[tuple[type[Event], ...]] = (Content, Thinking)
+_PIECE_FIELDS: Final = frozenset({"content", "format", "channel", "stage", "meta"})
+"""What a piece of text may have in common with the next one; with anything else it stands alone."""
+
+
+class UnreadableRun(Exception):  # noqa: N818 (it says what happened)
+    """What the store returned is no event of a run."""
+
+
+class Source(msgspec.Struct, frozen=True):
+    """What a run is read with, as far as it matters to those who write it for a client.
+
+    Attributes:
+        speaks: the dialect of its upstream; `auto` while that is open.
+        options: by dialect, those in force.
+    """
+
+    speaks: str = "auto"
+    options: Mapping[str, Mapping[str, Any]] = {}
+
+
+class EventWriter:
+    """Writes the events of one run; those of a text that goes on are filled into what the first was."""
+
+    __slots__ = ("_piece", "_rest")
+
+    def __init__(self) -> None:
+        self._piece: Event | None = None
+        self._rest = b""
+
+    def event(self, event: Event, timestamp: int, source: Source | None = None) -> bytes:
+        """Return one event.
+
+        Args:
+            event: it.
+            timestamp: Unix milliseconds.
+            source: of the run, with the event that begins it.
+        """
+        fields = _fields(event)
+        text = fields.pop("content", None) if isinstance(event, _TEXTS) else None
+        if source is not None:
+            fields["source"] = msgspec.to_builtins(source)
+        return _line(
+            timestamp, type(event).type, _NO_TEXT if text is None else write_json(text), write_json(fields)
+        )
+
+    def run(self, event: Content | Thinking, texts: Sequence[str], timestamp: int) -> list[bytes]:
+        """Return pieces of text that differ from `event` in their text only."""
+        if event is not self._piece:
+            fields = _fields(event.with_text(""))
+            del fields["content"]
+            self._piece, self._rest = event, write_json(fields)
+        kind, rest = type(event).type, self._rest
+        return [_line(timestamp, kind, write_json(text), rest) for text in texts]
+
+
+def _line(timestamp: int, kind: str, text: bytes, rest: bytes) -> bytes:
+    return b'[%d,"%b",%b,%b]' % (timestamp, kind.encode(), text, rest)
+
+
+def _fields(event: Event) -> dict[str, Any]:
+    fields = {}
+    for name in event.__struct_fields__:
+        value = getattr(event, name)
+        if value is not None:
+            fields[name] = value
+    return fields
+
+
+class EventReader:
+    """Reads the events of one run, in their order.
+
+    Attributes:
+        source: what the run is read with, once its first event has been read.
+    """
+
+    __slots__ = ("_kind", "_piece", "_rest", "source")
+
+    def __init__(self) -> None:
+        self.source = Source()
+        self._kind = ""
+        self._rest = b""
+        self._piece: Content | Thinking | None = None
+
+    def items(self, lines: Iterable[bytes]) -> Iterator[tuple[int, Event | TextRun]]:
+        """Yield with its time each event; pieces of text that go on are one `TextRun`.
+
+        Raises:
+            UnreadableRun: a line is no event.
+        """
+        texts: list[str] = []
+        at = 0
+        for line in lines:
+            timestamp, kind, text, rest = _decoded(line)
+            if text is not None and self._piece is not None and self._goes_on(kind, rest):
+                if texts and timestamp != at:
+                    yield at, TextRun(self._piece, texts)
+                    texts = []
+                at = timestamp
+                texts.append(text)
+                continue
+            if texts and self._piece is not None:
+                yield at, TextRun(self._piece, texts)
+                texts = []
+            yield timestamp, self._event(kind, text, rest)
+        if texts and self._piece is not None:
+            yield at, TextRun(self._piece, texts)
+
+    def _goes_on(self, kind: str, rest: bytes) -> bool:
+        return kind == self._kind and rest == self._rest
+
+    def _event(self, kind: str, text: str | None, rest: bytes) -> Event:
+        cls = EVENT_TYPES.get(kind)
+        if cls is None:
+            raise UnreadableRun
+        try:
+            fields = msgspec.json.decode(rest, type=dict[str, Any])
+            if cls is SessionStart and "source" in fields:
+                self.source = msgspec.convert(fields.pop("source"), Source)
+            if text is not None:
+                fields["content"] = text
+            event = msgspec.convert(fields, cls)
+        except (msgspec.MsgspecError, ValueError, TypeError) as error:
+            raise UnreadableRun from error
+        self._piece = None
+        if (
+            text is not None
+            and isinstance(event, Content | Thinking)
+            and fields.keys() <= {*_PIECE_FIELDS, "content"}
+        ):
+            self._kind, self._rest, self._piece = kind, bytes(rest), event
+        return event
+
+
+_decoder: Final = msgspec.json.Decoder(tuple[int, str, str | None, msgspec.Raw])
+
+
+def _decoded(line: bytes) -> tuple[int, str, str | None, bytes]:
+    try:
+        timestamp, kind, text, rest = _decoder.decode(line)
+    except msgspec.MsgspecError as error:
+        raise UnreadableRun from error
+    return timestamp, kind, text, bytes(rest)

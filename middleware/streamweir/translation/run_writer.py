@@ -1,0 +1,101 @@
+"""A stored stream for one client: every frame says in its id how far the client is.
+
+Source: the contract of resumable streams, section 2 (SSE ids).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from streamweir.codec.base import Encoder
+from streamweir.codec.dialect import Dialect
+from streamweir.codec.frame_template import POSITION, Number
+from streamweir.events import Content, Event, SessionEnd, Stamp, Thinking, Warning
+from streamweir.framing import Frame
+from streamweir.translation.reader import StreamReader
+from streamweir.translation.writer import StreamWriter
+
+__all__ = ["RunWriter"]
+
+
+class RunWriter(StreamWriter):
+    """Writes a stream whose events are stored: position n is in the id of the last frame of event n.
+
+    What follows the last event belongs to it. The sequence number of an event is its position.
+
+    Args:
+        dialect: the protocol.
+        encoder: of this stream.
+        framing: `sse` or `ndjson`.
+        source: what the stream is read with.
+        run: the handle that ids begin with.
+
+    Attributes:
+        run: the handle; None: the events are not stored any longer, and have no ids.
+        skips: so many frames of the next event are left out: the client has them.
+    """
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        encoder: Encoder,
+        framing: Literal["sse", "ndjson", "lines"],
+        *,
+        source: StreamReader | None = None,
+        run: str,
+    ) -> None:
+        super().__init__(dialect, encoder, framing, source=source)
+        self.run: str | None = run
+        self.skips = 0
+        self._held: list[Frame] | None = None
+
+    def write(self, event: Event, stamp: Stamp) -> None:
+        """Write `event`, with all that belongs to it."""
+        if self._held is not None:  # what an event brings along
+            super().write(event, stamp)
+            return
+        position = stamp.sequence
+        held: list[Frame] = []
+        self._held = held
+        try:
+            super().write(event, stamp)
+            if isinstance(event, SessionEnd) and not self.is_failure:
+                held += self._encoder.close()
+        finally:
+            self._held = None
+        self._out += self._with_ids(held, position)
+
+    def insert(self, warning: Warning, stamp: Stamp) -> None:
+        """Write a warning for this client alone, which is not stored, before the event of `stamp`."""
+        run, self.run = self.run, None
+        self.write(warning, stamp)
+        self.added += 1
+        self.run = run
+
+    def finish(self) -> None:
+        """Do nothing: what follows the last event has been written with it."""
+
+    def _encoded(self, event: Event, stamp: Stamp) -> list[bytes]:
+        frames = self._encoder.encode(event, stamp)
+        if self._held is None:
+            return self._with_ids([*frames], stamp.sequence - self.added)
+        self._held += frames
+        return []
+
+    def _with_ids(self, frames: Sequence[Frame], position: int) -> list[bytes]:
+        last = len(frames)
+        for place, frame in enumerate(frames, 1):
+            frame.id = None if self.run is None else f"{self.run}.{position}"
+            if frame.id is not None and place < last:
+                frame.id += f"-{place}"
+        skipped, self.skips = self.skips, 0
+        return [*map(self._bytes_of, frames[skipped:])]
+
+    def _numbers(
+        self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
+    ) -> Mapping[str, Number] | None:
+        numbers = super()._numbers(event, texts, stamp)
+        if numbers is None or self.run is None:
+            return numbers
+        return {**numbers, POSITION: (stamp.sequence - self.added, 1)}
