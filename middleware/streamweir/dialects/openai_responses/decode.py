@@ -1,0 +1,168 @@
+"""Reads the Responses API: its events, and a whole response."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final
+
+from streamweir.codec.base import Decoder
+from streamweir.codec.coerce import custom, leftover, meta_of, text_of, upstream_error
+from streamweir.codec.message_template import TextFields
+from streamweir.codec.suspension import SUSPENSION, asked_in, is_suspended
+from streamweir.dialects.openai_responses.decode_items import Items
+from streamweir.dialects.openai_responses.shared_words import (
+    EVENTS,
+    REPETITIONS,
+    RESPONSE_ENDS,
+    TEXT_DELTAS,
+    THINKING_DELTAS,
+)
+from streamweir.events import Content, Event, Meta, SessionEnd, SessionStart, Thinking
+from streamweir.framing import Frame
+
+__all__ = ["ResponsesDecoder"]
+
+_SETTINGS: Final = (
+    *("id", "object", "created_at", "completed_at", "model", "status", "output", "output_text", "usage"),
+    *("error", "incomplete_details", "instructions", "metadata", "parallel_tool_calls", "temperature"),
+    *("tool_choice", "tools", "top_p", "background", "conversation", "max_output_tokens", "max_tool_calls"),
+    *("previous_response_id", "prompt", "prompt_cache_key", "prompt_cache_retention", "reasoning"),
+    *("safety_identifier", "service_tier", "store", "text", "top_logprobs", "truncation", "user"),
+    *("billing", "frequency_penalty", "presence_penalty", SUSPENSION),
+)
+"""The fields of a response: what it is, and what was asked for."""
+
+_INCOMPLETE: Final = {"max_output_tokens": "length", "content_filter": "content_filter"}
+_TOKENS: Final = {
+    "input_tokens": "prompt_tokens",
+    "output_tokens": "completion_tokens",
+    "total_tokens": "total_tokens",
+}
+
+
+_DELTAS: Final = TEXT_DELTAS | THINKING_DELTAS
+
+
+class ResponsesDecoder(Decoder):
+    """Reads one stream. `response.completed`, `incomplete`, `failed` and `error` are the end."""
+
+    text_fields: ClassVar = TextFields(texts=(("delta",),), ignored=(("sequence_number",), ("obfuscation",)))
+
+    def __init__(self) -> None:
+        self._items = Items()
+        self._meta: Meta | None = None
+
+    @classmethod
+    def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
+        """Sure of its events, whose names are like no others, and of a whole response."""
+        kind = fields.get("type")
+        if isinstance(kind, str) and kind.startswith("response.") and kind in EVENTS:
+            return 0.98 if event in (None, kind) else 0.0
+        match fields:
+            case {"object": "response", "output": list(), "status": str()}:
+                return 0.98
+            case {"type": "error", "message": str(), "sequence_number": int()}:
+                return 0.9
+        return 0.0
+
+    def decode(self, frame: Frame) -> Iterable[Event]:
+        """Return the events that `frame` means; what nobody knows is kept as it is."""
+        text = frame.data.strip()
+        if not text or text == b"[DONE]":
+            return ()
+        message = frame.json()
+        if not isinstance(message, dict):
+            return (custom("message", message),)
+        self._items.room = self.room
+        return self._read(message)
+
+    def _read(self, message: dict[str, Any]) -> Iterable[Event]:
+        match message:
+            case {"type": str(kind), "delta": str(text)} if kind in _DELTAS:
+                return self._delta(message, text)
+            case {"type": str(kind)} if kind in REPETITIONS:
+                return ()
+            case {"type": "response.created", "response": dict(response)}:
+                return self._start(response)
+            case {"type": str(kind), "response": dict(response)} if kind in RESPONSE_ENDS:
+                return self._end(response)
+            case {"type": "response.output_item.added", "item": dict(item)}:
+                return self._items.begin(message.get("output_index"), item)
+            case {"type": "response.output_item.done", "item": dict(item)}:
+                return self._items.finish(message.get("output_index"), item)
+            case {"type": "response.function_call_arguments.delta", "delta": str(text)}:
+                return self._items.piece(message.get("output_index"), text)
+            case {"type": "response.output_text.annotation.added", "annotation": dict(annotation)}:
+                return self._items.annotations([annotation], meta_of(message_id=message.get("item_id")))
+            case {"object": "response", "output": list()}:
+                return (*self._start(message), *self._end(message))
+            case {"type": "error"} | {"error": dict()}:
+                return (_failure(message.get("error", message)),)
+        return (custom(text_of(message.get("type")) or "message", leftover(message, ("type",)), self._meta),)
+
+    def _delta(self, message: Mapping[str, Any], text: str) -> Iterator[Event]:
+        self._items.note_text(message.get("output_index"))
+        meta = meta_of(message_id=message.get("item_id"))
+        if text and message["type"] in TEXT_DELTAS:
+            yield Content(text, meta=meta)
+        elif text:
+            yield Thinking(text, "reasoning", meta=meta)
+        yield from self._rest(message)
+
+    def _rest(self, message: Mapping[str, Any]) -> Iterator[Event]:
+        known = (
+            *("type", "delta", "item_id", "output_index", "content_index", "summary_index"),
+            *("sequence_number", "logprobs", "obfuscation"),
+        )
+        if rest := leftover(message, known):
+            yield custom("delta", rest, self._meta)
+
+    def _start(self, response: Mapping[str, Any]) -> Iterator[Event]:
+        self._meta = meta_of(run_id=response.get("id"))
+        model = response.get("model")
+        extra = {**({"model": model} if model else {}), **(leftover(response, _SETTINGS) or {})}
+        yield SessionStart(meta=meta_of(run_id=response.get("id"), extra=extra))
+
+    def _end(self, response: Mapping[str, Any]) -> Iterator[Event]:
+        """What has not been streamed of the output, and how it ended."""
+        output = response.get("output")
+        for index, item in enumerate(output if isinstance(output, list) else ()):
+            if isinstance(item, dict):
+                yield from self._items.finish(index, item)
+        yield from asked_in(response)
+        summary = _usage(response.get("usage"))
+        match response:
+            case {"status": "failed"} | {"error": dict()}:
+                yield _failure(response.get("error"))
+                return
+            case {"status": "cancelled"}:
+                yield SessionEnd("cancelled", summary=summary or None)
+                return
+            case {"incomplete_details": {"reason": str(reason)}}:
+                summary["finish_reason"] = _INCOMPLETE.get(reason, "stop")
+            case _:
+                summary["finish_reason"] = "tool_calls" if self._items.called else "stop"
+        waits = self._items.called or is_suspended(response)
+        yield SessionEnd("suspended" if waits else "completed", summary=summary, meta=self._meta)
+
+
+def _failure(error: Any) -> Event:
+    fields: Mapping[str, Any] = error if isinstance(error, dict) else {}
+    return upstream_error(
+        fields.get("message"),
+        code=fields.get("code"),
+        details=leftover(fields, ("type", "code", "message", "param", "sequence_number")),
+    )
+
+
+def _usage(usage: Any) -> dict[str, Any]:
+    """The counts of a response; what is no count of tokens keeps its name."""
+    found: dict[str, Any] = {}
+    for name, count in usage.items() if isinstance(usage, dict) else ():
+        known = _TOKENS.get(name)
+        if known is None:
+            if count is not None:
+                found[name] = count
+        elif type(count) is int and 0 <= count < 1 << 53:
+            found[known] = count
+    return found

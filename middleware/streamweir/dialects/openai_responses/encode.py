@@ -1,0 +1,275 @@
+"""Writes the Responses API: items that begin, go on and end, and the whole response at the end of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from streamweir.codec.chat_encoder import ChatEncoder
+from streamweir.codec.failed_request import FailedRequest
+from streamweir.codec.frame_template import Number
+from streamweir.codec.openai_errors import error_object
+from streamweir.codec.suspension import SUSPENSION
+from streamweir.codec.text_pieces import TextPieces
+from streamweir.codec.whole_turn import client_calls, open_questions
+from streamweir.dialects.openai_responses.encode_items import (
+    citation_of,
+    function_call,
+    items_of,
+    mcp_call,
+    message_item,
+    reasoning_item,
+)
+from streamweir.dialects.openai_responses.encode_response import response_error, response_of
+from streamweir.errors import LimitExceeded
+from streamweir.events import (
+    Content,
+    Error,
+    Reference,
+    SessionEnd,
+    Stamp,
+    Thinking,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+)
+from streamweir.framing import Frame
+from streamweir.jsontext import write_json, write_json_text
+
+__all__ = ["ResponsesEncoder"]
+
+MAX_KEPT: Final = 16 << 20
+"""So many bytes of the answer are kept: the end of the protocol says all of it again."""
+
+
+class ResponsesEncoder(ChatEncoder):
+    """Writes a response. Messages and reasoning follow each other; calls may be open beside them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sequence = 0
+        self._kept = 0
+        self._output: list[dict[str, Any]] = []
+        self._item: str | None = None
+        """What is open of message and reasoning."""
+        self._place = 0
+        self._text = TextPieces()
+        self._annotations: list[dict[str, Any]] = []
+        self._calls: dict[str, tuple[int, TextPieces]] = {}
+        """Calls whose arguments are coming: where they stand in the output, and the pieces."""
+        self._has_begun = False
+
+    def template_numbers(
+        self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
+    ) -> Mapping[str, Number] | None:
+        """The frames are counted; text of another channel is counted as such."""
+        del texts, stamp
+        if isinstance(event, Content) and event.channel is not None:
+            return None
+        return {"sequence_number": (self._sequence, 1)}
+
+    def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
+        """Keep the texts for the end of their item."""
+        del event
+        self._sequence += len(texts)
+        self._keep(self._text.append("".join(texts)))
+
+    def whole_answer(self, folded: Mapping[str, Any], stamp: Stamp) -> Mapping[str, Any]:
+        """Return a whole response."""
+        self.stamp = stamp
+        waits = folded["status"] == "suspended" and not client_calls(folded)
+        asked = {SUSPENSION: {"status": "suspended", "interactions": open_questions(folded)}} if waits else {}
+        reason = str((folded["summary"] or {}).get("finish_reason"))
+        return {**self._response(reason, folded["summary"], [*items_of(folded)]), **asked}
+
+    @classmethod
+    def failure_body(cls, failure: FailedRequest) -> Mapping[str, Any]:
+        """Return the body of an HTTP error."""
+        return {"error": error_object(failure.code, failure.message, status=failure.status)}
+
+    def write_text(self, text: str, *, begins: bool) -> Iterator[Frame]:
+        """Yield a piece of text; each message is an item of its own."""
+        if begins or self._item != "message":
+            yield from self._open_item("message", message_item(self._id("msg"), None))
+            part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
+            yield self._frame("content_part.added", content_index=0, part=part, **self._here())
+        self._keep(self._text.append(text))
+        yield self._frame("output_text.delta", content_index=0, delta=text, logprobs=[], **self._here())
+
+    def write_thinking(self, text: str) -> Iterator[Frame]:
+        """Yield a piece of reasoning, as a summary of it."""
+        if self._item != "reasoning":
+            yield from self._open_item("reasoning", reasoning_item(self._id("rs"), None))
+            part = {"type": "summary_text", "text": ""}
+            yield self._frame("reasoning_summary_part.added", summary_index=0, part=part, **self._here())
+        self._keep(self._text.append(text))
+        yield self._frame("reasoning_summary_text.delta", summary_index=0, delta=text, **self._here())
+
+    def write_argument_piece(self, piece: ToolCallDelta) -> Iterator[Frame]:
+        """Yield a piece of arguments; the first begins the item of the call."""
+        if piece.tool_id not in self._calls:
+            if piece.tool_name is None:
+                return
+            yield from self._open_call(piece.tool_id, piece.tool_name)
+        place, pieces = self._calls[piece.tool_id]
+        self._keep(pieces.append(piece.arguments_delta))
+        yield self._frame(
+            "function_call_arguments.delta",
+            item_id=self._output[place]["id"],
+            output_index=place,
+            delta=piece.arguments_delta,
+        )
+
+    def write_call(self, call: ToolCallStart) -> Iterator[Frame]:
+        """Yield a whole call, or the end of one that came in pieces."""
+        if call.tool_id not in self._calls:
+            arguments = write_json_text(call.arguments)
+            yield from self.write_argument_piece(ToolCallDelta(call.tool_id, call.tool_name, arguments))
+        place, pieces = self._calls.pop(call.tool_id)
+        item = function_call(self._output[place]["id"], call.tool_id, call.tool_name, pieces.text)
+        yield self._frame(
+            "function_call_arguments.done",
+            item_id=item["id"],
+            output_index=place,
+            name=call.tool_name,
+            arguments=item["arguments"],
+        )
+        yield self._done(place, item)
+
+    def write_result(self, call: ToolCallStart, end: ToolCallEnd) -> Iterator[Frame]:
+        """Yield the item of a call that has been run."""
+        yield from self._close()
+        item_id, place = self._id("mcp"), len(self._output)
+        item = mcp_call(item_id, call, end)
+        self._keep(len(write_json(item)))
+        where = {"item_id": item_id, "output_index": place}
+        begun = {**item, "arguments": "", "output": None, "error": None, "status": "in_progress"}
+        yield self._added(begun)
+        yield self._frame("mcp_call.in_progress", **where)
+        yield self._frame("mcp_call_arguments.delta", delta=item["arguments"], **where)
+        yield self._frame("mcp_call_arguments.done", arguments=item["arguments"], **where)
+        yield self._frame(f"mcp_call.{item['status']}", **where)
+        yield self._done(place, item)
+
+    def write_references(self, event: Reference) -> Iterator[Frame]:
+        """Yield citations of the message that is open; only a message can cite."""
+        for given in event.citations:
+            annotation = citation_of(given)
+            if annotation is None or self._item != "message":
+                self.lost["reference without an address" if annotation is None else "reference"] += 1
+                continue
+            index = len(self._annotations)
+            self._annotations.append(annotation)
+            self._keep(len(write_json(annotation)))
+            yield self._frame(
+                "output_text.annotation.added",
+                content_index=0,
+                annotation_index=index,
+                annotation=annotation,
+                **self._here(),
+            )
+
+    def write_failure(self, error: Error) -> Iterator[Frame]:
+        """Yield the failed response; what is open is closed before it."""
+        yield from self._finish_items()
+        response = self._response("stop", None, self._output)
+        yield self._frame("failed", response={**response, "status": "failed", "error": response_error(error)})
+
+    def write_cancelled(self) -> Iterator[Frame]:
+        """Yield the response that has been stopped."""
+        yield from self._finish_items()
+        response = self._response("stop", None, self._output)
+        yield self._frame("incomplete", response={**response, "status": "cancelled"})
+
+    def write_end(self, reason: str, end: SessionEnd, beside: dict[str, Any]) -> Iterator[Frame]:
+        """Yield the whole response."""
+        yield from self._finish_items()
+        response = {**self._response(reason, end.summary, self._output), **beside}
+        yield self._frame(response["status"], response=response)
+
+    # Items
+
+    def _created(self) -> Iterator[Frame]:
+        if not self._has_begun:
+            self._has_begun = True
+            response = {**self._response("stop", None, []), "status": "in_progress"}
+            yield self._frame("created", response=response)
+            yield self._frame("in_progress", response=response)
+
+    def _open_item(self, kind: str, item: dict[str, Any]) -> Iterator[Frame]:
+        yield from self._close()
+        self._place = len(self._output)
+        yield from self._created()
+        yield self._added(item)
+        self._item = kind
+
+    def _close(self) -> Iterator[Frame]:
+        """End the message or the reasoning that is open."""
+        kind, self._item = self._item, None
+        if kind is None:
+            yield from self._created()
+            return
+        text, self._text = self._text.text, TextPieces()
+        annotations, self._annotations = self._annotations, []
+        item_id = self._output[self._place]["id"]
+        if kind == "message":
+            item = message_item(item_id, text, annotations)
+            yield self._frame("output_text.done", content_index=0, text=text, logprobs=[], **self._here())
+            yield self._frame("content_part.done", content_index=0, part=item["content"][0], **self._here())
+        else:
+            item = reasoning_item(item_id, text)
+            yield self._frame("reasoning_summary_text.done", summary_index=0, text=text, **self._here())
+            part = item["summary"][0]
+            yield self._frame("reasoning_summary_part.done", summary_index=0, part=part, **self._here())
+        yield self._done(self._place, item)
+
+    def _open_call(self, tool_id: str, name: str) -> Iterator[Frame]:
+        yield from self._close()
+        self._calls[tool_id] = len(self._output), TextPieces()
+        item = function_call(self._id("fc"), tool_id, name, "")
+        yield self._added({**item, "status": "in_progress"})
+
+    def _finish_items(self) -> Iterator[Frame]:
+        """End what is open, calls that are not whole as what they are."""
+        yield from self._close()
+        for place, pieces in self._calls.values():
+            item = {**self._output[place], "arguments": pieces.text, "status": "incomplete"}
+            yield self._done(place, item)
+        self._calls.clear()
+
+    def _added(self, item: dict[str, Any]) -> Frame:
+        self._output.append(item)
+        return self._frame("output_item.added", output_index=len(self._output) - 1, item=item)
+
+    def _done(self, place: int, item: dict[str, Any]) -> Frame:
+        self._output[place] = item
+        return self._frame("output_item.done", output_index=place, item=item)
+
+    def _id(self, prefix: str) -> str:
+        return f"{prefix}_{self.stamp.request_id}_{len(self._output)}"
+
+    def _here(self) -> dict[str, Any]:
+        return {"item_id": self._output[self._place]["id"], "output_index": self._place}
+
+    def _response(
+        self, reason: str, summary: Mapping[str, Any] | None, output: list[dict[str, Any]]
+    ) -> dict[str, Any]:
+        return response_of(
+            reason,
+            summary,
+            output,
+            id=f"resp_{self.stamp.request_id}",
+            model=self.model_name,
+            created_at=self.stamp.timestamp // 1000,
+        )
+
+    def _keep(self, size: int) -> None:
+        self._kept += size
+        if self._kept > MAX_KEPT:
+            raise LimitExceeded("an answer is larger than can be said again at its end")
+
+    def _frame(self, kind: str, **fields: Any) -> Frame:
+        name = f"response.{kind}"
+        message = {"type": name, **fields, "sequence_number": self._sequence}
+        self._sequence += 1
+        return Frame(write_json(message), name)
