@@ -93,9 +93,9 @@ class ResponsesDecoder(Decoder):
             case {"type": "response.function_call_arguments.delta", "delta": str(text)}:
                 return self._items.piece(message.get("output_index"), text)
             case {"type": "response.output_text.annotation.added", "annotation": dict(annotation)}:
-                return self._items.annotations([annotation], meta_of(message_id=message.get("item_id")))
+                return self._annotation(message, annotation)
             case {"object": "response", "output": list()}:
-                return (*self._start(message), *self._end(message))
+                return self._whole(message)
             case {"type": "error"} | {"error": dict()}:
                 return (_failure(message.get("error", message)),)
         return (custom(text_of(message.get("type")) or "message", leftover(message, ("type",)), self._meta),)
@@ -109,10 +109,14 @@ class ResponsesDecoder(Decoder):
             yield Thinking(text, "reasoning", meta=meta)
         yield from self._rest(message)
 
+    def _annotation(self, message: Mapping[str, Any], annotation: dict[str, Any]) -> Iterator[Event]:
+        yield from self._items.annotations([annotation], meta_of(message_id=message.get("item_id")))
+        yield from self._rest(message)
+
     def _rest(self, message: Mapping[str, Any]) -> Iterator[Event]:
         known = (
             *("type", "delta", "item_id", "output_index", "content_index", "summary_index"),
-            *("sequence_number", "logprobs", "obfuscation"),
+            *("sequence_number", "logprobs", "obfuscation", "annotation", "annotation_index"),
         )
         if rest := leftover(message, known):
             yield custom("delta", rest, self._meta)
@@ -123,6 +127,11 @@ class ResponsesDecoder(Decoder):
         extra = {**({"model": model} if model else {}), **(leftover(response, _SETTINGS) or {})}
         yield SessionStart(meta=meta_of(run_id=response.get("id"), extra=extra))
 
+    def _whole(self, response: Mapping[str, Any]) -> Iterator[Event]:
+        """A response in place of a stream; what is said at its beginning is not said again at its end."""
+        yield from self._start(response)
+        yield from self._end({name: value for name, value in response.items() if name in _SETTINGS})
+
     def _end(self, response: Mapping[str, Any]) -> Iterator[Event]:
         """What has not been streamed of the output, and how it ended."""
         output = response.get("output")
@@ -130,6 +139,8 @@ class ResponsesDecoder(Decoder):
             if isinstance(item, dict):
                 yield from self._items.finish(index, item)
         yield from asked_in(response)
+        if rest := leftover(response, _SETTINGS):
+            yield custom("response", rest, self._meta)
         summary = _usage(response.get("usage"))
         match response:
             case {"status": "failed"} | {"error": dict()}:
