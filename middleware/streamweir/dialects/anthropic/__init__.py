@@ -30,4 +30,6 @@ DIALECT = Dialect(
         "messages": [{"role": "user", "content": "Hello"}],
         "stream": True,
     },
+    request_reader=".request:READER",
+    request_writer=".request:WRITER",
 )

@@ -21,4 +21,6 @@ DIALECT = Dialect(
     hints=Hints(names=EVENTS, keys=("object",)),
     client_paths=("/responses",),
     sample_request={"model": "default", "input": "Hello", "stream": True},
+    request_reader=".request:READER",
+    request_writer=".request:WRITER",
 )

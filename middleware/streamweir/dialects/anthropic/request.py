@@ -1,0 +1,256 @@
+"""Requests of the Messages API: the system apart, roles in turn, results of tools in the user's messages.
+
+Source: the Messages API (2023-06-01); the request contract, sections 3 to 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from streamweir.requests.answered_calls import answered_calls
+from streamweir.requests.canonical import Message, Part, Request, ToolCall
+from streamweir.requests.canonical_reader import made_request, read_parameters
+from streamweir.requests.fields import Fields
+from streamweir.requests.media import file_part, media_type_of
+from streamweir.requests.messages import arguments_of, content_of, made_message, text_of_message
+from streamweir.requests.outgoing import Outgoing
+from streamweir.requests.sides import RequestReader, RequestWriter
+from streamweir.requests.written import Written, without_absent
+
+__all__ = ["READER", "WRITER"]
+
+_ROLES: Final = ("user", "assistant", "system")
+_CHOICES: Final[Mapping[str, str]] = {"auto": "auto", "none": "none", "any": "required"}
+_MAX_TOKENS: Final = 4096
+_DEFAULT_MODEL: Final = "default"
+_HEADERS: Final = {"anthropic-version": "2023-06-01"}
+
+
+# Reading
+
+
+def _read(fields: Fields) -> Request:
+    messages = [message for item in fields.objects("messages") for message in _messages(item)]
+    parameters = read_parameters(fields)
+    if stop := fields.texts("stop_sequences"):
+        parameters["stop"] = stop
+    return made_request(
+        messages=[*_system(fields), *messages],
+        user=fields.within("metadata").text("user_id"),
+        model=fields.text("model"),
+        tools=[*_tools(fields)],
+        tool_choice=_tool_choice(fields),
+        parameters=parameters,
+        stream=fields.boolean("stream"),
+    )
+
+
+def _system(fields: Fields) -> list[Message]:
+    """The system's text, or its blocks, each on a line of its own."""
+    value = fields.get("system")
+    if value is None or isinstance(value, str):
+        text = value or ""
+    else:
+        text = "\n".join(block.text("text") or "" for block in fields.objects("system"))
+    return [made_message("system", text)] if text else []
+
+
+def _messages(item: Fields) -> Iterator[Message]:
+    """The messages that one of theirs stands for: results of tools first, each one of its own."""
+    role = item.word("role", _ROLES)
+    if role is None:
+        raise item.error("role", "user, assistant or system")
+    value = item.get("content")
+    if value is None or isinstance(value, str):
+        yield made_message(role, value or "")
+        return
+    parts: list[Part | None] = []
+    calls: list[ToolCall] = []
+    for block in item.objects("content"):
+        match block.get("type"):
+            case "tool_result":
+                yield _result(block)
+            case "tool_use":
+                calls.append(_call(block))
+            case _:
+                parts.append(_part(block))
+    content = content_of(parts)
+    if content is not None or calls:
+        yield made_message(role, content, tool_calls=calls)
+
+
+def _result(block: Fields) -> Message:
+    return made_message(
+        "tool",
+        _texts_of(block),
+        tool_call_id=block.required_text("tool_use_id"),
+        is_error=block.boolean("is_error"),
+    )
+
+
+def _texts_of(block: Fields) -> str:
+    value = block.get("content")
+    if value is None or isinstance(value, str):
+        return value or ""
+    return "\n".join(part.text("text") or "" for part in block.objects("content"))
+
+
+def _call(block: Fields) -> ToolCall:
+    return {
+        "id": block.required_text("id"),
+        "name": block.required_text("name"),
+        "arguments": arguments_of(block.get("input")),
+    }
+
+
+def _part(block: Fields) -> Part | None:
+    """Text and files; thinking, and what servers of this protocol have done themselves, are left out."""
+    match block.get("type"):
+        case "text":
+            return {"type": "text", "text": block.required_text("text")}
+        case "image":
+            return _source(block, "image")
+        case "document":
+            return _source(block, None)
+    return None
+
+
+def _source(block: Fields, kind: Any) -> Part:
+    source = block.within("source")
+    match source.get("type"):
+        case "text":
+            return {"type": "text", "text": source.required_text("data")}
+        case "content":
+            return {"type": "text", "text": _texts_of(source)}
+    part = file_part(
+        kind,
+        url=source.text("url"),
+        data=source.text("data"),
+        file_id=source.text("file_id"),
+        media_type=source.text("media_type"),
+        name=block.text("title"),
+    )
+    if not {"url", "base64", "file_id"} & part.keys():
+        raise source.error("", "a source with `data`, `url` or `file_id`")
+    return part
+
+
+def _tools(fields: Fields) -> Iterator[dict[str, Any]]:
+    """The tools that the client runs; those of the server's own have a type and no schema."""
+    for tool in fields.objects("tools"):
+        if tool.get("type") in (None, "custom"):
+            yield without_absent(
+                name=tool.required_text("name"),
+                description=tool.text("description"),
+                parameters=tool.mapping("input_schema"),
+            )
+
+
+def _tool_choice(fields: Fields) -> str | dict[str, str] | None:
+    if "tool_choice" not in fields:
+        return None
+    choice = fields.within("tool_choice")
+    kind = choice.word("type", (*_CHOICES, "tool"))
+    return {"name": choice.required_text("name")} if kind == "tool" else _CHOICES[kind or "auto"]
+
+
+# Writing
+
+
+def _write(outgoing: Outgoing) -> Written:
+    request = outgoing.request
+    parameters = request.get("parameters", {})
+    body = without_absent(
+        model=request.get("model") or _DEFAULT_MODEL,
+        max_tokens=parameters.get("max_tokens") or _MAX_TOKENS,
+        system=outgoing.system or None,
+        messages=_turns(outgoing),
+        stream=True,
+        tools=[_tool(tool) for tool in request.get("tools", [])],
+        tool_choice=_written_choice(request.get("tool_choice")) if request.get("tools") else None,
+        temperature=parameters.get("temperature"),
+        top_p=parameters.get("top_p"),
+        stop_sequences=parameters.get("stop"),
+        metadata=without_absent(user_id=outgoing.user),
+    )
+    return Written({**outgoing.extra, **body}, headers=_HEADERS)
+
+
+def _turns(outgoing: Outgoing) -> list[dict[str, Any]]:
+    """The messages but the system's: neighbours of one role are one, and each has blocks."""
+    turns: list[dict[str, Any]] = []
+    for message in answered_calls(outgoing):
+        if message["role"] == "system":
+            continue
+        role = "assistant" if message["role"] == "assistant" else "user"
+        blocks = [*_blocks(message, outgoing)]
+        if turns and turns[-1]["role"] == role:
+            turns[-1]["content"] += blocks
+        elif blocks:
+            turns.append({"role": role, "content": blocks})
+    return [{**turn, "content": _plain(turn["content"])} for turn in turns]
+
+
+def _plain(blocks: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
+    """Blocks as they are; one text as nothing but itself."""
+    match blocks:
+        case [{"type": "text", "text": str(text)}]:
+            return text
+    return blocks
+
+
+def _blocks(message: Message, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
+    if message["role"] == "tool":
+        text = text_of_message(message)
+        yield without_absent(
+            type="tool_result",
+            tool_use_id=message.get("tool_call_id", ""),
+            content=text or None,
+            is_error=message.get("is_error"),
+        )
+        return
+    content = message.get("content") or ""
+    parts: list[Part] = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    for part in parts:
+        if part["type"] != "text":
+            yield from _file(part, outgoing)
+        elif part["text"]:
+            yield {"type": "text", "text": part["text"]}
+    for call in message.get("tool_calls", []):
+        yield {"type": "tool_use", "id": call["id"], "name": call["name"], "input": call["arguments"]}
+
+
+def _file(part: Part, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
+    if part["type"] in ("audio", "video"):
+        outgoing.lose("files")
+        return
+    source: dict[str, Any]
+    if "base64" in part:
+        source = {"type": "base64", "media_type": media_type_of(part), "data": part["base64"]}
+    elif "url" in part:
+        source = {"type": "url", "url": part["url"]}
+    else:
+        source = {"type": "file", "file_id": part.get("file_id", "")}
+    kind = "image" if part["type"] == "image" else "document"
+    yield without_absent(type=kind, source=source, title=part.get("name") if kind == "document" else None)
+
+
+def _tool(tool: Any) -> dict[str, Any]:
+    schema = tool.get("parameters") or {"type": "object", "properties": {}}
+    found = without_absent(name=tool["name"], description=tool.get("description"))
+    return {**found, "input_schema": schema}
+
+
+def _written_choice(choice: str | dict[str, str] | None) -> dict[str, str] | None:
+    if isinstance(choice, dict):
+        return {"type": "tool", **choice}
+    return {"auto": {"type": "auto"}, "none": {"type": "none"}, "required": {"type": "any"}}.get(choice or "")
+
+
+READER: Final = RequestReader(_read, answers_by_message=True)
+WRITER: Final = RequestWriter(
+    _write,
+    history="all",
+    takes=frozenset({"system", "history", "files", "tools"}),
+)

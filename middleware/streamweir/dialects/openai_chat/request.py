@@ -1,0 +1,27 @@
+"""Requests of chat completions, which many servers and clients take as their own.
+
+Source: the request contract, sections 3 and 4.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamweir.requests.openai_chat import chat_body, read_chat
+from streamweir.requests.outgoing import Outgoing
+from streamweir.requests.sides import RequestReader, RequestWriter
+from streamweir.requests.written import Written
+
+__all__ = ["READER", "WRITER"]
+
+
+def _write(outgoing: Outgoing) -> Written:
+    return Written(chat_body(outgoing))
+
+
+READER: Final = RequestReader(read_chat, answers_by_message=True)
+WRITER: Final = RequestWriter(
+    _write,
+    history="all",
+    takes=frozenset({"system", "history", "files", "tools", "response_format"}),
+)
