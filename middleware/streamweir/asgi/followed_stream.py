@@ -43,6 +43,11 @@ class FollowedStream:
         self._stream = StreamNormalizer(self._reader, pipeline)
         self._tail = b""
 
+    @property
+    def started(self) -> bool:
+        """An event has been sent."""
+        return self._reader.started
+
     def follow(self, data: bytes) -> None:
         """Read along what is sent to the client."""
         if data:

@@ -27,7 +27,7 @@ from streamweir.asgi.sending import ASGIApp, Message, Receive, Scope, Send, with
 from streamweir.asgi.sniffed_response import SniffedResponse
 from streamweir.asgi.stream_options import AUTO, StreamOptions
 from streamweir.asgi.watchdog import Watchdog
-from streamweir.classification import classify_exception
+from streamweir.classification import classify_break
 from streamweir.context import WarningCollector
 from streamweir.errors import ErrorInfo, error_info
 from streamweir.framing.content_coding import BodyDecoder, CodedBodyError, body_decoder
@@ -297,7 +297,8 @@ class ResponseInterceptor:
                 return failure  # it is not about the response
             if not _follows_from_the_end(failure):
                 log_failure(failure, request_id=self._request_id)
-                await stream.fail(classify_exception(failure, debug=self._options.debug))
+                has_begun = stream.translator.started
+                await stream.fail(classify_break(failure, has_begun=has_begun, debug=self._options.debug))
         except OSError:
             pass  # nobody is there to be told
         return failure if reraise else None

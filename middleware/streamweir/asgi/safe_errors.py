@@ -13,7 +13,7 @@ from streamweir.asgi.ownership import StreamOwnership, hand_down
 from streamweir.asgi.paths import PathPatterns, Paths
 from streamweir.asgi.refusals import send_failure
 from streamweir.asgi.sending import ASGIApp, Message, Receive, Scope, Send, with_header_list
-from streamweir.classification import classify_exception
+from streamweir.classification import classify_break
 from streamweir.codec.registry import process_dialects
 from streamweir.context import bound_request_id
 from streamweir.stream_error import log_failure
@@ -123,7 +123,8 @@ class _Response:
     async def end(self, error: Exception, *, debug: bool) -> None:
         """Say what is to be said of `error`, and end the response."""
         try:
-            info = classify_exception(error, debug=debug)
+            has_begun = self._stream is not None and self._stream.started
+            info = classify_break(error, has_begun=has_begun, debug=debug)
             if self._stream is None:
                 await send_failure(self._send, info, request_id=self._request_id, debug=debug)
                 return

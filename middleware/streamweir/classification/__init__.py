@@ -7,13 +7,14 @@ Source: the standard protocol 1.1, section 5.
 """
 
 from streamweir.classification.bodies import FailureInBody, error_in_body, failure_in_body
-from streamweir.classification.exceptions import classify_exception
+from streamweir.classification.exceptions import classify_break, classify_exception
 from streamweir.classification.failures import Classified, classify_failure
 from streamweir.classification.statuses import info_for_status, parse_retry_after
 
 __all__ = [
     "Classified",
     "FailureInBody",
+    "classify_break",
     "classify_exception",
     "classify_failure",
     "error_in_body",

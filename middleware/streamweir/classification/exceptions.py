@@ -14,7 +14,7 @@ from streamweir.classification.statuses import RETRY_LATER, code_of_status, pars
 from streamweir.errors import ErrorInfo, error_info
 from streamweir.redaction import redact
 
-__all__ = ["classify_exception"]
+__all__ = ["classify_break", "classify_exception"]
 
 _EXCEPTIONS: Final[dict[str, str | None]] = {
     "streamweir.LimitExceeded": "STREAM_LIMIT_EXCEEDED",
@@ -74,6 +74,22 @@ _EXCEPTIONS: Final[dict[str, str | None]] = {
 }
 """By top-level package and class name, since neither httpx nor any SDK is imported for this."""
 
+_LOST_CONNECTIONS: Final = frozenset(
+    {
+        "aiohttp.ServerDisconnectedError",
+        "botocore.ConnectionClosedError",
+        "builtins.BrokenPipeError",
+        "builtins.ConnectionAbortedError",
+        "builtins.ConnectionResetError",
+        "httpcore.ReadError",
+        "httpcore.RemoteProtocolError",
+        "httpx.ReadError",
+        "httpx.RemoteProtocolError",
+        "urllib3.ProtocolError",
+    }
+)
+"""Those of a connection that stood: whether an answer had begun, they do not say."""
+
 _NETWORK_ERRNOS: Final = frozenset(
     {
         errno.EHOSTUNREACH,
@@ -117,6 +133,28 @@ def classify_exception(exc: BaseException, *, debug: bool = False) -> ErrorInfo:
     return msgspec.structs.replace(info, details=details)
 
 
+def classify_break(exc: BaseException, *, has_begun: bool, debug: bool = False) -> ErrorInfo:
+    """Return what an exception means that ends a stream; as `classify_exception`, and raises as little.
+
+    Args:
+        exc: what was raised.
+        has_begun: an event has come, so that with a connection that is lost the stream breaks off.
+        debug: as for `classify_exception`.
+    """
+    info = classify_exception(exc, debug=debug)
+    if has_begun and info.code == "UPSTREAM_UNREACHABLE" and any(map(_is_lost_connection, _causes(exc))):
+        return msgspec.structs.replace(error_info("UPSTREAM_TRUNCATED"), details=info.details)
+    return info
+
+
+def _is_lost_connection(exc: BaseException) -> bool:
+    return not _LOST_CONNECTIONS.isdisjoint(map(_class_name, type(exc).__mro__))
+
+
+def _class_name(cls: type) -> str:
+    return f"{cls.__module__.partition('.')[0]}.{cls.__name__}"
+
+
 def _info_of_exception(exc: BaseException) -> ErrorInfo:
     causes = list(_causes(exc))
     for cause in causes:
@@ -156,7 +194,7 @@ def _info_of_facts(exc: BaseException) -> ErrorInfo | None:
 
 def _code_of_type(exc: BaseException) -> str | None:
     for cls in type(exc).__mro__:
-        name = f"{cls.__module__.partition('.')[0]}.{cls.__name__}"
+        name = _class_name(cls)
         if name in _EXCEPTIONS:
             return _EXCEPTIONS[name]
     return "UPSTREAM_UNREACHABLE" if isinstance(exc, OSError) and _is_network(exc) else None

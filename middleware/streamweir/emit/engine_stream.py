@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 
-from streamweir.classification import classify_exception
+from streamweir.classification import classify_break
 from streamweir.emit.application_stream import written_for_users
 from streamweir.emit.event_log import EventLog, LogTarget
 from streamweir.emit.held_end import HeldEnd
@@ -119,7 +119,8 @@ class EngineStream:
     def fail_with(self, failure: BaseException, meta: Meta | None) -> bytes:
         """End the stream with the error that `failure` is; `meta` is that error's own."""
         self._pipeline.tick()
-        self._pipeline.end(classify_exception(failure, debug=self._debug), meta=meta)
+        has_begun = self._pipeline.position.written > 1  # more than `session_start`
+        self._pipeline.end(classify_break(failure, has_begun=has_begun, debug=self._debug), meta=meta)
         return self._writer.take()
 
     def end(self, event: SessionEnd) -> bytes:

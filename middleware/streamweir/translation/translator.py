@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from streamweir.classification import classify_exception
+from streamweir.classification import classify_break
 from streamweir.codec.base import NO_OPTIONS
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
@@ -230,7 +230,7 @@ class Translator:
         if isinstance(failure, ErrorInfo):
             return failure
         if isinstance(failure, BaseException):
-            return classify_exception(failure, debug=self._debug)
+            return classify_break(failure, has_begun=self.started, debug=self._debug)
         return error_info(failure if failure in CODES else "INTERNAL")
 
 

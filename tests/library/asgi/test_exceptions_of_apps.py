@@ -4,6 +4,7 @@ import logging
 from typing import Any
 
 import anyio
+import httpx
 import pytest
 
 from hosts import DONE, HELLO, SSE, TOKENS, Call, body, sending, start
@@ -79,6 +80,22 @@ async def test_before_the_response_elsewhere(
     assert caught.value is boom
     assert not call.sent
     assert not log.records
+
+
+@pytest.mark.parametrize("middleware", [NormalizeMiddleware, StreamweirMiddleware, SafeErrorMiddleware])
+@pytest.mark.parametrize(
+    ("begun", "failure", "code"),
+    [
+        (True, ConnectionResetError(), "UPSTREAM_TRUNCATED"),
+        (True, httpx.RemoteProtocolError("peer closed connection"), "UPSTREAM_TRUNCATED"),
+        (True, ConnectionRefusedError(), "UPSTREAM_UNREACHABLE"),
+        (False, ConnectionResetError(), "UPSTREAM_UNREACHABLE"),
+    ],
+)
+async def test_a_model_that_is_lost(middleware: Any, begun: bool, failure: Exception, code: str) -> None:
+    app = sending(start(), *([body(TOKENS[0], more=True)] if begun else []), failure)
+    got = (await Call(middleware(app, speaks="legacy")).run()).answer.body
+    assert f'"{code}"'.encode() in got
 
 
 @BOTH
