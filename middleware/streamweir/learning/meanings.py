@@ -13,7 +13,8 @@ from streamweir.learning.groups import Condition, Group, is_a_name
 from streamweir.learning.kinds import Kinds
 from streamweir.learning.places import Place
 from streamweir.learning.texts import Text, texts_in
-from streamweir.learning.tools import ToolUse, tools_in
+from streamweir.learning.tool_use import ToolUse
+from streamweir.learning.tools import tools_in
 from streamweir.learning.units import Unit, units_of
 
 __all__ = ["Entry", "Meaning", "meanings_of"]

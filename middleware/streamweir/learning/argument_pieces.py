@@ -1,0 +1,117 @@
+"""Arguments that come in pieces: which texts are JSON only when put together."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from streamweir.errors import MalformedEvent
+from streamweir.jsontext import parse_json
+from streamweir.learning.field_names import ARGUMENTS, PIECES, PIECES_WORDS, RESULT_WORDS, plain
+from streamweir.learning.places import Place
+from streamweir.learning.tool_use import ToolUse, fields_of_a_call, is_number, words_of_use
+from streamweir.learning.units import Record
+
+__all__ = ["find_pieces"]
+
+_INDICES: Final = ("index", "idx", "i", "position", "outputindex", "toolindex")
+
+
+def find_pieces(uses: list[ToolUse]) -> None:
+    """Find the records that hold pieces, and those whose arguments come so."""
+    for use in uses:
+        place = _pieces_place(use)
+        if place is None:
+            continue
+        use.use, use.arguments, use.result = "pieces", place, None
+        use.index = _index_place(use)
+    pieces = [use for use in uses if use.use == "pieces"]
+    if not pieces:
+        return
+    first = pieces[0].records[0][0].at
+    for use in uses:
+        if use.use in ("start", "both") and use.records[0][0].at <= first and not _has_arguments(use):
+            use.collects = True
+            use.index = _index_place(use)
+        elif use.use in ("start", "end") and not use.begins_and_ends[1]:
+            use.use = "start"  # the pieces are whole
+            use.result = None
+
+
+def _has_arguments(use: ToolUse) -> bool:
+    values = [use.value(record, use.arguments) for record, _ in use.records]
+    return any(value not in (None, "", {}, [], "{}") for value in values)
+
+
+def _pieces_place(use: ToolUse) -> Place | None:
+    """The field whose texts are JSON only when put together."""
+    places = [use.arguments] if use.arguments else []
+    words = set(words_of_use(use.unit, use.container))
+    if words & PIECES_WORDS or not places:
+        places += [
+            place
+            for place in fields_of_a_call(use.unit, use.container)
+            if plain(place[-1]) in (*PIECES, *ARGUMENTS) and place not in places
+        ]
+    for place in places:
+        texts = [
+            (record, value) for record, value in use.unit.places.get(place, ()) if isinstance(value, str)
+        ]
+        given = [text for _, text in texts if text]
+        if len(given) > 1 and not all(map(_is_object, given)) and _joins_to_json(use, texts):
+            return place
+        is_piece = bool(words & {"delta", "deltas", "chunk", "partial"}) or (
+            use.name is None and not words & RESULT_WORDS
+        )
+        if given and is_piece and _joins_to_json(use, texts):
+            return place
+    is_whole = (
+        use.name is None and use.use == "start" and use.arguments is not None and use.tool_id is not None
+    )
+    return use.arguments if is_whole else None
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(parse_json(text.encode())[0], dict | list)
+    except (MalformedEvent, UnicodeEncodeError):
+        return False
+
+
+def _joins_to_json(use: ToolUse, texts: list[tuple[Record, str]]) -> bool:
+    """The texts of each call make up an object: by id or index, else in a row."""
+    index = _index_place(use)
+    joined: dict[tuple[Any, ...], str] = {}
+    last: dict[tuple[Any, ...], Any] = {}
+    for record, text in texts:
+        number = use.value(record, index)
+        name = use.value(record, use.tool_id) or use.value(record, use.name)
+        row = (record.at.body, number)
+        if name is not None:
+            last[row] = name
+        key = (*row, last.get(row))
+        joined[key] = joined.get(key, "") + text
+    whole = [text for text in joined.values() if text.strip()]
+    if whole and all(map(_is_object, whole)):
+        return True
+    by_body: dict[int, str] = {}
+    for record, text in texts:
+        by_body[record.at.body] = by_body.get(record.at.body, "") + text
+    return all(_are_objects(text) for text in by_body.values() if text)
+
+
+def _are_objects(text: str) -> bool:
+    """One object after the other."""
+    depth = starts = 0
+    for letter in text:
+        depth += (letter == "{") - (letter == "}")
+        starts += letter == "{" and depth == 1
+    return bool(starts) and depth == 0 and text.lstrip().startswith("{")
+
+
+def _index_place(use: ToolUse) -> Place | None:
+    own = sorted((place for place in use.unit.places if place and isinstance(place[-1], str)), key=len)
+    for name in _INDICES:
+        for place in own:
+            if plain(place[-1]) == name and all(map(is_number, use.unit.values(place))):
+                return place
+    return None

@@ -1,0 +1,89 @@
+"""Where calls begin and end, and what only says so once more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from streamweir.jsontext import write_json_text
+from streamweir.learning.tool_use import ToolUse
+from streamweir.learning.units import At, Record
+
+__all__ = ["drop_repetitions", "settle"]
+
+
+def settle(uses: list[ToolUse]) -> None:
+    """Decide what is both; a call that began in another record only ends here."""
+    others = [use for use in uses if use.use in ("start", "pieces")]
+    for use in uses:
+        if use.use == "both":
+            started_before = _keys(other for other in others if other is not use)
+            begins, ends = use.begins_and_ends
+            if not begins and ends and _key_set(use) & started_before:
+                use.use = "end"
+        if use.use == "end" and not any(other.use in ("start", "both", "pieces") for other in uses):
+            is_whole = use.name is not None and (use.result is not None or use.arguments is not None)
+            use.use = "both" if is_whole else "end"
+    if not any(use.use in ("end", "both") for use in uses):
+        return
+    for use in uses:
+        if use.use == "end" and use.result is None and use.error is None:
+            richer = [
+                other for other in uses if other is not use and other.use in ("end", "both") and other.result
+            ]
+            if any(_key_set(use) & _key_set(other) for other in richer):
+                use.use = "again"
+
+
+def _keys(uses: Iterable[ToolUse]) -> set[str]:
+    return {key for use in uses for key in _key_set(use)}
+
+
+def _key_set(use: ToolUse) -> set[str]:
+    """What calls are known by here: ids if there are any, else names."""
+    place = use.tool_id or use.name
+    return {
+        str(use.value(record, place)) for record, _ in use.records if use.value(record, place) is not None
+    }
+
+
+def drop_repetitions(uses: list[ToolUse]) -> None:
+    """What begins and ends no call that had not begun and ended before only repeats."""
+    given: list[tuple[At, ToolUse, Record]] = sorted(
+        (
+            (record.at, use, record)
+            for use in uses
+            if use.use in ("start", "end", "both")
+            for record, _ in use.records
+        ),
+        key=lambda found: found[0],
+    )
+    news: set[int] = set()
+    begun: set[tuple[Any, ...]] = set()
+    ended: set[tuple[Any, ...]] = set()
+    collected = _keys(use for use in uses if use.use == "pieces" or use.collects)
+    for at, use, record in given:
+        key = _call_key(use, record)
+        has_ended = use.use == "end" or (use.use == "both" and record in use.begins_and_ends[1])
+        is_new = False
+        if use.use in ("start", "both"):
+            is_new = (at.body, key) not in begun or key[0] in collected
+            begun.add((at.body, key))
+        if has_ended:
+            is_new = is_new or (at.body, key) not in ended
+            ended.add((at.body, key))
+        if is_new or key == (None,):
+            news.add(id(use))
+    for use in uses:
+        if use.use in ("start", "end", "both") and id(use) not in news and not use.collects:
+            use.use = "again"
+
+
+def _call_key(use: ToolUse, record: Record) -> tuple[Any, ...]:
+    """What a call is known by; without an id all that is said of it."""
+    if use.tool_id is not None:
+        return (str(use.value(record, use.tool_id)),)
+    if use.use == "both":
+        spoken = [use.value(record, place) for place in (use.name, use.arguments, use.result)]
+        return (write_json_text(spoken),)
+    return (None,)
