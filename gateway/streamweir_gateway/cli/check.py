@@ -13,6 +13,7 @@ NAME: Final = "check"
 _EXAMPLES: Final = """\
   streamweir check config.yaml
   streamweir check --env config.yaml           as `serve` will: every ${NAME} must have a value
+  streamweir check --print-effective config.yaml     every value, with the line that it comes from
   streamweir check --json config.yaml          for editors and pipelines
 
 The exit code is 0 for a good file, 78 for a bad one: its problems, one per line, are on standard error."""
@@ -24,7 +25,7 @@ def add_to(commands: Commands) -> None:
         commands,
         NAME,
         with_gateway(NAME, "streamweir_gateway.cli.checking"),
-        usage="[--env] [--json] [CONFIG]",
+        usage="[--env] [--print-effective] [--json] [CONFIG]",
         summary="check a configuration file without starting anything",
         description="Checks a configuration file, all of it, without starting anything and without the\n"
         "secrets that it takes from the environment.",
@@ -33,4 +34,5 @@ def add_to(commands: Commands) -> None:
     add = parser.add_argument
     add("config", nargs="?", default="config.yaml", metavar="CONFIG", help="the file (default: config.yaml)")
     add("--env", action="store_true", help="demand the environment's variables and secret files too")
+    add("--print-effective", action="store_true", help="print every value that holds, and its origin")
     add("--json", action="store_true", help="print a JSON object: the endpoints, or the problems")

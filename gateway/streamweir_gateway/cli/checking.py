@@ -11,6 +11,7 @@ from typing import Any
 from streamweir_gateway.cli.addresses import address_text
 from streamweir_gateway.cli.command import BAD_CONFIGURATION, OK
 from streamweir_gateway.cli.configuration import load
+from streamweir_gateway.cli.effective import effective_facts, effective_lines
 from streamweir_gateway.config import ConfigErrors, EndpointConfig, GatewayConfig
 
 __all__ = ["run"]
@@ -27,7 +28,10 @@ def run(args: argparse.Namespace) -> int:
             print(errors, file=sys.stderr)
         return BAD_CONFIGURATION
     if args.json:
-        print(json.dumps(_facts(args.config, config), indent=2, ensure_ascii=False))
+        effective = {"effective": effective_facts(args.config)} if args.print_effective else {}
+        print(json.dumps(_facts(args.config, config) | effective, indent=2, ensure_ascii=False))
+    elif args.print_effective:
+        print("\n".join(effective_lines(args.config)))
     else:
         print("\n".join(_summary(args.config, config)))
     return OK

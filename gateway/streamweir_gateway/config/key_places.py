@@ -15,7 +15,7 @@ from streamweir_gateway.config.values.scalars import NOT_SUPPORTED, any_of
 from streamweir_gateway.config.values.section_or_keyword import SectionOrKeyword
 from streamweir_gateway.config.values.written_as import WrittenAs
 
-__all__ = ["ELSEWHERE", "NOT_BUILT", "about_unknown_key"]
+__all__ = ["ELSEWHERE", "NOT_BUILT", "about_unknown_key", "written_kind"]
 
 NOT_BUILT: Final[Mapping[type[Section], tuple[str, ...]]] = {
     GatewayConfig: ("store",),
@@ -62,14 +62,14 @@ def _section_at(path: KeyPath) -> type[Section]:
     for step in path:
         if isinstance(kind, type) and issubclass(kind, Section):
             field = kind.model_fields[str(step)]
-            kind = _written_kind([field.annotation, *field.metadata])
+            kind = written_kind([field.annotation, *field.metadata])
         else:
             inner = get_args(kind)
-            kind = _written_kind([inner[-1] if get_origin(kind) is Mapping else inner[0]])
+            kind = written_kind([inner[-1] if get_origin(kind) is Mapping else inner[0]])
     return kind if isinstance(kind, type) and issubclass(kind, Section) else Section
 
 
-def _written_kind(annotations: Iterable[Any]) -> Any:
+def written_kind(annotations: Iterable[Any]) -> Any:
     """Return what the file holds where a field is annotated so."""
     kind, *metadata = annotations
     if get_origin(kind) is Annotated:
@@ -77,7 +77,7 @@ def _written_kind(annotations: Iterable[Any]) -> Any:
         metadata = [*inner, *metadata]
     for annotation in metadata:
         if isinstance(annotation, WrittenAs):
-            return _written_kind([annotation.kind])
+            return written_kind([annotation.kind])
         if isinstance(annotation, SectionOrKeyword):
             return annotation.section
     return kind

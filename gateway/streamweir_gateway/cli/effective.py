@@ -1,0 +1,39 @@
+"""`check --print-effective`: every value that holds, and where it comes from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from streamweir_gateway.config.effective import EffectiveValue, effective_values
+
+__all__ = ["effective_facts", "effective_lines"]
+
+
+def effective_lines(file: str) -> Iterator[str]:
+    """Yield a line per value: `PATH: VALUE  # where it was written`."""
+    for value in effective_values(Path(file)):
+        yield f"{value.path}: {json.dumps(value.value, ensure_ascii=False)}  # {_origin(file, value)}"
+
+
+def effective_facts(file: str) -> list[dict[str, Any]]:
+    """Return the same for programs; a default has neither line nor column."""
+    return [
+        {
+            "path": value.path,
+            "value": value.value,
+            "from": value.origin or "default",
+            "line": value.position.line if value.position else None,
+            "column": value.position.column if value.position else None,
+        }
+        for value in effective_values(Path(file))
+    ]
+
+
+def _origin(file: str, value: EffectiveValue) -> str:
+    if value.position is None:
+        return value.origin or "default"
+    place = f"{file}:{value.position.line}:{value.position.column}"
+    return place if value.origin == value.path else f"{place} {value.origin}"
