@@ -24,6 +24,8 @@ from streamweir_gateway.observability.secrets import secrets_of
 from streamweir_gateway.relay.forwarded import Forwarding
 from streamweir_gateway.relay.relay import Relay
 from streamweir_gateway.relay.service import Service
+from streamweir_gateway.requests.conversations import Conversations, ConversationsOfWorker
+from streamweir_gateway.requests.request_mapping import request_mapping
 from streamweir_gateway.routing import routes_of
 from streamweir_gateway.runs.admission import Admissions
 from streamweir_gateway.runs.destination import Destination
@@ -36,7 +38,7 @@ from streamweir_gateway.upstream.client import UpstreamClients
 __all__ = ["GatewayApp", "build_app"]
 
 
-def build_app(
+def build_app(  # noqa: PLR0913 (one keyword for each thing that applications share)
     config: GatewayConfig,
     *,
     clients: UpstreamClients | None = None,
@@ -45,6 +47,7 @@ def build_app(
     log: RequestLog | None = None,
     metrics: Metrics | None = None,
     board: StreamBoard | None = None,
+    conversations: ConversationsOfWorker | None = None,
 ) -> GatewayApp:
     """Return the application that serves `config`.
 
@@ -56,6 +59,7 @@ def build_app(
         log: what a finished request is told to; standard error where it is None.
         metrics: where requests are counted; where an application replaces another one, they share them.
         board: where streams under way are named; None: nowhere.
+        conversations: of clients with upstreams; where an application replaces another one, they share them.
     """
     gateway = _Gateway(
         config,
@@ -69,6 +73,7 @@ def build_app(
             secrets=secrets_of(config),
             board=board,
         ),
+        ConversationsOfWorker() if conversations is None else conversations,
     )
     routes = routes_of(
         config,
@@ -124,7 +129,9 @@ class _Gateway:
         streams: Streams,
         bodies: RequestBodies,
         observer: Observer,
+        conversations: ConversationsOfWorker,
     ) -> None:
+        self._conversations = conversations
         self.streams = streams
         self._bodies = bodies
         self._config = config
@@ -159,8 +166,13 @@ class _Gateway:
         if config.relays_all:
             return self._relay(config)
         destinations = [self._destination(config, upstream) for upstream in config.upstreams]
+        dialects = self._config.known_dialects
         endpoint = Endpoint(
-            config, destinations, dialects=self._config.known_dialects, debug=self._config.debug
+            config,
+            destinations,
+            dialects=dialects,
+            debug=self._config.debug,
+            mapping=request_mapping(config, dialects, self._conversations_of(config)),
         )
         return Proxy(endpoint, streams=self.streams, bodies=self._bodies, observer=self.observer)
 
@@ -180,6 +192,11 @@ class _Gateway:
 
     def _url(self, upstream: UpstreamConfig) -> str:
         return upstream.url if upstream.demo is None else self._demos[upstream.demo]
+
+    def _conversations_of(self, config: EndpointConfig) -> Conversations | None:
+        if config.threads is None:
+            return None
+        return self._conversations.of(config.template, config.threads.keep, config.threads.max)
 
     def _destination(self, endpoint: EndpointConfig, upstream: UpstreamConfig) -> Destination:
         return Destination(

@@ -21,7 +21,7 @@ _FIELDS: Final = (
     *("request_id", "trace_id", "span_id", "method", "endpoint", "path", "key", "client"),
     *("upstream", "speaks", "answers", "framing"),
     *("status", "upstream_status", "attempts", "reason", "code"),
-    *("events", "bytes_in", "bytes_out", "malformed", "unknown", "repairs", "lost"),
+    *("events", "bytes_in", "bytes_out", "malformed", "unknown", "repairs", "lost", "request_lost"),
     *("first_event_ms", "duration_ms"),
 )
 """What stands in the line, in this order; `cause` follows."""

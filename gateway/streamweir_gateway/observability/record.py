@@ -71,6 +71,8 @@ class RequestRecord:
     """Upstream events that no rule of the dialect knew."""
     lost: int | None = None
     """What the client's protocol has no place for."""
+    request_lost: list[str] | None = None
+    """What the upstream could not be sent of the client's request."""
     first_event_ms: float | None = None
     """From the request's arrival to the first upstream event."""
     duration_ms: float | None = None

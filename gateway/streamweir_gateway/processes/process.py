@@ -19,6 +19,7 @@ from streamweir_gateway.processes.generations import Generations
 from streamweir_gateway.processes.reload import Load, OnReady, differences_kept, loaded
 from streamweir_gateway.processes.server import GatewayServer
 from streamweir_gateway.processes.sockets import Listeners, connection_limit
+from streamweir_gateway.requests.conversations import ConversationsOfWorker
 from streamweir_gateway.runs.request_body import RequestBodies
 from streamweir_gateway.runs.streams import Streams
 
@@ -53,6 +54,7 @@ class ServingProcess:
         self._config = config
         self._streams = Streams()
         self._bodies = RequestBodies(config.server.body_bytes)
+        self._conversations = ConversationsOfWorker()
         self._board = board
         self.metrics = make_metrics()
         self._generations = Generations(self._app(config))
@@ -100,6 +102,7 @@ class ServingProcess:
             config,
             streams=self._streams,
             bodies=self._bodies,
+            conversations=self._conversations,
             metrics=self.metrics,
             board=self._board,
         )

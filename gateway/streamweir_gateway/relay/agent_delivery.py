@@ -9,6 +9,7 @@ from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.relay.agent_stream import OpenedResponse
 from streamweir_gateway.relay.service import Service
+from streamweir_gateway.requests.offers import NO_OFFER
 from streamweir_gateway.runs.proxy_exchange import ProxyExchange
 from streamweir_gateway.runs.request_body import RequestBody
 from streamweir_gateway.runs.streams import Streams
@@ -64,6 +65,7 @@ class AgentDelivery:
             incoming,
             self._request,
             RequestBody.sent(),
+            dict.fromkeys(endpoint.destinations, NO_OFFER),
             scope=self._scope,
             send=self._send,
             record=record,

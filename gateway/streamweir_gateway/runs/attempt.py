@@ -17,11 +17,13 @@ from typing import Final
 
 from streamweir.errors import ErrorInfo, error_info
 from streamweir.translation.normalizer import StreamNormalizer
+from streamweir_gateway.requests.offers import NO_OFFER
+from streamweir_gateway.requests.request_sequence import RequestSequence
 from streamweir_gateway.runs.admission import CircuitOpen, Overloaded, Permit
 from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.interruptible_wait import Interrupted
 from streamweir_gateway.runs.request_context import RequestContext
-from streamweir_gateway.runs.response_classification import classify_response
+from streamweir_gateway.runs.response_classification import classify_response, first_answer
 from streamweir_gateway.runs.response_writer import ClientGone
 from streamweir_gateway.runs.retry_plan import Failure
 from streamweir_gateway.upstream.client import Opening
@@ -59,6 +61,7 @@ class Attempt:
         "_context",
         "_is_committed",
         "_is_last",
+        "_offer",
         "_permit",
         "_position",
         "_request",
@@ -80,9 +83,11 @@ class Attempt:
         reader = destination.reader(options)
         context.supervisor.begin(reader, timeouts)
         self.sink = context.audience.open_sink(reader, options, write_timeout=timeouts.write)
-        self.stream = StreamNormalizer(reader, destination.pipeline(self.sink, context.incoming))
+        offer = context.offers[destination]
+        self.stream = StreamNormalizer(reader, destination.pipeline(self.sink, context.incoming, offer))
         self._position = self.stream.pipeline.position
         self._request: UpstreamRequest | None = request
+        self._offer = offer
         self._context = context
         self._clock = context.supervisor.clock
         self._is_last = is_last
@@ -133,12 +138,15 @@ class Attempt:
 
     async def _ask(self) -> None:
         context, supervisor = self._context, self._context.supervisor
-        request, self._request = self._request, None
-        assert request is not None, "an attempt runs once"
+        own, self._request = self._request, None
+        assert own is not None, "an attempt runs once"
         self._note_begin()
         try:
             with supervisor.waiting:
-                async with self._opening(request) as supervisor.response:
+                request = await self._last_request(own)
+                if request is None:
+                    return
+                async with self._open(request) as supervisor.response:
                     await self._relay(supervisor.response)
         except (Interrupted, UpstreamFailure) as failure:
             if supervisor.is_over:
@@ -156,20 +164,51 @@ class Attempt:
         finally:
             supervisor.response = None
 
-    def _opening(self, request: UpstreamRequest) -> Opening:
-        """Return the response that is there already, else the one that the request gives."""
-        context = self._context
+    def _open(self, request: UpstreamRequest) -> Opening:
+        """Return the response that is there already, else the one that the request gives.
+
+        The clock of the first event starts with the first request.
+        """
+        context, supervisor = self._context, self._context.supervisor
         opened, context.opened = context.opened, None
         return opened or self.destination.client.open(
-            request._replace(body=context.body.data),
+            request,
             connect_timeout=self.destination.config.timeouts.connect,
-            on_connected=context.supervisor.sent,
+            on_connected=supervisor.sent if supervisor.clock.asked is None else None,
         )
+
+    async def _last_request(self, own: UpstreamRequest) -> UpstreamRequest | None:
+        """Return the request that is answered with the stream, those before it made; None if one failed."""
+        if self._offer.written is None:
+            return own._replace(body=self._context.body.data)
+        sequence = RequestSequence(own, self._offer.written)
+        while sequence.has_first:
+            async with self._open(sequence.next) as response:
+                self._context.supervisor.response = response
+                if (failure := await self._take_answer(sequence, response)) is not None:
+                    self._end_failed(failure)
+                    return None
+        return sequence.next
+
+    async def _take_answer(self, sequence: RequestSequence, response: UpstreamResponse) -> Failure | None:
+        """Take what later requests need of the answer to a first one, or return why it has failed."""
+        context = self._context
+        context.record.upstream_status = response.status
+        info = await first_answer(
+            response,
+            sequence,
+            reader=self.destination.error_reader,
+            client_credentials=response.status in _REFUSED
+            and self.destination.passes_credentials(context.incoming),
+            debug=context.endpoint.debug,
+        )
+        return None if info is None else Failure(info, status=response.status)
 
     def _note_begin(self) -> None:
         record = self._context.record
         record.upstream = self.destination.label
         record.upstream_status = None
+        record.request_lost = [*self._offer.lost] or None
         record.attempts = (record.attempts or 0) + 1
 
     async def _relay(self, response: UpstreamResponse) -> None:
@@ -255,7 +294,8 @@ class Attempt:
         self._is_committed = True
         if self._permit is not None:
             self._permit.succeeded()
-        context.body.release()
+        context.let_go()
+        self._offer = NO_OFFER
         context.record.cause = []
         context.record.note_read(time.monotonic())
 

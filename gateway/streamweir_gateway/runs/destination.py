@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from streamweir import Limits
 from streamweir.asgi.headers import HeaderList
 from streamweir.codec.base import Options
+from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
 from streamweir.events import Warning
 from streamweir.translation.pipeline import Pipeline
@@ -15,6 +16,7 @@ from streamweir.translation.reader import StreamReader
 from streamweir.translation.sink import EventSink
 from streamweir_gateway.config import EndpointConfig, UpstreamConfig
 from streamweir_gateway.observability.trace_context import TraceContext
+from streamweir_gateway.requests.offers import Offer
 from streamweir_gateway.runs.admission import Admission
 from streamweir_gateway.runs.upstream_request_builder import UpstreamRequestBuilder
 from streamweir_gateway.upstream.client import UpstreamClient
@@ -37,6 +39,8 @@ class Incoming(NamedTuple):
     trace: TraceContext
     began: int
     """Unix milliseconds at which it came: a stream takes as long as all its attempts together."""
+    key: str | None = None
+    """The name of its key."""
 
 
 class Destination:
@@ -45,6 +49,7 @@ class Destination:
     Attributes:
         config: of the upstream.
         label: what logs and metrics call it.
+        identity: what sets it apart from the others of its endpoint; nothing to be shown.
         client: what requests go out through.
         admission: who may start a stream there.
 
@@ -71,6 +76,7 @@ class Destination:
     ) -> None:
         self.config = upstream
         self.label = upstream.label
+        self.identity = upstream.name or upstream.url
         self.client = client
         self.admission = admission
         self._dialects = dialects
@@ -104,6 +110,27 @@ class Destination:
             query=incoming.query,
         )
 
+    @property
+    def dialect(self) -> Dialect:
+        """What it speaks, where that is known.
+
+        Raises:
+            UnknownDialectError: it is found out anew for each answer.
+        """
+        return self._dialects.to_read(self.config.speaks)
+
+    def path(self, incoming: Incoming) -> str:
+        """Return the path that a request of this client goes to, without its query.
+
+        Raises:
+            NoSuchPath: what the client put into the path would lead somewhere else.
+        """
+        return self._outgoing.path(incoming.path_params)
+
+    def dialect_options(self, path: str) -> Mapping[str, Any]:
+        """Return what its dialect lets one choose, for requests to a path."""
+        return self.protocol_options(path).get(self.dialect.name, {})
+
     def reader(self, options: Mapping[str, Options]) -> StreamReader:
         """Return what reads one answer of this upstream.
 
@@ -122,11 +149,15 @@ class Destination:
         """Return what reads the body of an error status, which may be an error of the dialect."""
         return StreamReader(self.config.speaks, dialects=self._dialects)
 
-    def pipeline(self, sink: EventSink, incoming: Incoming) -> Pipeline:
-        """Return what makes a valid stream of one answer, for `sink`."""
+    def pipeline(self, sink: EventSink, incoming: Incoming, offer: Offer) -> Pipeline:
+        """Return what makes a valid stream of the answer to `offer`, for `sink`."""
+        sinks = (sink,) if offer.tap is None else (sink, offer.tap)
+        normalising = self._normalising
+        if offer.lost:
+            normalising = {**normalising, "warnings": [_lossy(offer.lost), *normalising["warnings"]]}
         streams = self._streams_arguments or self._dialects.to_write(incoming.answers).streams_arguments
         pipeline = Pipeline(
-            (sink,), request_id=incoming.request_id, stream_tool_arguments=streams, **self._normalising
+            sinks, request_id=incoming.request_id, stream_tool_arguments=streams, **normalising
         )
         pipeline.position.began = incoming.began
         return pipeline
@@ -144,6 +175,11 @@ class Destination:
     def passes_credentials(self, incoming: Incoming) -> bool:
         """Does the upstream see this client's own credentials, so that a 401 is the client's affair?"""
         return self._outgoing.passes_credentials(incoming.headers)
+
+
+def _lossy(names: Sequence[str]) -> Warning:
+    message = f"The service cannot take all of the request: {', '.join(names)}."
+    return Warning(message=message, message_code="REQUEST_LOSSY", for_users=True)
 
 
 def _normalising(endpoint: EndpointConfig, *, debug: bool) -> dict[str, Any]:

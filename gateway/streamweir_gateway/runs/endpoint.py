@@ -22,6 +22,7 @@ from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
 from streamweir_gateway.config import EndpointConfig
 from streamweir_gateway.observability.trace_context import settled_trace_context
+from streamweir_gateway.requests.request_mapping import RequestMapping
 from streamweir_gateway.runs.destination import Destination, Incoming
 from streamweir_gateway.upstream.end_to_end import end_to_end
 from streamweir_gateway.upstream.response import UpstreamResponse
@@ -51,6 +52,7 @@ class Endpoint:
         destinations: to its upstreams, in the order in which they are asked.
         dialects: in which the protocols of its answers are looked up.
         debug: let redacted details out.
+        mapping: makes requests to upstreams of its clients'; None: bodies go through as they came.
     """
 
     def __init__(
@@ -60,12 +62,14 @@ class Endpoint:
         *,
         dialects: Dialects,
         debug: bool,
+        mapping: RequestMapping | None = None,
     ) -> None:
         assert destinations, "an endpoint has an upstream"
         self.config = config
         self.destinations = tuple(destinations)
         self.dialects = dialects
         self.debug = debug
+        self.mapping = mapping
         self._default = {name: self._default_framing(name) for name in config.answers}
 
     def _default_framing(self, protocol: str) -> str:
@@ -96,6 +100,7 @@ class Endpoint:
             framing,
             settled_trace_context(scope),
             time.time_ns() // 1_000_000,
+            scope["state"].get("key"),
         )
 
     def expected_protocol(self, scope: Scope) -> Dialect | None:

@@ -6,18 +6,23 @@ client has left, nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
 from starlette.types import Receive, Scope, Send
 
 from streamweir.asgi.headers import header_values, settled_request_id
 from streamweir.asgi.ownership import take_ownership
 from streamweir.asgi.refusals import REFUSALS, Refusal, send_refusal
+from streamweir.requests.errors import RequestError
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import settled_trace_context
+from streamweir_gateway.requests.offers import NO_OFFER, Offer
 from streamweir_gateway.runs.destination import Destination, Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.proxy_exchange import ProxyExchange
-from streamweir_gateway.runs.request_body import RequestBodies
+from streamweir_gateway.runs.request_body import RequestBodies, RequestBody
 from streamweir_gateway.runs.response_writer import ClientGone
 from streamweir_gateway.runs.streams import Streams
 from streamweir_gateway.runs.upstream_request_builder import NoSuchPath
@@ -78,14 +83,21 @@ class Proxy:
         incoming = endpoint.incoming(scope, record.request_id)
         record.span_id = incoming.trace.span_id
         request = _upstream_request(endpoint.destinations[0], incoming)
+        if endpoint.mapping is not None:
+            with _refusals():
+                endpoint.mapping.check(incoming)
         body = await self._bodies.read(scope, receive, endpoint.config.limits.request_bytes)
         try:
             self._check_draining()  # a body may take its time, and nobody would end what begins now
+            offers = _offers(endpoint, incoming, body)
+            if (first := next(iter(offers))) is not endpoint.destinations[0]:
+                request = _upstream_request(first, incoming)
             exchange = ProxyExchange(
                 endpoint,
                 incoming,
                 request,
                 body,
+                offers,
                 scope=scope,
                 send=send,
                 record=record,
@@ -119,6 +131,23 @@ def _upstream_request(destination: Destination, incoming: Incoming) -> UpstreamR
         return destination.request(incoming)
     except NoSuchPath as error:
         raise Refusal("ENDPOINT_NOT_FOUND") from error
+
+
+def _offers(endpoint: Endpoint, incoming: Incoming, body: RequestBody) -> Mapping[Destination, Offer]:
+    """Return what each upstream is sent."""
+    if endpoint.mapping is None:
+        return dict.fromkeys(endpoint.destinations, NO_OFFER)
+    with _refusals():
+        return endpoint.mapping.offers(incoming, body.data, endpoint.destinations)
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Refuse a client's request that cannot be read or written."""
+    try:
+        yield
+    except RequestError as error:
+        raise Refusal(error.code, str(error)) from None
 
 
 async def _send_no_content(send: Send, request_id: str) -> None:

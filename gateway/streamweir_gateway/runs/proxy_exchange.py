@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from starlette.types import Receive, Scope, Send
 
 from streamweir_gateway.connection.client_connection import ClientConnection
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.requests.offers import Offer
 from streamweir_gateway.runs.delivery import Delivery
-from streamweir_gateway.runs.destination import Incoming
+from streamweir_gateway.runs.destination import Destination, Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.interruptible_wait import Interrupted
 from streamweir_gateway.runs.request_body import RequestBody
@@ -35,6 +38,7 @@ class ProxyExchange:
         incoming: the client's request.
         request: the one to the first upstream, without its body.
         body: of the client's request.
+        offers: what each upstream is sent.
         scope: of the client's request.
         send: takes the response.
         record: is completed.
@@ -50,6 +54,7 @@ class ProxyExchange:
         incoming: Incoming,
         request: UpstreamRequest,
         body: RequestBody,
+        offers: Mapping[Destination, Offer],
         *,
         scope: Scope,
         send: Send,
@@ -66,6 +71,7 @@ class ProxyExchange:
             endpoint,
             incoming,
             body,
+            offers,
             audience=self._delivery,
             supervisor=self.supervisor,
             record=record,

@@ -20,10 +20,11 @@ from streamweir.jsontext import parse_json
 from streamweir.redaction import redact, redact_value
 from streamweir.translation.items import events_of
 from streamweir.translation.reader import StreamReader
+from streamweir_gateway.requests.request_sequence import MAX_ANSWER_BYTES, RequestSequence
 from streamweir_gateway.upstream.failures import UpstreamFailure
 from streamweir_gateway.upstream.response import UpstreamResponse
 
-__all__ = ["classify_response"]
+__all__ = ["classify_response", "first_answer"]
 
 ERROR_BODY_BYTES: Final = 64 << 10
 ERROR_BODY_SECONDS: Final = 2.0
@@ -47,9 +48,58 @@ async def classify_response(
         return None if _may_be_stream(response) else error_info("UPSTREAM_INVALID_RESPONSE")
     if not 400 <= response.status <= 599:
         return error_info("UPSTREAM_INVALID_RESPONSE")
+    body = await _error_body(response)
+    return _info_of_error(response, body, reader, client_credentials=client_credentials, debug=debug)
+
+
+async def first_answer(
+    response: UpstreamResponse,
+    sequence: RequestSequence,
+    *,
+    reader: Callable[[], StreamReader],
+    client_credentials: bool,
+    debug: bool,
+) -> ErrorInfo | None:
+    """Return why the answer to a first request of an attempt ends it; None if it was taken.
+
+    Args:
+        response: to a request before the last one.
+        sequence: of the attempt; takes of the answer what later requests need.
+        reader: makes what reads the upstream's dialect, which its errors may be in.
+        client_credentials: the upstream was asked with the client's own: a 401 or 403 is handed on.
+        debug: add the upstream's own words, redacted.
+    """
+    body = bytearray()
+    while len(body) <= MAX_ANSWER_BYTES and (data := await response.read()):
+        body += data
+    answer = bytes(body)
+    if response.status >= 400 and not sequence.goes_on_after(response.status, answer):
+        error = answer[:ERROR_BODY_BYTES]
+        return _info_of_error(response, error, reader, client_credentials=client_credentials, debug=debug)
+    is_answer = 200 <= response.status < 300 or response.status >= 400
+    if is_answer and len(answer) <= MAX_ANSWER_BYTES and sequence.take(answer):
+        return None
+    return _info_of_answer(answer[:ERROR_BODY_BYTES], reader)
+
+
+def _info_of_answer(body: bytes, reader: Callable[[], StreamReader]) -> ErrorInfo:
+    """What is wrong with an answer whose status is none of an error: what it says itself, if it does."""
+    refused = error_info("UPSTREAM_INVALID_RESPONSE")
+    info = _refined(refused, 0, body, reader)
+    return info if info.code != "UPSTREAM_ERROR" or _error_of_dialect(body, reader) else refused
+
+
+def _info_of_error(
+    response: UpstreamResponse,
+    body: bytes,
+    reader: Callable[[], StreamReader],
+    *,
+    client_credentials: bool,
+    debug: bool,
+) -> ErrorInfo:
+    """What an error status means, and the body with it."""
     retry_after_ms = parse_retry_after(_retry_after(response), now=time.time())
     info = info_for_status(response.status, retry_after_ms=retry_after_ms)
-    body = await _error_body(response)
     info = _refined(info, response.status, body, reader)
     if debug:
         info = msgspec.structs.replace(info, details=_details(response.status, body))

@@ -31,7 +31,7 @@ class Run:
 
     def __init__(self, context: RequestContext, request: UpstreamRequest) -> None:
         self._context = context
-        self._plan = RetryPlan(context.endpoint.destinations)
+        self._plan = RetryPlan([*context.offers])
         self.attempt = self._next_attempt(request)
 
     async def run(self) -> None:

@@ -87,6 +87,14 @@ class UpstreamRequestBuilder:
         target = with_query(self._target.filled(path_params), self._forwarded_query(query))
         return UpstreamRequest(method, self._origin, target, self._headers(headers, request_id, trace), b"")
 
+    def path(self, path_params: Mapping[str, str]) -> str:
+        """Return the upstream's path, without a query.
+
+        Raises:
+            NoSuchPath: a `{name}` is empty or would make a `.` or `..`.
+        """
+        return self._target.filled(path_params).partition("?")[0]
+
     def passes_credentials(self, headers: HeaderList) -> bool:
         """Does the upstream see this client's own credentials, so that a 401 is the client's affair?"""
         passed = (CREDENTIALS & set(self._forwarded.values())) - set(self._configured)

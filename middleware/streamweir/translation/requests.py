@@ -5,19 +5,22 @@ Source: the request contract, section 8.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
+from streamweir.codec.mapped.problems import ProblemList
 from streamweir.codec.registry import process_dialects
 from streamweir.errors import ConfigurationError
+from streamweir.requests.canonical import Request
 from streamweir.requests.canonical_reader import read_fields
 from streamweir.requests.reading import parse_body, read_canonical
 from streamweir.requests.sides import RequestReader
+from streamweir.requests.templates import compile_tree, overlay_root
 from streamweir.requests.writing import Target, made_ids, plan_request, shown
 
-__all__ = ["ReadRequest", "read_request", "request_target", "write_request"]
+__all__ = ["ReadRequest", "overlay_of", "read_request", "request_target", "write_request"]
 
 _CANONICAL: Final = RequestReader(read_fields)
 
@@ -119,8 +122,21 @@ def request_target(
         path,
         {**dialect.options_for(path), **own},
         keeps_history,
-        None if mapped is None else lambda _: mapped,
+        None if mapped is None else overlay_of(mapped),
     )
+
+
+def overlay_of(tree: Mapping[str, Any]) -> Callable[[Request], Mapping[str, Any]]:
+    """Return what makes of a canonical request the tree that is laid over its body.
+
+    Raises:
+        ConfigurationError: the tree holds an expression that cannot be compiled.
+    """
+    problems = ProblemList()
+    compiled = compile_tree(tree, problems.at_value)
+    if problems.problems:
+        raise ConfigurationError("\n".join(map(str, problems.problems)))
+    return lambda request: compiled.overlay(overlay_root(request, {}))
 
 
 def _dialects(dialects: Dialects | None) -> Dialects:

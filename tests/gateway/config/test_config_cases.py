@@ -21,6 +21,7 @@ from pydantic import BaseModel
 from streamweir import Decoder, Encoder
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
+from streamweir.dialects.standard import request
 from streamweir_gateway.config import (
     ConfigErrors,
     EndpointConfig,
@@ -37,7 +38,8 @@ NAMES = sorted((path.stem for path in CASES.glob("*.yaml")), key=lambda name: (n
 def dialect(name: str, *, reads: bool = True, **options: tuple[str, ...]) -> Dialect:
     """A dialect with these options, which is read, or else written."""
     if reads:
-        return Dialect(name, type("Reader", (Decoder,), {"option_values": options}))
+        decoder = type("Reader", (Decoder,), {"option_values": options})
+        return Dialect(name, decoder, request_writer=request.WRITER)
     return Dialect(name, None, type("Writer", (Encoder,), {"option_values": options}))
 
 
@@ -48,7 +50,7 @@ DIALECTS = Dialects(
         dialect("ragflow", form=("agent", "chat")),
         dialect("ag-ui", reads=False, reasoning=("reasoning", "thinking")),
         dialect("openai-chat", reads=False),
-        Dialect("standard", Decoder, STANDARD),
+        Dialect("standard", Decoder, STANDARD, request_reader=request.READER),
     )
 )
 ENVIRON = {

@@ -15,6 +15,7 @@ from streamweir_gateway.observability.metrics import make_metrics
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import trace_context_of
+from streamweir_gateway.requests.offers import NO_OFFER
 from streamweir_gateway.runs.admission import Admissions
 from streamweir_gateway.runs.audience import Audience
 from streamweir_gateway.runs.destination import Destination, Incoming
@@ -106,27 +107,31 @@ def run_for(audience: Audience, url: str, record: RequestRecord) -> Run:
     """A run at `url` as it stands, with nobody but `audience`."""
     config = one_endpoint(url).endpoints[0]
     target, dialects = config.upstreams[0], process_dialects()
-    destination = Destination(
-        config,
-        target,
-        url,
-        client=UpstreamClient(),
-        admission=Admissions().of(target),
-        dialects=dialects,
-        debug=False,
-    )
-    endpoint = Endpoint(config, [destination, destination], dialects=dialects, debug=False)
+    destinations = [
+        Destination(
+            config,
+            target,
+            url,
+            client=UpstreamClient(),
+            admission=Admissions().of(target),
+            dialects=dialects,
+            debug=False,
+        )
+        for _ in range(2)
+    ]
+    endpoint = Endpoint(config, destinations, dialects=dialects, debug=False)
     incoming = Incoming("req_1", "POST", {}, [], b"", "standard", "sse", trace_context_of([]), 0)
     context = RequestContext(
         endpoint,
         incoming,
         RequestBody(RequestBodies(1000)),
+        dict.fromkeys(destinations, NO_OFFER),
         audience=audience,
         supervisor=RunSupervisor(None),
         record=record,
         observer=Observer(Log(), make_metrics()),
     )
-    return Run(context, destination.request(incoming))
+    return Run(context, destinations[0].request(incoming))
 
 
 def busy_once() -> Script:

@@ -16,6 +16,7 @@ from streamweir_gateway.config.models.field_types import (
     NOT_EMPTY,
     ONE_OR_MORE,
     READ_ONLY,
+    AtLeastOne,
     Duration,
     DurationOrOff,
     Flag,
@@ -42,7 +43,8 @@ from streamweir_gateway.config.values.http import (
     RESPONSE_HEADER_NAME,
 )
 from streamweir_gateway.config.values.path_templates import UPSTREAM_PATH, is_open
-from streamweir_gateway.config.values.scalars import COUNT, Scalar, choice, only, read_text, text_schema
+from streamweir_gateway.config.values.request_mode import REQUEST_MODE, RequestMode
+from streamweir_gateway.config.values.scalars import COUNT, Scalar, choice, read_text, text_schema
 from streamweir_gateway.config.values.section_or_keyword import SectionOrKeyword
 from streamweir_gateway.config.values.urls import UPSTREAM_REFERENCE
 from streamweir_gateway.config.values.written_as import WrittenAs
@@ -54,6 +56,7 @@ __all__ = [
     "InjectedWarning",
     "Limits",
     "OnDisconnect",
+    "Threads",
 ]
 
 _LIBRARY: Final = LibraryLimits()
@@ -101,6 +104,15 @@ class InjectedWarning(Section):
     """For programs, such as `DEPRECATED`."""
 
 
+class Threads(Section):
+    """How long, and how many, conversations of clients are known; in memory, per worker."""
+
+    keep: Duration = written("24h")
+    """After the last request in one."""
+    max: AtLeastOne = 10_000
+    """The oldest are forgotten first."""
+
+
 class OnDisconnect(Section):
     """How long the upstream's run goes on when the client has gone away."""
 
@@ -124,8 +136,12 @@ class EndpointOptions(UpstreamOptions):
     """`all`: what is no agent stream goes through as it came, whatever its method, type and status."""
     framing: Annotated[str, choice("sse", "ndjson")] = "sse"
     """The framing where the client's Accept leaves it open."""
-    request: Annotated[str, only("passthrough", "mapped")] = "passthrough"
-    """How the client's body becomes the upstream's."""
+    request: Annotated[RequestMode, REQUEST_MODE] = written("passthrough")
+    """How the client's body becomes the upstream's: `passthrough`, `mapped`, `{mapped: TREE}` or a tree."""
+    history: Annotated[str, choice("inline", "last")] = "inline"
+    """Earlier turns, for upstreams that do not know the conversation: in the text, or left out."""
+    threads: Annotated[Threads | None, SectionOrKeyword(Threads, {"off": None})] = made_by(Threads)
+    """Which conversation of the upstream goes with a client's; `off`: none are kept."""
     heartbeat: DurationOrOff = written("15s")
     """A sign of life after so much silence; may be `off`."""
     forward_headers: tuple[Annotated[str, HEADER_NAME], ...] = ()

@@ -29,7 +29,6 @@ __all__ = [
     "Scalar",
     "any_of",
     "choice",
-    "only",
     "or_off",
     "read_text",
     "text_schema",
@@ -121,18 +120,6 @@ def choice(*names: str, later: Sequence[str] = ()) -> Scalar:
         raise InvalidValue(f"must be {any_of(*names)}", not_this(value))
 
     return Scalar(read, {"enum": list(names)})
-
-
-def only(name: str, *later: str) -> Scalar:
-    """Return the scalar of a key of which one value is built; a tree in its place is not supported yet."""
-    words = choice(name, later=later)
-
-    def read(value: Any) -> object:
-        if isinstance(value, dict):
-            raise InvalidValue(NOT_SUPPORTED)
-        return words.parse(value)
-
-    return Scalar(read, words.schema)
 
 
 def _read_flag(value: Any) -> bool:

@@ -1,0 +1,81 @@
+"""Requests that are mapped or built by a tree: refused here, not when the first one comes.
+
+Source: the request contract, sections 1 and 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from streamweir.codec.dialects import Dialects
+from streamweir.requests.templates import RequestTemplate, Tree, compile_request, compile_tree, names_read
+from streamweir_gateway.config.diagnostics import KeyPath, Report, quoted, suggestion
+from streamweir_gateway.config.interpolation import Unresolved
+from streamweir_gateway.config.models import EndpointConfig
+from streamweir_gateway.config.rules.options import AUTO
+from streamweir_gateway.config.values.path_templates import placeholders
+
+__all__ = ["check_request"]
+
+
+def check_request(endpoint: EndpointConfig, dialects: Dialects, report: Report) -> None:
+    """Report a `request` that cannot be made for every upstream, or read from every client."""
+    path: KeyPath = ("endpoints", endpoint.template, "request")
+    mode = endpoint.request
+    if mode.kind == "passthrough" or endpoint.relays_all:
+        return
+    if mode.kind == "template":
+        template = compile_request(mode.tree, _report_at(path, report))
+        _check_names(_trees_of(template), path, endpoint, report)
+        return
+    if mode.tree is not None:
+        overlay = compile_tree(mode.tree, _report_at((*path, "mapped"), report))
+        _check_names([overlay], (*path, "mapped"), endpoint, report)
+    _check_dialects(endpoint, path, dialects, report)
+
+
+def _check_dialects(endpoint: EndpointConfig, path: KeyPath, dialects: Dialects, report: Report) -> None:
+    for upstream in endpoint.upstreams:
+        name = upstream.speaks
+        if isinstance(name, Unresolved) or (name != AUTO and name not in dialects):
+            continue
+        if name == AUTO:
+            report.at_value(path, "needs to know the upstream's dialect: name it as `speaks`")
+            continue
+        writer = dialects[name].request_writer
+        if writer is None:
+            report.at_value(path, "requests cannot be written in the upstream's dialect", f" {quoted(name)}")
+            continue
+        for field in writer.needs:
+            if field not in (endpoint.request.tree or {}):
+                report.at_value(
+                    path, f"{name} needs {field!r}, which no client sends: {{mapped: {{{field}: ...}}}}"
+                )
+    for name in endpoint.answers:
+        if name in dialects and not dialects[name].reads_requests:
+            report.at_value(path, "requests of a protocol in `answers` cannot be read", f": {quoted(name)}")
+
+
+def _check_names(trees: Iterable[Tree], path: KeyPath, endpoint: EndpointConfig, report: Report) -> None:
+    """Report what is looked for in the endpoint's path, or among the client's headers, and is not there."""
+    known = {
+        "path": (placeholders(endpoint.template), "the endpoint's own path has no such name"),
+        "headers": (
+            [name.lower() for name in endpoint.forward_headers],
+            "is no header of `forward_headers`",
+        ),
+    }
+    for root, *rest in (names for tree in trees for names in names_read(tree)):
+        if root in known and rest and rest[0] not in known[root][0]:
+            names, message = known[root]
+            report.at_value(path, message, f": {quoted(rest[0])}{suggestion(rest[0], names)}")
+
+
+def _trees_of(template: RequestTemplate) -> list[Tree]:
+    found = [template.body, template.form, *template.query.values(), *template.headers.values()]
+    return [tree for tree in found if tree is not None]
+
+
+def _report_at(path: KeyPath, report: Report) -> Callable[[tuple[Any, ...], str], None]:
+    return lambda place, message: report.at_value((*path, *place), message)

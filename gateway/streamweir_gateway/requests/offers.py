@@ -1,0 +1,34 @@
+"""What each upstream of an endpoint is sent for one request of a client.
+
+Source: the request contract, sections 1 and 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from streamweir.requests.written import Written
+from streamweir.translation.sink import EventTap
+
+__all__ = ["NO_OFFER", "Offer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What one upstream is sent.
+
+    Attributes:
+        written: one request after the other, the last for the stream; None: the client's body as it came.
+        lost: the names of what the upstream cannot take of the request.
+        tap: is shown what the upstream answers.
+    """
+
+    written: Sequence[Written] | None = None
+    lost: tuple[str, ...] = ()
+    tap: EventTap | None = None
+
+
+NO_OFFER: Final = Offer()
+"""The client's body goes on as it came."""

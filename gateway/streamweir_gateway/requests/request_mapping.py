@@ -1,0 +1,257 @@
+"""An endpoint's clients' requests to what its upstreams expect: read once, written for each of them.
+
+Source: the request contract, sections 1 and 3 to 6.
+"""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, cast
+
+from streamweir.codec.dialects import Dialects
+from streamweir.requests.canonical import Request
+from streamweir.requests.errors import RequestError
+from streamweir.requests.reading import body_of_query, read_canonical
+from streamweir.requests.sides import RequestReader, RequestWriter
+from streamweir.requests.templates import Tree, compile_request, compile_tree, overlay_root
+from streamweir.requests.writing import Target, plan_request, upstream_thread
+from streamweir_gateway.config import EndpointConfig
+from streamweir_gateway.requests.client_body import check_type, client_body, names_around
+from streamweir_gateway.requests.conversation_tap import ConversationTap
+from streamweir_gateway.requests.conversations import Conversation, Conversations
+from streamweir_gateway.requests.kept_answers import with_kept_answers
+from streamweir_gateway.requests.offers import Offer
+from streamweir_gateway.runs.destination import Destination, Incoming
+
+__all__ = ["RequestMapping", "request_mapping"]
+
+
+class RequestMapping(Protocol):
+    """What an endpoint does with the requests of its clients."""
+
+    def check(self, incoming: Incoming) -> None:
+        """Judge a request by its headers.
+
+        Raises:
+            RequestError: its body is of a type that is not read.
+        """
+        ...
+
+    def offers(
+        self, incoming: Incoming, data: bytes, destinations: Sequence[Destination]
+    ) -> dict[Destination, Offer]:
+        """Return what upstreams are sent, those first that are to be asked first.
+
+        Args:
+            incoming: the client's request.
+            data: its body.
+            destinations: to the endpoint's upstreams.
+
+        Raises:
+            RequestError: the request cannot be understood, or none of the upstreams can take it.
+        """
+        ...
+
+
+def request_mapping(
+    config: EndpointConfig, dialects: Dialects, conversations: Conversations | None
+) -> RequestMapping | None:
+    """Return what makes the requests of an endpoint; None where bodies go through as they came.
+
+    Args:
+        config: of the endpoint, which was checked.
+        dialects: in which names are looked up.
+        conversations: of the endpoint; None: none are kept.
+    """
+    match config.request.kind:
+        case "mapped":
+            return _Mapped(config, dialects, conversations)
+        case "template":
+            return _Templated(config, dialects)
+    return None
+
+
+class _Mapping:
+    """What both have in common: the client's body, and the names around it."""
+
+    def __init__(self, config: EndpointConfig, dialects: Dialects) -> None:
+        self._dialects = dialects
+        self._forwarded = frozenset(map(str.lower, config.forward_headers))
+
+    def check(self, incoming: Incoming) -> None:
+        check_type(incoming.headers)
+
+    def _reader(self, incoming: Incoming) -> RequestReader | None:
+        return self._dialects[incoming.answers].request_reader
+
+    def _around(self, body: Mapping[str, Any] | None, incoming: Incoming) -> dict[str, Any]:
+        return names_around(
+            body,
+            path_params=incoming.path_params,
+            query=incoming.query,
+            headers=incoming.headers,
+            forwarded=self._forwarded,
+        )
+
+
+class _Mapped(_Mapping):
+    """Reads by the rules of the client's protocol, writes by those of the upstream's dialect."""
+
+    def __init__(
+        self, config: EndpointConfig, dialects: Dialects, conversations: Conversations | None
+    ) -> None:
+        super().__init__(config, dialects)
+        self._keeps_history = config.history == "inline"
+        tree = config.request.tree
+        self._overlay: Tree | None = None if tree is None else compile_tree(tree, _found_sound)
+        self._conversations = conversations
+
+    def offers(
+        self, incoming: Incoming, data: bytes, destinations: Sequence[Destination]
+    ) -> dict[Destination, Offer]:
+        reader = self._reader(incoming)
+        assert reader is not None, "an endpoint whose clients cannot be read is refused"
+        body = client_body(incoming.method, data, incoming.query, may_be_absent=False)
+        request, conversation = read_canonical(reader, body or {}), None
+        asked_by = None
+        if self._conversations is not None:
+            request, asked_by = with_kept_answers(request, reader, incoming.key, self._conversations)
+            conversation = self._conversations.find(incoming.key, request.get("thread_id", ""))
+        begun_by = asked_by or (conversation.upstream if conversation else None)
+        chosen = [target for target in destinations if target.identity == begun_by] or destinations
+        writing = _Writing(request, reader, conversation, incoming, self._around(body, incoming))
+        return self._written(writing, chosen)
+
+    def _written(self, writing: _Writing, destinations: Iterable[Destination]) -> dict[Destination, Offer]:
+        """What each upstream is sent that can take the request.
+
+        Raises:
+            RequestError: none can; it is the first one's.
+        """
+        found: dict[Destination, Offer] = {}
+        problem: RequestError | None = None
+        for destination in destinations:
+            try:
+                found[destination] = self._offer(writing, destination)
+            except RequestError as error:
+                problem = problem or error
+        if not found and problem is not None:
+            raise problem
+        return found
+
+    def _offer(self, writing: _Writing, destination: Destination) -> Offer:
+        dialect, path = destination.dialect, destination.path(writing.incoming)
+        writer = dialect.request_writer
+        assert writer is not None, "an upstream that cannot be written to is refused"
+        request = writing.for_upstream(destination, writer)
+        target = Target(
+            writer,
+            path,
+            destination.dialect_options(path),
+            self._keeps_history,
+            None if self._overlay is None else self._overlay_of(self._overlay, writing.around),
+        )
+        same = writing.incoming.answers == dialect.name
+        plan = plan_request(
+            request, target, extra=request.get("extra", {}) if same else {}, new_id=writing.ids()
+        )
+        return Offer(plan.requests, plan.lost, self._tap(writing, request, destination, writer))
+
+    def _overlay_of(self, tree: Tree, around: Mapping[str, Any]) -> Callable[[Request], Mapping[str, Any]]:
+        return lambda request: tree.overlay(overlay_root(request, around))
+
+    def _tap(
+        self, writing: _Writing, request: Request, destination: Destination, writer: RequestWriter
+    ) -> ConversationTap | None:
+        if self._conversations is None:
+            return None
+        return ConversationTap(
+            self._conversations,
+            key=writing.incoming.key,
+            thread=writing.request.get("thread_id") if writing.reader.has_own_threads else None,
+            upstream=destination.identity,
+            sent=upstream_thread(request.get("thread_id"), writer.threads),
+            made=writing.incoming.request_id.replace("req_", "sess_", 1),
+        )
+
+
+class _Writing:
+    """One request of a client, about to be written for one upstream or several."""
+
+    def __init__(
+        self,
+        request: Request,
+        reader: RequestReader,
+        conversation: Conversation | None,
+        incoming: Incoming,
+        around: Mapping[str, Any],
+    ) -> None:
+        self.request = request
+        self.reader = reader
+        self.incoming = incoming
+        self.around = around
+        self._conversation = conversation
+        self._ids: list[str] = []
+
+    def for_upstream(self, destination: Destination, writer: RequestWriter) -> Request:
+        """The request with the conversation as the upstream calls it.
+
+        A client that makes ids of its own names none that an upstream would know which makes its own too.
+        """
+        if not self.reader.has_own_threads or writer.threads != "server":
+            return self.request
+        found = dict(self.request)
+        found.pop("thread_id", None)
+        known = self._conversation
+        if known is not None and known.upstream == destination.identity and known.thread_id:
+            found["thread_id"] = known.thread_id
+        return cast("Request", found)
+
+    def ids(self) -> Callable[[], str]:
+        """What makes ids: the same ones for each upstream."""
+        given = itertools.count()
+
+        def new_id() -> str:
+            index = next(given)
+            while index >= len(self._ids):
+                self._ids.append(str(uuid.uuid4()))
+            return self._ids[index]
+
+        return new_id
+
+
+class _Templated(_Mapping):
+    """Builds the upstream's request by the configuration's tree."""
+
+    def __init__(self, config: EndpointConfig, dialects: Dialects) -> None:
+        super().__init__(config, dialects)
+        self._template = compile_request(config.request.tree, _found_sound)
+
+    def offers(
+        self, incoming: Incoming, data: bytes, destinations: Sequence[Destination]
+    ) -> dict[Destination, Offer]:
+        body = client_body(incoming.method, data, incoming.query, may_be_absent=True)
+        request = self._canonical(body, incoming)
+        root = {**(body or {}), **self._around(body, incoming), "request": request}
+        method = "POST" if incoming.method in ("GET", "HEAD") else incoming.method
+        offer = Offer([self._template.written(root)._replace(method=method)])
+        return dict.fromkeys(destinations, offer)
+
+    def _canonical(self, body: Mapping[str, Any] | None, incoming: Incoming) -> Request | None:
+        """The canonical request, where it can be made."""
+        reader = self._reader(incoming)
+        if reader is None:
+            return None
+        try:
+            return read_canonical(
+                reader, body_of_query(incoming.query.decode("latin-1")) if body is None else body
+            )
+        except RequestError:
+            return None
+
+
+def _found_sound(place: tuple[str | int, ...], message: str) -> None:
+    """The tree was checked when the configuration was loaded."""
+    raise AssertionError(f"{place}: {message}")

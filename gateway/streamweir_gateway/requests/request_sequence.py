@@ -1,0 +1,136 @@
+"""The requests of one attempt: first ones whose answers are looked into, and the one that gives the stream.
+
+Source: the request contract, section 4 (first requests).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+from streamweir.errors import MalformedEvent
+from streamweir.jsontext import parse_json, write_json
+from streamweir.requests.written import Taken, Written
+from streamweir_gateway.requests.multipart import multipart_form
+from streamweir_gateway.upstream.request import UpstreamRequest
+
+__all__ = ["MAX_ANSWER_BYTES", "RequestSequence", "whole_request"]
+
+MAX_ANSWER_BYTES: Final = 1 << 20
+"""So much is read of the answer to a first request."""
+
+
+class RequestSequence:
+    """What one attempt sends, one after the other.
+
+    Attributes:
+        target: of the upstream's own path and query.
+
+    Args:
+        base: the upstream's own request, without a body.
+        written: what is sent, the last for the stream.
+    """
+
+    __slots__ = ("_base", "_taken", "_written", "target")
+
+    def __init__(self, base: UpstreamRequest, written: Sequence[Written]) -> None:
+        self.target = base.target
+        self._base = base
+        self._written = [*written]
+        self._taken: dict[str, str] = {}
+
+    @property
+    def has_first(self) -> bool:
+        """The next one is not the last."""
+        return len(self._written) > 1
+
+    @property
+    def next(self) -> UpstreamRequest:
+        """The one to be sent."""
+        return whole_request(self._base, self._written[0], self._taken)
+
+    def goes_on_after(self, status: int, answer: bytes) -> bool:
+        """Does the status of the answer to a first request, if it is an error, not matter?"""
+        expected = self._written[0].goes_on.get(status)
+        return expected is not None and expected.lower().encode() in answer.lower()
+
+    def take(self, answer: bytes) -> bool:
+        """Take what later requests need of the answer to a first one; False where it is not there."""
+        takes = self._written.pop(0).takes
+        if not takes:
+            return True
+        try:
+            value = parse_json(answer)[0]
+        except MalformedEvent:
+            return False
+        found = {name: _at(value, path) for name, path in takes.items()}
+        self._taken |= {name: text for name, text in found.items() if text}
+        return all(found.values())
+
+
+def whole_request(
+    base: UpstreamRequest, written: Written, taken: Mapping[str, str] | None = None
+) -> UpstreamRequest:
+    """Return a request as it is sent.
+
+    Args:
+        base: the upstream's own, with the configured headers and those of the client that go on.
+        written: what is to be sent.
+        taken: what answers to earlier requests gave, by name.
+    """
+    known = taken or {}
+    body, media_type = b"", None
+    if written.form is not None:
+        media_type, body = multipart_form(_filled(written.form, known))
+    elif written.body is not None:
+        media_type, body = "application/json", write_json(_filled(written.body, known))
+    return UpstreamRequest(
+        written.method,
+        base.origin,
+        _target(base.target, written, known),
+        _headers(base.headers, written, media_type),
+        body,
+    )
+
+
+def _target(target: str, written: Written, taken: Mapping[str, str]) -> str:
+    path, _, query = target.partition("?")
+    if written.path is not None:
+        path = written.path or "/"
+        for name, value in taken.items():
+            path = path.replace(f"{{{name}}}", quote(value, safe=""))
+    names = {piece.partition("=")[0] for piece in query.split("&")}
+    added = urlencode({name: value for name, value in written.query.items() if name not in names})
+    query = "&".join(filter(None, (query, added)))
+    return f"{path}?{query}" if query else path
+
+
+def _headers(
+    headers: Sequence[tuple[str, str]], written: Written, media_type: str | None
+) -> list[tuple[str, str]]:
+    """Ours give way to the configured ones, but for the type of what is sent."""
+    known = {name.lower() for name, _ in headers}
+    added = [(name, value) for name, value in written.headers.items() if name.lower() not in known]
+    kept = [(name, value) for name, value in headers if name.lower() != "content-type"]
+    return [*kept, *added, *([("Content-Type", media_type)] if media_type else [])]
+
+
+def _filled(value: Any, taken: Mapping[str, str]) -> Any:
+    """The value, with what was taken where it has a place."""
+    if isinstance(value, Taken):
+        return taken.get(value.name, "")
+    if not taken:
+        return value
+    if isinstance(value, Mapping):
+        return {key: _filled(item, taken) for key, item in value.items()}
+    return [_filled(item, taken) for item in value] if isinstance(value, list) else value
+
+
+def _at(value: Any, path: str) -> str | None:
+    """The text, or the number as one, at `data.id`."""
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,208 @@
+"""Requests built by a template tree: body or form, query and headers, of values that a client sent.
+
+Source: the request contract, sections 1 (the tree that is laid over a body) and 6.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from streamweir.codec.expressions import Scope, Template, Vocabulary, compile_template
+from streamweir.errors import MalformedEvent
+from streamweir.jsontext import write_json_text
+from streamweir.requests.canonical import Request
+from streamweir.requests.errors import RequestError
+from streamweir.requests.written import Written
+
+__all__ = [
+    "CLIENT_NAMES",
+    "RequestTemplate",
+    "Tree",
+    "compile_request",
+    "compile_tree",
+    "is_long_form",
+    "names_read",
+    "overlay_root",
+]
+
+CLIENT_NAMES: Final = ("body", "path", "query", "headers", "request")
+"""The names at the root of an endpoint's templates, beside the fields of the client's body."""
+
+_LONG_FORM: Final = frozenset({"body", "query", "headers", "form"})
+_EXPRESSION: Final = re.compile(r"\$\{\{.*?\}\}", re.DOTALL)
+_HYPHENATED: Final = re.compile(r"(?<![\w.'\"`])headers\.([A-Za-z]\w*(?:-\w+)+)")
+_NO_NAMES: Final = Vocabulary()
+_FORBIDDEN: Final = re.compile(
+    r"(?i:host|connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|authorization|cookie"
+    r"|content-.*|accept-encoding)"
+)
+"""Headers that no client's value may stand in."""
+
+_TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e]*")
+
+Report = Callable[[tuple[str | int, ...], str], None]
+"""Takes note of what is wrong with the value at a place in the tree."""
+
+
+class Tree(NamedTuple):
+    """A compiled tree of values.
+
+    Attributes:
+        template: evaluates it.
+        source: as it was written.
+    """
+
+    template: Template
+    source: Any
+
+    def value(self, root: Any) -> Any:
+        """Return what the tree comes to.
+
+        Raises:
+            RequestError: the client sent more than may be looked at for one request.
+        """
+        try:
+            return self.template.evaluate(root, Scope({}))
+        except MalformedEvent:
+            raise RequestError("the body has more items than may be looked at") from None
+
+    def overlay(self, root: Any) -> Mapping[str, Any]:
+        """Return what is laid over a body: the tree of a mapping is one."""
+        found = self.value(root)
+        return found if isinstance(found, Mapping) else {}
+
+
+class RequestTemplate(NamedTuple):
+    """A whole request as a tree.
+
+    Attributes:
+        body: of JSON; None where there is a form.
+        form: the fields of a multipart form.
+        query: added to the upstream's own, by name.
+        headers: likewise.
+    """
+
+    body: Tree | None
+    form: Tree | None
+    query: Mapping[str, Tree]
+    headers: Mapping[str, Tree]
+
+    def written(self, root: Any) -> Written:
+        """Return the request that the tree makes.
+
+        Raises:
+            RequestError: a value of the client's cannot stand in a header.
+        """
+        query = {
+            name: _as_text(value)
+            for name, tree in self.query.items()
+            if (value := tree.value(root)) is not None
+        }
+        return Written(
+            self.body.value(root) if self.body else None,
+            form=dict(self.form.overlay(root)) if self.form else None,
+            query=query,
+            headers=self._headers(root),
+        )
+
+    def _headers(self, root: Any) -> dict[str, str]:
+        found = {}
+        for name, tree in self.headers.items():
+            if (value := tree.value(root)) is None:
+                continue
+            text = _as_text(value).strip(" \t")
+            if not _HEADER_VALUE.fullmatch(text):
+                raise RequestError("holds what no header can", field=f"headers.{name}")
+            found[name] = text
+        return found
+
+
+def is_long_form(tree: Any) -> bool:
+    """Is it a mapping with `body` or a `form`, and beside it nothing but `query` and `headers`?"""
+    if not isinstance(tree, Mapping) or not tree.keys() <= _LONG_FORM:
+        return False
+    return ("body" in tree) != isinstance(tree.get("form"), Mapping)
+
+
+def compile_request(tree: Any, report: Report) -> RequestTemplate:
+    """Return a request's tree compiled; what is wrong with it is reported, by where it stands in the tree.
+
+    Args:
+        tree: the body, or the long form.
+        report: told of what cannot be compiled, or must not stand there.
+    """
+    if not is_long_form(tree):
+        return RequestTemplate(compile_tree(tree, report), None, {}, {})
+    parts = {name: _part(tree, name, report) for name in ("query", "headers")}
+    for name, item in parts["headers"].items():
+        _check_header(name, item, report)
+    return RequestTemplate(
+        compile_tree(tree["body"], report, ("body",)) if "body" in tree else None,
+        compile_tree(tree["form"], report, ("form",)) if "form" in tree else None,
+        parts["query"],
+        parts["headers"],
+    )
+
+
+def compile_tree(tree: Any, report: Report, place: tuple[str | int, ...] = ()) -> Tree:
+    """Return a tree of values compiled; `headers.x-user` stands for `headers."x-user"`."""
+    return Tree(compile_template(_quoted(tree), _NO_NAMES, report, place), tree)
+
+
+def names_read(tree: Tree) -> set[tuple[str, ...]]:
+    """Return the first names of what the expressions of a tree look at, as `("headers", "x-user")`."""
+    return {
+        tuple(str(step) for step in path[:2])
+        for expression in tree.template.expressions
+        for path in expression.reads.values | expression.reads.kinds
+    }
+
+
+def _part(tree: Mapping[str, Any], name: str, report: Report) -> dict[str, Tree]:
+    part = tree.get(name, {})
+    if not isinstance(part, Mapping):
+        report((name,), "must be a mapping")
+        return {}
+    return {str(key): compile_tree(value, report, (name, key)) for key, value in part.items()}
+
+
+def _check_header(name: str, tree: Tree, report: Report) -> None:
+    place = ("headers", name)
+    if not _TOKEN.fullmatch(name):
+        report(place, "must be an HTTP token: letters, digits and !#$%&'*+-.^_`|~")
+    elif not tree.template.is_literal and _FORBIDDEN.fullmatch(name):
+        report(place, "cannot be set from a client's values")
+    elif tree.template.is_literal and not isinstance(tree.source, str):
+        report(place, "must be a string; put it in quotes")
+    elif tree.template.is_literal and not _HEADER_VALUE.fullmatch(tree.source):
+        report(place, "must be printable ASCII")
+
+
+def _quoted(tree: Any) -> Any:
+    """The tree with names of headers quoted where they hold a hyphen, which no expression can."""
+    if isinstance(tree, str):
+        return _EXPRESSION.sub(
+            lambda found: _HYPHENATED.sub(lambda name: f'headers."{name[1].lower()}"', found[0]), tree
+        )
+    if isinstance(tree, Mapping):
+        return {key: _quoted(value) for key, value in tree.items()}
+    return [_quoted(item) for item in tree] if isinstance(tree, list) else tree
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else write_json_text(value)
+
+
+def overlay_root(request: Request, around: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what expressions see of a tree that is laid over a body.
+
+    Args:
+        request: the canonical request: its fields stand at the root, before those of the client's body.
+        around: what else there is; `body` among it, if it is known.
+    """
+    body = around.get("body")
+    fields = body if isinstance(body, Mapping) else request.get("extra", {})
+    return {**fields, **request, **around, "request": request}
