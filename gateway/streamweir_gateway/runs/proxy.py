@@ -88,6 +88,7 @@ class Proxy:
                 endpoint.mapping.check(incoming)
         body = await self._bodies.read(scope, receive, endpoint.config.limits.request_bytes)
         try:
+            incoming = endpoint.as_asked(incoming, body.data)
             self._check_draining()  # a body may take its time, and nobody would end what begins now
             offers = _offers(endpoint, incoming, body)
             if (first := next(iter(offers))) is not endpoint.destinations[0]:

@@ -155,6 +155,8 @@ class Encoder:
         option_values: as for `Decoder`, when the dialect is written.
         reports_by_status: its clients expect a failure before the first event as an HTTP status, with
             `failure_body` as the body.
+        asks_by_body: its clients say in their request, by `stream`, whether they want a stream; `Accept` is
+            the same for both.
         streams_arguments: its clients are given a call's arguments in pieces, as they come.
 
     Attributes:
@@ -172,6 +174,7 @@ class Encoder:
     response_headers: ClassVar[Mapping[str, str]] = MappingProxyType({})
     option_values: ClassVar[Mapping[str, tuple[str, ...]]] = NO_OPTIONS
     reports_by_status: ClassVar[bool] = False
+    asks_by_body: ClassVar[bool] = False
     streams_arguments: ClassVar[bool] = False
 
     options: Options = NO_OPTIONS

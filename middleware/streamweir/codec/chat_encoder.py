@@ -44,6 +44,7 @@ class ChatEncoder(Encoder):
     """
 
     reports_by_status: ClassVar[bool] = True
+    asks_by_body: ClassVar[bool] = True
     streams_arguments: ClassVar[bool] = True
 
     def __init__(self) -> None:

@@ -177,6 +177,11 @@ class Dialect:
         return None if self.encoder is None else self.encoder.failure_body(failure)
 
     @property
+    def asks_by_body(self) -> bool:
+        """Its clients say in their request whether they want a stream."""
+        return self.encoder is not None and self.encoder.asks_by_body
+
+    @property
     def streams_arguments(self) -> bool:
         """Its clients are given a call's arguments in pieces."""
         return self.encoder is not None and self.encoder.streams_arguments

@@ -100,3 +100,24 @@ async def test_a_refusal_has_the_form_that_the_client_reads(target: str, own: se
         known = await ask(running, target=target, method="PUT", headers=[("X-Api-Key", KEY)])
         assert known.status == (405 if target == "/v1/messages" else 404)
         assert known.json.keys() == own
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize(
+    ("body", "accept", "is_stream"),
+    [
+        (b'{"messages": [], "stream": true}', "application/json", True),
+        (b'{"messages": [], "stream": false}', "text/event-stream", False),
+        (b'{"messages": []}', "*/*", False),
+        (b'{"question": 1}', "text/event-stream", True),
+        (b"no JSON", "text/event-stream", True),
+    ],
+)
+async def test_the_request_says_whether_it_wants_a_stream(
+    protocol: str, body: bytes, accept: str, is_stream: bool
+) -> None:
+    async with upstream(WHOLE) as server:
+        chat = {"upstream": server.url, "speaks": "legacy", "answers": [protocol]}
+        async with gateway(settled(endpoints={"/chat": chat})) as running:
+            got = await ask(running, body=body, headers=[("Accept", accept)])
+    assert (got.framing == "sse") == is_stream
