@@ -15,7 +15,18 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-__all__ = ["BACKEND", "LOAD_CPU", "Target", "backend", "build_tools", "running", "targets"]
+__all__ = [
+    "BACKEND",
+    "BACKEND_PORT",
+    "LOAD_CPU",
+    "PORT",
+    "Target",
+    "backend",
+    "build_tools",
+    "filled",
+    "running",
+    "targets",
+]
 
 HERE: Final = Path(__file__).resolve().parent
 BACKEND_PORT: Final = 9100
@@ -55,7 +66,7 @@ def targets(folder: Path) -> dict[str, Target]:
     server += ["--http", "httptools", "--loop", "uvloop"]
     found = [Target("direct", None, BACKEND)]
     if shutil.which("nginx"):
-        found.append(Target("nginx", ["nginx", "-c", str(_filled("nginx.conf.in", folder))]))
+        found.append(Target("nginx", ["nginx", "-c", str(filled("nginx.conf.in", folder))]))
     found += [
         Target(f"starlette+{client}", server, environment={"CLIENT": client, "UPSTREAM": BACKEND})
         for client in ("httpx", "aiohttp")
@@ -64,14 +75,14 @@ def targets(folder: Path) -> dict[str, Target]:
     found += [
         Target(
             "streamweir" if answers == "standard" else f"streamweir-{answers}",
-            [*gateway, str(_filled("gateway.yaml.in", folder, answers))],
+            [*gateway, str(filled("gateway.yaml.in", folder, answers))],
         )
         for answers in Dialects.built_in().writable
     ]
     return {target.name: target for target in found}
 
 
-def _filled(name: str, folder: Path, answers: str = "") -> Path:
+def filled(name: str, folder: Path, answers: str = "") -> Path:
     text = (HERE / name).read_text()
     values = {"TMP": str(folder), "PORT": str(PORT), "BACKEND": str(BACKEND_PORT), "ANSWERS": answers}
     for key, value in values.items():

@@ -318,13 +318,14 @@ async def test_an_answer_within_the_upload() -> None:
 
     async def script(call: Any) -> None:
         await call.send(refusal)
+        await asyncio.sleep(0.5)  # closed at once, with bytes unread, it would reset the answer too
 
     async def body() -> AsyncIterator[bytes]:
         for _ in range(100):
-            yield bytes(64 << 10)
-            await asyncio.sleep(0)
+            yield bytes(8 << 10)
+            await asyncio.sleep(0.01)
 
-    async with upstream(script) as server:
+    async with upstream(script, reads_request=False) as server:
         config = settled(endpoints={"/*": {"upstream": server.url, "relay": "all"}})
         async with gateway(config) as running, httpx.AsyncClient() as client:
             response = await client.post("http://{}:{}/x".format(*running.address[:2]), content=body())
