@@ -9,6 +9,7 @@ import logging
 from collections.abc import Iterable
 from typing import Any, Final, Protocol
 
+from streamweir.redaction import hide_credentials
 from streamweir_gateway.observability.metrics import BreakerState, Metrics
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.secrets import Secrets
@@ -22,7 +23,7 @@ _FIELDS: Final = (
     *("upstream", "speaks", "answers", "framing"),
     *("status", "upstream_status", "attempts", "reason", "code"),
     *("events", "bytes_in", "bytes_out", "malformed", "unknown", "repairs", "lost", "request_lost"),
-    *("first_event_ms", "duration_ms"),
+    *("first_event_ms", "duration_ms", "hint"),
 )
 """What stands in the line, in this order; `cause` follows."""
 
@@ -30,6 +31,7 @@ _OMITTED_AT_ZERO: Final = frozenset({"malformed", "unknown", "repairs", "lost"})
 """Counts that are left out where they are 0."""
 
 _PATH_CHARACTERS: Final = 256
+_HINT_CHARACTERS: Final = 600
 
 
 class RequestLog(Protocol):
@@ -132,9 +134,12 @@ class Observer:
         }
         if record.path is not None:
             fields["path"] = self._secrets.hide(record.path)[:_PATH_CHARACTERS]
+        if record.hint is not None:
+            fields["hint"] = hide_credentials(self._secrets.hide(record.hint), limit=_HINT_CHARACTERS)
         if record.cause:
             fields["cause"] = [self._secrets.hide(text) for text in record.cause]
-        (self._log.info if record.code is None else self._log.warning)("request", **fields)
+        went_well = record.code is None and record.hint is None
+        (self._log.info if went_well else self._log.warning)("request", **fields)
 
     def _complain(self) -> None:
         """Say once that telling does not work: what fails for every request would fill the log."""

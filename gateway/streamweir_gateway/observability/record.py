@@ -77,6 +77,8 @@ class RequestRecord:
     """From the request's arrival to the first upstream event."""
     duration_ms: float | None = None
     """From the request's arrival to the end of its response; `Observer.ended` sets it."""
+    hint: str | None = None
+    """What to do about a stream that was not understood."""
     cause: list[str] = field(default_factory=list)
     """The chain of exceptions behind a failure, the outermost first."""
 
@@ -103,6 +105,14 @@ class RequestRecord:
         gap = now - last
         self.gaps[bisect_left(GAP_BOUNDS, gap)] += 1
         self.gap_seconds += gap
+
+    @property
+    def reading_ms(self) -> tuple[float, float]:
+        """To the last read that gave events: from the request's arrival, and from the first such read."""
+        if self._read_at is None or self.first_event_ms is None:
+            return 0.0, 0.0
+        total = (self._read_at - self.began) * 1000
+        return total, total - self.first_event_ms
 
     def add_cause(self, error: BaseException) -> None:
         """Keep the chain of exceptions behind a failure, credentials hidden; a later one replaces it."""

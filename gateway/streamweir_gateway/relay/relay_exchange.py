@@ -28,6 +28,7 @@ from streamweir_gateway.relay.response_head import relayed_headers
 from streamweir_gateway.relay.service import Service
 from streamweir_gateway.runs.admission import CircuitOpen, Overloaded, Permit
 from streamweir_gateway.runs.destination import Destination
+from streamweir_gateway.runs.hints import about_breaker, about_failure
 from streamweir_gateway.runs.interruptible_wait import Interrupted
 from streamweir_gateway.runs.response_writer import ClientGone
 from streamweir_gateway.runs.retry_plan import Failure, RetryPlan
@@ -149,6 +150,8 @@ class RelayExchange:
                 if self._body.failure is not None:
                     raise self._body.failure from None
                 failure = _failure_of(error)
+                if isinstance(error, CircuitOpen):
+                    self._record.hint = about_breaker(plan.destination.admission.breaker)
                 seconds = plan.go_on(failure) if self._may_go_on(failure) else None
                 if seconds is None:
                     raise _no_answer(failure) from error
@@ -204,6 +207,7 @@ class RelayExchange:
             )
         except UpstreamFailure as failure:
             record.add_cause(failure)
+            record.hint = about_failure(failure)
             code = failure.info.code
             raise
         finally:

@@ -16,11 +16,13 @@ import time
 from typing import Final
 
 from streamweir.errors import ErrorInfo, error_info
+from streamweir.translation.hint import stream_hint
 from streamweir.translation.normalizer import StreamNormalizer
 from streamweir_gateway.requests.offers import NO_OFFER
 from streamweir_gateway.requests.request_sequence import RequestSequence
 from streamweir_gateway.runs.admission import CircuitOpen, Overloaded, Permit
 from streamweir_gateway.runs.destination import Destination
+from streamweir_gateway.runs.hints import about_breaker, about_failure, about_status
 from streamweir_gateway.runs.interruptible_wait import Interrupted
 from streamweir_gateway.runs.request_context import RequestContext
 from streamweir_gateway.runs.response_classification import classify_response, first_answer
@@ -54,11 +56,13 @@ class Attempt:
         sink: what the events are written to.
         failure: why it ended before its first event; None where there was one, or the fault is ours.
         reported: the failure that ended it, where that is not the upstream's own error event.
+        why: that failure in the words of a hint.
     """
 
     __slots__ = (
         "_clock",
         "_context",
+        "_is_clean",
         "_is_committed",
         "_is_last",
         "_offer",
@@ -70,6 +74,7 @@ class Attempt:
         "reported",
         "sink",
         "stream",
+        "why",
     )
 
     def __init__(
@@ -78,6 +83,7 @@ class Attempt:
         self.destination = destination
         self.failure: Failure | None = None
         self.reported: ErrorInfo | None = None
+        self.why: str | None = None
         timeouts = destination.config.timeouts
         options = destination.protocol_options(request.target)
         reader = destination.reader(options)
@@ -91,6 +97,7 @@ class Attempt:
         self._context = context
         self._clock = context.supervisor.clock
         self._is_last = is_last
+        self._is_clean = False  # the body has come to its proper end
         self._is_committed = False
         self._permit: Permit | None = None
 
@@ -116,6 +123,17 @@ class Attempt:
         if error is not None and error.code not in _OUR_END:
             self._context.observer.upstream_failed(self.destination.label, error.code)
 
+    def hint(self) -> str | None:
+        """Return what to do about it, now that it is over; None where there is nothing to say."""
+        if self.why is not None:
+            return self.why
+        return stream_hint(
+            self.stream,
+            speaks=self.destination.config.speaks,
+            dialects=self.destination.dialects,
+            is_clean=self._is_clean,
+        )
+
     def stop(self) -> None:
         """End it before it has run."""
         self._end_stopped()
@@ -131,6 +149,7 @@ class Attempt:
                 "UPSTREAM_UNREACHABLE", retry_after_ms=math.ceil(circuit.seconds * 1000)
             )
             self.failure = Failure(self.reported, was_asked=False)
+            self.why = about_breaker(self.destination.admission.breaker)
             self.stream.fail(self.reported)
         if not self.refused and not self._context.record.is_open:
             self._context.observer.stream_opened(self._context.record)
@@ -244,6 +263,7 @@ class Attempt:
         if data:
             self.stream.feed(data)
         if not data or response.is_over:
+            self._is_clean = True
             self.stream.close()
         if self._is_committed and self._position.written != written:
             self._context.record.note_read(time.monotonic())
@@ -281,6 +301,7 @@ class Attempt:
             debug=context.endpoint.debug,
         )
         if info is not None:
+            self.why = about_status(response)
             return Failure(info, status=response.status)
         if self._is_last:
             context.audience.forward_headers(response)
@@ -311,6 +332,7 @@ class Attempt:
 
     def _end_broken(self, failure: UpstreamFailure) -> None:
         self._context.record.add_cause(failure)
+        self.why = about_failure(failure)
         connected = not isinstance(failure, NotConnected | ConnectTimedOut)
         self._end_failed(Failure(failure.info, was_connected=connected))
 

@@ -49,6 +49,13 @@ class CircuitBreaker:
             return "closed"
         return "open" if self._clock() < self._until else "half_open"
 
+    @property
+    def open_seconds(self) -> float:
+        """How long it has been open; 0 where it is not."""
+        if self._until is None or self._config is None:
+            return 0.0
+        return max(0.0, self._clock() - self._until + self._config.open_for)
+
     def blocked_for(self) -> float | None:
         """Return how many seconds nobody is let through; None: a request may go."""
         if self._until is None:

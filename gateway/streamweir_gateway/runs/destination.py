@@ -52,6 +52,7 @@ class Destination:
         identity: what sets it apart from the others of its endpoint; nothing to be shown.
         client: what requests go out through.
         admission: who may start a stream there.
+        dialects: in which names are looked up.
 
     Args:
         endpoint: its configuration.
@@ -79,7 +80,7 @@ class Destination:
         self.identity = upstream.name or upstream.url
         self.client = client
         self.admission = admission
-        self._dialects = dialects
+        self.dialects = dialects
         self._outgoing = UpstreamRequestBuilder(endpoint, upstream, base_url, dialects)
         self._configured = endpoint.protocol_options
         settled = self._outgoing.constant_options
@@ -117,7 +118,7 @@ class Destination:
         Raises:
             UnknownDialectError: it is found out anew for each answer.
         """
-        return self._dialects.to_read(self.config.speaks)
+        return self.dialects.to_read(self.config.speaks)
 
     def path(self, incoming: Incoming) -> str:
         """Return the path that a request of this client goes to, without its query.
@@ -139,7 +140,7 @@ class Destination:
         """
         return StreamReader(
             self.config.speaks,
-            dialects=self._dialects,
+            dialects=self.dialects,
             options=options,
             limits=self._limits,
             **self._reading,
@@ -147,7 +148,7 @@ class Destination:
 
     def error_reader(self) -> StreamReader:
         """Return what reads the body of an error status, which may be an error of the dialect."""
-        return StreamReader(self.config.speaks, dialects=self._dialects)
+        return StreamReader(self.config.speaks, dialects=self.dialects)
 
     def pipeline(self, sink: EventSink, incoming: Incoming, offer: Offer) -> Pipeline:
         """Return what makes a valid stream of the answer to `offer`, for `sink`."""
@@ -155,7 +156,7 @@ class Destination:
         normalising = self._normalising
         if offer.lost:
             normalising = {**normalising, "warnings": [_lossy(offer.lost), *normalising["warnings"]]}
-        streams = self._streams_arguments or self._dialects.to_write(incoming.answers).streams_arguments
+        streams = self._streams_arguments or self.dialects.to_write(incoming.answers).streams_arguments
         pipeline = Pipeline(
             sinks, request_id=incoming.request_id, stream_tool_arguments=streams, **normalising
         )
@@ -170,7 +171,7 @@ class Destination:
         """
         if self._constant is not None:
             return self._constant
-        return self._dialects.checked_options(_merged(self._outgoing.options(target), self._configured))
+        return self.dialects.checked_options(_merged(self._outgoing.options(target), self._configured))
 
     def passes_credentials(self, incoming: Incoming) -> bool:
         """Does the upstream see this client's own credentials, so that a 401 is the client's affair?"""

@@ -119,3 +119,5 @@ class ProxyExchange:
         self._run.note_in(record)
         self._delivery.note_in(record, events=events)
         record.reason = dropped or record.reason
+        if dropped is None:
+            record.hint = self._run.hint(record)

@@ -7,6 +7,7 @@ import asyncio
 from streamweir.asgi.refusals import Refusal
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.attempt import Attempt
+from streamweir_gateway.runs.hints import about_buffering, about_stop
 from streamweir_gateway.runs.interruptible_wait import Interrupted
 from streamweir_gateway.runs.request_context import RequestContext
 from streamweir_gateway.runs.response_writer import ClientGone
@@ -27,10 +28,11 @@ class Run:
         request: the one to the first upstream, without its body.
     """
 
-    __slots__ = ("_context", "_plan", "attempt")
+    __slots__ = ("_context", "_failed", "_plan", "attempt")
 
     def __init__(self, context: RequestContext, request: UpstreamRequest) -> None:
         self._context = context
+        self._failed: list[str] = []
         self._plan = RetryPlan([*context.offers])
         self.attempt = self._next_attempt(request)
 
@@ -55,6 +57,7 @@ class Run:
                 if best.refused:
                     raise Refusal("OVERLOADED")
                 return
+            self._failed.append(f"attempt {len(self._failed) + 1}: {_why(attempt)}")
             self.attempt = attempt = self._follow(attempt)
             if seconds and not await self._waited(seconds):
                 attempt.stop()
@@ -95,3 +98,14 @@ class Run:
         record.malformed = stream.reader.malformed
         record.unknown = stream.reader.unknown
         record.repairs = pipeline.tools.repairs
+
+    def hint(self, record: RequestRecord) -> str | None:
+        """Return what to do about it, now that it is over; None where there is nothing to say."""
+        buffering = about_buffering(record, self.attempt.stream.pipeline.position.written)
+        return "; ".join(filter(None, [*self._failed, self.attempt.hint(), buffering])) or None
+
+
+def _why(attempt: Attempt) -> str:
+    """Return why an attempt was followed by another."""
+    failure = attempt.failure
+    return attempt.hint() or about_stop(None if failure is None else failure.info)

@@ -6,7 +6,8 @@
     │   └── NotSent         it ended before the request was written whole
     ├── ConnectTimedOut     the connection did not stand in time
     ├── Truncated           the body broke off
-    └── InvalidResponse     not HTTP, or a coding that cannot be read
+    └── InvalidResponse     not HTTP
+        └── UnreadableCoding   a coding that cannot be read
 
 `streamweir.classify_exception` reads `info`; the text of the exception is for the log alone.
 """
@@ -24,6 +25,7 @@ __all__ = [
     "NotSent",
     "Truncated",
     "Unreachable",
+    "UnreadableCoding",
     "UpstreamFailure",
 ]
 
@@ -71,3 +73,7 @@ class InvalidResponse(UpstreamFailure):
     """What came is not HTTP, or its content coding cannot be undone."""
 
     code = "UPSTREAM_INVALID_RESPONSE"
+
+
+class UnreadableCoding(InvalidResponse):
+    """The body is in a content coding that is not known, or not in the one that it names."""

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from streamweir.framing.content_coding import BodyDecoder, CodedBodyError, CutOffBodyError, body_decoder
 
-from .failures import InvalidResponse, Truncated
+from .failures import Truncated, UnreadableCoding
 from .http1 import coding_list
 from .transport import TransportResponse
 
@@ -39,10 +39,10 @@ class UpstreamResponse:
         if not self._is_begun:
             self._is_begun = True
             if codings := self._codings():
-                with _own_failures():
+                with self._own_failures():
                     self._decoder = body_decoder(", ".join(codings))
         if self._decoder is not None:
-            with _own_failures():
+            with self._own_failures():
                 return await self._read_decoded(self._decoder)
         return await self._body.read()
 
@@ -86,6 +86,16 @@ class UpstreamResponse:
         )
         return [*coding_list(self.headers, b"content-encoding"), *transfer]
 
+    @contextmanager
+    def _own_failures(self) -> Iterator[None]:
+        try:
+            yield
+        except CutOffBodyError as error:
+            raise Truncated("the compressed body ended early") from error
+        except CodedBodyError as error:
+            named = ", ".join(coding for coding in self._codings() if coding.isalnum())[:40]
+            raise UnreadableCoding(f"the body's coding cannot be read ({named})") from error
+
     async def _read_decoded(self, decoder: BodyDecoder) -> bytes:
         while True:
             for piece in self._pieces:
@@ -95,13 +105,3 @@ class UpstreamResponse:
                 decoder.finish()
                 return b""
             self._pieces = decoder.feed(data)
-
-
-@contextmanager
-def _own_failures() -> Iterator[None]:
-    try:
-        yield
-    except CutOffBodyError as error:
-        raise Truncated("the compressed body ended early") from error
-    except CodedBodyError as error:
-        raise InvalidResponse("the compressed body cannot be decoded") from error

@@ -13,6 +13,7 @@ from typing import Final
 import anyio
 
 from streamweir.asgi.headers import encoded_headers, kept_headers, stream_headers
+from streamweir.asgi.hint_log import HintLog
 from streamweir.asgi.sending import Message, Send
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.errors import ErrorInfo
@@ -43,6 +44,7 @@ class NormalizedStream:
         clock: of the request.
         headers: the application's, kept as far as they still hold.
         on_over: called when the end of the body has been sent.
+        hints: is told of a stream that was not understood.
         decoder: undoes the content coding of the application's body.
         unreadable: why the body cannot be read at all.
 
@@ -54,7 +56,7 @@ class NormalizedStream:
         clock: of the request; it is noted here when something came and left.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (what there is of a response)
         self,
         events: ApplicationStream,
         send: Send,
@@ -62,6 +64,7 @@ class NormalizedStream:
         clock: StreamClock,
         headers: Sequence[tuple[bytes, bytes]] = (),
         on_over: Callable[[], None],
+        hints: HintLog,
         decoder: BodyDecoder | None = None,
         unreadable: ErrorInfo | None = None,
     ) -> None:
@@ -78,6 +81,7 @@ class NormalizedStream:
         self._kept = kept_headers(headers)
         self._decoder = decoder
         self._is_plain = decoder is None and unreadable is None
+        self._hints = hints
         self._on_over = on_over
         self._turn = FairLock()
         self._unreadable = unreadable
@@ -207,6 +211,7 @@ class NormalizedStream:
         if ended:
             self.is_over = True
             self.over.set()
+            self._hints.report(self.translator, is_clean=self.source_ended)
         try:
             if not self.is_started:
                 self.is_started = True

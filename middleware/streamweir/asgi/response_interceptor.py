@@ -234,6 +234,7 @@ class ResponseInterceptor:
             clock=self._clock,
             headers=tuple(headers),
             on_over=self._listening.end,
+            hints=self._options.hints,
             decoder=decoder,
             unreadable=failure,
         )

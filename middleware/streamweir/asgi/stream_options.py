@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from streamweir.asgi.headers import HeaderList, media_type_of
+from streamweir.asgi.hint_log import HintLog
 from streamweir.codec.registry import process_dialects
 from streamweir.context import WarningCollector
 from streamweir.emit.application_stream import ApplicationStream
@@ -68,6 +69,7 @@ class StreamOptions:
         self.heartbeat = optional_duration(heartbeat, name="heartbeat")
         self.timeouts = _timeouts(timeouts)
         self.speaks: str = translation["speaks"]
+        self.hints = HintLog(self.speaks)
         self.debug = bool(translation["debug"])
         self.event_bytes = Limits.of(translation["limits"]).event_bytes
         self._framing = framing

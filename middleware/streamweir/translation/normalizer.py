@@ -14,6 +14,9 @@ from streamweir.translation.reader import StreamReader
 
 __all__ = ["StreamNormalizer"]
 
+HEAD_BYTES: Final = 4096
+"""So much of a stream is kept while nothing of it has been understood."""
+
 _OURS: Final = frozenset({"draining", "internal", "limit"})
 """Failures on our side of the connection: what the upstream has said so far does not make them complete."""
 
@@ -31,12 +34,15 @@ class StreamNormalizer:
         reader: what the upstream has said so far.
         pipeline: what has become of it.
         bytes: how many have arrived.
+        head: the first of them, as long as the dialect has understood nothing.
     """
 
     def __init__(self, reader: StreamReader, pipeline: Pipeline) -> None:
         self.reader = reader
         self.pipeline = pipeline
         self.bytes = 0
+        self.head = b""
+        self._keeps_head = True
         self._position = pipeline.position
         self._clock = pipeline.clock
         self._limit = reader.limits.stream_bytes
@@ -59,12 +65,18 @@ class StreamNormalizer:
             return
         position.now = self._clock()
         self.bytes = total = self.bytes + len(data)
+        if self._keeps_head:
+            self._keep_head(data)
         if total <= self._limit:
             self.pipeline.take(self.reader.feed(data))
             return
         allowed = max(0, self._limit - total + len(data))
         self.pipeline.take(self.reader.feed(data[:allowed]))
         self.pipeline.end_for(LimitExceeded("a stream is larger than allowed"))
+
+    def _keep_head(self, data: bytes) -> None:
+        self._keeps_head = not self.reader.has_understood
+        self.head = self.head + data[: HEAD_BYTES - len(self.head)] if self._keeps_head else b""
 
     def read_message(self, data: bytes) -> None:
         """Take one whole message of the dialect, which is no piece of a body."""

@@ -60,6 +60,7 @@ class Pipeline:
     Attributes:
         request_id: of the stream.
         position: how far the stream is, and what time it is in it.
+        last: what the last event was that had come when the stream was last read.
         closing_warnings: asked, one after the other, when the stream ends, for what is only known then.
 
     Raises:
@@ -94,6 +95,7 @@ class Pipeline:
             warnings=warnings,
             room=room // 16,
         )
+        self.last: type[Event] | None = None
         self.closing_warnings = self._lifecycle.closing_warnings
         self._processes = (  # in the order of `_STAGES`
             ErrorSanitizer(debug=debug).process,
@@ -164,7 +166,7 @@ class Pipeline:
         """Push `items` until the stream has ended. What is raised on the way ends it, and goes no further."""
         if self.position.ended:
             return
-        position = self.position
+        position, item = self.position, None
         try:
             for item in items:
                 if type(item) is TextRun:
@@ -175,6 +177,8 @@ class Pipeline:
                     self._push(with_short_names(item), 0)
                 if position.ended:
                     return
+            if item is not None:
+                self.last = type(item.event if type(item) is TextRun or type(item) is SafeEvent else item)
         except Exception as error:
             self.end_for(error)
 

@@ -147,6 +147,11 @@ class StreamReader:
         return self._half_a_frame is not None or self._parser.cut_off
 
     @property
+    def has_understood(self) -> bool:
+        """A rule of the dialect has known a message other than the end."""
+        return self._has_understood
+
+    @property
     def speaks_standard(self) -> bool:
         """What is read is the standard protocol."""
         return self.dialect is not None and self.dialect.name == "standard"

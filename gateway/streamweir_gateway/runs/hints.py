@@ -1,0 +1,125 @@
+"""What an operator is told of an upstream that did not give what was expected of it.
+
+Written when a run is over, into the field `hint` of its log line. Nothing of the answer is in it, and of a
+redirect's target neither credentials nor query.
+
+Source: the configuration contract ("When a stream is not understood").
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from typing import Final
+from urllib.parse import urlsplit
+
+from streamweir.errors import ErrorInfo
+from streamweir.options.durations import format_duration
+from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.runs.breaker import CircuitBreaker
+from streamweir_gateway.upstream.failures import (
+    ConnectTimedOut,
+    InvalidResponse,
+    NotConnected,
+    Unreachable,
+    UnreadableCoding,
+    UpstreamFailure,
+)
+from streamweir_gateway.upstream.response import UpstreamResponse
+
+__all__ = ["about_breaker", "about_buffering", "about_failure", "about_status", "about_stop"]
+
+FEWEST_EVENTS: Final = 10
+SHORTEST_MS: Final = 500
+LARGEST_SHARE: Final = 0.05
+"""So many events, that late and that close together, have waited for each other on the way."""
+
+_ADVICE: Final = {
+    400: "it does not take this request",
+    401: "it wants other credentials (headers.Authorization)",
+    403: "it does not let these credentials in (headers.Authorization)",
+    404: "it has nothing at this path",
+    405: "it wants another method",
+    406: "it does not write what Accept asks for",
+    415: "it wants another Content-Type",
+    422: "it does not take this request",
+    429: "it is asked too often",
+}
+
+
+def about_status(response: UpstreamResponse) -> str:
+    """Return what an error status or a redirect says."""
+    status = response.status
+    if status == 200:
+        kind = b"".join(response.values_of("content-type")[:1]).decode("latin-1").partition(";")[0]
+        return f"the upstream answered with {kind[:60]}, which is no stream"
+    if 300 <= status <= 399:
+        return f"the upstream answered {status}{_target(response)}: redirects are not followed"
+    advice = f": {_ADVICE[status]}" if status in _ADVICE else ""
+    return f"the upstream answered {status}{advice}"
+
+
+def _target(response: UpstreamResponse) -> str:
+    values = response.values_of("location")
+    if not values:
+        return ""
+    try:
+        url = urlsplit(values[0].decode("ascii"))
+    except ValueError:
+        return ""
+    host = f"{url.scheme}://{url.netloc.rpartition('@')[2]}" if url.netloc else ""
+    target = f"{host}{url.path}"[:200]
+    return f" and names {target}" if target.isprintable() and target else ""
+
+
+def about_failure(failure: UpstreamFailure) -> str | None:
+    """Return why there is no answer; None where the answer itself says more."""
+    match failure:
+        case NotConnected():
+            return _about_connection(failure)
+        case ConnectTimedOut():
+            return "no connection within timeouts.connect"
+        case Unreachable():
+            return "the upstream closed the connection before it answered"
+        case UnreadableCoding():
+            return f"{failure}: ask the upstream for identity, gzip or deflate"
+        case InvalidResponse():
+            return "the upstream does not speak HTTP/1.1 here"
+    return None
+
+
+def _about_connection(failure: UpstreamFailure) -> str:
+    match failure.__cause__:
+        case ConnectionRefusedError():
+            return "connection refused"
+        case socket.gaierror():
+            return "no such host"
+        case ssl.SSLCertVerificationError():
+            return "the upstream's certificate is not accepted (tls.ca)"
+        case ssl.SSLError():
+            return "the upstream does not speak TLS here"
+        case OSError() as error if error.strerror:
+            return error.strerror.lower()
+    return "no connection"
+
+
+def about_breaker(breaker: CircuitBreaker) -> str:
+    """Return since when nobody is let through."""
+    return (
+        f"the breaker has been open for {format_duration(round(breaker.open_seconds))}"
+        f", after {breaker.failures} failures in a row"
+    )
+
+
+def about_stop(info: ErrorInfo | None) -> str:
+    """Return why an attempt was given up, in short."""
+    return "no event came" if info is None else info.reason.replace("_", " ")
+
+
+def about_buffering(record: RequestRecord, events: int) -> str | None:
+    """Return that an upstream's events came all at once at the end, where they did."""
+    total, span = record.reading_ms
+    if events < FEWEST_EVENTS or total < SHORTEST_MS or span > total * LARGEST_SHARE:
+        return None
+    last = max(1, round(span))
+    return f"{events} events in the last {last} ms of {round(total)} ms: something between buffers"

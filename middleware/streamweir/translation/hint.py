@@ -1,0 +1,176 @@
+"""What to do about a stream that was not understood: one line for the operator, never for the client.
+
+Computed once, and only where something went wrong. Nothing of the answer's text is in it, and no credential:
+of an upstream's messages it names fields that say what a message is, where their values are plain words.
+
+Source: the configuration contract ("When a stream is not understood").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
+
+from streamweir.codec.base import NO_OPTIONS
+from streamweir.codec.detection import HeadMessage, head_message, head_parser
+from streamweir.codec.dialect import Dialect
+from streamweir.codec.dialects import Dialects
+from streamweir.errors import StreamweirError
+from streamweir.events import Content, SessionEnd, Stamp, Thinking, ToolCallEnd, ToolCallStart
+from streamweir.translation.normalizer import StreamNormalizer
+
+__all__ = ["stream_hint"]
+
+SURE: Final = 0.5
+"""How sure a dialect has to be to be named."""
+
+MAX_NAMED: Final = 5
+"""So many kinds of unknown events are named."""
+
+_KINDS: Final = (
+    "type",
+    "event",
+    "kind",
+    "action",
+    "op",
+    "object",
+    "event_type",
+    "eventType",
+    "status",
+    "code",
+)
+"""Fields that say what a message is, in the order in which they are looked for."""
+
+_WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.:/-]{0,39}")
+_MARKUP: Final = re.compile(rb"\s*<(?:!doctype|html|head|body|\?xml)", re.IGNORECASE)
+_ENDS: Final = frozenset({"truncated", "idle_timeout", "first_event_timeout", "malformed", "upstream_error"})
+
+
+def stream_hint(
+    stream: StreamNormalizer, *, speaks: str, dialects: Dialects, is_clean: bool = True
+) -> str | None:
+    """Return what to do about a stream that is over; None where there is nothing to say.
+
+    Args:
+        stream: what was read, and what has become of it.
+        speaks: the dialect that was configured.
+        dialects: those that may be found in it.
+        is_clean: the body came to its proper end.
+    """
+    error = stream.pipeline.error
+    if error is None and (stream.reader.has_understood or not stream.reader.unknown):
+        return None
+    if error is not None and stream.pipeline.reason not in _ENDS:
+        return None
+    if not stream.bytes:
+        return "the body is empty" if is_clean else None
+    if _MARKUP.match(stream.head):
+        return "HTML in place of a stream: the address is that of a page, a login or a proxy"
+    if stream.reader.has_understood:
+        return _about_end(stream) if is_clean and stream.pipeline.reason == "truncated" else None
+    return _about_dialect(stream, speaks, dialects)
+
+
+def _about_dialect(stream: StreamNormalizer, speaks: str, dialects: Dialects) -> str | None:
+    """Return what a stream looks like that was not understood."""
+    name, score = _best(stream.head, speaks, dialects)
+    if score >= SURE:
+        return f"looks like {name} ({score:.1f}); speaks is {speaks}"
+    kinds = ", ".join(_kinds(stream.head))
+    if stream.reader.unknown:
+        events = f"any of {stream.reader.unknown} events" if stream.reader.unknown > 1 else "the only event"
+        return f"no rule of {_spoken(stream, speaks)} knew {events}" + (f": {kinds}" if kinds else "")
+    if kinds:
+        return f"no dialect knows these events: {kinds}"
+    return None
+
+
+def _about_end(stream: StreamNormalizer) -> str | None:
+    dialect = stream.reader.dialect
+    word = None if dialect is None else _end_word(dialect)
+    if stream.reader.cut_off or dialect is None:
+        return None
+    if stream.pipeline.tools.has_open:
+        return "ended within a tool call"
+    without = f"without {word}" if word else f"without the end of {dialect.name}"
+    return f"ended after {_last(stream)} {without}; if this backend never says its end: eof: complete"
+
+
+def _last(stream: StreamNormalizer) -> str:
+    match stream.pipeline.last:
+        case kind if kind in (Content, Thinking):
+            return "final text" if kind is Content else "a thought"
+        case kind if kind in (ToolCallEnd, ToolCallStart):
+            return "a tool call"
+    return "its last event"
+
+
+def _spoken(stream: StreamNormalizer, speaks: str) -> str:
+    return speaks if stream.reader.dialect is None else stream.reader.dialect.name
+
+
+def _best(head: bytes, speaks: str, dialects: Dialects) -> tuple[str, float]:
+    """Return the dialect that claims `head` most, other than the one that was tried."""
+    scores = [
+        (dialect.decoder.detect(head), dialect.name)
+        for dialect in dialects.detectable
+        if dialect.decoder is not None and dialect.name != speaks
+    ]
+    score, name = max(scores, default=(0.0, ""))
+    return name, score
+
+
+def _kinds(head: bytes) -> list[str]:
+    """Return what the messages in `head` are, each kind once."""
+    found: dict[str, None] = {}
+    for message in _messages(head):
+        if (kind := _kind(message)) is not None:
+            found[kind] = None
+        if len(found) == MAX_NAMED:
+            break
+    return [*found]
+
+
+def _messages(head: bytes) -> Iterator[HeadMessage]:
+    parser = head_parser()
+    try:
+        for frame in [*parser.feed(head), *parser.finish()]:
+            if (message := head_message(frame)) is not None:
+                yield message
+    except StreamweirError:
+        return
+
+
+def _kind(message: HeadMessage) -> str | None:
+    for field in _KINDS:
+        value = message.fields.get(field)
+        if isinstance(value, str) and _WORD.fullmatch(value):
+            return f"{field}={value}"
+    if message.event and _WORD.fullmatch(message.event):
+        return f"event: {message.event}"
+    names = [name for name in message.fields if _WORD.fullmatch(name)][:3]
+    return f"fields {', '.join(names)}" if names else None
+
+
+@lru_cache(maxsize=64)
+def _end_word(dialect: Dialect) -> str | None:
+    """Return what a dialect calls its end, as its own encoder writes it."""
+    if dialect.encoder is None:
+        return None
+    try:
+        encoder = dialect.make_encoder(NO_OPTIONS)
+        stamp = Stamp("req_0", 0, 0)
+        frames = [*encoder.encode(SessionEnd(), stamp), *encoder.close()]
+    except Exception:  # one's own encoder may want more than an end
+        return None
+    messages = [message for frame in frames if (message := head_message(frame)) is not None]
+    words = [_kind(message) or _plain(message) for message in messages]
+    known = [word for word in words if word]
+    return known[-1].rpartition("=")[2].removeprefix("event: ") if known else None
+
+
+def _plain(message: HeadMessage) -> str | None:
+    text = message.data.decode("ascii", "replace")
+    return text if re.fullmatch(r"\[[A-Z]+\]", text) else None

@@ -1,0 +1,168 @@
+"""Wrong set-ups, and whether the hint of the log line names the cause."""
+
+import asyncio
+import gzip
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from loopback import gateway, settled
+from scripted_upstream import Call, answer, chunk, upstream
+
+pytestmark = pytest.mark.anyio
+
+SSE = "Content-Type: text/event-stream"
+HALF = b'data: {"type": "token", "content": "SECRET words"}\n\n'
+OPENAI = (
+    b'data: {"id":"1","object":"chat.completion.chunk",'
+    b'"choices":[{"index":0,"delta":{"content":"SECRET"}}]}\n\n'
+    b"data: [DONE]\n\n"
+)
+RAGFLOW = (
+    b'data: {"code":0,"data":{"answer":"SECRET","reference":{},"id":"x","session_id":"s"}}\n\n'
+    b'data: {"code":0,"data":true}\n\n'
+)
+OWN = b'data: {"kind":"chunk","text":"SECRET"}\n\n' * 44 + b'data: {"kind":"bye"}\n\n'
+LEGACY = HALF + b'data: {"type":"done"}\n\n'
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def stream(body: bytes, *headers: str) -> bytes:
+    return answer(body, SSE, *headers)
+
+
+async def hint_of(script: bytes | Callable[[Call], Awaitable[None]], **options: Any) -> str | None:
+    """What the log says of a request to such an upstream."""
+    async with upstream(script) as server:
+        endpoint = {"upstream": server.url, "speaks": "legacy", **options}
+        async with gateway(settled(endpoints={"/chat": endpoint})) as running, httpx.AsyncClient() as client:
+            await client.post("http://{}:{}/chat".format(*running.address[:2]), json={})
+            line = await running.log.next_line()
+    hint = line.get("hint")
+    assert "SECRET" not in str(hint)
+    return hint
+
+
+@pytest.mark.parametrize(
+    ("body", "speaks", "hint"),
+    [
+        (stream(RAGFLOW), "legacy", "looks like ragflow (0.9); speaks is legacy"),
+        (stream(OPENAI), "legacy", "looks like openai-chat (0.8); speaks is legacy"),
+        (stream(LEGACY), "ragflow", "looks like legacy (0.9); speaks is ragflow"),
+        (stream(LEGACY), "openai-chat", "looks like legacy (0.9); speaks is openai-chat"),
+        (
+            *(stream(HALF), "legacy"),
+            "ended after final text without done; if this backend never says its end: eof: complete",
+        ),
+        (
+            *(stream(OPENAI.partition(b"data: [")[0]), "openai-chat"),
+            "ended after final text without [DONE]; if this backend never says its end: eof: complete",
+        ),
+        (stream(OWN), "legacy", "no rule of legacy knew any of 45 events: kind=chunk, kind=bye"),
+        (stream(OWN), "auto", "no dialect knows these events: kind=chunk, kind=bye"),
+        (
+            *(answer(b"<!doctype html><html>login</html>", "Content-Type: text/html"), "legacy"),
+            "HTML in place of a stream: the address is that of a page, a login or a proxy",
+        ),
+        (
+            *(answer(b"<html>login</html>", SSE), "auto"),
+            "HTML in place of a stream: the address is that of a page, a login or a proxy",
+        ),
+        (stream(b""), "legacy", "the body is empty"),
+        (
+            *(stream(b"\x01\x02", "Content-Encoding: zstd"), "legacy"),
+            "the body's coding cannot be read (zstd): ask the upstream for identity, gzip or deflate",
+        ),
+        (
+            *(stream(LEGACY, "Content-Encoding: gzip"), "legacy"),
+            "the body's coding cannot be read (gzip): ask the upstream for identity, gzip or deflate",
+        ),
+        (
+            *(
+                answer(b"", "Location: https://u:SECRET@new.example/chat?key=SECRET", status="307 T"),
+                "legacy",
+            ),
+            "the upstream answered 307 and names https://new.example/chat: redirects are not followed",
+        ),
+        (
+            answer(b"SECRET", status="404 N"),
+            "legacy",
+            "the upstream answered 404: it has nothing at this path",
+        ),
+        (answer(b"", status="405 N"), "legacy", "the upstream answered 405: it wants another method"),
+        (
+            *(answer(b"", status="401 N"), "legacy"),
+            "the upstream answered 401: it wants other credentials (headers.Authorization)",
+        ),
+        (answer(b"", status="415 N"), "legacy", "the upstream answered 415: it wants another Content-Type"),
+        (answer(b"", status="500 N"), "legacy", "the upstream answered 500"),
+        (b"SSH-2.0-OpenSSH_9.9\r\n", "legacy", "the upstream does not speak HTTP/1.1 here"),
+        (
+            *(answer(b"PNG", "Content-Type: image/png"), "legacy"),
+            "the upstream answered with image/png, which is no stream",
+        ),
+        (stream(LEGACY), "legacy", None),
+        (stream(gzip.compress(LEGACY), "Content-Encoding: gzip"), "legacy", None),
+    ],
+)
+async def test_a_hint_names_the_cause(body: bytes, speaks: str, hint: str | None) -> None:
+    assert await hint_of(body, speaks=speaks) == hint
+
+
+async def test_eof_is_not_the_advice_for_a_broken_connection() -> None:
+    broken = b"HTTP/1.1 200 OK\r\n%b\r\nTransfer-Encoding: chunked\r\n\r\n" % SSE.encode() + chunk(HALF)
+    assert await hint_of(broken) is None
+
+
+async def test_nothing_understood_is_said_of_a_stream_that_ended_well() -> None:
+    hint = await hint_of(stream(OWN), eof="complete")
+    assert hint == "no rule of legacy knew any of 45 events: kind=chunk, kind=bye"
+
+
+async def test_events_that_waited_for_each_other() -> None:
+    async def buffered(call: Call) -> None:
+        await call.send(f"HTTP/1.1 200 OK\r\n{SSE}\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+        await asyncio.sleep(0.6)
+        await call.send(chunk(HALF * 43 + LEGACY) + b"0\r\n\r\n")
+
+    hint = await hint_of(buffered)
+    assert hint is not None
+    assert "events in the last 1 ms of 6" in hint
+    assert hint.endswith("something between buffers")
+
+
+async def test_an_upstream_that_is_not_there_and_a_fallback() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        url = f"http://127.0.0.1:{gone.getsockname()[1]}"
+    async with upstream(stream(LEGACY)) as server:
+        config = settled(
+            endpoints={
+                "/chat": {"upstream": [url, server.url], "speaks": "legacy"},
+                "/alone": {"upstream": url, "speaks": "legacy"},
+                "/broken": {"upstream": url, "speaks": "legacy", "answers": ["legacy"]},
+            }
+        )
+        async with gateway(config) as running, httpx.AsyncClient() as client:
+            base = "http://{}:{}".format(*running.address[:2])
+            hints = []
+            for path in ("/chat", *["/alone"] * 5):
+                await client.post(base + path, json={})
+                hints.append(str((await running.log.next_line()).get("hint")))
+    assert hints[0] == "attempt 1: connection refused"
+    assert hints[1] == "connection refused"
+    assert hints[-1].startswith("the breaker has been open for ")
+    assert hints[-1].endswith(", after 5 failures in a row")
+
+
+async def test_a_name_that_is_none() -> None:
+    config = settled(endpoints={"/chat": {"upstream": "http://nobody.invalid/", "speaks": "legacy"}})
+    async with gateway(config) as running, httpx.AsyncClient() as client:
+        await client.post("http://{}:{}/chat".format(*running.address[:2]), json={})
+        assert (await running.log.next_line())["hint"] == "no such host"
