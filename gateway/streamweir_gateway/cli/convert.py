@@ -17,6 +17,7 @@ from streamweir.stages import FullText
 from streamweir.translation.clock import StreamClock
 from streamweir.translation.reader import EndOfBody
 from streamweir_gateway.cli.command import OK, CommandFailed, Commands, UsageError, add_command
+from streamweir_gateway.cli.dialect_options import dialect_options
 from streamweir_gateway.cli.explaining import explained
 from streamweir_gateway.cli.home_made import home_made
 from streamweir_gateway.cli.recordings import captures_from
@@ -179,7 +180,7 @@ def _given(args: argparse.Namespace) -> dict[str, Any]:
         "full_text": args.full_text,
         "eof": args.eof,
         "stream_tool_arguments": args.stream_tool_arguments or None,
-        "protocol_options": _protocol_options(args.option) or None,
+        "protocol_options": dialect_options(args.option) or None,
         "raw": args.raw or None,
         "debug": args.debug or None,
     }
@@ -193,14 +194,3 @@ def _explained(dialects: Dialects, name: str) -> Dialects:
         explained(dialects.to_read(each), lambda line: print(line, file=sys.stderr)) for each in names
     ]
     return dialects.with_(*explaining, replace=True)
-
-
-def _protocol_options(texts: list[str]) -> dict[str, dict[str, Any]]:
-    options: dict[str, dict[str, Any]] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        dialect, dot, key = name.rpartition(".")
-        if not (equals and dot and dialect and key):
-            raise UsageError(f"--option {text}: must be DIALECT.KEY=VALUE, such as ragflow.form=agent")
-        options.setdefault(dialect, {})[key] = value
-    return options

@@ -10,12 +10,23 @@ from typing import Final, TextIO
 
 import streamweir
 from streamweir.errors import did_you_mean
-from streamweir_gateway.cli import check, convert, detect, dialects, fake, learn, record, replay, serve
+from streamweir_gateway.cli import (
+    check,
+    convert,
+    detect,
+    dialects,
+    fake,
+    learn,
+    record,
+    replay,
+    request,
+    serve,
+)
 from streamweir_gateway.cli.command import FAILED, INTERRUPTED, USAGE, CommandFailed, UsageError
 
 __all__ = ["main"]
 
-_COMMANDS: Final = (serve, check, convert, detect, dialects, fake, learn, record, replay)
+_COMMANDS: Final = (serve, check, convert, detect, dialects, fake, learn, record, replay, request)
 
 _EXAMPLES: Final = """\
 examples:
@@ -29,6 +40,7 @@ examples:
   streamweir record -d '{}' URL > one.capture.jsonl    a real answer, with its headers and times
   streamweir learn --name acme one.capture.jsonl       a dialect that reads it
   streamweir replay one.capture.jsonl                  the same as a backend, at its own pace
+  streamweir request --from standard --to ragflow '{"message": "Hi"}'      what would it be sent?
 
 `streamweir COMMAND --help` explains a command.
 """

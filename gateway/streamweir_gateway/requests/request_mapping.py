@@ -56,7 +56,11 @@ class RequestMapping(Protocol):
 
 
 def request_mapping(
-    config: EndpointConfig, dialects: Dialects, conversations: Conversations | None
+    config: EndpointConfig,
+    dialects: Dialects,
+    conversations: Conversations | None,
+    *,
+    new_id: Callable[[], Callable[[], str]] = lambda: lambda: str(uuid.uuid4()),
 ) -> RequestMapping | None:
     """Return what makes the requests of an endpoint; None where bodies go through as they came.
 
@@ -64,10 +68,11 @@ def request_mapping(
         config: of the endpoint, which was checked.
         dialects: in which names are looked up.
         conversations: of the endpoint; None: none are kept.
+        new_id: makes, for each request, what makes its ids.
     """
     match config.request.kind:
         case "mapped":
-            return _Mapped(config, dialects, conversations)
+            return _Mapped(config, dialects, conversations, new_id)
         case "template":
             return _Templated(config, dialects)
     return None
@@ -100,9 +105,14 @@ class _Mapped(_Mapping):
     """Reads by the rules of the client's protocol, writes by those of the upstream's dialect."""
 
     def __init__(
-        self, config: EndpointConfig, dialects: Dialects, conversations: Conversations | None
+        self,
+        config: EndpointConfig,
+        dialects: Dialects,
+        conversations: Conversations | None,
+        new_id: Callable[[], Callable[[], str]],
     ) -> None:
         super().__init__(config, dialects)
+        self._new_id = new_id
         self._keeps_history = config.history == "inline"
         tree = config.request.tree
         self._overlay: Tree | None = None if tree is None else compile_tree(tree, _found_sound)
@@ -121,7 +131,9 @@ class _Mapped(_Mapping):
             conversation = self._conversations.find(incoming.key, request.get("thread_id", ""))
         begun_by = asked_by or (conversation.upstream if conversation else None)
         chosen = [target for target in destinations if target.identity == begun_by] or destinations
-        writing = _Writing(request, reader, conversation, incoming, self._around(body, incoming))
+        writing = _Writing(
+            request, reader, conversation, incoming, self._around(body, incoming), self._new_id()
+        )
         return self._written(writing, chosen)
 
     def _written(self, writing: _Writing, destinations: Iterable[Destination]) -> dict[Destination, Offer]:
@@ -187,7 +199,9 @@ class _Writing:
         conversation: Conversation | None,
         incoming: Incoming,
         around: Mapping[str, Any],
+        new_id: Callable[[], str],
     ) -> None:
+        self._new_id = new_id
         self.request = request
         self.reader = reader
         self.incoming = incoming
@@ -216,7 +230,7 @@ class _Writing:
         def new_id() -> str:
             index = next(given)
             while index >= len(self._ids):
-                self._ids.append(str(uuid.uuid4()))
+                self._ids.append(self._new_id())
             return self._ids[index]
 
         return new_id

@@ -15,10 +15,12 @@ from streamweir.requests.written import Taken, Written
 from streamweir_gateway.requests.multipart import multipart_form
 from streamweir_gateway.upstream.request import UpstreamRequest
 
-__all__ = ["MAX_ANSWER_BYTES", "RequestSequence", "whole_request"]
+__all__ = ["MAX_ANSWER_BYTES", "RequestSequence", "whole_headers", "whole_request"]
 
 MAX_ANSWER_BYTES: Final = 1 << 20
 """So much is read of the answer to a first request."""
+
+_JSON: Final = "application/json"
 
 
 class RequestSequence:
@@ -84,12 +86,12 @@ def whole_request(
     if written.form is not None:
         media_type, body = multipart_form(_filled(written.form, known))
     elif written.body is not None:
-        media_type, body = "application/json", write_json(_filled(written.body, known))
+        media_type, body = _JSON, write_json(_filled(written.body, known))
     return UpstreamRequest(
         written.method,
         base.origin,
         _target(base.target, written, known),
-        _headers(base.headers, written, media_type),
+        whole_headers(base.headers, written, media_type),
         body,
     )
 
@@ -106,10 +108,18 @@ def _target(target: str, written: Written, taken: Mapping[str, str]) -> str:
     return f"{path}?{query}" if query else path
 
 
-def _headers(
-    headers: Sequence[tuple[str, str]], written: Written, media_type: str | None
+def whole_headers(
+    headers: Sequence[tuple[str, str]], written: Written, media_type: str | None = None
 ) -> list[tuple[str, str]]:
-    """Ours give way to the configured ones, but for the type of what is sent."""
+    """Return the headers of a request: the writer's give way to the configured ones, but for the type.
+
+    Args:
+        headers: the configured ones, and those of the client that go on.
+        written: what is to be sent.
+        media_type: of what is sent; that of JSON, where it is, if not given.
+    """
+    if media_type is None and written.body is not None:
+        media_type = _JSON
     known = {name.lower() for name, _ in headers}
     added = [(name, value) for name, value in written.headers.items() if name.lower() not in known]
     kept = [(name, value) for name, value in headers if name.lower() != "content-type"]

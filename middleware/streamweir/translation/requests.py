@@ -20,7 +20,7 @@ from streamweir.requests.sides import RequestReader
 from streamweir.requests.templates import compile_tree, overlay_root
 from streamweir.requests.writing import Target, made_ids, plan_request, shown
 
-__all__ = ["ReadRequest", "overlay_of", "read_request", "request_target", "write_request"]
+__all__ = ["ReadRequest", "overlay_of", "planned_request", "read_request", "request_target", "write_request"]
 
 _CANONICAL: Final = RequestReader(read_fields)
 
@@ -50,10 +50,7 @@ def read_request(
         ConfigurationError: no such protocol has requests.
     """
     dialect = _dialects(dialects).find(protocol)
-    reader = dialect.request_reader
-    if reader is None:
-        raise ConfigurationError(f"{dialect.name} has no requests that can be read")
-    found = ReadRequest(read_canonical(reader, parse_body(body)))
+    found = ReadRequest(read_canonical(_reader_of(dialect), parse_body(body)))
     found.protocol = dialect.name
     return found
 
@@ -88,6 +85,39 @@ def write_request(
     extra = canonical.get("extra", {}) if protocol == found.name else {}
     plan = plan_request(canonical, target, extra=extra, new_id=made_ids())
     return [shown(written, path) for written in plan.requests]
+
+
+def planned_request(
+    body: bytes | str | Mapping[str, Any],
+    *,
+    protocol: str,
+    dialect: str,
+    path: str = "",
+    options: Mapping[str, Any] | None = None,
+    dialects: Dialects | None = None,
+) -> dict[str, Any]:
+    """Return what an upstream would be sent: the requests, what is lost of it, and the canonical request.
+
+    Args:
+        body: of the client.
+        protocol: of the client, by name.
+        dialect: of the upstream, by name.
+        path: of the upstream's URL.
+        options: of the dialect.
+        dialects: in which names are looked up; the process's if not given.
+
+    Raises:
+        RequestError: the body cannot be understood, or the upstream's dialect cannot take it.
+        ConfigurationError: there are no such requests.
+    """
+    known = _dialects(dialects)
+    found = known.find(dialect)
+    target = request_target(found, path=path, options=options)
+    canonical = read_canonical(_reader_of(known.find(protocol)), parse_body(body))
+    extra = canonical.get("extra", {}) if protocol == found.name else {}
+    plan = plan_request(canonical, target, extra=extra, new_id=made_ids())
+    requests = [shown(written, path) for written in plan.requests]
+    return {"requests": requests, "lost": [*plan.lost], "request": canonical}
 
 
 def request_target(
@@ -137,6 +167,12 @@ def overlay_of(tree: Mapping[str, Any]) -> Callable[[Request], Mapping[str, Any]
     if problems.problems:
         raise ConfigurationError("\n".join(map(str, problems.problems)))
     return lambda request: compiled.overlay(overlay_root(request, {}))
+
+
+def _reader_of(dialect: Dialect) -> RequestReader:
+    if dialect.request_reader is None:
+        raise ConfigurationError(f"{dialect.name} has no requests that can be read")
+    return dialect.request_reader
 
 
 def _dialects(dialects: Dialects | None) -> Dialects:

@@ -1,0 +1,95 @@
+"""`streamweir request` as a user runs it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command_line import run
+
+BODY = '{"question": "hi", "tools": [{"name": "f"}]}'
+
+
+def shown(*arguments: str, body: str = BODY, cwd: Path | None = None) -> Any:
+    done = run("request", *arguments, input=body.encode(), cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_shows_what_would_be_sent() -> None:
+    found = shown("--from", "standard", "--to", "ragflow", "--path", "/api/v1/chats/7/completions?k=1")
+    first, second = found["requests"]
+    assert first == {
+        "method": "POST",
+        "path": "/api/v1/chats/7/sessions",
+        "query": {"k": "1"},
+        "headers": {"Content-Type": "application/json"},
+        "body": {"name": "hi"},
+        "takes": {"session_id": "data.id"},
+    }
+    assert second["body"]["session_id"] == "{session_id}"
+    assert found["lost"] == ["tools"]
+    assert found["request"]["message"] == "hi"
+
+
+def test_the_body_may_stand_on_the_command_line() -> None:
+    assert shown("--from", "standard", "--to", "legacy", '{"text": "hi"}')["requests"][0]["body"] == {
+        "message": "hi",
+        "stream": True,
+    }
+
+
+def test_an_endpoint_has_its_tree_its_path_and_its_headers(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(
+        """
+upstreams:
+  old: {url: "http://127.0.0.1:9/base", speaks: legacy, headers: {Authorization: "Bearer secret", X-Team: a}}
+endpoints:
+  /c/{id}:
+    upstream: old
+    path: /chat/{id}?v=1
+    request: {mapped: {bot: 7, key: "${NOT_SET_HERE}"}}
+  /t/{id}:
+    upstream: old
+    request: {body: {q: "${{ question }} ${{ path.id }}"}, headers: {X-User: "${{ question }}"}}
+  /as-it-came: {upstream: old}
+"""
+    )
+    (sent,) = shown("--config", "config.yaml", "--endpoint", "/c/5", cwd=tmp_path)["requests"]
+    assert (sent["path"], sent["query"]) == ("/base/chat/5", {"v": "1"})
+    assert sent["body"] == {"message": "hi", "stream": True, "bot": 7, "key": "${NOT_SET_HERE}"}
+    assert sent["headers"]["X-Team"] == "a"
+    assert "authorization" not in {name.lower() for name in sent["headers"]}
+    (sent,) = shown("--config", "config.yaml", "--endpoint", "/t/{id}", cwd=tmp_path)["requests"]
+    assert sent["body"] == {"q": "hi id"}
+    assert sent["headers"]["X-User"] == "hi"
+    (sent,) = shown("--config", "config.yaml", "--endpoint", "/as-it-came", cwd=tmp_path)["requests"]
+    assert sent["body"] == json.loads(BODY)
+
+
+def test_a_body_that_is_refused() -> None:
+    done = run("request", "--from", "standard", "--to", "legacy", '{"messages": [{"role": "x"}]}')
+    assert done.returncode == 1
+    assert json.loads(done.stdout) == {
+        "error": {
+            "code": "BAD_REQUEST",
+            "message": "messages[0].role must be system, user, assistant or tool.",
+        },
+        "status": 400,
+    }
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("--from", "standard"),
+        ("--from", "standard", "--to", "nobody"),
+        ("--from", "standard", "--to", "legacy", "--option", "x"),
+        ("--from", "standard", "--to", "legacy", "--option", "legacy.a=b"),
+        ("--endpoint", "/a"),
+    ],
+)
+def test_a_wrong_command_line(arguments: tuple[str, ...]) -> None:
+    assert run("request", *arguments, input=BODY.encode()).returncode == 2
