@@ -132,7 +132,11 @@ def routes_of(
 ) -> list[Route]:
     """Return the routes of a configuration; `serve` makes the application behind an endpoint."""
     server = config.server
-    own = ((server.health, _health), (server.ready, _readiness(streams)), (server.metrics, metrics))
+    own = (
+        (server.health, _health),
+        (server.ready, _readiness(streams, config.fingerprint)),
+        (server.metrics, metrics),
+    )
     return [
         *(Route(path, ("GET", "HEAD"), app, None) for path, app in own if path is not None),
         *_endpoint_routes(config.endpoints, serve),
@@ -158,17 +162,18 @@ async def _health(scope: Scope, receive: Receive, send: Send) -> None:
     await _status("ok", 200)(scope, receive, send)
 
 
-def _readiness(streams: Streams) -> ASGIApp:
+def _readiness(streams: Streams, fingerprint: str) -> ASGIApp:
     async def ready(scope: Scope, receive: Receive, send: Send) -> None:
-        response = _status("draining", 503) if streams.draining else _status("ok", 200)
+        word, status = ("draining", 503) if streams.draining else ("ok", 200)
+        response = _status(word, status, config=fingerprint)
         await response(scope, receive, send)
 
     return ready
 
 
-def _status(word: str, status: int) -> Response:
+def _status(word: str, status: int, **facts: str) -> Response:
     return Response(
-        write_json({"status": word}),
+        write_json({"status": word, **facts}),
         status_code=status,
         headers={"Cache-Control": "no-store"},
         media_type="application/json",

@@ -370,10 +370,12 @@ async def test_a_reconnecting_event_source_is_stopped() -> None:
 
 
 async def test_the_gateway_says_that_it_is_well() -> None:
-    async with gateway(one_endpoint("http://127.0.0.1:9")) as running:
-        for path in ("/healthz", "/readyz"):
+    config = one_endpoint("http://127.0.0.1:9")
+    async with gateway(config) as running:
+        served = {"status": "ok", "config": config.fingerprint}
+        for path, expected in (("/healthz", {"status": "ok"}), ("/readyz", served)):
             got = await ask(running, "GET", path, body=b"")
-            assert (got.status, got.json) == (200, {"status": "ok"})
+            assert (got.status, got.json) == (200, expected)
 
 
 async def test_the_literal_path_wins_over_the_one_with_names() -> None:

@@ -49,7 +49,7 @@ def test_a_table_finds_what_starlettes_router_finds(
         for template, own in zip(templates, methods, strict=False)
     ]
     config: Any = SimpleNamespace(
-        endpoints=named, server=SimpleNamespace(health=None, ready=None, metrics=None)
+        endpoints=named, fingerprint="", server=SimpleNamespace(health=None, ready=None, metrics=None)
     )
     routes = routes_of(config, serve=lambda _: nothing, streams=Streams(), metrics=nothing)
     found = RoutingTable(routes).find(method, path)

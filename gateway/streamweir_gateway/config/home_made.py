@@ -22,7 +22,7 @@ from streamweir_gateway.config.interpolation import Interpolation
 from streamweir_gateway.config.reading import read_text
 from streamweir_gateway.config.tree import read_tree
 
-__all__ = ["ConfiguredDialects", "files_of", "read_home_made"]
+__all__ = ["ConfiguredDialects", "dialect_files_in", "files_of", "read_home_made"]
 
 KEY: Final = "dialects"
 _FILE: Final = "file"
@@ -50,10 +50,15 @@ def files_of(path: Path) -> list[Path]:
     """Return the file at `path` and those that dialects of it stand in, whatever else it holds."""
     report = Report("")
     tree = read_tree(read_text(path, report), report) or {}
+    return [path, *dialect_files_in(tree, path.parent)]
+
+
+def dialect_files_in(tree: Mapping[str, Any], folder: Path) -> list[Path]:
+    """Return the files that dialects of a configuration stand in, in its order; `folder` is the file's."""
     named = tree.get(KEY)
     trees = named.values() if isinstance(named, Mapping) else ()
     files = [tree.get(_FILE) for tree in trees if isinstance(tree, Mapping)]
-    return [path, *(path.parent / file for file in files if isinstance(file, str))]
+    return [folder / file for file in files if isinstance(file, str)]
 
 
 def read_home_made(value: Any, report: Report, interpolation: Interpolation, known: Dialects) -> Dialects:

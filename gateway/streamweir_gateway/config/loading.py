@@ -9,7 +9,8 @@ from pathlib import Path
 from streamweir.codec.dialects import Dialects
 from streamweir_gateway.config.certificates import check_certificates
 from streamweir_gateway.config.diagnostics import Report
-from streamweir_gateway.config.home_made import read_home_made
+from streamweir_gateway.config.fingerprint import fingerprint
+from streamweir_gateway.config.home_made import dialect_files_in, read_home_made
 from streamweir_gateway.config.interpolation import Interpolation
 from streamweir_gateway.config.models import GatewayConfig
 from streamweir_gateway.config.reading import read_text
@@ -74,7 +75,8 @@ def parse_config(
             check_certificates(config, report, tolerant=check)
     report.stop_if_any()
     assert config is not None, "a file without models has problems"
-    return config.model_copy(update={"known_dialects": known})
+    files = dialect_files_in(tree or {}, folder)
+    return config.model_copy(update={"known_dialects": known, "fingerprint": fingerprint(text, files)})
 
 
 def load_dialects(

@@ -70,6 +70,10 @@ _COUNTERS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "tool_repairs": (_BY_BOTH, "Tool calls whose start was missing and made up."),
     "retries": (("upstream",), "Requests sent to an upstream once more."),
     "upstream_failures": (("upstream", "code"), "Attempts at an upstream that failed."),
+    "config_reloads": (
+        ("outcome",),
+        "Times that the configuration was to be read again: taken_over (by each worker) or refused.",
+    ),
     "workers_replaced": (("reason",), "Workers started in the place of one that is gone."),
 }
 """By name: the labels and what is counted."""
@@ -97,6 +101,7 @@ _GAUGES: Final[dict[str, tuple[str, Literal["livesum", "livemax", "max"], str]]]
         "livemax",
         "An upstream's breaker: 0 closed, 1 open, 2 half-open; the highest of all workers.",
     ),
+    "config_info": ("hash", "livemax", "1 for the configuration file that is served, by its hash."),
     "build_info": ("version", "max", "Always 1; the label is the version."),
 }
 """By name: the label, how processes are brought together, and what is shown."""
@@ -139,6 +144,9 @@ class Metrics:
         self._gauges["build_info"].labels(__version__).set(1)
         for reason in ("hung", "exited"):
             self._counters["workers_replaced"].labels(reason)
+        for outcome in ("taken_over", "refused"):
+            self._counters["config_reloads"].labels(outcome)
+        self._served: str | None = None
         self._of_endpoint: dict[str, _OfEndpoint] = {}
         self._of_request: dict[tuple[str, int | None, str], Counter] = {}
         self._of_stream: dict[tuple[str, str, str], Counter] = {}
@@ -172,6 +180,17 @@ class Metrics:
     def worker_replaced(self, reason: Literal["hung", "exited"]) -> None:
         """This process runs in the place of a worker that is gone."""
         self._counters["workers_replaced"].labels(reason).inc()
+
+    def config_served(self, fingerprint: str) -> None:
+        """Requests are served by this configuration from here on."""
+        if self._served is not None and self._served != fingerprint:
+            self._gauges["config_info"].labels(self._served).set(0)
+        self._served = fingerprint
+        self._gauges["config_info"].labels(fingerprint).set(1)
+
+    def config_reloaded(self, outcome: Literal["taken_over", "refused"]) -> None:
+        """The configuration was to be read again."""
+        self._counters["config_reloads"].labels(outcome).inc()
 
     def breaker_changed(self, upstream: str, state: BreakerState) -> None:
         """A breaker is in this state."""

@@ -57,6 +57,7 @@ class ServingProcess:
         self._conversations = ConversationsOfWorker()
         self._board = board
         self.metrics = make_metrics()
+        self.metrics.config_served(config.fingerprint)
         self._generations = Generations(self._app(config))
         self._turn = asyncio.Lock()
         self.server = GatewayServer(
@@ -89,13 +90,16 @@ class ServingProcess:
                 await self._generations.take_over(self._app(config))
             except (OSError, ValueError) as failed:
                 logger.error("configuration not taken over: %s", failed)  # noqa: TRY400 - its text is enough
+                self.metrics.config_reloaded("refused")
                 return
             for name in differences_kept(self._config, config):
                 logger.warning("a change of %s needs a restart", name)
             self._config = config
             self.server.apply(config.server)
             self._bodies.max_bytes = config.server.body_bytes
-            logger.info("configuration taken over")
+            self.metrics.config_served(config.fingerprint)
+            self.metrics.config_reloaded("taken_over")
+            logger.info("configuration taken over", extra={"config": config.fingerprint})
 
     def _app(self, config: GatewayConfig) -> GatewayApp:
         return build_app(
@@ -141,7 +145,9 @@ def _on_hangup(process: ServingProcess, load: Load | None) -> None:
 
 async def _reload(process: ServingProcess, load: Load | None) -> None:
     config = await asyncio.to_thread(loaded, load)
-    if config is not None:
+    if config is None:
+        process.metrics.config_reloaded("refused")
+    else:
         await process.take_over(config)
 
 

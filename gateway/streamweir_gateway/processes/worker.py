@@ -25,7 +25,7 @@ from streamweir_gateway.processes.worker_board import WorkerBoard
 if TYPE_CHECKING:
     from streamweir_gateway.processes.process import ServingProcess
 
-__all__ = ["READY", "STOP", "Command", "ReplacementReason", "run_worker"]
+__all__ = ["READY", "REFUSED", "STOP", "Command", "ReplacementReason", "run_worker"]
 
 logger = logging.getLogger("streamweir.server")
 
@@ -41,8 +41,11 @@ ReplacementReason: TypeAlias = Literal["hung", "exited"]
 BEAT_SECONDS: Final = 1.0
 """How often a worker shows its parent that its event loop turns."""
 
-Command: TypeAlias = GatewayConfig | Literal["stop"]
-"""What a parent sends: a configuration to take over, or that it is time to stop."""
+REFUSED: Final = "refused"
+"""What its parent sends one of them where a configuration could not be read again, to be counted."""
+
+Command: TypeAlias = GatewayConfig | Literal["stop", "refused"]
+"""What a parent sends: a configuration to take over, that one was refused, or that it is time to stop."""
 
 
 def read_only(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:
@@ -110,6 +113,8 @@ def _obey(process: ServingProcess, parent: Connection) -> None:
             return
         if command == STOP:
             process.server.stop()
+        elif command == REFUSED:
+            process.metrics.config_reloaded("refused")
         elif isinstance(command, GatewayConfig):
             task = loop.create_task(process.take_over(command))
             running.add(task)

@@ -21,7 +21,7 @@ from streamweir_gateway.observability.secrets import secrets_of
 from streamweir_gateway.processes.reload import Load, OnReady, loaded
 from streamweir_gateway.processes.signals import woken_by_signals
 from streamweir_gateway.processes.sockets import Listeners
-from streamweir_gateway.processes.worker import STOP, Command
+from streamweir_gateway.processes.worker import REFUSED, STOP, Command
 from streamweir_gateway.processes.worker_place import LOOK_SECONDS, WorkerPlace
 
 __all__ = ["serve_with_workers"]
@@ -210,6 +210,11 @@ class _Workers:
                 place.kill()
 
     def _reload(self) -> None:
-        if not self._stops and (config := loaded(self._load)) is not None:
+        if self._stops:
+            return
+        config = loaded(self._load)
+        if config is not None:
             self._config = config  # each worker logs what needs a restart
             self._send(config)
+        elif (place := next((place for place in self._places if place.is_ready), None)) is not None:
+            place.send(REFUSED)

@@ -66,7 +66,7 @@ ENVIRON = {
     "WEB_KEY": "s3cret-web-4711",
 }
 MERGED = {
-    GatewayConfig: {"defaults", "upstreams", "dialects", "known_dialects"},
+    GatewayConfig: {"defaults", "upstreams", "dialects", "fingerprint", "known_dialects"},
     EndpointConfig: {"upstream", *UpstreamOptions.model_fields},
 }
 """What stands in the file and is seen in what it is merged into, or does not stand there."""

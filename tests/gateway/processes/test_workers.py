@@ -1,6 +1,7 @@
 """Several worker processes on one address: started, started again, stopped, gone with their parent."""
 
 import asyncio
+import hashlib
 import json
 import os
 import re
@@ -194,6 +195,24 @@ async def answers(running: Running, target: str, status: int) -> None:
             await asyncio.sleep(0.1)
 
 
+async def config_in_readiness(running: Running) -> str:
+    return str((await ask(running.at, "GET", "/readyz", body=b"")).json["config"])
+
+
+async def served_file(running: Running) -> str:
+    """The hash of the file, as readiness and metrics have it; bad files are counted."""
+    hashed = f"sha256:{hashlib.sha256(running.file.read_bytes()).hexdigest()}"
+    async with asyncio.timeout(20):
+        while await config_in_readiness(running) != hashed:  # noqa: ASYNC110 - another process is watched
+            await asyncio.sleep(0.1)
+        shown = (await ask(running.at, "GET", "/metrics", body=b"")).body.decode()
+    assert re.findall(r'streamweir_config_info\{hash="([^"]+)".*\} 1\.0', shown) == [hashed]
+    refused = re.findall(r'streamweir_config_reloads_total\{outcome="refused".*\} (\S+)', shown)
+    taken_over = "configuration taken over" in [line["event"] for line in running.told]
+    assert refused == (["1.0"] if taken_over else ["0.0"])
+    return hashed
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 async def test_a_changed_file_is_taken_over(workers: int, tmp_path: Path) -> None:
     async def waiting(call: Call) -> None:
@@ -207,6 +226,7 @@ async def test_a_changed_file_is_taken_over(workers: int, tmp_path: Path) -> Non
         keys: dict[str, Any] = {"endpoints": endpoints(backend.url), "server": server}
         async with running_gateway(tmp_path, **keys) as running:
             await running.ready()
+            first = await served_file(running)
             async with client(running.at) as connected:
                 connected.send()
                 await connected.until(b"Hel")
@@ -218,6 +238,7 @@ async def test_a_changed_file_is_taken_over(workers: int, tmp_path: Path) -> Non
                 running.signal(signal.SIGHUP)
                 await answers(running, "/new", 200)
                 await answers(running, "/chat", 404)
+                assert await served_file(running) != first
                 goes_on.set()
                 assert (await connected.whole()).assert_valid().end["status"] == "completed"
             running.signal(signal.SIGTERM)

@@ -18,6 +18,7 @@ from streamweir_gateway.config.models.section import (
     DERIVED,
     Section,
     absent,
+    derived,
     empty,
     made_by,
     written,
@@ -64,6 +65,8 @@ class GatewayConfig(Section):
     """Add redacted details to errors and warnings."""
     dialects: Mapping[str, Any] = empty(hidden=True)
     """Home-made dialects by name, or `{file: PATH}` of each."""
+    fingerprint: Annotated[SkipJsonSchema[str], DERIVED] = derived("", hidden=True)
+    """`sha256:...` of the file and of those that its dialects stand in."""
     known_dialects: Annotated[SkipJsonSchema[InstanceOf[Dialects]], DERIVED] = Field(
         default_factory=process_dialects, validate_default=False, repr=False
     )
