@@ -8,7 +8,7 @@ CHROMIUM ?= chromium
 DRIVER := .cache/browser
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test fast check lint bench bench-quick soak storm mutate real compat audit browser docs format clean
+.PHONY: help setup run test fast check lint bench bench-quick soak storm mutate real compat audit browser clients docs format clean
 
 help:  ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ mutate: $(READY)  ## mutate and cut 20,000 recorded streams; COUNT=2000 SEED=7, 
 browser: $(READY) $(DRIVER)/.ready  ## let pages in Chromium try to start runs (Debian's, installed if missing; needs Node 20)
 	@command -v $(CHROMIUM) > /dev/null || { timeout 120 apt-get update -qq && timeout 600 apt-get install -qq --no-install-recommends $(CHROMIUM); } > /dev/null
 	@CHROMIUM=$(CHROMIUM) timeout 300 $(BIN)/python -m pytest -q -m browser tests/browser $(ARGS)
+
+clients: $(READY)  ## let official clients read every recorded stream; ARGS="ai-6 ag-ui-1.0" these alone (needs Node 20)
+	@PYTHONPATH=tests/support $(BIN)/python tests/clients/read_all.py $(ARGS)
 
 $(DRIVER)/.ready: tests/browser/package.json tests/browser/package-lock.json
 	@mkdir -p $(DRIVER)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Encoder
 from streamweir.codec.frame_template import Number
-from streamweir.dialects.ag_ui.encode_ending import interrupt, run_error, run_finished
+from streamweir.dialects.ag_ui.encode_ending import interrupt, run_cancelled, run_error, run_finished
 from streamweir.dialects.ag_ui.encode_steps import OpenSteps
 from streamweir.dialects.ag_ui.encode_texts import OpenTexts, Reasoning
 from streamweir.dialects.ag_ui.encode_tools import call_result, is_patch, lasting_id
@@ -47,10 +47,15 @@ class AgUiEncoder(Encoder):
     Options:
         reasoning: `thinking` for clients before 0.0.45, which end a run at a `REASONING_START`; `drop` writes
             none of it.
+        version: `0.0` for clients before 1.0, which end a run at an outcome that they do not know: a
+            cancelled run is an error then.
     """
 
     streams_arguments = True
-    option_values: ClassVar[Mapping[str, tuple[str, ...]]] = {"reasoning": ("reasoning", "thinking", "drop")}
+    option_values: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "reasoning": ("reasoning", "thinking", "drop"),
+        "version": ("1.0", "0.0"),
+    }
 
     def __init__(self) -> None:
         super().__init__()
@@ -96,10 +101,8 @@ class AgUiEncoder(Encoder):
                 return [self._run_started(event)]
             case Error(terminal=True):
                 return [*self._close_all(), run_error(event)]
-            case SessionEnd(status="error"):
-                return []
             case SessionEnd():
-                return [*self._close_all(), run_finished(event, self._run, self._interrupts(event))]
+                return self._end(event)
         return [_custom(event)]
 
     # The run
@@ -110,7 +113,8 @@ class AgUiEncoder(Encoder):
             "threadId": meta.get("thread_id") or event.session_id or self._request_id,
             "runId": meta.get("run_id") or self._request_id,
         }
-        version = {"protocolVersion": "1.0"} if self.option("reasoning") == "reasoning" else {}
+        is_current = self.option("version") == "1.0" and self.option("reasoning") == "reasoning"
+        version = {"protocolVersion": "1.0"} if is_current else {}
         started = {"type": "RUN_STARTED", **self._run, **version}
         return with_metadata(started, event, request_id=self._request_id, session_id=event.session_id)
 
@@ -128,6 +132,13 @@ class AgUiEncoder(Encoder):
         if event.status != "suspended":
             return []
         return [interrupt(asked, self._tool_id(asked.interaction_id)) for asked in self._asked.values()]
+
+    def _end(self, event: SessionEnd) -> list[Message]:
+        if event.status == "error":
+            return []
+        if event.status == "cancelled" and self.option("version") != "1.0":
+            return [*self._close_all(), run_cancelled(event)]
+        return [*self._close_all(), run_finished(event, self._run, self._interrupts(event))]
 
     def _close_all(self) -> list[Message]:
         return [*self._close_texts(), *self._close_reasoning(), *self._steps.close()]

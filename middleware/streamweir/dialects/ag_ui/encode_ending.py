@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from streamweir.codec.questions import form_schema, question_text
 from streamweir.dialects.ag_ui.shared_metadata import with_metadata
+from streamweir.errors import CODES
 from streamweir.events import Error, Interaction, SessionEnd
 
-__all__ = ["interrupt", "run_error", "run_finished"]
+__all__ = ["interrupt", "run_cancelled", "run_error", "run_finished"]
 
 Message = dict[str, Any]
 
@@ -27,6 +28,12 @@ def run_error(event: Error) -> Message:
     error = {"type": "RUN_ERROR", "message": event.message, "code": event.code}
     more = {"recoverable": event.recoverable, "retry_after_ms": event.retry_after_ms}
     return with_metadata(error, event, error_type=event.error_type, details=event.details, **more)
+
+
+def run_cancelled(event: SessionEnd) -> Message:
+    """Return the end of a cancelled run for clients that know no such outcome."""
+    error = {"type": "RUN_ERROR", "message": CODES["CANCELLED"].message, "code": "CANCELLED"}
+    return with_metadata(error, event, summary=event.summary)
 
 
 def run_finished(event: SessionEnd, run: Mapping[str, Any], interrupts: Sequence[Message]) -> Message:

@@ -1,0 +1,125 @@
+"""The streams that clients read, and what each of them holds, whoever reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from streams import canonical_streams, events_of, recorded_streams, translate
+
+__all__ = ["Call", "Expected", "Replayed", "expected_of", "replayed_streams"]
+
+MEDIA_TYPES = {".ndjson": "application/x-ndjson", ".json": "application/json", ".txt": "text/plain"}
+CUT_AT = (0.35, 0.8)
+"""How much of a stream comes where it breaks off."""
+
+
+class Replayed(NamedTuple):
+    """A body that an upstream sends.
+
+    Attributes:
+        path: of the endpoint, and of the upstream.
+        dialect: what it speaks.
+        media_type: of the body.
+        body: the bytes.
+        options: of the dialect.
+    """
+
+    path: str
+    dialect: str
+    media_type: str
+    body: bytes
+    options: dict[str, Any]
+
+
+class Call(NamedTuple):
+    """A call of a tool.
+
+    Attributes:
+        name: of the tool.
+        arguments: whole.
+        is_open: it has no result: the client, or a person, is asked.
+        result: where it went well.
+        error: why it failed, else None.
+    """
+
+    name: str
+    arguments: dict[str, Any]
+    is_open: bool = True
+    result: Any = None
+    error: str | None = None
+
+
+class Expected(NamedTuple):
+    """What a client has to get of a stream.
+
+    Attributes:
+        texts: of each message and channel, in the order of their first piece.
+        thinking: all reasoning.
+        calls: in the order of their start.
+        asked: ids of what is asked, by kind.
+        status: of the end.
+        error: of a run that failed: its message.
+    """
+
+    texts: list[str]
+    thinking: str
+    calls: list[Call]
+    asked: dict[str, str]
+    status: str
+    error: str | None
+
+
+def replayed_streams() -> Iterator[Replayed]:
+    """Every recorded stream of every dialect, every canonical one, and some of each that break off."""
+    broken: set[str] = set()
+    for recorded in recorded_streams():
+        media_type = MEDIA_TYPES.get(recorded.path.suffix, "text/event-stream")
+        whole = Replayed(str(recorded), recorded.dialect, media_type, recorded.body, recorded.options)
+        yield whole
+        if recorded.dialect not in broken and len(recorded.body) > 1000:
+            broken.add(recorded.dialect)
+            yield from _cut(whole)
+    for name, body in canonical_streams().items():
+        whole = Replayed(f"canonical/{name}", "standard", MEDIA_TYPES[".ndjson"], body, {})
+        yield whole
+        yield from _cut(whole)
+
+
+def _cut(whole: Replayed) -> Iterator[Replayed]:
+    for part in CUT_AT:
+        body = whole.body[: int(len(whole.body) * part)]
+        yield whole._replace(path=f"cut-{part:.0%}/{whole.path}".replace("%", ""), body=body)
+
+
+def expected_of(stream: Replayed) -> Expected:
+    """Return what a client that cannot replace text has to get."""
+    options = {stream.dialect: stream.options}
+    options["standard"] = {**options.get("standard", {}), "version": "1.0"}
+    how: Any = {"speaks": stream.dialect, "stream_tool_arguments": True, "protocol_options": options}
+    events = events_of(translate([stream.body], **how))
+    texts: dict[object, str] = {}
+    calls: dict[str, Call] = {}
+    asked: dict[str, str] = {}
+    thinking, error = "", None
+    for event in events:
+        data = event["data"]
+        match event["type"]:
+            case "content":
+                key = event["metadata"].get("message_id"), data.get("channel")
+                texts[key] = texts.get(key, "") + data["content"]
+            case "thinking":
+                thinking += data["content"]
+            case "tool_call_start":
+                calls[data["tool_id"]] = Call(data["tool_name"], data["arguments"])
+            case "tool_call_end":
+                why = data["error"]["message"] if data["status"] == "failed" else None
+                calls[data["tool_id"]] = calls[data["tool_id"]]._replace(
+                    is_open=False, result=data.get("result"), error=why
+                )
+            case "interaction" if data["state"] == "requested":
+                asked[data["interaction_id"]] = data["kind"]
+            case "error" if data["terminal"]:
+                error = data["message"]
+    status = str(events[-1]["data"]["status"])
+    return Expected([*texts.values()], thinking, [*calls.values()], asked, status, error)
