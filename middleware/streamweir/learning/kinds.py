@@ -29,7 +29,6 @@ _END_MARK: Final = re.compile(
     re.IGNORECASE,
 )
 _NEARLY_ALL: Final = 0.8
-_FIRST_WORDS: Final = re.compile(r"(\S+)(?: (\S+?))? (?=[\[{\"])")
 
 
 class Kinds(NamedTuple):
