@@ -14,13 +14,13 @@ from streamweir import events
 NORMALIZE = """*, speaks, answers=("standard",), paths=None,
     media_types=("text/event-stream", "application/x-ndjson"), framing=None, heartbeat="15s", timeouts=None,
     full_text="dedupe", stream_tool_arguments=False, protocol_options=None, raw=False, eof="truncated",
-    limits=None, warnings=(), debug=False, reraise=False"""
+    verbatim=True, limits=None, warnings=(), debug=False, reraise=False"""
 REQUEST_ID = 'header="X-Request-Id", generator=new_request_id, validator=valid_request_id'
 EVENT_STREAM = """request_id=None, session_id=None, heartbeat="15s", warnings=(), full_text="dedupe",
     debug=False"""
 TRANSLATOR = """answers="standard", framing="sse", request_id=None, session_id=None, clock=None,
     full_text="dedupe", stream_tool_arguments=False, protocol_options=None, raw=False, eof="truncated",
-    limits=None, warnings=(), debug=False, dialects=None"""
+    verbatim=True, limits=None, warnings=(), debug=False, dialects=None"""
 
 CALLABLES = {
     "streamweir.asgi.RequestIDMiddleware": f"app, *, {REQUEST_ID}",

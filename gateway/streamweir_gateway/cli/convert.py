@@ -55,6 +55,7 @@ _OPTION: Final = "what a dialect lets one choose; may be repeated"
 _CONFIG: Final = "a file whose `dialects:` may be named too; needs the extra 'gateway'"
 _EXPLAIN: Final = "a line per frame on standard error: NUMBER TAKER: types of the events"
 _EOF: Final = "what a clean end of the stream means that its dialect takes for none (default: truncated)"
+_NO_VERBATIM: Final = "write a stream anew, repaired, also in the dialect that it is written in"
 _FULL_TEXT: Final = "what to do when the stream repeats its whole answer (default: dedupe)"
 
 
@@ -77,6 +78,7 @@ def add_to(commands: Commands) -> None:
     add("--framing", choices=tuple(MEDIA_TYPES), help=_FRAMING)
     add("--option", action="append", default=[], metavar="DIALECT.KEY=VALUE", help=_OPTION)
     add("--eof", choices=get_args(EndOfBody), help=_EOF)
+    add("--no-verbatim", dest="verbatim", action="store_false", default=None, help=_NO_VERBATIM)
     add("--full-text", choices=get_args(FullText), help=_FULL_TEXT)
     add("--stream-tool-arguments", action="store_true", help="write tool_call_delta events too")
     add("--output", "-o", metavar="FILE", help="write here instead of to standard output")
@@ -179,6 +181,7 @@ def _given(args: argparse.Namespace) -> dict[str, Any]:
         "request_id": args.request_id,
         "full_text": args.full_text,
         "eof": args.eof,
+        "verbatim": args.verbatim,
         "stream_tool_arguments": args.stream_tool_arguments or None,
         "protocol_options": dialect_options(args.option) or None,
         "raw": args.raw or None,

@@ -19,7 +19,7 @@ __all__ = ["ELSEWHERE", "NOT_BUILT", "about_unknown_key", "written_kind"]
 
 NOT_BUILT: Final[Mapping[type[Section], tuple[str, ...]]] = {
     GatewayConfig: ("store",),
-    EndpointOptions: ("resume", "verbatim"),
+    EndpointOptions: ("resume",),
     EndpointConfig: ("models", "probe"),
     ServerConfig: ("index", "log", "log_level", "runs"),
 }

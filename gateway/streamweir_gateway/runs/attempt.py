@@ -18,6 +18,7 @@ from typing import Final
 from streamweir.errors import ErrorInfo, error_info
 from streamweir.translation.hint import stream_hint
 from streamweir.translation.normalizer import StreamNormalizer
+from streamweir.translation.verbatim_writer import VerbatimWriter
 from streamweir_gateway.requests.offers import NO_OFFER
 from streamweir_gateway.requests.request_sequence import RequestSequence
 from streamweir_gateway.runs.admission import CircuitOpen, Overloaded, Permit
@@ -90,7 +91,11 @@ class Attempt:
         context.supervisor.begin(reader, timeouts)
         self.sink = context.audience.open_sink(reader, options, write_timeout=timeouts.write)
         offer = context.offers[destination]
-        self.stream = StreamNormalizer(reader, destination.pipeline(self.sink, context.incoming, offer))
+        self.stream = StreamNormalizer(
+            reader,
+            destination.pipeline(self.sink, context.incoming, offer),
+            verbatim=self.sink if isinstance(self.sink, VerbatimWriter) else None,
+        )
         self._position = self.stream.pipeline.position
         self._request: UpstreamRequest | None = request
         self._offer = offer

@@ -91,6 +91,8 @@ class Delivery:
             options=options,
             dialects=self._endpoint.dialects,
             source=reader,
+            verbatim=incoming.answers in self._endpoint.copied,
+            follows=incoming.follows and not self._response.is_started,
         )
         if self._response.is_started:
             self._sink.begin_body()
@@ -112,7 +114,7 @@ class Delivery:
 
     def send_at_once(self, now: float) -> bool:
         """Send what was written, if that needs no waiting."""
-        data = self._sink.take()
+        data = self._take()
         if not data or self._response.write_at_once(data, now):
             return True
         self._unsent = data
@@ -125,11 +127,18 @@ class Delivery:
 
     async def send(self) -> None:
         """Send what was written, as soon as the client takes it."""
-        data, self._unsent = self._unsent + self._sink.take(), b""
+        data, self._unsent = self._unsent + self._take(), b""
         try:
             await self._response.write(data)
         except ClientGone:
             self.supervisor.drop("client_gone")
+
+    def _take(self) -> bytes:
+        """Return what was written; the first of it settles the content type, which may be the upstream's."""
+        data = self._sink.take()
+        if not self._response.is_started and self._incoming.follows:
+            self._response.headers = self._headers(self._sink)
+        return data
 
     # What the exchange calls
 
@@ -147,7 +156,7 @@ class Delivery:
         Raises:
             ClientGone: the server says so.
         """
-        data, self._unsent = self._unsent + self._sink.take(), b""
+        data, self._unsent = self._unsent + self._take(), b""
         response, sink = self._response, self._sink
         if isinstance(sink, FoldedWriter) or sink.is_failure:
             response.status, headers = folded_response(

@@ -48,6 +48,9 @@ WRITABLE: Final = re.compile(rb"[^\x00-\x08\x0a-\x1f\x7f]*")
 class Endpoint:
     """One path of the gateway.
 
+    Attributes:
+        copied: the protocols whose clients get the frames of an upstream that speaks them as they came.
+
     Args:
         config: of this endpoint.
         destinations: to its upstreams, in the order in which they are asked.
@@ -71,7 +74,14 @@ class Endpoint:
         self.dialects = dialects
         self.debug = debug
         self.mapping = mapping
+        self.copied = frozenset(name for name in config.answers if self._may_be_copied(name))
         self._default = {name: self._default_framing(name) for name in config.answers}
+
+    def _may_be_copied(self, protocol: str) -> bool:
+        """Does nothing here ask for the streams of a protocol to be written in another form?"""
+        options = self.config.protocol_options.get(protocol, {})
+        is_plain = self.config.verbatim and self.config.full_text == "dedupe"
+        return is_plain and not self.dialects[protocol].asks_for_another_form(options)
 
     def _default_framing(self, protocol: str) -> str:
         """What `Accept` leaves open: as the file says, else what clients of the protocol usually read."""
@@ -89,7 +99,11 @@ class Endpoint:
             answers = choose_protocol(headers, query, self.config.answers)
         except UnknownProtocolError as error:
             raise Refusal("BAD_REQUEST", f"X-Streamweir-Protocol: {error}.") from error
-        framing = _framing(header_value(headers, b"accept")[:ACCEPT_CHARACTERS], self._default[answers])
+        accept = header_value(headers, b"accept")[:ACCEPT_CHARACTERS]
+        framing = _framing(accept, self._default[answers])
+        is_open = "framing" not in self.config.model_fields_set and _framing(accept, "sse") != _framing(
+            accept, "ndjson"
+        )
         path_params = scope.get("path_params", {})
         return Incoming(
             request_id,
@@ -99,6 +113,7 @@ class Endpoint:
             query,
             answers,
             framing,
+            is_open,
             settled_trace_context(scope),
             time.time_ns() // 1_000_000,
             scope["state"].get("key"),

@@ -114,6 +114,8 @@ class ProxyExchange:
             return
         pipeline, dropped = attempt.stream.pipeline, self._delivery.supervisor.dropped
         events = pipeline.position.written  # without an end that nobody is sent
+        if attempt.stream.settle():
+            dropped = None  # it has had all of the answer
         if not pipeline.ended:
             attempt.stream.cancel(dropped or "cancelled")
         self._run.note_in(record)

@@ -52,6 +52,8 @@ class NormalizeMiddleware:
         raw: add what the application sent for each event, as `metadata.source`.
         eof: what it means that the application's body ends cleanly without the end of its dialect:
             `truncated`, or `complete` for one that never says its end.
+        verbatim: where a client asks for the very dialect that the application speaks, in the same framing,
+            let its frames through as they came; False: write them anew.
         limits: how much a stream may take: a `Limits`, or a mapping with its names.
         warnings: sent right after `session_start`: messages, or mappings with `message`, `message_code`.
         debug: add details to errors and warnings, redacted; for trusted clients only.
@@ -78,6 +80,7 @@ class NormalizeMiddleware:
         protocol_options: Mapping[str, Mapping[str, Any]] | None = None,
         raw: bool = False,
         eof: EndOfBody = "truncated",
+        verbatim: bool = True,
         limits: Limits | Mapping[str, Any] | None = None,
         warnings: Sequence[str | Mapping[str, Any]] = (),
         debug: bool = False,
@@ -99,6 +102,7 @@ class NormalizeMiddleware:
                 "protocol_options": protocol_options,
                 "raw": raw,
                 "eof": eof,
+                "verbatim": verbatim,
                 "limits": limits,
                 "warnings": warnings,
                 "debug": debug,

@@ -131,6 +131,11 @@ class Decoder:
         del text
         return True
 
+    @property
+    def judges_texts(self) -> bool:
+        """It looks into texts, so that each has to be shown to it."""
+        return type(self).accepts_text is not Decoder.accepts_text
+
     def close(self) -> Iterable[Event]:
         """The input has ended: return what is left, with a `SessionEnd` if the dialect may end here."""
         return (SessionEnd(),) if self.complete else ()

@@ -216,6 +216,11 @@ class Dialect:
                     f"{self.name}.{option} cannot be {value!r} (one of: {', '.join(allowed)})"
                 )
 
+    def asks_for_another_form(self, options: Options) -> bool:
+        """Does an option choose how the dialect is written, aside from how it is read too?"""
+        read = NO_OPTIONS if self.decoder is None else self.decoder.option_values
+        return any(option_text(value) not in read.get(name, ()) for name, value in options.items())
+
     def make_decoder(self, options: Options) -> Decoder:
         """Return a fresh decoder for one stream.
 

@@ -1,5 +1,6 @@
 """Bytes and frames: SSE, NDJSON, a JSON document, plain text. Synchronous, incremental, bounded."""
 
+from streamweir.framing.blocks import Block, BlockCutter, LineFraming, payload_of, with_payload
 from streamweir.framing.frame import Frame, FrameParser
 from streamweir.framing.lines import LinesParser
 from streamweir.framing.media_types import MEDIA_TYPES, FramingChoice
@@ -10,16 +11,21 @@ from streamweir.framing.text_body import TextBodyParser
 
 __all__ = [
     "MEDIA_TYPES",
+    "Block",
+    "BlockCutter",
     "DocumentParser",
     "Frame",
     "FrameParser",
     "FramingChoice",
+    "LineFraming",
     "LinesParser",
     "NDJSONParser",
     "SSEParser",
     "SniffingParser",
     "TextBodyParser",
+    "payload_of",
     "sse_writer",
+    "with_payload",
     "write_ndjson",
     "write_sse",
     "write_sse_comment",

@@ -60,6 +60,11 @@ class NDJSONParser:
         self._lines = LineSplitter(limit)
         self._document: DocumentParser | None = None
 
+    @property
+    def is_document(self) -> bool:
+        """The body is one document, of which nothing is given before its end."""
+        return self._document is not None
+
     def feed(self, data: bytes) -> Iterator[Frame]:
         """Yield the frames that `data` completes.
 

@@ -25,6 +25,13 @@ _PLAIN: Final[Mapping[str, type[LinesParser] | type[TextBodyParser]]] = {
     "text": TextBodyParser,
 }
 
+_NAMES: Final[Mapping[type, str]] = {
+    SSEParser: "sse",
+    NDJSONParser: "ndjson",
+    LinesParser: "lines",
+    TextBodyParser: "text",
+}
+
 _Parser = SSEParser | NDJSONParser | LinesParser | TextBodyParser
 
 
@@ -80,6 +87,22 @@ class SniffingParser:
             return ()
         head, self._head = self._head, b""
         return self.chosen.feed(head)
+
+    @property
+    def framing(self) -> str | None:
+        """What the body is framed as; None while that is open."""
+        return None if self.chosen is None else _NAMES[type(self.chosen)]
+
+    @property
+    def is_document(self) -> bool:
+        """The body is one document, of which nothing is given before its end."""
+        return isinstance(self.chosen, NDJSONParser) and self.chosen.is_document
+
+    def decide(self, head: bytes) -> str | None:
+        """Return what a body is framed as that begins with `head`, which is not read; None: it is open."""
+        if self.chosen is None:
+            self.chosen = self._choose(head.lstrip(_BLANK))
+        return self.framing
 
     def finish(self) -> Iterator[Frame]:
         """Yield what the end of the body completes."""

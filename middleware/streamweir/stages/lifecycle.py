@@ -133,6 +133,10 @@ class Lifecycle:
         if self._warnings <= MAX_WARNINGS:
             self.waiting.append(warning)
 
+    def take_waiting(self) -> list[Warning]:
+        """Return the warnings that wait for the next event, which are sent without it."""
+        return self._waiting_warnings()
+
     def abandon(self) -> None:
         """Nothing more can be written, not even the end."""
         self.ended = self._position.ended = True

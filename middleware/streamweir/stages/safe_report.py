@@ -13,13 +13,13 @@ from streamweir.classification.failure_signs import field_name
 from streamweir.errors import MACHINE_CODE
 from streamweir.redaction import REDACTED, is_secret_name
 
-__all__ = ["WITHHELD", "SafeReport"]
+__all__ = ["SENTENCES", "WITHHELD", "SafeReport"]
 
 T = TypeVar("T")
 
 WITHHELD: Final = "[withheld]"
 
-_SENTENCES: Final = re.compile(
+SENTENCES: Final = re.compile(
     r"[a-z0-9]{0,64}(?:message|msg|text|reason|detail|description|cause|trace|stack|output|hint|title|stderr|stdout)s?"
     r"|(?:err|error|exception|exc|fault|failure)(?:s|string|str|info|value)?|value|values|data|content|result|args"
 )
@@ -53,7 +53,7 @@ class SafeReport:
     def _field(self, key: str, value: Any) -> Any:
         if is_secret_name(key):
             return REDACTED
-        is_sentence = isinstance(value, str) and _SENTENCES.fullmatch(field_name(key))
+        is_sentence = isinstance(value, str) and SENTENCES.fullmatch(field_name(key))
         if is_sentence and not MACHINE_CODE.fullmatch(value):
             return WITHHELD
         return self._copy(value)

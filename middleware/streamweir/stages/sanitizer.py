@@ -121,6 +121,10 @@ class ErrorSanitizer:
             meta=self._safe_ids(failure_meta(event.meta)),
         )
 
+    def is_code(self, text: str) -> bool:
+        """Is `text` an id or a code, and no key in disguise?"""
+        return self._is_code(text)
+
     def _details(self, details: Any, raw: str | None) -> Any:
         if not self._debug:
             return None

@@ -8,9 +8,11 @@ from typing import Final
 from streamweir.errors import ErrorInfo, LimitExceeded, NotTheDialect, Reason
 from streamweir.events import Event, SessionEnd
 from streamweir.stages import error_event
+from streamweir.translation.frame_copy import FrameCopy
 from streamweir.translation.items import StreamItem
 from streamweir.translation.pipeline import Pipeline
 from streamweir.translation.reader import StreamReader
+from streamweir.translation.verbatim_writer import VerbatimWriter
 
 __all__ = ["StreamNormalizer"]
 
@@ -29,6 +31,7 @@ class StreamNormalizer:
     Args:
         reader: of the stream.
         pipeline: of the stream.
+        verbatim: writes for a client that may have the frames as they came, if there is one.
 
     Attributes:
         reader: what the upstream has said so far.
@@ -37,7 +40,9 @@ class StreamNormalizer:
         head: the first of them, as long as the dialect has understood nothing.
     """
 
-    def __init__(self, reader: StreamReader, pipeline: Pipeline) -> None:
+    def __init__(
+        self, reader: StreamReader, pipeline: Pipeline, *, verbatim: VerbatimWriter | None = None
+    ) -> None:
         self.reader = reader
         self.pipeline = pipeline
         self.bytes = 0
@@ -46,6 +51,7 @@ class StreamNormalizer:
         self._position = pipeline.position
         self._clock = pipeline.clock
         self._limit = reader.limits.stream_bytes
+        self._copy = None if verbatim is None else FrameCopy(reader, pipeline, verbatim)
         pipeline.closing_warnings.append(reader.closing_warnings)
 
     @property
@@ -68,10 +74,15 @@ class StreamNormalizer:
         if self._keeps_head:
             self._keep_head(data)
         if total <= self._limit:
-            self.pipeline.take(self.reader.feed(data))
+            if self._copy is None:
+                self.pipeline.take(self.reader.feed(data))
+            else:
+                self._copy.feed(data)
             return
         allowed = max(0, self._limit - total + len(data))
-        self.pipeline.take(self.reader.feed(data[:allowed]))
+        self._feed(data[:allowed])
+        self.settle()
+        self._give_over()
         self.pipeline.end_for(LimitExceeded("a stream is larger than allowed"))
 
     def _keep_head(self, data: bytes) -> None:
@@ -82,6 +93,7 @@ class StreamNormalizer:
         """Take one whole message of the dialect, which is no piece of a body."""
         self.bytes += len(data)
         self.pipeline.tick()
+        self._give_over()
         self.pipeline.take(self.reader.read_message(data))
 
     def push(self, item: StreamItem) -> None:
@@ -98,7 +110,7 @@ class StreamNormalizer:
     def close(self) -> None:
         """The body has ended properly: what is missing of the stream, if anything, is an error."""
         self.pipeline.tick()
-        self.pipeline.take(self.reader.close())
+        self.read_rest()
         self._conclude()
 
     def close_returned(self) -> None:
@@ -108,7 +120,7 @@ class StreamNormalizer:
         evidence all the same.
         """
         self.pipeline.tick()
-        self.pipeline.take(self.reader.close())
+        self.read_rest()
         reader = self.reader
         if not reader.cut_off and (reader.speaks_standard or not reader.has_text):
             self.pipeline.end()
@@ -116,7 +128,17 @@ class StreamNormalizer:
 
     def read_rest(self) -> None:
         """Read what the end of the body completes, which is not the end of the stream yet."""
-        self.pipeline.take(self.reader.close())
+        if self._copy is not None:
+            self._copy.close()
+        else:
+            self.pipeline.take(self.reader.close())
+
+    def settle(self) -> bool:
+        """Return whether the stream has ended but for the rest of its body, and end it if so."""
+        if self._copy is None or not self._copy.has_ended:
+            return False
+        self._copy.settle()
+        return True
 
     def fail(self, info: ErrorInfo) -> None:
         """The body broke off, or is not to be read on: end the stream with an error.
@@ -124,21 +146,51 @@ class StreamNormalizer:
         One with evidence of its end, or that waits for a person, is complete all the same.
         """
         self.pipeline.tick()
+        self.settle()
         if info.reason not in _OURS:
-            self.pipeline.take(self._rest(info))
+            self._take_rest(info)
             if self.reader.complete or self.pipeline.waits_for_answer:
-                self.pipeline.take(self._last_words())
+                self._take_last_words()
+        self._give_over()
         self.pipeline.end(info)
 
     def cancel(self, reason: Reason = "cancelled") -> None:
         """The run was stopped on request: end the stream, which is no error."""
         self.pipeline.tick()
+        self.settle()
+        self._give_over()
         self.pipeline.cancel(reason)
 
+    def _feed(self, data: bytes) -> None:
+        if self._copy is not None:
+            self._copy.feed(data)
+        else:
+            self.pipeline.take(self.reader.feed(data))
+
     def _conclude(self) -> None:
-        self.pipeline.take(self._last_words())
+        self.settle()
+        self._take_last_words()
         if not self._position.ended:
+            self._give_over()
             self.pipeline.end(self.reader.missing)
+
+    def _take_rest(self, info: ErrorInfo) -> None:
+        if self._copy is not None:
+            self._copy.close(info)
+            self.settle()
+        else:
+            self.pipeline.take(self._rest(info))
+
+    def _take_last_words(self) -> None:
+        if self._copy is not None and not self._position.ended:
+            self._copy.conclude(self._last_words())
+        else:
+            self.pipeline.take(self._last_words())
+
+    def _give_over(self) -> None:
+        """What the client gets from here on are no frames of the upstream's."""
+        if self._copy is not None:
+            self._copy.give_over()
 
     def _rest(self, info: ErrorInfo) -> Iterator[StreamItem]:
         """Yield what came whole before the break; `info` is why, also if it is nobody's dialect."""

@@ -14,6 +14,7 @@ from streamweir.framing import MEDIA_TYPES
 from streamweir.translation.fold import LIMIT
 from streamweir.translation.folded_writer import FoldedWriter
 from streamweir.translation.reader import StreamReader
+from streamweir.translation.verbatim_writer import VerbatimWriter
 from streamweir.translation.writer import StreamWriter
 
 __all__ = ["Writer", "open_writer"]
@@ -24,7 +25,7 @@ _PARTS_OF_A_STREAM: Final = 4
 Writer: TypeAlias = StreamWriter | FoldedWriter
 
 
-def open_writer(
+def open_writer(  # noqa: PLR0913 (what there is to settle of a client)
     protocol: str | Dialect,
     framing: str,
     *,
@@ -32,6 +33,8 @@ def open_writer(
     options: Mapping[str, Options] = NO_OPTIONS,
     dialects: Dialects | None = None,
     source: StreamReader | None = None,
+    verbatim: bool = False,
+    follows: bool = False,
 ) -> Writer:
     """Return what writes one stream in a protocol.
 
@@ -44,6 +47,8 @@ def open_writer(
         options: by dialect, what it lets one choose when writing it; checked.
         dialects: in which its name is looked up; those of the process if not given.
         source: what the stream is read with.
+        verbatim: hand on the frames of the upstream as they came, where it writes what the client reads.
+        follows: the client takes the framing of the upstream then.
 
     Raises:
         UnknownDialectError: nobody can write it.
@@ -57,4 +62,7 @@ def open_writer(
         limit = LIMIT if source is None else source.limits.stream_bytes // _PARTS_OF_A_STREAM
         return FoldedWriter(request_id, encoder, limit=limit)
     chosen: Any = framing if framing in encoder.framings else encoder.framings[0]
+    is_same = source is None or source.dialect is None or source.dialect is dialect
+    if verbatim and is_same and dialect.name != "standard":
+        return VerbatimWriter(dialect, encoder, chosen, source=source, requested=framing, follows=follows)
     return StreamWriter(dialect, encoder, chosen, source=source)

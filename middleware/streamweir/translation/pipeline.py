@@ -158,6 +158,19 @@ class Pipeline:
         """Send `warning` before the next event."""
         self._lifecycle.warn(warning)
 
+    @property
+    def waiting(self) -> Sequence[Warning]:
+        """The warnings that are sent before the next event."""
+        return self._lifecycle.waiting
+
+    def write_waiting(self) -> None:
+        """Send the warnings that wait, without waiting for the next event. Never raises."""
+        try:
+            for warning in self._lifecycle.take_waiting():
+                self._write(warning)
+        except Exception as error:
+            self.end_for(error)
+
     def push(self, item: StreamItem) -> None:
         """Send `item` through the stages, and what comes of it to the sinks; nothing after the end."""
         self.take((item,))

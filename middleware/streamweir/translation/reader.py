@@ -21,7 +21,7 @@ from streamweir.codec.error_only_body import (
     is_unknown,
     refined,
 )
-from streamweir.codec.message_template import MessageTemplates
+from streamweir.codec.message_template import MessageTemplate, MessageTemplates
 from streamweir.codec.process_token import TOKEN_PREFIX
 from streamweir.codec.registry import process_dialects
 from streamweir.errors import (
@@ -85,6 +85,8 @@ class StreamReader:
         unknown: how many events no rule of the dialect knew.
         faults: how often the decoder has raised what it should not have.
         frames: those that the item being given was read from, with their bytes.
+        surroundings: what a block begins and ends with that may be read by `read_texts`; None if nothing may.
+        has_ended: final evidence of the end was given, and the rest of the body is not read here.
 
     Raises:
         UnknownDialectError: nobody reads `speaks`.
@@ -106,6 +108,7 @@ class StreamReader:
             raise ConfigurationError(f"eof cannot be {eof!r} (one of: {', '.join(_ENDS_OF_BODY)})")
         self.dialect: Dialect | None = None
         self.started = False
+        self.has_ended = False
         self.malformed = 0
         self.unknown = 0
         self.faults = 0
@@ -121,6 +124,8 @@ class StreamReader:
         self._has_reported_text = False
         self._has_understood = False
         self._has_messages = False
+        self._surrounded: MessageTemplate | None = None
+        self.surroundings: tuple[bytes, bytes] | None = None
         self._half_a_frame: bytes | None = None
         self._lone: ErrorOnlyBody | None = None
         self._decoder: Decoder | None = None
@@ -139,7 +144,7 @@ class StreamReader:
     @property
     def complete(self) -> bool:
         """There is soft evidence of a proper end: silence from here on is no failure."""
-        return self._decoder is not None and self._decoder.complete
+        return self.has_ended or (self._decoder is not None and self._decoder.complete)
 
     @property
     def cut_off(self) -> bool:
@@ -150,6 +155,16 @@ class StreamReader:
     def has_understood(self) -> bool:
         """A rule of the dialect has known a message other than the end."""
         return self._has_understood
+
+    @property
+    def held_back(self) -> int:
+        """So many events wait to be seen as a failure, or as the beginning of a stream."""
+        return 0 if self._lone is None else max(1, len(self._lone.events))
+
+    @property
+    def is_document(self) -> bool:
+        """The body is one JSON document, read where it ends."""
+        return self._parser.is_document
 
     @property
     def speaks_standard(self) -> bool:
@@ -217,6 +232,59 @@ class StreamReader:
             raise
         if texts and template is not None:
             yield TextRun(template.event, texts)
+
+    def whole_marked(self, data: bytes) -> list[StreamItem] | None:
+        """Return the marked event that `data` is, and what was held back before it; None if it is none."""
+        event = whole_event(data)
+        return None if event is None else [*self.release(), SafeEvent(event)]
+
+    def detect(self, data: bytes) -> bytes:
+        """Return what there is to read of `data` and all before it: nothing until the dialect is known.
+
+        Raises:
+            NotTheDialect: this is nobody's stream.
+        """
+        return data if self._detector is None else self._detect(self._detector, data)
+
+    def decide_framing(self, head: bytes) -> str | None:
+        """Return what the body that begins with `head` is framed as; None: that is open."""
+        return self._parser.decide(head)
+
+    def read_block(self, data: bytes) -> TextRun | list[StreamItem]:
+        """Return what a piece of the body says that holds the end of one frame at most.
+
+        A run is one text of the form that is in force. Raises what `feed` does.
+        """
+        assert self._decoder is not None
+        self.frames = frames = [*(self._parser.chosen or self._parser).feed(data)]
+        template = self._templates.form
+        if template is not None and len(frames) == 1:
+            text = template.text_of(frames[0])
+            if text is not None and self._decoder.accepts_text(text):
+                return TextRun(template.event, [text])
+        return [item for frame in frames for item in self._read(frame)]
+
+    def note_surroundings(self, block: bytes) -> None:
+        """Note what stands around the text that was read last, whose block this is, for `read_texts`."""
+        form = self._templates.form
+        begin, found, end = block.partition(self.frames[0].data)
+        self._surrounded = form
+        self.surroundings = (begin, end) if found and end else None
+
+    def read_texts(self, data: bytes) -> TextRun | None:
+        """Return what `data` says, if it is nothing but blocks that are texts of the form in force.
+
+        None for anything else, of which no note was taken.
+        """
+        if self.surroundings is None or self._decoder is None or len(data) > self.limits.event_bytes:
+            return None
+        (begin, end), decoder, form = self.surroundings, self._decoder, self._templates.form
+        if form is None or form is not self._surrounded:
+            return None
+        texts = form.texts_in(data, begin, end)
+        if texts is None or (decoder.judges_texts and not all(map(decoder.accepts_text, texts))):
+            return None
+        return TextRun(form.event, texts)
 
     def read_message(self, data: bytes) -> Iterator[StreamItem]:
         """Yield what one whole message says, which came in another way than as a piece of a body.

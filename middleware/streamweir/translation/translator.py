@@ -21,6 +21,7 @@ from streamweir.translation.open_writer import open_writer
 from streamweir.translation.pipeline import Pipeline
 from streamweir.translation.reader import EndOfBody, StreamReader
 from streamweir.translation.sink import EventSink
+from streamweir.translation.verbatim_writer import VerbatimWriter
 
 __all__ = ["Translator", "convert"]
 
@@ -45,6 +46,8 @@ class Translator:
         raw: add what the upstream sent for each event, as `metadata.source`.
         eof: what it means that the upstream's body ends cleanly without the end of its dialect: `truncated`,
             or `complete` for backends that never say their end.
+        verbatim: where the client's protocol is the upstream's dialect, in the same framing, let its frames
+            through as they came; False: write them anew.
         limits: how much the stream may take: a `Limits`, or a mapping with its names.
         warnings: sent right after `session_start`: messages, or mappings with `message`, `message_code`.
         debug: add details to errors and warnings, redacted; for trusted clients only.
@@ -74,6 +77,7 @@ class Translator:
         protocol_options: Mapping[str, Mapping[str, Any]] | None = None,
         raw: bool = False,
         eof: EndOfBody = "truncated",
+        verbatim: bool = True,
         limits: Limits | Mapping[str, Any] | None = None,
         warnings: Sequence[str | Mapping[str, Any]] = (),
         debug: bool = False,
@@ -84,11 +88,21 @@ class Translator:
         self._debug = debug
         known = process_dialects() if dialects is None else dialects
         options = known.checked_options(protocol_options) if protocol_options else NO_OPTIONS
+        asked = (protocol_options or {}).get(known.to_write(answers).name, NO_OPTIONS)
+        is_verbatim = (
+            verbatim and full_text == "dedupe" and not known.to_write(answers).asks_for_another_form(asked)
+        )
         reader = StreamReader(
             speaks, dialects=known, options=options, limits=Limits.of(limits), raw=raw, eof=eof
         )
         self._writer = open_writer(
-            answers, framing, request_id=request_id, options=options, dialects=known, source=reader
+            answers,
+            framing,
+            request_id=request_id,
+            options=options,
+            dialects=known,
+            source=reader,
+            verbatim=is_verbatim,
         )
         pipeline = Pipeline(
             (self._writer,),
@@ -101,7 +115,8 @@ class Translator:
             debug=debug,
             room=reader.limits.event_bytes,
         )
-        self.stream = StreamNormalizer(reader, pipeline)
+        copies = self._writer if isinstance(self._writer, VerbatimWriter) else None
+        self.stream = StreamNormalizer(reader, pipeline, verbatim=copies)
 
     # What can be asked
 

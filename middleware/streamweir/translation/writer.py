@@ -90,9 +90,8 @@ class StreamWriter:
         self._alike = 0
         self._template: FrameTemplate | None = None
         """How pieces like `_piece` are written, while nothing else is."""
-        self._bytes_of: Callable[[Frame], bytes] = (
-            sse_writer(encoder.sse_prefix) if framing == "sse" else write_ndjson
-        )
+        self._bytes_of: Callable[[Frame], bytes]
+        self._set_framing(framing)
         self._out: list[bytes] = []
 
     @property
@@ -191,6 +190,9 @@ class StreamWriter:
     ) -> Mapping[str, Number] | None:
         """Return the numbers that differ in the frames of pieces of text; None if more than those do."""
         return self._encoder.template_numbers(event, texts, stamp)
+
+    def _set_framing(self, framing: str) -> None:
+        self._bytes_of = sse_writer(self._encoder.sse_prefix) if framing == "sse" else write_ndjson
 
     def _own(self, stamp: Stamp) -> Stamp:
         """The place of an event among those that this client gets."""

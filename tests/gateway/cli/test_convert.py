@@ -43,6 +43,9 @@ def test_reads_a_file_or_standard_input_alike(name: str | None) -> None:
 
 def test_writes_another_dialect_in_its_own_framing() -> None:
     done = run("convert", "--from", "legacy", "--to", "legacy", input=STREAM)
+    assert done.stdout == STREAM
+
+    done = run("convert", "--from", "legacy", "--to", "legacy", "--no-verbatim", input=STREAM)
     assert done.stdout.endswith(b'data: {"type":"done"}\n\n')
 
 

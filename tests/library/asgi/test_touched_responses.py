@@ -100,7 +100,7 @@ async def test_the_client_chooses_the_protocol() -> None:
         ((("X-Streamweir-Protocol", "legacy"),), b"protocol=standard", "legacy"),
     ):
         done = await call(app, *headers, answers=answers, scope={"query_string": query})
-        assert (b'"type":"token"' in done.answer.body) == (chosen == "legacy")
+        assert (b'"type": "token"' in done.answer.body) == (chosen == "legacy")
 
 
 async def test_an_unknown_protocol_is_refused_before_the_application_is_called() -> None:

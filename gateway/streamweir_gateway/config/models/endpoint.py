@@ -165,6 +165,8 @@ class EndpointOptions(UpstreamOptions):
     """What to do when an upstream repeats the whole answer."""
     eof: Annotated[str, choice("truncated", "complete")] = "truncated"
     """What it means that the upstream's body ends cleanly without the end of its dialect."""
+    verbatim: Flag = True
+    """A client of the upstream's own dialect gets its frames as they came; false: written anew."""
     stream_tool_arguments: Flag = False
     """Send a tool's arguments piece by piece too."""
     protocol_options: Annotated[Mapping[str, Options], READ_ONLY] = empty()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Encoder
 from streamweir.codec.frame_template import Number
@@ -24,26 +24,42 @@ from streamweir.events import (
     ToolCallDelta,
     ToolCallEnd,
     ToolCallStart,
+    Warning,
 )
 from streamweir.framing import Frame
 from streamweir.jsontext import write_json, write_json_text
 
 __all__ = ["LegacyEncoder"]
 
+_LONGEST_ANSWER: Final = 1 << 20
+"""A longer answer is not repeated."""
+
 _USAGE: Final = ("prompt_tokens", "completion_tokens", "total_tokens", "finish_reason")
 
 
 class LegacyEncoder(Encoder):
-    """Writes `tool_args` as JSON text and tables by their old keys.
+    """Writes tables by their old keys, and calls and results by the names of their tools.
 
     Its clients take the fields that they know by name: ids and the upstream's own fields stand beside those.
+
+    Options:
+        tool_args: a call's arguments as an `object`, or as JSON `text`.
+        final_answer: `on` repeats the whole answer in one `final_answer` before the end.
     """
 
     framings = ("sse", "ndjson")
+    option_values: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "tool_args": ("object", "text"),
+        "final_answer": ("off", "on"),
+    }
 
     def __init__(self) -> None:
         super().__init__()
         self._has_text = False
+        self._tool_names: dict[str, str] = {}
+        self._answer: list[str] = []
+        self._answered = 0
+        """So many characters are kept for the answer as a whole."""
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the frame that says `event`, none where the old vocabulary has no word."""
@@ -53,7 +69,10 @@ class LegacyEncoder(Encoder):
             return ()
         if event.meta:
             message |= _beside(event.meta, self.extra_of(event))
-        return (Frame(write_json(message)),)
+        frame = Frame(write_json(message))
+        is_complete = isinstance(event, SessionEnd) and event.status == "completed"
+        whole = self._whole_answer() if is_complete else None
+        return (frame,) if whole is None else (whole, frame)
 
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
@@ -62,21 +81,43 @@ class LegacyEncoder(Encoder):
         del texts, stamp
         return None if isinstance(event, Content) and event.channel is not None else {}
 
+    def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
+        """Keep what belongs to the answer."""
+        if isinstance(event, Content):
+            self._keep("".join(texts))
+
+    def _keep(self, text: str) -> None:
+        """Keep text for `final_answer`, as far as that fits into an event."""
+        if self.option("final_answer") == "on" and self._answered + len(text) <= _LONGEST_ANSWER:
+            self._answer.append(text)
+        self._answered += len(text)
+
+    def _whole_answer(self) -> Frame | None:
+        """The answer once more; none where it is no answer, or too long."""
+        if not self._answer or self._answered > _LONGEST_ANSWER:
+            return None
+        return Frame(write_json({"type": "final_answer", "content": "".join(self._answer)}))
+
     def _message(self, event: Event) -> dict[str, Any] | None:
         match event:
             case Content(content=text):
                 if event.channel is not None:
                     self.lost["channel of text"] += 1
                 self._has_text = self._has_text or bool(text)
+                self._keep(text)
                 return {"type": "token", "content": text} if text else None
             case Interaction() if asks_person(event):
                 return self._question(event)
             case Thinking(content=text):
                 return {"type": "thinking", "content": text} if text else None
             case ToolCallStart():
-                return _tool_call(event)
+                self._tool_names[event.tool_id] = event.tool_name
+                as_text = self.option("tool_args") == "text"
+                return _tool_call(event, write_json_text(event.arguments) if as_text else event.arguments)
             case ToolCallEnd():
-                return _tool_result(event)
+                return _tool_result(event, self._tool_names.pop(event.tool_id, None))
+            case Warning():
+                return _present(type="warning", message=event.message, message_code=event.message_code)
             case Data(data_type="dataframe", data={"name": name, "columns": columns, "rows": rows}):
                 table = {
                     "type": "dataframe_display",
@@ -99,24 +140,26 @@ class LegacyEncoder(Encoder):
         text = question_text(event)
         gap = "\n\n" if self._has_text else ""
         self._has_text = True
+        self._keep(gap + text)
         return {"type": "token", "content": gap + text}
 
 
-def _tool_call(event: ToolCallStart) -> dict[str, Any]:
+def _tool_call(event: ToolCallStart, arguments: Any) -> dict[str, Any]:
     return _present(
         type="tool_call",
         tool_id=event.tool_id,
         tool_name=event.tool_name,
         description=event.description or None,
-        tool_args=write_json_text(event.arguments),
+        tool_args=arguments,
         status="calling",
     )
 
 
-def _tool_result(event: ToolCallEnd) -> dict[str, Any]:
+def _tool_result(event: ToolCallEnd, name: str | None) -> dict[str, Any]:
     return _present(
         type="tool_result",
         tool_id=event.tool_id,
+        tool_name=name,
         status="completed" if event.status == "success" else "failed",
         result=event.result,
         error=event.error["message"] if event.error else None,

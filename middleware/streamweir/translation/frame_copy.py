@@ -1,0 +1,400 @@
+"""Frames as they came, for a client of the very dialect that its upstream speaks.
+
+What arrives is cut where frames end. A frame is read like any other, its events go their way, and then the
+frame itself goes out as it is; of a failure, with the texts that may leave. Text upon text is handed on as a
+whole read.
+
+Source: the standard protocol 1.1, section 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, cast, get_args
+
+from streamweir.codec.process_token import TOKEN_PREFIX
+from streamweir.errors import ErrorInfo, NotTheDialect
+from streamweir.events import (
+    Data,
+    Error,
+    Event,
+    Interaction,
+    SessionEnd,
+    SessionStart,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallProgress,
+    ToolCallStart,
+    Warning,
+)
+from streamweir.framing import Block, BlockCutter, LineFraming, payload_of
+from streamweir.stages import ErrorSanitizer
+from streamweir.translation.items import SafeEvent, StreamItem, TextRun
+from streamweir.translation.pipeline import Pipeline
+from streamweir.translation.reader import StreamReader
+from streamweir.translation.safe_frame import SafeFrame, without_failures
+from streamweir.translation.verbatim_writer import VerbatimWriter
+
+__all__ = ["FrameCopy"]
+
+_BLANK: Final = b"\xef\xbb\xbf \t\r\n"
+_PROBE: Final = 512
+_PROBES: Final = 8
+"""In so many pieces of this size a large read is taken, until texts are known by what surrounds them."""
+
+_LONGEST_UNREAD: Final = 4 << 10
+"""More than this of a block is read as it comes, so that its limit holds."""
+
+_LONGEST_HEAD: Final = 64 << 10
+"""A body that begins with more blanks than this is written anew."""
+
+_NOTES: Final = frozenset({"END_UNCONFIRMED", "UPSTREAM_INVALID_TEXT"})
+"""What the reader adds to the events of a frame, so to speak in its margin."""
+
+_FREE: Final = (ToolCallStart, ToolCallDelta, ToolCallProgress, ToolCallEnd, Interaction, Data)
+"""Events that hold what an application likes: a field of theirs that is called `error` is no failure."""
+
+_DONE: Final = b"[DONE]"
+
+
+class FrameCopy:
+    """Reads one stream and hands on its frames, where its client reads what the upstream writes.
+
+    Args:
+        reader: of the stream.
+        pipeline: of the stream.
+        writer: of the client.
+    """
+
+    def __init__(self, reader: StreamReader, pipeline: Pipeline, writer: VerbatimWriter) -> None:
+        self._reader = reader
+        self._pipeline = pipeline
+        self._writer = writer
+        self._position = pipeline.position
+        self._probes = _PROBES
+        self._sanitizer = ErrorSanitizer(debug=False)
+        self._is_settled = False
+        """Whether frames are copied is known."""
+        self._head = b""
+        """What came before that was."""
+        self._cutter = BlockCutter("sse")
+        self._is_blank = True
+        self._unread = b""
+        """What has come of a block that begins like a text, to be read with its end."""
+        self._waiting = b""
+        """Frames of a body that may turn out to be nothing but a failure, or a document."""
+        self._malformed = 0
+        """How many frames that could not be read have been left out."""
+        self._end: list[StreamItem] = []
+        """The last events, once they have been read and their frames have gone out."""
+
+    # What comes
+
+    def feed(self, data: bytes) -> None:
+        """Take what has arrived."""
+        reader = self._reader
+        if reader.takes_marked and TOKEN_PREFIX in data and self._takes_marked(data):
+            return
+        if self._unread:
+            data, self._unread = self._unread + data, b""
+        surroundings = reader.surroundings
+        if surroundings is None:
+            if self._probes and len(data) > _PROBE:
+                self._probes -= 1
+                self._read(data[:_PROBE])
+                self.feed(data[_PROBE:])
+            else:
+                self._read(data)
+            return
+        end = surroundings[1]
+        if not self._cutter.is_between and (first := data.find(end)) >= 0:
+            self._read(data[: first + len(end)])
+            data = data[first + len(end) :]
+        if self._cutter.is_between and not self._end and not self._position.ended:
+            self._take_texts(data, *surroundings)
+        else:
+            self._read(data)
+
+    def _take_texts(self, data: bytes, begin: bytes, end: bytes) -> None:
+        """Take blocks, if they are texts all in one; the last of them may be the beginning of one."""
+        stop = data.rfind(end) + len(end)
+        if stop >= len(end):
+            texts, data = (data, b"") if stop == len(data) else (data[:stop], data[stop:])
+            run = self._reader.read_texts(texts)
+            if run is None:
+                self._read(texts)
+            else:
+                self._take_run(run, texts)
+            if not data:
+                return
+        if data[: len(begin)] == begin[: len(data)] and len(data) <= _LONGEST_UNREAD:
+            self._unread = data
+        else:
+            self._read(data)
+
+    def _read(self, data: bytes) -> None:
+        if not data or self._position.ended:
+            return
+        try:
+            if self._is_settled or self._settle(data):
+                self._take(data)
+        except Exception as error:
+            self._fail_for(error)
+
+    def close(self, failure: ErrorInfo | None = None) -> None:
+        """Take the end of the body; `failure` is why it broke off, if it did."""
+        unread, self._unread = self._unread, b""
+        if unread:
+            self._read(unread)
+        try:
+            if self._end:
+                return
+            if not self._is_settled:
+                self._read_plainly(self._head)
+            if not self._writer.copies:
+                self._pipeline.take(self._reader.close())
+            else:
+                self._take_last()
+        except NotTheDialect as error:
+            self.give_over()
+            if failure is not None:
+                self._pipeline.end(failure)
+            else:
+                self._pipeline.end_for(error)
+        except Exception as error:
+            self._fail_for(error)
+
+    @property
+    def has_ended(self) -> bool:
+        """Final evidence has gone out, and the end of the stream waits for that of the body."""
+        return bool(self._end)
+
+    def settle(self) -> None:
+        """The body is over, or is not to be read on: end the stream the way that its last frame said."""
+        end, self._end = self._end, []
+        self._pipeline.take(end)
+
+    def conclude(self, events: Iterable[Event]) -> None:
+        """Take what the dialect says behind the last frame: errors are ours to write, all else was there."""
+        writer = self._writer
+        for event in events:
+            if writer.copies and not isinstance(event, Error):
+                writer.part = "theirs" if self._reader.complete else "end"
+            self._pipeline.take((event,))
+            self.give_over()
+
+    def give_over(self) -> None:
+        """From here on what the client gets is ours to write."""
+        self._writer.part = "ours"
+
+    # Whether frames are copied
+
+    def _settle(self, data: bytes) -> bool:
+        """Find out what is read, and whether the client reads it too; True once that is known."""
+        reader = self._reader
+        self._head += reader.detect(data)
+        if reader.dialect is None:
+            return False
+        framing = reader.decide_framing(self._head)
+        text = self._head.lstrip(_BLANK)
+        if framing is None and len(self._head) <= _LONGEST_HEAD and not text.startswith(b"<"):
+            return False
+        self._is_settled = True
+        head, self._head = self._head, b""
+        lines = cast("LineFraming", framing) if framing in get_args(LineFraming) else None
+        if lines is not None and self._writer.begin_copies(reader.dialect, lines):
+            self._cutter = BlockCutter(lines)
+            self._take(head)
+        else:
+            self._read_plainly(head)
+        return False
+
+    def _read_plainly(self, data: bytes) -> None:
+        self._is_settled, self._head = True, b""
+        self._pipeline.take(self._reader.feed(data))
+
+    # Frames
+
+    def _take(self, data: bytes) -> None:
+        if not self._writer.copies:
+            self._pipeline.take(self._reader.feed(data))
+            return
+        run: TextRun | None = None
+        raws: list[bytes] = []
+        try:
+            for block in self._cutter.cut(data):
+                if self._pipeline.ended:
+                    break
+                if self._end:
+                    self._take_behind_end(block)
+                    continue
+                read = self._reader.read_block(self._significant(block.new))
+                if isinstance(read, TextRun):
+                    if run is not None and run.event is read.event:
+                        run.texts.extend(read.texts)
+                    else:
+                        self._take_run(run, b"".join(raws))
+                        run, raws = read, []
+                    raws.append(_as_text(block.raw))
+                    self._reader.note_surroundings(block.raw)
+                    continue
+                self._take_run(run, b"".join(raws))
+                run, raws = None, []
+                self._take_items(block, read)
+        finally:
+            self._take_run(run, b"".join(raws))
+
+    def _significant(self, new: bytes) -> bytes:
+        """Return what of a piece is not in front of the body."""
+        if self._is_blank:
+            new = new.lstrip(_BLANK)
+            self._is_blank = not new
+        return new
+
+    def _take_run(self, run: TextRun | None, raw: bytes) -> None:
+        if run is not None:
+            if self._pipeline.waiting:
+                self._write_waiting()
+            self._pipeline.take((run,))
+            self._writer.copy(raw)
+
+    def _take_items(self, block: Block, items: list[StreamItem]) -> None:
+        reader = self._reader
+        if not block.is_whole and not items:
+            return
+        raw = self._waiting + block.raw
+        if reader.held_back or reader.is_document:
+            self._waiting = raw
+            return
+        self._waiting = b""
+        if reader.takes_marked and TOKEN_PREFIX in raw:
+            self._take_ours(items)
+        elif reader.malformed > self._malformed:
+            self._malformed = reader.malformed
+            self._take_malformed(items)
+        else:
+            self._take_frame(raw, items)
+
+    def _take_frame(self, raw: bytes, items: Sequence[StreamItem], *, is_ended: bool = True) -> None:
+        """Let the events of a frame go their way, and then the frame itself."""
+        pipeline, writer = self._pipeline, self._writer
+        if pipeline.started:
+            self._write_waiting()
+        safe = self._safe(raw, items)
+        ends = next((place for place, item in enumerate(items) if _is_end(item)), None)
+        begins = items[:1] if items and isinstance(items[0], SessionStart) else ()
+        writer.announced = () if pipeline.started else [*pipeline.waiting]
+        if begins:
+            writer.copy(safe, is_ended=is_ended)
+        if ends is not None and pipeline.waiting and not pipeline.started and not begins:
+            pipeline.take((SessionStart(),))
+        pipeline.take(items if ends is None else items[:ends])
+        writer.announced = ()
+        if not begins:
+            writer.copy(safe, is_ended=is_ended)
+        if ends is not None and not pipeline.ended:
+            self._end = [*items[ends:]]
+            self._reader.has_ended = True
+
+    def _take_ours(self, items: Iterable[StreamItem]) -> None:
+        """Let events go their way that this process has put into the stream: they are written."""
+        writer = self._writer
+        writer.part = "ours"
+        self._pipeline.take(items)
+        writer.part = "theirs"
+
+    def _take_malformed(self, items: Iterable[StreamItem]) -> None:
+        """Let go what is reported of a frame that could not be read, which is left out."""
+        for item in items:
+            if isinstance(item, Error):  # one too many
+                self._writer.part = "ours"
+            self._pipeline.take((item,))
+
+    def _takes_marked(self, data: bytes) -> bool:
+        """Take an event that this process has put into the stream, if `data` is one and nothing else."""
+        items = self._reader.whole_marked(data)
+        if items is None:
+            return False
+        self._take_ours(items)
+        return True
+
+    def _take_last(self) -> None:
+        """Take the last frame, which has no end; half a frame is not sent."""
+        rest = self._waiting + self._cutter.rest
+        self._waiting = b""
+        items = [*self._reader.close()]
+        if self._reader.cut_off or not rest:
+            self._take_ours(items)
+        elif any(isinstance(item, Error) for item in items) and not self._reader.started:
+            self._take_ours(items)  # a body that is nothing but a failure
+        else:
+            self._take_frame(rest, items, is_ended=rest.endswith((b"\n", b"\r")))
+
+    def _take_behind_end(self, block: Block) -> None:
+        """Behind final evidence only what says nothing goes out; anything else ends the stream."""
+        if not block.is_whole:
+            return
+        if payload_of(block.raw, self._cutter.framing).strip() in (b"", _DONE):
+            self._writer.copy(block.raw)
+        else:
+            self.settle()
+
+    # What may leave
+
+    def _safe(self, raw: bytes, items: Sequence[StreamItem]) -> bytes:
+        """Return the frame as it may leave."""
+        raw = _as_text(raw)
+        failures: list[Event] = []
+        safe: list[Event] = []
+        others: list[Event] = []
+        for item in items:
+            if isinstance(item, TextRun | SafeEvent) or _is_report(item):
+                continue
+            if (clean := self._sanitizer.process(item)) is not None:
+                failures.append(item)
+                safe += clean
+            else:
+                others.append(item)
+        is_code = self._sanitizer.is_code
+        if not failures:
+            return (
+                raw
+                if any(map(_is_free, others))
+                else without_failures(raw, self._cutter.framing, is_code=is_code)
+            )
+        frame = SafeFrame(failures, safe, others, is_code=is_code)
+        return frame.rewritten(raw, self._cutter.framing)
+
+    def _write_waiting(self) -> None:
+        if self._pipeline.waiting and self._pipeline.started:
+            self._writer.part = "ours"
+            self._pipeline.write_waiting()
+            self._writer.part = "theirs"
+
+    def _fail_for(self, error: Exception) -> None:
+        self.give_over()
+        self._pipeline.end_for(error)
+
+
+def _as_text(raw: bytes) -> bytes:
+    """Return bytes as they are where they are UTF-8, else with U+FFFD in the place of what is not."""
+    if raw.isascii():
+        return raw
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return raw.decode(errors="replace").encode()
+    return raw
+
+
+def _is_free(event: Event) -> bool:
+    return isinstance(event, _FREE) or (isinstance(event, SessionEnd) and event.status == "cancelled")
+
+
+def _is_report(item: Event) -> bool:
+    """Is this a warning about a frame, which stands in none?"""
+    return isinstance(item, Warning) and item.message_code in _NOTES and item.for_users is True
+
+
+def _is_end(item: StreamItem) -> bool:
+    return isinstance(item, SessionEnd) or (isinstance(item, Error) and item.terminal)

@@ -1,0 +1,162 @@
+"""The frame of a failure with nothing changed in it but the texts that may not leave.
+
+Source: the standard protocol 1.1, section 8 and section 3 rule 10.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from streamweir.classification.failure_signs import field_name, is_failing_name
+from streamweir.errors import MACHINE_CODE, MalformedEvent
+from streamweir.events import Error, Event, ToolCallEnd, Warning, wire_data
+from streamweir.framing import LineFraming, payload_of, with_payload
+from streamweir.jsontext import parse_json, write_json
+from streamweir.redaction import REDACTED, is_secret_name
+from streamweir.stages.safe_report import SENTENCES, WITHHELD, SafeReport
+
+__all__ = ["SafeFrame", "without_failures"]
+
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[ T][\d:.+Z-]{1,24}")
+_OPENING: Final = re.compile(r"\s*[*\w ]{0,32}:? ?|(?s:.*)\*\*[A-Z]+\*\*: ?")
+"""What a dialect may write before the message of a failure to say that it is one, behind text or alone."""
+
+_LONGEST_PLAIN: Final = 8
+"""No secret is as short, under whatever name it stands."""
+
+
+class SafeFrame:
+    """Writes the frame of a failure anew: its keys, numbers, ids, codes and known words stay.
+
+    A text stays too where the safe event has it, and a message gives way to the one that may leave.
+
+    Args:
+        raw: the events as they were read.
+        safe: the same, as they may leave.
+        others: what else the frame says, which may leave as it is.
+        is_code: whether a text is an id or a code, and no key in disguise.
+    """
+
+    def __init__(
+        self,
+        raw: Sequence[Event],
+        safe: Sequence[Event],
+        others: Sequence[Event] = (),
+        *,
+        is_code: Callable[[str], bool],
+    ) -> None:
+        self._is_code = is_code
+        self._messages: dict[str, str] = {}
+        self._kept: set[str] = set()
+        self._results: list[Any] = []
+        for event, clean in zip(raw, safe, strict=True):
+            message, replacement = _message_of(event), _message_of(clean)
+            if message and message != replacement:
+                self._messages[message] = replacement
+            if isinstance(clean, ToolCallEnd) and clean.result is not None:
+                self._results.append(clean.result)
+        for event in (*safe, *others):
+            self._kept.update(_texts_in(wire_data(event)), _texts_in(event.meta))
+
+    def rewritten(self, block: bytes, framing: LineFraming) -> bytes:
+        """Return the block of the frame as it may leave; as it came, if nothing has to be changed."""
+        payload = payload_of(block, framing)
+        try:
+            value = parse_json(payload)[0]
+        except MalformedEvent:
+            text = payload.decode(errors="replace")
+            safe = self._text(text, "message")
+            return block if safe == text else with_payload(block, _as_line(safe), framing)
+        safe = self._copy(value, "")
+        return block if safe == value else with_payload(block, write_json(safe), framing)
+
+    def _copy(self, value: Any, key: str) -> Any:
+        if isinstance(value, str | dict | list) and value and value in self._results:
+            return value
+        match value:
+            case str():
+                return self._text(value, key)
+            case dict():
+                return {str(name): self._field(str(name), item) for name, item in value.items()}
+            case list():
+                return [self._copy(item, key) for item in value]
+        return value
+
+    def _field(self, key: str, value: Any) -> Any:
+        if is_secret_name(key) and isinstance(value, str) and len(value) >= _LONGEST_PLAIN:
+            return value if value in self._kept else REDACTED
+        return self._copy(value, key)
+
+    def _text(self, text: str, key: str) -> str:
+        if not text or text in self._kept:
+            return text
+        for message, replacement in self._messages.items():
+            if message in text:
+                opening, _, rest = text.partition(message)
+                is_alone = not rest.strip() and _OPENING.fullmatch(opening)
+                return opening + replacement + rest if is_alone else replacement
+        is_sentence = SENTENCES.fullmatch(field_name(key)) and not MACHINE_CODE.fullmatch(text)
+        if not is_sentence and (_TIME.fullmatch(text) or self._is_code(text)):
+            return text
+        return WITHHELD
+
+
+def _as_line(text: str) -> bytes:
+    return " ".join(text.splitlines()).encode()
+
+
+def without_failures(block: bytes, framing: LineFraming, *, is_code: Callable[[str], bool]) -> bytes:
+    """Return the block of a frame that is no failure without the failures that it keeps beside what it says.
+
+    Args:
+        block: as it came.
+        framing: of the body.
+        is_code: whether a text is an id or a code, and no key in disguise.
+    """
+    payload = payload_of(block, framing)
+    try:
+        value = parse_json(payload)[0]
+    except MalformedEvent:
+        return block
+    safe = _withheld(value, is_code)
+    return block if safe == value else with_payload(block, write_json(safe), framing)
+
+
+def _withheld(value: Any, is_code: Callable[[str], bool]) -> Any:
+    if isinstance(value, list):
+        return [_withheld(item, is_code) for item in value]
+    if not isinstance(value, dict):
+        return value
+    report = SafeReport(is_code)
+    return {
+        name: report.copy_fields({name: item})[name]
+        if item and is_failing_name(name)
+        else _withheld(item, is_code)
+        for name, item in value.items()
+    }
+
+
+def _message_of(event: Event) -> str:
+    match event:
+        case Error(message=message) | Warning(message=message):
+            return message
+        case ToolCallEnd(error=error) if error:
+            return error["message"]
+    return ""
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _texts_in(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts_in(item)
+    elif isinstance(value, msgspec.Struct):
+        yield from _texts_in(msgspec.structs.asdict(value))

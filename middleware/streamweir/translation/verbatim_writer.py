@@ -1,0 +1,158 @@
+"""A stream for a client of the very dialect that its upstream speaks: frames as they came.
+
+Source: the standard protocol 1.1, section 8.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final, Literal, TypeAlias
+
+from streamweir.codec.base import Encoder
+from streamweir.codec.dialect import Dialect
+from streamweir.events import Content, Error, Event, SessionEnd, Stamp, Thinking, Warning
+from streamweir.framing import MEDIA_TYPES, LineFraming
+from streamweir.translation.reader import StreamReader
+from streamweir.translation.writer import StreamWriter
+
+__all__ = ["VerbatimWriter"]
+
+_Part: TypeAlias = Literal["ours", "theirs", "end"]
+
+_REPORTS: Final = frozenset(
+    {
+        "CONTENT_FILTERED",
+        "END_UNCONFIRMED",
+        "LENGTH_LIMIT",
+        "LOSSY_CONVERSION",
+        "TOOL_CALL_REPAIRED",
+        "UPSTREAM_INVALID_TEXT",
+        "UPSTREAM_MALFORMED_EVENT",
+    }
+)
+"""Warnings about what is repaired in other protocols, and not in this one."""
+
+
+class VerbatimWriter(StreamWriter):
+    """Writes what others have written, and its own words only where these are needed.
+
+    The encoder is shown every event all the same, so that it knows what is open when it has to write an end.
+    Until `copies` is set, and for streams where it never is, this is a `StreamWriter`.
+
+    Args:
+        dialect: of the client.
+        encoder: of this stream.
+        framing: `sse`, `ndjson` or `lines`.
+        source: what the stream is read with.
+        requested: the framing that the client asks for, also where the protocol is not usually so framed.
+        follows: the client takes the framing of the upstream.
+
+    Attributes:
+        copies: the frames of the upstream go out as they came.
+        follows: as given, until something has been sent.
+        part: what the events that come belong to: `ours` are written; those of frames that went out
+            already, `theirs`, and of an `end` without fault, are not.
+        announced: the warnings that are written among `theirs`.
+    """
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        encoder: Encoder,
+        framing: LineFraming,
+        *,
+        source: StreamReader | None,
+        requested: str,
+        follows: bool = False,
+    ) -> None:
+        super().__init__(dialect, encoder, framing, source=source)
+        self.copies = False
+        self.follows = follows
+        self.part: _Part = "ours"
+        self.announced: Sequence[Warning] = ()
+        self._requested = requested
+        self._shown: Content | Thinking | None = None
+        self._has_own_end = False
+        self._missing_end = b""
+
+    def begin_copies(self, dialect: Dialect | None, framing: LineFraming) -> bool:
+        """Go over to the frames of the upstream, if it writes what the client reads."""
+        fits = framing in (self._requested, self.framing) or self.follows
+        if dialect is not self._dialect or not fits:
+            return False
+        if framing != self.framing:
+            self.framing = framing
+            self.media_type = self._encoder.media_type or MEDIA_TYPES[framing]
+            self._set_framing(framing)
+        self.copies = True
+        self.part = "theirs"
+        self.unsupported = Counter()
+        return True
+
+    def copy(self, raw: bytes, *, is_ended: bool = True) -> None:
+        """Write what came.
+
+        Args:
+            raw: a block, or several.
+            is_ended: the last one has its line end.
+        """
+        self._out.append(raw)
+        self._may_fail_whole = False
+        if not is_ended:
+            self._missing_end = b"\n\n" if self.framing == "sse" else b"\n"
+
+    def write(self, event: Event, stamp: Stamp) -> None:
+        """Write `event` unless a frame that came has said it."""
+        if not self.copies:
+            super().write(event, stamp)
+            self.follows = False
+        elif self._is_written(event):
+            self._end_line()
+            super().write(event, stamp)
+            self._has_own_end = self._has_own_end or isinstance(event, Error | SessionEnd)
+        else:
+            self._show(event, stamp)
+
+    def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
+        """Take note of pieces of text that went out already."""
+        if not self.copies:
+            super().write_run(event, texts, stamp)
+            return
+        if event is not self._shown:
+            self._show(event.with_text(texts[0]), stamp)
+            self._shown, texts = event, texts[1:]
+        if texts:
+            self._encoder.texts_written(event, texts)
+
+    def heartbeat(self) -> bytes:
+        """Return what `StreamWriter` does; from then on the framing is settled."""
+        beat = super().heartbeat()
+        self.follows = self.follows and not beat
+        return beat
+
+    def finish(self) -> None:
+        """Write what follows the last event, where the end is not the upstream's own."""
+        if not self.copies or self._has_own_end:
+            super().finish()
+
+    def _is_written(self, event: Event) -> bool:
+        if self.part == "theirs":
+            return isinstance(event, Warning) and any(event is warning for warning in self.announced)
+        if isinstance(event, Warning):
+            return event.message_code not in _REPORTS
+        is_good_end = isinstance(event, SessionEnd) and event.status in ("completed", "suspended")
+        return self.part == "ours" and not is_good_end
+
+    def _show(self, event: Event, stamp: Stamp) -> None:
+        """Let the encoder know of `event`. What it cannot say of it, or not at all, was said already."""
+        self._shown = None
+        with suppress(Exception):
+            for _ in self._encoder.encode(event, stamp):
+                pass
+
+    def _end_line(self) -> None:
+        if self._missing_end:
+            self._out.append(self._missing_end)
+            self._missing_end = b""

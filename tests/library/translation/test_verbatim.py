@@ -1,0 +1,303 @@
+"""A client of the upstream's own dialect gets its frames as they came.
+
+Source: the standard protocol 1.1, section 8.
+"""
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from streams import PLANTED, Recorded, recorded_streams
+from streamweir import Translator, convert
+from streamweir.codec.dialects import Dialects
+from streamweir.testing import cuts
+
+FRAMINGS = {".sse": "sse", ".ndjson": "ndjson"}
+STREAMS = [
+    stream for stream in recorded_streams() if stream.dialect != "standard" and stream.path.suffix in FRAMINGS
+]
+FAILURES = ("error", "warning")
+
+
+def translator_of(stream: Recorded, **options: Any) -> Translator:
+    options.setdefault("answers", stream.dialect)
+    options.setdefault("framing", FRAMINGS[stream.path.suffix])
+    chosen = {stream.dialect: stream.options} if stream.options else None
+    clock: dict[str, Any] = {
+        "clock": lambda: 1_790_000_000_000,
+        "request_id": "req_1",
+        "session_id": "sess_1",
+    }
+    return Translator(speaks=stream.dialect, protocol_options=chosen, **clock, **options)
+
+
+def said(translator: Translator, pieces: list[bytes]) -> bytes:
+    return b"".join([*map(translator.feed, pieces), translator.close()])
+
+
+def events_of(stream: Recorded) -> list[dict[str, Any]]:
+    text = said(translator_of(stream, answers="standard", framing="ndjson"), [stream.body])
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def is_failure(event: dict[str, Any]) -> bool:
+    kind, data = event["type"], event["data"]
+    return (
+        kind in FAILURES
+        or (kind in ("tool_call_end", "status") and data.get("status", data.get("state")) == "failed")
+        or (kind == "session_end" and data["status"] == "error")
+        or "withheld" in json.dumps(data)
+    )
+
+
+HEALTHY = [stream for stream in STREAMS if not any(map(is_failure, events_of(stream)))]
+
+
+def test_most_recorded_streams_are_healthy() -> None:
+    assert len(HEALTHY) > len(STREAMS) / 3
+    assert {stream.dialect for stream in HEALTHY} == {stream.dialect for stream in STREAMS}
+
+
+@pytest.mark.parametrize("stream", HEALTHY, ids=str)
+def test_healthy_stream_goes_out_as_it_came(stream: Recorded) -> None:
+    body = stream.body
+    translator = translator_of(stream)
+
+    out = said(translator, [body])
+
+    assert body.startswith(out)
+    if out != body:  # what follows final evidence, or is half a frame, is nobody's
+        assert translator.reason in ("done", "interaction", "cancelled")
+        assert out.rstrip().endswith((b"}", b"]"))
+        assert translator.counts["bytes_in"] == len(body)
+
+
+@pytest.mark.parametrize("stream", STREAMS, ids=str)
+def test_cuts_of_the_network_change_nothing(stream: Recorded) -> None:
+    body = stream.body
+    whole = said(translator_of(stream), [body])
+
+    assert said(translator_of(stream), [body[at : at + 1] for at in range(len(body))]) == whole
+    assert said(translator_of(stream), cuts(body, seed=5)) == whole
+
+
+@pytest.mark.parametrize("stream", STREAMS, ids=str)
+def test_nothing_leaves_in_a_failure_that_may_not(stream: Recorded) -> None:
+    if stream in HEALTHY:
+        pytest.skip("it has no failure")
+    anew = said(translator_of(stream, verbatim=False), [stream.body]).decode()
+    out = said(translator_of(stream), [stream.body]).decode()
+
+    for text in PLANTED:
+        assert text not in out or text in anew, text
+
+
+@pytest.mark.parametrize("stream", STREAMS, ids=str)
+def test_what_is_found_out_of_a_stream_is_the_same(stream: Recorded) -> None:
+    copied, anew = translator_of(stream), translator_of(stream, verbatim=False)
+
+    said(copied, [stream.body])
+    said(anew, [stream.body])
+
+    assert copied.reason == anew.reason
+    assert copied.error == anew.error
+    same = ("tool_calls", "malformed", "unknown", "repairs")
+    assert [copied.counts[name] for name in same] == [anew.counts[name] for name in same]
+
+
+@pytest.mark.parametrize("stream", HEALTHY, ids=str)
+def test_every_frame_leaves_with_its_last_byte(stream: Recorded) -> None:
+    body, translator = stream.body, translator_of(stream)
+    end = b"\n\n" if stream.path.suffix == ".sse" else b"\n"
+    ends = [at + len(end) for at in range(len(body)) if body.startswith(end, at)]
+    if b"\r" in body or b"\n{" in body[:3] or translator.feed(body[: ends[0]] if ends else body) == b"":
+        pytest.skip("its first frame waits for what follows, or its lines end otherwise")
+
+    for begin, stop in pairwise(ends):
+        fed = translator.feed(body[begin:stop])
+        if translator.complete and not fed:
+            break  # nobody's any more
+        assert fed == body[begin:stop]
+
+
+@pytest.mark.parametrize("dialect", [name for name in Dialects.built_in().readable if name != "standard"])
+def test_every_dialect_is_handed_on(dialect: str) -> None:
+    if dialect not in Dialects.built_in().writable:
+        pytest.skip("it is only read")
+    events = [b'data: {"type":"token","content":"word%d"}\n\n' % number for number in range(20)]
+    framing = Dialects.built_in()[dialect].framings[0]
+    body = convert([*events, b'data: {"type":"done"}\n\n'], speaks="legacy", answers=dialect, framing=framing)
+    comments = b": 2 kB of padding\n\nretry: 500\n\n" if framing == "sse" else b"\n\n"
+
+    for given in (body, comments + body, body + comments):
+        assert convert(given, speaks=dialect, answers=dialect, framing=framing) == given
+
+
+TOKEN = b'data: {"type":"token","content":"Hi"}\n\n'
+DONE = b'data: {"type":"done"}\n\n'
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        TOKEN + DONE,
+        b"\xef\xbb\xbf" + TOKEN + DONE,
+        b"\n\n" + TOKEN + b"\n" + DONE,
+        (TOKEN + DONE).replace(b"\n", b"\r\n"),
+        (TOKEN + DONE).replace(b"\n", b"\r"),
+        b": hello\n\n" + TOKEN + b": ping\n" + DONE,
+        b"id: 1\nretry: 100\n" + TOKEN + b"id: 2\n" + DONE,
+        b'data:{"type" :\t"token", "content":"Hi"}\n\n' + DONE,
+        b'event: token\nid: 7\nx-custom: 1\ndata: {"content":"Hi"}\n\nevent: done\n\n',
+        TOKEN + DONE + b"data: [DONE]\n\n: bye\n\n",
+        TOKEN * 3 + b'data: {"kind":"strange"}\n\n' + TOKEN + DONE,
+        TOKEN + DONE.rstrip(),
+        b'data: {"type":\ndata: "token",\ndata: "content":"Hi"}\n\n' + DONE,
+        TOKEN + b'data: {"type":"final_answer","content":"Hi"}\n\n' + DONE,
+        b'data: {"type":"tool_call","tool_name":"a b","tool_args":{"q":1}}\n\n'
+        b'data: {"type":"tool_result","tool_name":"a b","result":{"error":"none"},"status":"completed"}\n\n'
+        + DONE,
+    ],
+)
+def test_bytes_of_a_healthy_stream(body: bytes) -> None:
+    for pieces in ([body], [body[at : at + 1] for at in range(len(body))], cuts(body, seed=1)):
+        assert convert(pieces, speaks="legacy", answers="legacy") == body
+
+
+def legacy(*pieces: bytes, **options: Any) -> bytes:
+    return convert([*pieces], speaks="legacy", answers="legacy", **options)
+
+
+def test_what_follows_final_evidence_is_dropped() -> None:
+    assert legacy(TOKEN, DONE, b": ping\n\n", TOKEN, b": ping\n\n") == TOKEN + DONE + b": ping\n\n"
+
+
+def test_stream_without_its_end_gets_one_in_its_own_words() -> None:
+    out = legacy(TOKEN, TOKEN[:20])
+
+    assert out.startswith(TOKEN)
+    (error,) = [json.loads(line[6:]) for line in out[len(TOKEN) :].splitlines() if line]
+    assert (error["type"], error["code"]) == ("error", "UPSTREAM_TRUNCATED")
+
+
+def test_last_frame_without_its_line_end_is_ended_where_more_follows() -> None:
+    out = legacy(TOKEN.rstrip())
+
+    assert out.startswith(TOKEN)
+    assert b"UPSTREAM_TRUNCATED" in out
+
+
+def test_error_keeps_everything_but_its_texts() -> None:
+    error = {
+        "type": "error",
+        "message": "KeyError: 'x' in /srv/app.py",
+        "code": "E_42",
+        "retry": 3,
+        "trace": "File /srv/app.py",
+        "nested": {"at": "2024-05-01 10:00:00", "why": "no such key: x", "none": None},
+    }
+
+    out = legacy(TOKEN, b"id: 9\ndata: %b\n\n" % json.dumps(error).encode())
+
+    block = out.removeprefix(TOKEN)
+    assert block.startswith(b"id: 9\ndata: ")
+    assert block.endswith(b"\n\n")
+    written = json.loads(block.splitlines()[1][6:])
+    assert written.keys() == error.keys()
+    assert (written["code"], written["retry"], written["nested"]["at"]) == ("E_42", 3, "2024-05-01 10:00:00")
+    assert written["nested"].keys() == {"at", "why", "none"}
+    assert b"srv" not in block
+    assert b"such" not in block
+    assert b"KeyError" not in block
+
+
+def test_failed_tool_keeps_its_output() -> None:
+    call = b'data: {"type":"tool_call","tool_id":"t1","tool_name":"run","tool_args":{}}\n\n'
+    failed = {
+        "type": "tool_result",
+        "tool_id": "t1",
+        "status": "failed",
+        "result": {"stdout": "two lines"},
+        "error": "boom at /srv/app",
+        "took": 1.5,
+    }
+
+    out = legacy(call, b"data: %b\n\n" % json.dumps(failed).encode(), DONE)
+
+    written = json.loads(out.removeprefix(call).split(b"\n")[0][6:])
+    assert written == {**failed, "error": "The tool failed."}
+
+
+def test_malformed_frame_is_left_out_and_counted() -> None:
+    translator = Translator(speaks="legacy", answers="legacy")
+
+    out = said(translator, [TOKEN, b"data: {broken\n\n", TOKEN, DONE])
+
+    assert out == TOKEN + TOKEN + DONE
+    assert translator.counts["malformed"] == 1
+
+
+def test_bytes_that_are_no_text_are_repaired() -> None:
+    assert legacy(TOKEN.replace(b"Hi", b"H\xff"), DONE) == TOKEN.replace(b"Hi", "H\ufffd".encode()) + DONE
+
+
+def test_warnings_of_the_endpoint_are_in_the_words_of_the_dialect() -> None:
+    warnings = [{"message": "This moves.", "message_code": "DEPRECATED"}]
+    body = legacy(TOKEN, DONE, warnings=warnings)
+
+    assert body.endswith(TOKEN + DONE)
+    assert b"This moves." in body.removesuffix(TOKEN + DONE)
+
+
+def test_warning_does_not_come_before_the_start() -> None:
+    start = b'data: {"type":"session_start","session_id":"s1"}\n\n'
+
+    out = legacy(start, TOKEN, DONE, warnings=["This moves."])
+
+    assert out.startswith(start)
+    assert out.endswith(TOKEN + DONE)
+    assert b"This moves." in out
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"verbatim": False}, {"full_text": "append"}, {"full_text": "replace"}, {"framing": "ndjson"}],
+)
+def test_another_form_is_written_anew(options: dict[str, Any]) -> None:
+    body = b'data: {"type" : "token", "content" : "Hi"}\n\n' + DONE
+
+    assert legacy(body, **options) != body
+
+
+def test_option_that_says_how_a_stream_is_read_asks_for_no_other_form() -> None:
+    stream = next(s for s in HEALTHY if s.dialect == "ragflow" and not s.options and s.path.suffix == ".sse")
+    options = {"ragflow": {"end": "eof"}}
+
+    out = convert(stream.body, speaks="ragflow", answers="ragflow", protocol_options=options)
+
+    assert out == stream.body
+
+
+def test_found_dialect_is_handed_on_too() -> None:
+    for pieces in ([TOKEN * 3 + DONE], [bytes([byte]) for byte in TOKEN * 3 + DONE]):
+        assert convert(pieces, speaks="auto", answers="legacy") == TOKEN * 3 + DONE
+
+
+def test_other_dialect_that_is_found_is_translated() -> None:
+    body = convert(TOKEN + DONE, speaks="legacy", answers="easyflow")
+
+    out = convert(body, speaks="auto", answers="legacy", framing="sse")
+
+    assert json.loads(out.split(b"\n")[0][6:])["content"] == "Hi"
+
+
+def test_limits_hold() -> None:
+    translator = Translator(speaks="legacy", answers="legacy", limits={"event_bytes": 1000})
+
+    out = translator.feed(TOKEN) + translator.feed(b"data: " + b"x" * 2000)
+
+    assert translator.reason == "limit"
+    assert out.startswith(TOKEN)
+    assert b"STREAM_LIMIT_EXCEEDED" in out
