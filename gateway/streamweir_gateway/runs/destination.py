@@ -36,13 +36,13 @@ class Incoming(NamedTuple):
     answers: str
     """The protocol that the client asks for."""
     framing: str
-    follows: bool
-    """Neither the client nor the file says which framing it is to be."""
     trace: TraceContext
     began: int
     """Unix milliseconds at which it came: a stream takes as long as all its attempts together."""
     key: str | None = None
     """The name of its key."""
+    follows: bool = False
+    """Neither the client nor the file says which framing it is to be."""
 
 
 class Destination:

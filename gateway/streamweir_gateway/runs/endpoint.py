@@ -113,10 +113,10 @@ class Endpoint:
             query,
             answers,
             framing,
-            is_open,
             settled_trace_context(scope),
             time.time_ns() // 1_000_000,
             scope["state"].get("key"),
+            follows=is_open,
         )
 
     def as_asked(self, incoming: Incoming, body: bytes) -> Incoming:

@@ -120,7 +120,7 @@ def run_for(audience: Audience, url: str, record: RequestRecord) -> Run:
         for _ in range(2)
     ]
     endpoint = Endpoint(config, destinations, dialects=dialects, debug=False)
-    incoming = Incoming("req_1", "POST", {}, [], b"", "standard", "sse", False, trace_context_of([]), 0)
+    incoming = Incoming("req_1", "POST", {}, [], b"", "standard", "sse", trace_context_of([]), 0)
     context = RequestContext(
         endpoint,
         incoming,
