@@ -1,8 +1,9 @@
-"""Writes what the documents say of each dialect, from the dialects themselves: `make docs`.
+"""Writes what the documents say of dialects and of the configuration, from what they say it of: `make docs`.
 
 docs/dialects/     a page for each, from the README.md in its folder and what its code does; an overview
 README.md          the table of dialects
 config.yaml        the protocols that clients may have, and a demo endpoint for each dialect
+docs/configuration-reference.md every key of the configuration, from its models
 docs/adding-a-dialect.md        the files that `streamweir dialects --new` begins with
 
 In the last three it writes between marks only, from `NAME` to `end of NAME`.
@@ -20,6 +21,8 @@ from typing import Final
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
 from streamweir.translation.description import Description, Reading, describe
+from streamweir_gateway.config.reference import config_reference
+from streamweir_gateway.processes.reload import NEEDS_RESTART
 
 __all__ = ["documents"]
 
@@ -53,6 +56,7 @@ def documents() -> dict[Path, str]:
     return {
         **{ROOT / f"docs/dialects/{name}.md": _page(dialects[name], found[name]) for name in found},
         ROOT / "docs/dialects/README.md": _overview(found.values()),
+        ROOT / "docs/configuration-reference.md": config_reference(NEEDS_RESTART),
         **{ROOT / name: _filled((ROOT / name).read_text(), parts[name]) for name in parts},
     }
 

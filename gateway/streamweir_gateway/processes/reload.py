@@ -11,12 +11,13 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from operator import attrgetter
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from streamweir_gateway.config import ConfigErrors, GatewayConfig
 
-__all__ = ["Load", "OnReady", "differences_kept", "loaded", "reloading"]
+__all__ = ["NEEDS_RESTART", "Load", "OnReady", "differences_kept", "loaded", "reloading"]
 
 logger = logging.getLogger("streamweir.server")
 
@@ -25,6 +26,9 @@ OnReady: TypeAlias = Callable[[tuple[str, int]], object]
 
 Load: TypeAlias = Callable[[], GatewayConfig]
 """Reads the configuration once more; raises `ConfigErrors` where it is bad."""
+
+NEEDS_RESTART: Final = ("listen", "server.admin", "server.workers")
+"""Keys whose change only a restart takes over."""
 
 
 def loaded(load: Load | None) -> GatewayConfig | None:
@@ -42,12 +46,8 @@ def loaded(load: Load | None) -> GatewayConfig | None:
 
 def differences_kept(old: GatewayConfig, new: GatewayConfig) -> list[str]:
     """Return the keys that differ and that only a restart can change."""
-    pairs = {
-        "listen": (old.listen, new.listen),
-        "server.admin": (old.server.admin, new.server.admin),
-        "server.workers": (old.server.workers, new.server.workers),
-    }
-    return [key for key, (before, after) in pairs.items() if before != after]
+    values = {key: attrgetter(key) for key in NEEDS_RESTART}
+    return [key for key, value in values.items() if value(old) != value(new)]
 
 
 @contextmanager
