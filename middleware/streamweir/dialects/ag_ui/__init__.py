@@ -16,6 +16,8 @@ DIALECT = Dialect(
     "ag-ui",
     ".decode:AgUiDecoder",
     ".encode:AgUiEncoder",
+    request_reader=".request:READER",
+    request_writer=".request:WRITER",
     summary=__doc__,
     package=__name__,
     hints=Hints(

@@ -15,6 +15,8 @@ DIALECT = Dialect(
     "vercel-ui",
     ".decode:VercelUiDecoder",
     ".encode:VercelUiEncoder",
+    request_reader=".request:READER",
+    request_writer=".request:WRITER",
     summary=__doc__,
     package=__name__,
     hints=Hints(

@@ -122,8 +122,7 @@ class VercelUiEncoder(Encoder):
             if event.kind == "tool":
                 return self._calls.hand_over(event)
             if event.kind == "approval" and self.option("sdk") != "5":
-                call = event.interaction_id
-                return [{"type": "tool-approval-request", "approvalId": call, "toolCallId": call}]
+                return [_approval(event)]
         return [named_chunk(event, event.interaction_id)]
 
     # Data
@@ -154,3 +153,10 @@ class VercelUiEncoder(Encoder):
             return [*self._parts.end_all(), {"type": "abort"}]
         ended = finish(event, with_reason=self.option("sdk") != "5")
         return [*self._parts.end_all(), {"type": "finish-step"}, ended]
+
+
+def _approval(event: Interaction) -> Chunk:
+    """What is to be approved: under the id that the upstream knows it by, if it is one of this protocol."""
+    own = (event.resume or {}).get("approvalId")
+    approval_id = own if isinstance(own, str) and own else event.interaction_id
+    return {"type": "tool-approval-request", "approvalId": approval_id, "toolCallId": event.interaction_id}

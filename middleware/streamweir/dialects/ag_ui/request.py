@@ -1,0 +1,238 @@
+"""Requests of AG-UI: `RunAgentInput`, 1.0 and older.
+
+Source: ag-ui-protocol 1.0.0 (`RunAgentInput`, messages, parts), bodies of @ag-ui/client 1.0.0 and 0.0.40; the
+request contract, sections 3 to 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from streamweir.jsontext import write_json_text
+from streamweir.requests.answered_calls import answered_calls
+from streamweir.requests.canonical import Answer, Message, Part, Request
+from streamweir.requests.canonical_reader import made_request, read_tools
+from streamweir.requests.fields import Fields, one_of
+from streamweir.requests.media import file_part, media_type_of
+from streamweir.requests.messages import arguments_of, content_of, made_message, text_of_message
+from streamweir.requests.outgoing import Outgoing
+from streamweir.requests.sides import RequestReader, RequestWriter
+from streamweir.requests.written import Written, without_absent
+
+__all__ = ["READER", "WRITER"]
+
+_ROLES: Final = {"developer": "system", "system": "system", "user": "user", "assistant": "assistant"}
+_LEFT_OUT: Final = frozenset({"activity", "reasoning"})
+_ALL_ROLES: Final = (*_ROLES, "tool", *sorted(_LEFT_OUT))
+_FILES: Final = ("image", "audio", "video", "document")
+_SOURCES: Final = ("data", "url", "file")
+_STATUSES: Final = ("resolved", "cancelled")
+_APPROVED: Final = "approved"
+
+
+# Reading
+
+
+def _read(fields: Fields) -> Request:
+    fields.leave("protocolVersion")
+    return made_request(
+        messages=[*_read_messages(fields)],
+        thread_id=fields.text("threadId"),
+        run_id=fields.text("runId"),
+        tools=read_tools(fields),
+        state=fields.get("state"),
+        context=[
+            {"description": item.text("description") or "", "value": item.text("value") or ""}
+            for item in fields.objects("context")
+        ],
+        metadata=fields.mapping("forwardedProps"),
+        resume=[_read_answer(item) for item in fields.objects("resume")],
+    )
+
+
+def _read_messages(fields: Fields) -> Iterator[Message]:
+    for item in fields.objects("messages"):
+        role = item.get("role")
+        if not isinstance(role, str) or role not in _ALL_ROLES:
+            raise item.error("role", one_of(_ALL_ROLES))
+        if role in _LEFT_OUT:
+            continue
+        if role == "tool":
+            yield made_message(
+                "tool",
+                _read_content(item) or "",
+                id=item.text("id"),
+                tool_call_id=item.required_text("toolCallId"),
+                is_error=bool(item.text("error")),
+            )
+            continue
+        calls = [_read_call(call) for call in item.objects("toolCalls")]
+        ids = {"id": item.text("id"), "name": item.text("name")}
+        yield made_message(_ROLES[role], _read_content(item), tool_calls=calls, **ids)
+
+
+def _read_call(fields: Fields) -> dict[str, Any]:
+    called = fields.within("function")
+    return {
+        "id": fields.text("id") or "",
+        "name": called.required_text("name"),
+        "arguments": arguments_of(called.get("arguments")),
+    }
+
+
+def _read_content(fields: Fields) -> str | list[Part] | None:
+    value = fields.get("content")
+    if value is None or isinstance(value, str):
+        return value
+    if not isinstance(value, list):
+        raise fields.error("content", "a text or a list of parts")
+    return content_of(map(_read_part, fields.objects("content")))
+
+
+def _read_part(fields: Fields) -> Part:
+    """A part: text, a file by its source, or the binary one of older clients."""
+    kind = fields.get("type")
+    match kind:
+        case "text":
+            return {"type": "text", "text": fields.required_text("text")}
+        case "binary":
+            return _held(
+                fields,
+                file_part(
+                    None,
+                    url=fields.text("url"),
+                    data=fields.text("data"),
+                    file_id=fields.text("id"),
+                    media_type=fields.text("mimeType"),
+                    name=fields.text("filename"),
+                ),
+            )
+        case "image" | "audio" | "video" | "document":
+            return _held(fields, _read_source(fields.within("source"), kind))
+    raise fields.error("type", one_of(("text", *_FILES, "binary")))
+
+
+def _read_source(fields: Fields, kind: str) -> Part:
+    word, value = fields.word("type", _SOURCES), fields.required_text("value")
+    places: dict[str | None, str] = {"data": "data", "url": "url", "file": "file_id"}
+    held: Any = {places[word or "url"]: value}
+    of_kind: Any = "file" if kind == "document" else kind
+    return file_part(of_kind, media_type=fields.text("mimeType"), **held)
+
+
+def _held(fields: Fields, part: Part) -> Part:
+    if not {"url", "base64", "file_id"} & part.keys():
+        raise fields.error("", "a file with a source")
+    return part
+
+
+def _read_answer(fields: Fields) -> Answer:
+    """An answer to an interrupt; a payload that says yes or no, and nothing else, is an approval."""
+    interrupt_id, payload = fields.required_text("interruptId"), fields.get("payload")
+    if fields.word("status", _STATUSES) == "cancelled":
+        return {"interaction_id": interrupt_id, "action": "cancel"}
+    decided = payload.get(_APPROVED) if isinstance(payload, dict) else payload
+    if isinstance(decided, bool):
+        answer: Answer = {"interaction_id": interrupt_id, "action": "approve" if decided else "reject"}
+        if isinstance(payload, dict) and len(payload) > 1:
+            answer["value"] = payload
+        return answer
+    submitted: Answer = {"interaction_id": interrupt_id, "action": "submit"}
+    return submitted if payload is None else {**submitted, "value": payload}
+
+
+# Writing
+
+
+def _write(outgoing: Outgoing) -> Written:
+    request = outgoing.request
+    interrupts = _interrupts_of(outgoing)
+    messages = outgoing.messages if interrupts else answered_calls(outgoing)
+    body: dict[str, Any] = {
+        "threadId": outgoing.thread_id or outgoing.new_id(),
+        "runId": request.get("run_id") or outgoing.new_id(),
+        "state": request.get("state", {}),
+        "messages": [_message(message, outgoing) for message in messages],
+        "tools": [_tool(tool) for tool in request.get("tools", [])],
+        "context": request.get("context", []),
+        "forwardedProps": request.get("metadata", {}),
+    }
+    if interrupts:
+        body["resume"] = [_answer(answer, interrupt_id) for answer, interrupt_id in interrupts]
+    return Written({**outgoing.extra, **body})
+
+
+def _interrupts_of(outgoing: Outgoing) -> Sequence[tuple[Answer, str]]:
+    """The answers to interrupts, each with the interrupt's id; none where they are results of calls."""
+    found = []
+    for answer in outgoing.answers:
+        held = answer.get("resume")
+        interrupt_id = held.get("interruptId") if isinstance(held, dict) else None
+        if isinstance(interrupt_id, str):
+            found.append((answer, interrupt_id))
+    return found
+
+
+def _answer(answer: Answer, interrupt_id: str) -> dict[str, Any]:
+    action, value = answer["action"], answer.get("value")
+    if action == "cancel":
+        return {"interruptId": interrupt_id, "status": "cancelled"}
+    resolved: dict[str, Any] = {"interruptId": interrupt_id, "status": "resolved"}
+    if action == "submit":
+        return resolved if value is None else {**resolved, "payload": value}
+    more = value if isinstance(value, dict) else {} if value is None else {"reason": value}
+    return {**resolved, "payload": {**more, _APPROVED: action == "approve"}}
+
+
+def _message(message: Message, outgoing: Outgoing) -> dict[str, Any]:
+    role = message["role"]
+    made: dict[str, Any] = {"id": message.get("id") or outgoing.new_id(), "role": role}
+    if role == "tool":
+        text = text_of_message(message)
+        made |= {"toolCallId": message.get("tool_call_id", ""), "content": text}
+        return {**made, "error": text} if message.get("is_error") else made
+    if role == "user":
+        content = message.get("content", "")
+        made["content"] = content if isinstance(content, str) else [_part(part) for part in content]
+    elif text := text_of_message(message):
+        made["content"] = text
+    calls = [_call(call["id"], call["name"], call["arguments"]) for call in message.get("tool_calls", [])]
+    return made | without_absent(name=message.get("name"), toolCalls=calls)
+
+
+def _call(call_id: str, name: str, arguments: Any) -> dict[str, Any]:
+    return {
+        "id": call_id,
+        "type": "function",
+        "function": {"name": name, "arguments": write_json_text(arguments)},
+    }
+
+
+def _part(part: Part) -> dict[str, Any]:
+    if part["type"] == "text":
+        return {"type": "text", "text": part["text"]}
+    kind = "document" if part["type"] == "file" else part["type"]
+    if "base64" in part:
+        source = {"type": "data", "value": part["base64"], "mimeType": media_type_of(part)}
+    else:
+        place = ("url", part["url"]) if "url" in part else ("file", part["file_id"])
+        source = {"type": place[0], "value": place[1], **without_absent(mimeType=part.get("media_type"))}
+    return {"type": kind, "source": source}
+
+
+def _tool(tool: Any) -> dict[str, Any]:
+    return {
+        "name": tool["name"],
+        "description": tool.get("description", ""),
+        "parameters": tool.get("parameters", {"type": "object", "properties": {}}),
+    }
+
+
+READER: Final = RequestReader(_read, has_own_threads=True)
+WRITER: Final = RequestWriter(
+    _write,
+    history="all",
+    threads="client",
+    takes=frozenset({"system", "history", "files", "tools", "state", "context"}),
+)

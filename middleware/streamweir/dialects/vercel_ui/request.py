@@ -1,0 +1,21 @@
+"""Requests of `useChat`: a chat of UI messages, AI SDK 5, 6 and 7.
+
+Source: bodies of ai 5.0.0, 6.0.326 and 7.0.172 (`DefaultChatTransport`), the types of `UIMessage` in them;
+the request contract, sections 3 to 5. Intended difference: `resume` in the body, which a page adds itself,
+holds answers to what the protocol cannot ask, in the canonical form.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamweir.dialects.vercel_ui.request_reading import read_chat
+from streamweir.dialects.vercel_ui.request_writing import write_chat
+from streamweir.requests.sides import RequestReader, RequestWriter
+
+__all__ = ["READER", "WRITER"]
+
+READER: Final = RequestReader(read_chat, has_own_threads=True)
+WRITER: Final = RequestWriter(
+    write_chat, history="all", threads="client", takes=frozenset({"system", "history", "files"})
+)

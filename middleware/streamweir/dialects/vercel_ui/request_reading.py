@@ -1,0 +1,110 @@
+"""Reads a chat of UI messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from streamweir.codec.coerce import text_of
+from streamweir.requests.canonical import Answer, Message, Part, Request
+from streamweir.requests.canonical_reader import made_request, read_answers
+from streamweir.requests.fields import Fields, one_of
+from streamweir.requests.media import file_part
+from streamweir.requests.messages import arguments_of, content_of, made_message
+
+__all__ = ["read_chat"]
+
+_ROLES: Final = ("system", "user", "assistant")
+_LEFT_OUT: Final = ("data-", "reasoning", "source-", "custom", "steering-")
+_UNWRITTEN: Final = "input-streaming"
+_DENIED: Final = "The call was not approved."
+
+
+def read_chat(fields: Fields) -> Request:
+    """Return the request that a page's body makes."""
+    fields.leave("trigger", "messageId")
+    messages: list[Message] = []
+    answers: list[Answer] = []
+    for item in fields.objects("messages"):
+        role = item.get("role")
+        if role not in _ROLES:
+            raise item.error("role", one_of(_ROLES))
+        turn = _Turn(str(role), item.text("id"))
+        for part in item.objects("parts"):
+            turn.add(part)
+        messages += turn.messages()
+        answers += turn.answers
+    return made_request(
+        messages=messages, thread_id=fields.text("id"), resume=[*answers, *read_answers(fields)]
+    )
+
+
+class _Turn:
+    """One UI message, which is several of a model's: each step is a message, and the results of its calls."""
+
+    def __init__(self, role: str, message_id: str | None) -> None:
+        self.answers: list[Answer] = []
+        self._role = role
+        self._id = message_id
+        self._done: list[Message] = []
+        self._parts: list[Part] = []
+        self._calls: list[dict[str, Any]] = []
+        self._results: list[Message] = []
+
+    def messages(self) -> Iterator[Message]:
+        """Yield what it stands for."""
+        self._end_step()
+        yield from self._done
+
+    def add(self, part: Fields) -> None:
+        """Add one of its parts."""
+        kind = part.required_text("type")
+        if kind == "step-start":
+            self._end_step()
+        elif kind == "text":
+            self._parts.append({"type": "text", "text": part.required_text("text")})
+        elif kind == "file":
+            url, name = part.required_text("url"), part.text("filename")
+            self._parts.append(file_part(None, url=url, media_type=part.text("mediaType"), name=name))
+        elif kind == "dynamic-tool" or kind.startswith("tool-"):
+            name = part.text("toolName") or kind.removeprefix("tool-")
+            self._add_call(part, name)
+        elif not kind.startswith(_LEFT_OUT):
+            raise part.error("type", "text, file, tool-NAME, dynamic-tool, step-start or data-NAME")
+
+    def _add_call(self, part: Fields, name: str) -> None:
+        call_id, state = part.required_text("toolCallId"), part.text("state")
+        if state == _UNWRITTEN:
+            return
+        self._calls.append({"id": call_id, "name": name, "arguments": arguments_of(part.get("input"))})
+        match state:
+            case "output-available" if part.get("preliminary") is not True:
+                self._add_result(call_id, text_of(part.get("output")))
+            case "output-error":
+                self._add_result(call_id, part.text("errorText") or "", is_error=True)
+            case "output-denied":
+                self._add_result(call_id, _DENIED, is_error=True)
+            case "approval-responded":
+                self.answers.append(_answer(part.within("approval"), call_id))
+
+    def _add_result(self, call_id: str, text: str, *, is_error: bool = False) -> None:
+        self._results.append(made_message("tool", text, tool_call_id=call_id, is_error=is_error))
+
+    def _end_step(self) -> None:
+        if self._parts or self._calls:
+            message_id = None if self._done else self._id
+            content = content_of(self._parts)
+            self._done.append(made_message(self._role, content, id=message_id, tool_calls=self._calls))
+        self._done += self._results
+        self._parts, self._calls, self._results = [], [], []
+
+
+def _answer(approval: Fields, call_id: str) -> Answer:
+    approved = approval.boolean("approved")
+    answer: Answer = {
+        "interaction_id": call_id,
+        "action": "approve" if approved else "reject",
+        "resume": {"approvalId": approval.text("id") or call_id},
+    }
+    reason = approval.text("reason")
+    return {**answer, "value": reason} if reason else answer
