@@ -8,7 +8,7 @@ CHROMIUM ?= chromium
 DRIVER := .cache/browser
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test fast check lint bench bench-quick soak storm mutate real compat audit browser clients docs format clean
+.PHONY: help setup run test fast check lint bench bench-quick soak storm costs mutate real compat audit browser clients docs format clean
 
 help:  ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ soak: $(READY)  ## abort 10,000 streams, meet every fault: what the gateway keep
 
 storm: $(READY)  ## clients that read nothing of a flood and leave: what the processor does afterwards; SEED=7 (a minute, Linux)
 	@$(BIN)/python tests/soak/storm.py $(if $(SEED),--seed $(SEED))
+
+costs: $(READY)  ## hostile messages of up to 8 MiB, 200 of each dialect: time and memory in proportion (half an hour); ARGS="-k legacy"
+	@$(BIN)/python -m pytest -q tests/library/test_costs.py --hostile 200 --event-bytes 8388608 $(ARGS)
 
 mutate: $(READY)  ## mutate and cut 20,000 recorded streams; COUNT=2000 SEED=7, CASE=12 for one alone
 	@PYTHONPATH=tests/support $(BIN)/python tests/mutate/run.py $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(if $(CASE),--case $(CASE))

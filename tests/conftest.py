@@ -54,6 +54,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help="so many recorded streams go into each dialect and back (all: 100000)",
     )
+    parser.addoption(
+        "--hostile",
+        type=int,
+        default=20,
+        metavar="N",
+        help="so many hostile messages of each dialect are measured (all: 100000)",
+    )
+    parser.addoption(
+        "--event-bytes",
+        type=int,
+        default=1 << 20,
+        metavar="BYTES",
+        help="the largest hostile message (what is allowed: 8388608)",
+    )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -67,6 +81,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def update(request: pytest.FixtureRequest) -> bool:
     """Write expected files instead of comparing with them."""
     return bool(request.config.getoption("--update"))
+
+
+@pytest.fixture
+def hostile(request: pytest.FixtureRequest) -> int:
+    """How many hostile messages of each dialect are measured."""
+    return int(request.config.getoption("--hostile"))
+
+
+@pytest.fixture
+def event_bytes(request: pytest.FixtureRequest) -> int:
+    """The size of the largest hostile message."""
+    return int(request.config.getoption("--event-bytes"))
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from streamweir.errors import MalformedEvent
 __all__ = [
     "MAX_DEPTH",
     "decode_text",
+    "json_to_keep",
     "one_line",
     "parse_json",
     "parse_json_text",
@@ -101,6 +102,11 @@ def write_json(value: Any) -> bytes:
     except TypeError:
         data = orjson.dumps(_writable(value), default=str)
     return data if data.isascii() else one_line(data)
+
+
+def json_to_keep(value: Any) -> bytes:
+    """Return the JSON of `value` without the room that orjson leaves behind it, thirty times its size."""
+    return b"%b" % write_json(value)
 
 
 def one_line(data: bytes) -> bytes:

@@ -26,6 +26,7 @@ from streamweir.events import (
     ids_of,
 )
 from streamweir.ids import room_for
+from streamweir.stages.sanitizer import ErrorSanitizer
 from streamweir.stages.text_digest import KEPT_CHARACTERS, TextDigest
 
 __all__ = ["FullText", "TextDeduplication"]
@@ -68,14 +69,18 @@ class TextDeduplication:
         full_text: what to do with a copy of the whole answer: send what is new in it (`dedupe`), all of it
             once more (`append`), or all of it as a replacement (`replace`).
         room: how many bytes may be remembered, about; beyond, the oldest message is completed and forgotten.
+        sanitizer: of the stream, which has not seen the events that begin here.
     """
 
     handles: ClassVar[frozenset[type[Event]]] = frozenset(
         {Content, Thinking, ToolCallStart, ToolCallEnd, Error, SessionEnd}
     )
 
-    def __init__(self, *, full_text: FullText = "dedupe", room: int = ROOM) -> None:
+    def __init__(
+        self, *, full_text: FullText = "dedupe", room: int = ROOM, sanitizer: ErrorSanitizer | None = None
+    ) -> None:
         self._full_text = full_text
+        self._sanitizer = sanitizer
         self._kept_characters = min(KEPT_CHARACTERS, room // _TEXTS_PER_ROOM)
         self._left = room // 2
         self._messages: OrderedDict[_Key, _Message] = OrderedDict()
@@ -88,7 +93,7 @@ class TextDeduplication:
         kind = type(event)
         if kind is Content or kind is Thinking:  # nearly all: a `match` would cost as much as the rest
             passed = self._text(event)  # type: ignore[arg-type]
-            return passed if passed is None or passed else _what_is_beside(event)
+            return passed if passed is None or passed else self._what_is_beside(event)
         match event:
             case ToolCallStart() | ToolCallEnd():
                 self._tools += 1
@@ -256,18 +261,18 @@ class TextDeduplication:
         if message is not None:
             self._left += _room_of(key, message)
 
+    def _what_is_beside(self, event: Event) -> Iterable[Event]:
+        """What an event says whose text says nothing, or nothing new: as safe as if it had come so."""
+        if not event.meta or "extra" not in event.meta:
+            return ()
+        data = {"name": event.type, "value": event.meta["extra"]}
+        beside = Data(data_type="custom", data=data, meta=ids_of(event.meta))
+        return (self._sanitizer.process(beside) if self._sanitizer else None) or (beside,)
+
     def _complete_all(self) -> Iterator[Event]:
         for key, message in self._messages.items():
             yield from _completion(key, message)
         self._messages.clear()
-
-
-def _what_is_beside(event: Event) -> Iterable[Event]:
-    """What an event says whose text says nothing, or nothing new."""
-    if not event.meta or "extra" not in event.meta:
-        return ()
-    data = {"name": event.type, "value": event.meta["extra"]}
-    return (Data(data_type="custom", data=data, meta=ids_of(event.meta)),)
 
 
 def _room_of(key: _Key, message: _Message) -> int:

@@ -32,7 +32,7 @@ from streamweir.events import (
     Warning,
     wire_data,
 )
-from streamweir.jsontext import write_json
+from streamweir.jsontext import json_to_keep, write_json
 
 __all__ = ["Fold", "MessageTexts", "ToolCall"]
 
@@ -337,7 +337,7 @@ def _compact(event: Event) -> Event:
 
 
 def _as_json(value: Any) -> Any:
-    return orjson.Fragment(write_json(value)) if value and isinstance(value, dict | list) else value
+    return orjson.Fragment(json_to_keep(value)) if value and isinstance(value, dict | list) else value
 
 
 def _start(call: ToolCall, event: ToolCallStart) -> None:

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+import orjson
+
 from streamweir.codec.base import Encoder
 from streamweir.events import Content, Event, Stamp, Thinking
 from streamweir.framing import MEDIA_TYPES, FramingChoice
@@ -37,6 +39,7 @@ class FoldedWriter:
         self.unsupported: Counter[str] = Counter()
         self.added = 0
         self._encoder = encoder
+        self._has_own_answer = type(encoder).whole_answer is not Encoder.whole_answer
         self._fold = Fold(request_id, limit=limit)
         self._stamp = Stamp(request_id, 0, 0)
         self._out = b""
@@ -88,8 +91,11 @@ class FoldedWriter:
         if error is not None and self._encoder.reports_by_status:
             self._out = failure_body(self._encoder, error, self._stamp.request_id)
             return
-        folded = self._fold.result()
-        self._out = write_json(self._encoder.whole_answer(folded, self._stamp) or folded) + b"\n"
+        folded = write_json(self._fold.result())
+        whole = (
+            self._encoder.whole_answer(orjson.loads(folded), self._stamp) if self._has_own_answer else None
+        )
+        self._out = (write_json(whole) if whole else folded) + b"\n"
 
     def heartbeat(self) -> bytes:
         """Return nothing: the answer's status is not known before its end."""

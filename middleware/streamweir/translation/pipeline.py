@@ -87,7 +87,8 @@ class Pipeline:
         self.position = StreamPosition(self.clock())
         self._sinks = [*sinks]
         self._tools = Tools(stream_arguments=stream_tool_arguments, position=self.position, room=room // 2)
-        self._texts = TextDeduplication(full_text=full_text, room=room)
+        sanitizer = ErrorSanitizer(debug=debug)
+        self._texts = TextDeduplication(full_text=full_text, room=room, sanitizer=sanitizer)
         self._lifecycle = Lifecycle(
             request_id=request_id,
             session_id=session_id or request_id.replace("req_", "sess_", 1),
@@ -98,7 +99,7 @@ class Pipeline:
         self.last: type[Event] | None = None
         self.closing_warnings = self._lifecycle.closing_warnings
         self._processes = (  # in the order of `_STAGES`
-            ErrorSanitizer(debug=debug).process,
+            sanitizer.process,
             self._tools.process,
             self._texts.process,
             self._lifecycle.process,

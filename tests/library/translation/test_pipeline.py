@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import orjson
 import pytest
 
 from streams import Recorded, events_of, recorded_streams, translate
@@ -121,3 +122,36 @@ def test_what_failures_cost_is_counted_for_each_stream_by_itself() -> None:
         body = b'data: {"type": "error", "message": "no row %d"}\n\n' % number
         output = convert(body, speaks="legacy", framing="ndjson", debug=True)
         assert b"no row %d" % number in output
+
+
+@pytest.mark.parametrize(
+    ("speaks", "messages"),
+    [
+        (
+            "standard",
+            [
+                {
+                    "type": "thinking",
+                    "data": {"content": ""},
+                    "metadata": {"extra": {"status": "failed", "error": "Traceback: password=Tr0ub4dor-9"}},
+                }
+            ],
+        ),
+        ("legacy", [{"type": "thinking", "content": "", "level": "error", "detail": "password=Tr0ub4dor-9"}]),
+        (
+            "legacy",
+            [
+                {"type": "token", "content": "Hi"},
+                {"type": "token", "content": "", "status": "failed", "message": "password=Tr0ub4dor-9"},
+            ],
+        ),
+    ],
+)
+def test_what_stands_beside_a_text_that_says_nothing_new_is_as_safe_as_any_event(
+    speaks: str, messages: list[dict[str, Any]]
+) -> None:
+    body = b"".join(b"data: %b\n\n" % orjson.dumps(message) for message in messages)
+    beside = [event for event in events_of(translate([body], speaks=speaks)) if event["type"] == "data"]
+    assert len(beside) == 1
+    assert "Tr0ub4dor" not in str(beside)
+    assert "[withheld]" in beside[0]["data"]["data"]["value"].values()

@@ -23,7 +23,7 @@ from streamweir.events import (
     ToolCallStart,
 )
 from streamweir.ids import short_id
-from streamweir.jsontext import parse_json, write_json
+from streamweir.jsontext import json_to_keep, parse_json
 
 __all__ = ["Blocks"]
 
@@ -135,8 +135,8 @@ class Blocks:
                 tool_id=short_id(text_of(block.get("id"))) or f"call_{index}",
                 name=short_id(text_of(block.get("name"))) or "unknown",
                 for_client=block["type"] == "tool_use",
-                given=write_json(block.get("input")),
-                rest=write_json(rest),
+                given=json_to_keep(block.get("input")),
+                rest=json_to_keep(rest),
                 meta=self.meta,
             )
             self._make_room(call.room)
