@@ -94,7 +94,8 @@ class Dialect:
 
         Args:
             name: the dialect's name.
-            side: a `Decoder`, which may name its encoder as `encoder`; an `Encoder` is only written.
+            side: a `Decoder`, which may name its encoder as `encoder`; an `Encoder` is only written. Either
+                may have a `request_reader` and a `request_writer`.
             framing: in the place of the decoder's own.
             encoder: in the place of the one that the decoder names.
             errors_for_users: in the place of the decoder's own.
@@ -103,8 +104,9 @@ class Dialect:
             ConfigurationError: the name cannot be one.
             TypeError: `side` or `encoder` is no such class.
         """
+        requests: Any = {key: getattr(side, key, None) for key in ("request_reader", "request_writer")}
         if isinstance(side, type) and issubclass(side, Encoder):
-            return cls(name, None, side, summary=_documentation_of(side))
+            return cls(name, None, side, summary=_documentation_of(side), **requests)
         if not isinstance(side, type) or not issubclass(side, Decoder):
             raise TypeError("is neither a Decoder nor an Encoder")
         encoder = encoder or getattr(side, "encoder", None)
@@ -113,7 +115,7 @@ class Dialect:
         attributes = {"framing": framing, "errors_for_users": errors_for_users}
         given = {key: value for key, value in attributes.items() if value is not None}
         decoder = type(side.__name__, (side,), given) if given else side
-        return cls(name, decoder, encoder, summary=_documentation_of(side))
+        return cls(name, decoder, encoder, summary=_documentation_of(side), **requests)
 
     @property
     def reads(self) -> bool:

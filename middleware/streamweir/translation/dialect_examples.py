@@ -19,6 +19,9 @@ from streamweir.errors import MalformedEvent, StreamweirError
 from streamweir.events import Event, Stamp
 from streamweir.framing import Frame
 from streamweir.jsontext import parse_json, write_json, write_json_text
+from streamweir.requests.errors import RequestError
+from streamweir.requests.templates import is_long_form
+from streamweir.translation.requests import read_request, write_request
 from streamweir.translation.translator import Translator
 
 __all__ = ["run_examples"]
@@ -46,12 +49,34 @@ def _failure(dialect: Dialect, example: Example, folder: Path) -> str | None:
             return _list_difference([*_decoded(dialect, example)], example.wanted, "out", _is_event)
         case "events":
             return _list_difference(_encoded(dialect, example.given), example.wanted, "sends", _is_frame)
+        case "request":
+            return _written_difference(dialect, example)
+        case "request_body":
+            return _read_difference(dialect, example)
     body = _body(example.given, folder)
     if isinstance(body, str):
         return body
     translator = Translator(speaks=dialect, framing="json", request_id=_REQUEST_ID)
     folded = parse_json(translator.feed(body) + translator.close())[0]
     return next(_partial_differences(folded, example.wanted, "gives"), None)
+
+
+def _written_difference(dialect: Dialect, example: Example) -> str | None:
+    try:
+        written = write_request(example.given, dialect=dialect)[-1]
+    except RequestError as error:
+        return str(error)
+    wants_all = is_long_form(example.wanted)
+    came = written if wants_all else written.get("body", written.get("form"))
+    return next(_partial_differences(came, example.wanted, "writes"), None)
+
+
+def _read_difference(dialect: Dialect, example: Example) -> str | None:
+    try:
+        came = read_request(example.given, protocol=dialect)
+    except RequestError as error:
+        return str(error)
+    return next(_partial_differences(came, example.wanted, "reads"), None)
 
 
 # What comes out

@@ -17,6 +17,7 @@ from streamweir.codec.mapped.examples import Example, compile_examples
 from streamweir.codec.mapped.options import compile_options
 from streamweir.codec.mapped.problems import CountingReport, KeyPath, ProblemReport, suggestion
 from streamweir.codec.mapped.reading import compile_decoder
+from streamweir.codec.mapped.requests import Sides, compile_requests
 from streamweir.codec.mapped.section import Section
 from streamweir.codec.mapped.writing import compile_encoder
 from streamweir.errors import ConfigurationError
@@ -45,6 +46,8 @@ MAX_DEPTH: Final = 8
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _RESERVED: Final = "auto"
+_OWN: Final = __name__.rpartition(".")[0]
+"""The room whose classes are made anew for each dialect."""
 
 
 class DialectSource(NamedTuple):
@@ -129,8 +132,6 @@ class _Compiler:
         if section is None:
             return None
         section.check_keys(DIALECT_KEYS)
-        if "request" in section:
-            section.misplaced("request", "requests of a home-made dialect are not supported yet")
         extends = "extends" in section
         if not any(key in section for key in _SUBSTANCE) and section.values.get("framing") != "text":
             section.lacks("a dialect needs `rules`, `write`, `extends` or `framing: text`")
@@ -138,11 +139,16 @@ class _Compiler:
         options = compile_options(section)
         encoder = compile_encoder(section, options, base.encoder if base else None, extends=extends)
         decoder = compile_decoder(section, options, base.decoder if base else None, extends=extends)
-        examples = compile_examples(section, reads=decoder is not None, writes=encoder is not None)
+        requests = compile_requests(section, base)
+        reader, writer = requests
+        sides: dict[str, object] = {"in": decoder, "stream": decoder, "events": encoder}
+        sides |= {"request_body": reader, "request": writer}
+        examples = compile_examples(section, {kind for kind, side in sides.items() if side is not None})
         is_sound = report.count == 0
         if not is_sound:  # that it is named is no second problem
             decoder, encoder = decoder or Decoder, encoder or Encoder
-        return MappedDialect(_dialect(source.name, decoder, encoder), examples, source, is_sound)
+        dialect = _dialect(source.name, decoder, encoder, requests)
+        return MappedDialect(dialect, examples, source, is_sound)
 
     def _base(self, section: Section, name: str) -> Dialect | None:
         base = section.text("extends")
@@ -189,9 +195,23 @@ class _Compiler:
         return chain
 
 
-def _dialect(name: str, decoder: type[Decoder] | None, encoder: type[Encoder] | None) -> Dialect:
+def _dialect(
+    name: str, decoder: type[Decoder] | None, encoder: type[Encoder] | None, requests: Sides
+) -> Dialect:
     """The dialect, under a name that it may have; its classes say what writes what they read."""
     usable = name if _NAME.fullmatch(name) and name != _RESERVED else "dialect"
+    reader, writer = requests
+    side: Any = decoder if decoder is not None else encoder
+    if side is not None and side.__module__.startswith(_OWN):  # not one that it was handed down
+        side.request_reader, side.request_writer = reader, writer
     if decoder is not None and decoder is not Decoder:
         decoder.encoder = encoder  # type: ignore[attr-defined]
-    return Dialect(usable, decoder, encoder, summary="A home-made dialect.", detectable=False)
+    return Dialect(
+        usable,
+        decoder,
+        encoder,
+        summary="A home-made dialect.",
+        detectable=False,
+        request_reader=reader,
+        request_writer=writer,
+    )

@@ -5,6 +5,7 @@ Source: the dialect-file contract, section 8.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Any, Final, Literal, NamedTuple
 
 from streamweir.codec.mapped.problems import KeyPath, suggestion
@@ -13,12 +14,36 @@ from streamweir.events import EVENT_TYPES
 
 __all__ = ["EXAMPLE_KEYS", "Example", "compile_examples"]
 
-EXAMPLE_KEYS: Final = ("in", "event", "out", "stream", "gives", "events", "sends")
+EXAMPLE_KEYS: Final = (
+    *("in", "event", "out", "stream", "gives", "events", "sends"),
+    *("request", "writes", "request_body", "reads"),
+)
 
-_PAIRS: Final[dict[str, str]] = {"in": "out", "stream": "gives", "events": "sends"}
+_PAIRS: Final[dict[str, str]] = {
+    "in": "out",
+    "stream": "gives",
+    "events": "sends",
+    "request": "writes",
+    "request_body": "reads",
+}
+_OBJECTS: Final = ("request", "request_body", "reads")
 _LISTS: Final = frozenset({"out", "events", "sends"})
 
-ExampleKind = Literal["in", "stream", "events"]
+ExampleKind = Literal["in", "stream", "events", "request", "request_body"]
+
+
+_FORMS: Final = (
+    "`in` and `out`, `stream` and `gives`, `events` and `sends`, `request` and `writes`,"
+    " or `request_body` and `reads`"
+)
+_MISSING: Final[dict[str, str]] = {
+    "in": "the dialect is not read",
+    "stream": "the dialect is not read",
+    "events": "the dialect is not written",
+    "request": "the dialect has no `request.write`",
+    "request_body": "the dialect has no `request.read`",
+}
+"""By the key of what goes in: why nothing takes it."""
 
 
 class Example(NamedTuple):
@@ -39,32 +64,31 @@ class Example(NamedTuple):
     path: KeyPath
 
 
-def compile_examples(section: Section, *, reads: bool, writes: bool) -> list[Example]:
+def compile_examples(section: Section, kinds: Collection[str]) -> list[Example]:
     """Return what stands under `examples`, without what is wrong.
 
     Args:
         section: the dialect.
-        reads: it can be read.
-        writes: it can be written.
+        kinds: of the examples that there is something for.
     """
     found = []
     for path, value in section.items("examples", "a list of examples"):
         inner = Section.of(value, path, section.report, "an example, as `{in: ..., out: [...]}`")
-        example = _example(inner, reads=reads, writes=writes) if inner else None
+        example = _example(inner, kinds) if inner else None
         if example is not None:
             found.append(example)
     return found
 
 
-def _example(section: Section, *, reads: bool, writes: bool) -> Example | None:
+def _example(section: Section, known: Collection[str]) -> Example | None:
     section.check_keys(EXAMPLE_KEYS)
     kinds: list[Any] = [key for key in _PAIRS if key in section]
     if len(kinds) != 1:
-        section.lacks("an example is `in` and `out`, `stream` and `gives`, or `events` and `sends`")
+        section.lacks(f"an example is {_FORMS}")
         return None
     kind = kinds[0]
-    if not (writes if kind == "events" else reads):
-        section.misplaced(kind, f"the dialect is not {'written' if kind == 'events' else 'read'}")
+    if kind not in known:
+        section.misplaced(kind, _MISSING[kind])
         return None
     wanted = _PAIRS[kind]
     if wanted not in section:
@@ -84,9 +108,18 @@ def _has_right_types(section: Section, kind: str, wanted: str) -> bool:
     if kind == "stream" and not isinstance(section.values[kind], str):
         section.wrong(kind, "must be a file, or text over several lines", section.values[kind])
         return False
+    if kind in ("request", "request_body"):
+        return _are_objects(section, [key for key in (kind, wanted) if key in _OBJECTS])
     events = section.values["events" if kind == "events" else "out"] if kind != "stream" else []
     found = [_is_event(section, item, path) for path, item in _placed(section, kind, events)]
     return all(found)
+
+
+def _are_objects(section: Section, keys: list[str]) -> bool:
+    wrong = [key for key in keys if not isinstance(section.values[key], Mapping)]
+    for key in wrong:
+        section.wrong(key, "must be a mapping", section.values[key])
+    return not wrong
 
 
 def _placed(section: Section, kind: str, events: list[Any]) -> list[tuple[KeyPath, Any]]:

@@ -9,8 +9,10 @@ from streamweir.codec.mapped.dialect import DIALECT_KEYS
 from streamweir.codec.mapped.event_fields import ENTRIES, META_FIELDS, EntryKind
 from streamweir.codec.mapped.field_kinds import FieldKind
 from streamweir.codec.mapped.reading import FRAMINGS
+from streamweir.codec.mapped.requests import HISTORIES
 from streamweir.codec.mapped.writing import WRITE_FRAMINGS
 from streamweir.events import EVENT_TYPES
+from streamweir.requests.canonical import FIELDS
 
 __all__ = ["dialect_definitions", "dialect_schema"]
 
@@ -52,6 +54,7 @@ def dialect_definitions() -> dict[str, Any]:
         "Frame": {"anyOf": [_TEXT, _frame()]},
         "WriteRule": _write_rule(),
         "Write": _write(),
+        "Requests": _requests(),
         "Example": _example(),
         "Dialect": _dialect(),
     }
@@ -73,7 +76,7 @@ def _dialect() -> dict[str, Any]:
             "description": "What `protocol_options` may choose; the first value is the default.",
         },
         "write": {"$ref": "#/$defs/Write"},
-        "request": {"type": "object"},
+        "request": {"$ref": "#/$defs/Requests"},
         "examples": _described(_list_of({"$ref": "#/$defs/Example"}), "Run when the file is checked."),
     }
     return _mapping({key: keys[key] for key in DIALECT_KEYS})
@@ -82,7 +85,28 @@ def _dialect() -> dict[str, Any]:
 def _example() -> dict[str, Any]:
     events = _list_of({"type": "object"})
     reading = {"in": {}, "event": _TEXT, "out": events, "stream": _TEXT, "gives": {"type": "object"}}
-    return _mapping({**reading, "events": events, "sends": _list_of({})})
+    requests = {"request": {"type": "object"}, "writes": {}, "request_body": {"type": "object"}}
+    return _mapping(
+        {**reading, "events": events, "sends": _list_of({}), **requests, "reads": {"type": "object"}}
+    )
+
+
+def _requests() -> dict[str, Any]:
+    """What its clients send, and what its servers expect."""
+    return _mapping(
+        {
+            "write": _described(
+                {"type": ["object", "array", "string"]},
+                "The canonical request to a server's body; with `body` or `form`, `query`, `headers` beside.",
+            ),
+            "read": _described(
+                _mapping({field: {} for field in FIELDS}), "A client's body to the canonical request."
+            ),
+            "history": _described(
+                {"enum": [*HISTORIES]}, "What `write` wants of the conversation (default: last)."
+            ),
+        }
+    )
 
 
 def _rule() -> dict[str, Any]:
