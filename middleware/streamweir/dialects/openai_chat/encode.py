@@ -11,6 +11,7 @@ from streamweir.codec.frame_template import Number
 from streamweir.codec.openai_chunks import usage_of
 from streamweir.codec.openai_errors import error_object
 from streamweir.dialects.openai_chat.encode_whole import completion
+from streamweir.errors import CODES
 from streamweir.events import (
     Content,
     Error,
@@ -126,7 +127,7 @@ class OpenAIChatEncoder(ChatEncoder):
     def write_cancelled(self) -> Iterable[Frame]:
         """Return the error that says so; a finish reason would call the answer whole."""
         self._has_failed = True
-        return (Frame(write_json({"error": error_object("CANCELLED", "The run was stopped.")})),)
+        return (Frame(write_json({"error": error_object("CANCELLED", CODES["CANCELLED"].message)})),)
 
     def write_end(self, reason: str, end: SessionEnd, beside: dict[str, Any]) -> Iterator[Frame]:
         """Yield the citations, and the finish reason with the usage."""
