@@ -1,4 +1,7 @@
-"""Reads messages with the package `anthropic`, streamed and whole: one request a line on stdin, the rest on stdout."""
+"""Reads messages with the package `anthropic`, streamed and whole.
+
+One request a line on stdin, what it made of it a line on stdout.
+"""
 
 import json
 import sys

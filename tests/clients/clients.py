@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import compare_ag_ui
+import compare_chat
 import compare_vercel_ui
 from environments import CACHE, INSTALLS_WITHIN, environment
 from replayed import Expected
@@ -38,6 +39,8 @@ class Client(NamedTuple):
         compare: yields what differs from what it has to get.
         options: of the protocol.
         requirements: of pip, where it is no package of Node's.
+        folder: below `npm/`, or of the environment, where several clients share one.
+        suffix: that the client adds to the URL that it is given.
     """
 
     name: str
@@ -46,7 +49,11 @@ class Client(NamedTuple):
     compare: Compare
     options: dict[str, str] = {}  # noqa: RUF012 (read only)
     requirements: tuple[str, ...] = ()
+    folder: str | None = None
+    suffix: str = ""
 
+
+CHAT_PACKAGES = ("openai==3.54.0", "anthropic==2.12.0")
 
 CLIENTS = (
     Client("ag-ui-1.0", "ag-ui", "ag_ui.mjs", compare_ag_ui.problems),
@@ -70,6 +77,31 @@ CLIENTS = (
     Client("ai-6", "vercel-ui", "vercel_ui.mjs", compare_vercel_ui.problems),
     Client("ai-6", "vercel-ui", "vercel_ui.mjs", compare_vercel_ui.problems, {"sdk": "6"}),
     Client("ai-7", "vercel-ui", "vercel_ui.mjs", compare_vercel_ui.problems, {"sdk": "6"}),
+    *(
+        Client(name, protocol, driver, compare_chat.problems, folder="chat", suffix=suffix)
+        for name, protocol, driver, suffix in (
+            ("openai-npm", "openai-chat", "openai_chat.mjs", "/chat/completions"),
+            ("openai-npm-responses", "openai-responses", "openai_responses.mjs", "/responses"),
+            ("ai-openai-compatible", "openai-chat", "openai_compatible.mjs", "/chat/completions"),
+            ("anthropic-npm", "anthropic", "anthropic_messages.mjs", "/v1/messages"),
+        )
+    ),
+    *(
+        Client(
+            name,
+            protocol,
+            driver,
+            compare_chat.problems,
+            folder="chat-python",
+            suffix=suffix,
+            requirements=CHAT_PACKAGES,
+        )
+        for name, protocol, driver, suffix in (
+            ("openai-pypi", "openai-chat", "openai_python.py", "/chat/completions"),
+            ("openai-pypi-responses", "openai-responses", "openai_python.py", "/responses"),
+            ("anthropic-pypi", "anthropic", "anthropic_python.py", "/v1/messages"),
+        )
+    ),
 )
 
 
@@ -95,10 +127,10 @@ class Process:
 def installed(client: Client) -> list[str]:
     """Return the command that runs the driver of `client`, which is installed once."""
     if client.requirements:
-        python = environment(f"clients/{client.name}", *client.requirements)
-        return [str(python), str(HERE / client.driver)]
-    folder = CACHE / "clients" / client.name
-    locked = HERE / "npm" / client.name
+        python = environment(f"clients/{client.folder or client.name}", *client.requirements)
+        return [str(python), str(HERE / client.driver), client.protocol]
+    folder = CACHE / "clients" / (client.folder or client.name)
+    locked = HERE / "npm" / (client.folder or client.name)
     wanted = (locked / "package-lock.json").read_bytes()
     mark = folder / ".installed"
     if not mark.exists() or mark.read_bytes() != wanted:

@@ -77,7 +77,12 @@ def seen_in(response: Any) -> dict[str, Any]:
             {"name": item.name, "arguments": item.arguments} for item in items if item.type == "function_call"
         ],
         "ran": [
-            {"name": item.name, "arguments": item.arguments, "output": item.output, "error": item.error}
+            {
+                "name": item.name,
+                "arguments": item.arguments,
+                "output": item.output,
+                "error": item.error and item.error.content[0]["text"],
+            }
             for item in items
             if item.type == "mcp_call"
         ],

@@ -16,7 +16,7 @@ function seenIn(response) {
       .map((part) => part.text).join(""),
     calls: items.filter((item) => item.type === "function_call").map(({ name, arguments: given }) => ({ name, arguments: given })),
     ran: items.filter((item) => item.type === "mcp_call").map(({ name, arguments: given, output, error }) => ({
-      name, arguments: given, output, error,
+      name, arguments: given, output, error: error?.content[0].text ?? null,
     })),
     end: response.status,
     error: response.error?.message ?? (failed ? response.status : null),

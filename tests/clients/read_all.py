@@ -34,6 +34,7 @@ class Variant:
     def __init__(self, client: Client) -> None:
         self.protocol = client.protocol
         self.options = client.options
+        self.suffix = client.suffix
         words = [client.protocol, *(f"{name}-{value}" for name, value in client.options.items())]
         self.prefix = "_".join(words)
 
@@ -43,12 +44,13 @@ class Variant:
         path = f"{folder}/{name if stream.options else '{name}'}"
         options = {stream.dialect: {**stream.options}}
         options.setdefault(self.protocol, {}).update(self.options)
-        return f"/{self.prefix}/{path}", {
+        return f"/{self.prefix}/{path}{self.suffix}", {
             "upstream": "replay",
             "path": f"/{path}",
             "speaks": stream.dialect,
             "answers": [self.protocol],
             "protocol_options": options,
+            "verbatim": False,
         }
 
 

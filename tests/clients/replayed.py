@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -60,6 +61,7 @@ class Expected(NamedTuple):
         asked: ids of what is asked, by kind.
         status: of the end.
         error: of a run that failed: its message.
+        whole: the text of an answer in one piece, where what was replaced is gone.
     """
 
     texts: list[str]
@@ -68,6 +70,7 @@ class Expected(NamedTuple):
     asked: dict[str, str]
     status: str
     error: str | None
+    whole: str
 
 
 def replayed_streams() -> Iterator[Replayed]:
@@ -122,4 +125,11 @@ def expected_of(stream: Replayed) -> Expected:
             case "error" if data["terminal"]:
                 error = data["message"]
     status = str(events[-1]["data"]["status"])
-    return Expected([*texts.values()], thinking, [*calls.values()], asked, status, error)
+    return Expected([*texts.values()], thinking, [*calls.values()], asked, status, error, _whole(stream))
+
+
+def _whole(stream: Replayed) -> str:
+    options = {stream.dialect: stream.options}
+    folded = translate([stream.body], speaks=stream.dialect, framing="json", protocol_options=options)
+    message = json.loads(folded)["message"]
+    return "\n\n".join(filter(None, [message["content"], *message.get("channels", {}).values()]))

@@ -64,9 +64,13 @@ def _ran(
         "server_label": _SERVER,
         "arguments": write_json_text(arguments),
         "output": None if failed else output,
-        "error": error if failed else None,
+        "error": _tool_error(error or "") if failed else None,
         "status": "failed" if failed else "completed",
     }
+
+
+def _tool_error(text: str) -> dict[str, Any]:
+    return {"type": "mcp_tool_execution_error", "content": [{"type": "text", "text": text}]}
 
 
 def citation_of(given: Mapping[str, Any]) -> dict[str, Any] | None:
