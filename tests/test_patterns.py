@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
 
-from patterns import Expression, HostileText, expressions_of, hostile_texts
+from patterns import Expression, HostileText, builders_in, expressions_of, hostile_texts
+from streamweir.capture.masking import SecretMask
+from streamweir.codec import message_template
+from streamweir.codec.registry import process_dialects
+from streamweir.codec.think_tags import TaggedText
+from streamweir_gateway.observability.secrets import Secrets
 
 LENGTHS = (16, 20, 24, 28, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024, 2048, 4096)
 """Small steps at first: what doubles with each character would not return from a large one."""
@@ -21,7 +27,41 @@ NOTICEABLE = 0.01
 FOUR_TIMES_THE_TEXT = 9
 """So many times the time is more than in proportion, and less than what is quadratic takes."""
 
-EXPRESSIONS = expressions_of("streamweir", "streamweir_gateway")
+SECRETS = ["aaaaaaab", "ab-ab-ab", "a.b?c=d&e", "ab/ab/ab+"]
+
+
+def _places_of_texts() -> Iterator[re.Pattern[bytes]]:
+    """What finds the texts of messages, for the fields of every dialect."""
+    dialects = process_dialects()
+    fields = [dialects.to_read(name).make_decoder({}).text_fields for name in dialects.readable]
+    paths = {path for found in fields if found for path in (*found.texts, *found.ignored)}
+    for key in sorted({part for path in paths for part in path if isinstance(part, str)}):
+        yield from (message_template._value_of(key, is_text) for is_text in (True, False))
+
+
+BUILT: dict[str, Callable[[], Iterable[re.Pattern[Any] | None]]] = {
+    "streamweir.capture.masking": lambda: [SecretMask(SECRETS)._known],
+    "streamweir.codec.message_template": _places_of_texts,
+    "streamweir.codec.think_tags": lambda: [TaggedText("think", "thinking", "t")._pattern],
+    "streamweir_gateway.observability.secrets": lambda: [Secrets(["aaa", "a-a", "-a-"])._short],
+}
+"""What modules compile while they run."""
+FOR_TABLES = {
+    "streamweir.classification.stack_traces",
+    "streamweir.classification.words",
+    "streamweir.redaction.rule",
+}
+"""What these compile stands in the tables of modules, where it is found."""
+
+EXPRESSIONS = [
+    *expressions_of("streamweir", "streamweir_gateway"),
+    *(Expression(place, pattern) for place, built in BUILT.items() for pattern in built() if pattern),
+]
+
+
+def test_what_is_compiled_on_the_way_is_covered() -> None:
+    assert builders_in("streamweir", "streamweir_gateway") == {*BUILT, *FOR_TABLES}
+    assert {*BUILT} <= {expression.place for expression in EXPRESSIONS}
 
 
 def seconds(expression: Expression, text: Any, rounds: int = 1) -> float:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import pkgutil
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from re import _constants as sre  # type: ignore[attr-defined]
 from re import _parser as sre_parser  # type: ignore[attr-defined]
 from types import ModuleType
 from typing import Any, NamedTuple
 
-__all__ = ["Expression", "HostileText", "expressions_of", "hostile_texts"]
+__all__ = ["Expression", "HostileText", "builders_in", "expressions_of", "hostile_texts"]
 
 _ALPHABET_OF = {
     sre.CATEGORY_DIGIT: "0",
@@ -23,6 +25,7 @@ _ALPHABET_OF = {
     sre.CATEGORY_NOT_SPACE: "a.",
 }
 _ANYTHING = " aA0_-.:/=\"'\\\n\u5bc6"
+_ANCHORED = {"match", "fullmatch"}
 _MOST_TEXTS = 200
 _LONG_REPEAT = 64
 
@@ -57,7 +60,38 @@ def expressions_of(*packages: str) -> list[Expression]:
         for name, value in vars(module).items()
         for pattern in _patterns_in(value, module.__name__, depth=4)
     }
+    for expression in chain.from_iterable(map(_written_in_place, modules)):
+        found.setdefault((expression.pattern.pattern, expression.pattern.flags), expression)
     return list(found.values())
+
+
+def builders_in(*packages: str) -> set[str]:
+    """The modules that compile an expression in a function: what it is is known to those only who run it."""
+    return {
+        module.__name__
+        for module in modules_of(*packages)
+        for function in ast.walk(ast.parse(inspect.getsource(module)))
+        if isinstance(function, ast.FunctionDef | ast.GeneratorExp | ast.ListComp)
+        and any(_method_of_re(node) == "compile" for node in ast.walk(function))
+    }
+
+
+def _written_in_place(module: ModuleType) -> Iterator[Expression]:
+    """The expressions that are written where they are used: `re.fullmatch("[a-z]+", text)`."""
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        method = _method_of_re(node)
+        match node:
+            case ast.Call(args=[ast.Constant(value=str() | bytes() as pattern), *_]) if method:
+                if method != "compile":  # that stands in the module, or its function is known as a builder
+                    place = f"{module.__name__}:{node.lineno}"
+                    yield Expression(place, re.compile(pattern), method not in _ANCHORED)
+
+
+def _method_of_re(node: ast.AST) -> str | None:
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="re"), attr=method)) if method != "escape":
+            return method
+    return None
 
 
 def _methods_by_name(sources: str) -> dict[str, set[str]]:
@@ -70,7 +104,7 @@ def _methods_by_name(sources: str) -> dict[str, set[str]]:
 
 def _is_anchored(methods: set[str]) -> bool:
     """Is an expression of which this is asked only tried at one place of a text?"""
-    return bool(methods) and methods <= {"match", "fullmatch"}
+    return bool(methods) and methods <= _ANCHORED
 
 
 def _patterns_in(value: object, module: str, depth: int) -> Iterator[re.Pattern[Any]]:

@@ -31,7 +31,7 @@ CLIENT_NAMES: Final = ("body", "path", "query", "headers", "request")
 """The names at the root of an endpoint's templates, beside the fields of the client's body."""
 
 _LONG_FORM: Final = frozenset({"body", "query", "headers", "form"})
-_EXPRESSION: Final = re.compile(r"\$\{\{.*?\}\}", re.DOTALL)
+_EXPRESSION: Final = re.compile(r"\$\{\{(?:(?!\$\{\{).)*?\}\}", re.DOTALL)
 _HYPHENATED: Final = re.compile(r"(?<![\w.'\"`])headers\.([A-Za-z]\w*(?:-\w+)+)")
 _NO_NAMES: Final = Vocabulary()
 _FORBIDDEN: Final = re.compile(
