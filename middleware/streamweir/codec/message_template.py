@@ -41,8 +41,11 @@ _NUMBER: Final = rb"-?[0-9][0-9.eE+-]*+"
 _PROBE: Final = "another text"
 _OTHER: Final = 7041776
 
-SAMPLE_SIZE: Final = 2
-"""After so many texts like one before them the form is learned: that takes as long as decoding a few."""
+SAMPLE_SIZE: Final = 5
+"""After so many texts like one before them the form is learned: that takes as long as decoding ten."""
+
+_KEPT: Final = 2
+"""So many forms of a stream are kept for when texts go on behind something else."""
 
 _LONGEST_COMPARED: Final = 4 << 10
 """No longer message is kept to be compared with the next one: what it means takes many times its bytes."""
@@ -180,13 +183,14 @@ class MessageTemplates:
         form: the form in force, None if there is none.
     """
 
-    __slots__ = ("_alike", "_fields", "_frame", "_piece", "form")
+    __slots__ = ("_alike", "_fields", "_frame", "_known", "_piece", "form")
 
     def __init__(self, fields: TextFields | None) -> None:
         self._fields = fields
         self._piece: Piece | None = None
         self._frame = _NO_FRAME
         self._alike = 0
+        self._known: tuple[MessageTemplate, ...] = ()
         self.form: MessageTemplate | None = None
 
     def note(self, frame: Frame, event: Event | None) -> None:
@@ -209,8 +213,14 @@ class MessageTemplates:
         last = self._piece
         if last is None or last.content == piece.content:
             return None
+        for form in self._known:
+            if form.matches(piece, frame) and form.matches(last, self._frame):
+                return form
         learned = MessageTemplate.learn(frame, piece, fields) if self._alike >= SAMPLE_SIZE else None
-        return learned if learned is not None and learned.matches(last, self._frame) else None
+        if learned is None or not learned.matches(last, self._frame):
+            return None
+        self._known = (learned, *self._known[: _KEPT - 1])
+        return learned
 
 
 def _piece_of(event: Event | None) -> Piece | None:

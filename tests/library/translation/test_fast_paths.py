@@ -256,7 +256,7 @@ def calls_of(function: Callable[[], object]) -> list[str]:
 def test_a_token_in_the_middle_of_others_costs_few_calls(answers: str) -> None:
     """In bytes, out bytes: neither parsed nor encoded as a whole, and past all stages but one."""
     translator = Translator(speaks="legacy", answers=answers, request_id="req_1")
-    *tokens, last = [b'data: {"type":"token","content":"word%d "}\n\n' % number for number in range(9)]
+    *tokens, last = [b'data: {"type":"token","content":"word%d "}\n\n' % number for number in range(16)]
     for token in tokens:
         translator.feed(token)
     calls = calls_of(lambda: translator.feed(last))

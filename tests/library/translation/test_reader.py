@@ -14,7 +14,7 @@ from streamweir.options.limits import Limits
 from streamweir.translation.items import StreamItem, TextRun, events_of
 from streamweir.translation.reader import StreamReader
 
-TOKENS = [b'data: {"type":"token","content":"word%d "}\n\n' % number for number in range(9)]
+TOKENS = [b'data: {"type":"token","content":"word%d "}\n\n' % number for number in range(10)]
 FIRST = {stream.dialect: stream for stream in reversed(recorded_streams())}
 
 
@@ -26,13 +26,19 @@ def items_of(reader: StreamReader, *pieces: bytes) -> Iterator[StreamItem]:
 
 def test_texts_that_are_alike_come_as_a_run() -> None:
     reader = StreamReader("legacy")
-    items = [*items_of(reader, *TOKENS[:5], b"".join(TOKENS[5:]))]
-    (run,) = items[5:]
+    items = [*items_of(reader, *TOKENS[:6], b"".join(TOKENS[6:]))]
+    (run,) = items[6:]
     assert isinstance(run, TextRun)
-    assert run.texts == ["word5 ", "word6 ", "word7 ", "word8 "]
+    assert run.texts == ["word6 ", "word7 ", "word8 ", "word9 "]
     assert [event.content for event in events_of(items) if isinstance(event, Content)] == [
-        f"word{number} " for number in range(9)
+        f"word{number} " for number in range(10)
     ]
+
+
+def test_texts_that_go_on_behind_something_else_are_a_run_soon() -> None:
+    call = b'data: {"type":"tool_call","tool_name":"search","tool_args":"{}"}\n\n'
+    items = [*items_of(StreamReader("legacy"), *TOKENS, call, *TOKENS[:4])]
+    assert [type(item) for item in items[-4:]] == [Content, Content, TextRun, TextRun]
 
 
 @pytest.mark.parametrize("stream", FIRST.values(), ids=str)
@@ -93,12 +99,12 @@ def test_what_came_before_a_fault_is_given() -> None:
 
 def test_texts_before_an_event_that_is_too_large_are_given() -> None:
     reader = StreamReader("legacy", limits=Limits(event_bytes=100))
-    for piece in TOKENS[:5]:
+    for piece in TOKENS[:6]:
         assert [*reader.feed(piece)]
-    items = reader.feed(b"".join(TOKENS[5:]) + b"data: " + b"x" * 200)
+    items = reader.feed(b"".join(TOKENS[6:]) + b"data: " + b"x" * 200)
     run = next(items)
     assert isinstance(run, TextRun)
-    assert run.texts == ["word5 ", "word6 ", "word7 ", "word8 "]
+    assert run.texts == ["word6 ", "word7 ", "word8 ", "word9 "]
     with pytest.raises(LimitExceeded):
         next(items)
 
