@@ -78,7 +78,7 @@ def read_canonical(reader: RequestReader, body: Mapping[str, Any]) -> Request:
         request["message"] = text
     if reader.keeps_extra and (extra := {**request.get("extra", {}), **fields.rest()}):
         request["extra"] = extra
-    if not (reader.asks_by_inputs and request.get("inputs")):
+    if reader.asks_by_inputs.isdisjoint(request.get("inputs", ())):
         _check_asks(request, messages)
     return ordered(request)
 

@@ -43,7 +43,7 @@ class RequestReader:
         has_resume: the clients can send back what an interaction's `resume` held.
         answers_by_message: the clients have no answers to interactions: their next message, or the result of
             a tool, is one.
-        asks_by_inputs: named inputs alone are a question.
+        asks_by_inputs: names of inputs that are a question by themselves.
         keeps_extra: fields that nobody reads are kept, for the writer of the same dialect.
     """
 
@@ -51,7 +51,7 @@ class RequestReader:
     has_own_threads: bool = False
     has_resume: bool = False
     answers_by_message: bool = False
-    asks_by_inputs: bool = False
+    asks_by_inputs: frozenset[str] = frozenset()
     keeps_extra: bool = True
 
 

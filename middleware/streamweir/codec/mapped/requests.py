@@ -73,7 +73,7 @@ def _reader(section: Section) -> RequestReader | None:
     def read(fields: Fields) -> Request:
         return read_fields(Fields(compiled.overlay(fields.value)))
 
-    return RequestReader(read, has_resume="resume" in tree, asks_by_inputs=False, keeps_extra=False)
+    return RequestReader(read, has_resume="resume" in tree, keeps_extra=False)
 
 
 def _writer(section: Section, history: History) -> RequestWriter:

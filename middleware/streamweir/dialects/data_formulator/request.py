@@ -109,5 +109,8 @@ def _texts(answer: Answer) -> Sequence[str]:
             return [answer_text(value)]
 
 
-READER: Final = RequestReader(_read, has_resume=True, keeps_extra=False, asks_by_inputs=True)
+READER: Final = RequestReader(
+    _read, has_resume=True, keeps_extra=False, asks_by_inputs=frozenset({"input_tables"})
+)
+"""`get-recommendation-questions` is asked with nothing but tables."""
 WRITER: Final = RequestWriter(_write, takes=frozenset({"files", "inputs"}))

@@ -67,14 +67,13 @@ def _write(outgoing: Outgoing) -> Written:
 
 def _resumed(outgoing: Outgoing) -> Written:
     answer = outgoing.answers[0]
-    held = answer.get("resume")
-    own = held.get("thread_id") if isinstance(held, dict) else None
+    thread_id = outgoing.thread_id or outgoing.held(answer).get("thread_id")
     value: Any = answer.get("value")
     if answer["action"] in _REFUSED:
         value = False
     elif value is None:
         value = True
-    body = without_absent(thread_id=own or outgoing.thread_id, command={"resume": value})
+    body = without_absent(thread_id=thread_id, command={"resume": value})
     head, slash, last = outgoing.path.rstrip("/").rpartition("/")
     return Written(body, path=f"{head}{slash}resume" if last == "stream" else None)
 

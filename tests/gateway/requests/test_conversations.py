@@ -1,0 +1,175 @@
+"""Which conversation of an upstream goes with a client's, and what was asked in it."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from loopback import Answer, Gateway, ask, gateway, settled
+from places import RECORDED
+from scripted_upstream import Call, Upstream, answer, upstream
+from streamweir_gateway.requests.conversations import Conversation, Conversations
+
+pytestmark = pytest.mark.anyio
+
+AGENT = "/api/v1/agents/7/completions"
+FORM = (RECORDED / "ragflow" / "user-inputs.sse").read_bytes()
+SESSION = "a9b8c7d68a3b11f0a1d20242ac120001"
+
+
+def said(session: str) -> bytes:
+    events = [
+        {"event": "message", "message_id": "m", "session_id": session, "data": {"content": "Hello"}},
+        {"event": "message_end", "message_id": "m", "session_id": session, "data": {}},
+        {"event": "workflow_finished", "message_id": "m", "session_id": session, "data": {"outputs": {}}},
+    ]
+    lines = [f"data:{json.dumps(event)}\n\n" for event in events]
+    return answer("".join([*lines, "data:[DONE]\n\n"]).encode(), "Content-Type: text/event-stream")
+
+
+@asynccontextmanager
+async def agents(*names: str, **options: Any) -> AsyncIterator[tuple[Gateway, list[Upstream]]]:
+    """A gateway before agents that make a session for each request without one, named after them."""
+
+    def script_of(name: str) -> Any:
+        count = iter(range(1, 100))
+
+        async def script(call: Call) -> None:
+            session = json.loads(call.body).get("session_id") or f"{name}-{next(count)}"
+            await call.send(said(session))
+
+        return script
+
+    async with upstream(script_of(names[0])) as first, upstream(script_of(names[-1])) as second:
+        servers = [first, second][: len(names)]
+        config = settled(
+            upstreams={
+                name: {"url": server.url, "speaks": "ragflow"}
+                for name, server in zip(names, servers, strict=True)
+            },
+            endpoints={
+                "/chat": {
+                    "upstream": [*names],
+                    "path": AGENT,
+                    "request": "mapped",
+                    "answers": ["standard", "ag-ui"],
+                    **options,
+                }
+            },
+        )
+        async with gateway(config) as running:
+            yield running, servers
+
+
+async def post(running: Gateway, body: object, protocol: str = "ag-ui") -> Answer:
+    headers = [("Content-Type", "application/json"), ("X-Streamweir-Protocol", protocol)]
+    got = await ask(running, headers=headers, body=json.dumps(body).encode())
+    assert got.status == 200, got.body
+    return got
+
+
+def run(thread: str, *turns: str, **fields: Any) -> dict[str, Any]:
+    """What an AG-UI client sends, whose turns are the user's and the assistant's in turn."""
+    messages = [
+        {"id": str(number), "role": "assistant" if number % 2 else "user", "content": text}
+        for number, text in enumerate(turns)
+    ]
+    rest: dict[str, Any] = {"state": {}, "tools": [], "context": [], "forwardedProps": {}}
+    return {"threadId": thread, "runId": "r", "messages": messages, **rest, **fields}
+
+
+def sessions(server: Upstream) -> list[Any]:
+    return [json.loads(call.body).get("session_id") for call in server.calls]
+
+
+def questions(server: Upstream) -> list[Any]:
+    return [json.loads(call.body)["question"] for call in server.calls]
+
+
+async def test_a_conversation_of_a_client_is_one_of_the_upstream() -> None:
+    async with agents("a") as (running, (server,)):
+        await post(running, run("mine", "hi"))
+        await post(running, run("mine", "hi", "Hello", "more"))
+        await post(running, run("another", "hi", "Hello", "more"))
+    assert sessions(server) == [None, "a-1", None]
+    inline = "<conversation>\nuser: hi\nassistant: Hello\n</conversation>\n\nmore"
+    assert questions(server) == ["hi", "more", inline]
+
+
+async def test_without_a_memory_each_request_begins_one() -> None:
+    async with agents("a", threads="off") as (running, (server,)):
+        await post(running, run("mine", "hi"))
+        await post(running, run("mine", "hi", "Hello", "more"))
+    assert sessions(server) == [None, None]
+
+
+async def test_a_client_that_was_given_the_id_sends_it_itself() -> None:
+    async with agents("a", threads="off") as (running, (server,)):
+        got = await post(running, {"message": "hi"}, "standard")
+        given = next(e["metadata"]["session_id"] for e in got.events if "session_id" in e["metadata"])
+        await post(running, {"message": "more", "thread_id": given}, "standard")
+    assert sessions(server) == [None, "a-1"]
+
+
+@pytest.mark.parametrize("protocol", ["ag-ui", "standard"])
+async def test_a_known_conversation_goes_to_the_upstream_that_began_it(protocol: str) -> None:
+    down = answer(b"", status="503 Unavailable")
+    async with agents("a", "b") as (running, (first, second)):
+        first._script, works = down, first._script
+        await post(running, run("mine", "hi") if protocol == "ag-ui" else {"message": "hi"}, protocol)
+        first._script = works
+        more = (
+            run("mine", "hi", "Hello", "more")
+            if protocol == "ag-ui"
+            else {"message": "more", "thread_id": "b-1"}
+        )
+        await post(running, more, protocol)
+        await post(running, run("new", "hi") if protocol == "ag-ui" else {"message": "hi"}, protocol)
+    assert sessions(second) == [None, "b-1"]
+    assert sessions(first) == [None, None]
+
+
+async def test_what_a_question_holds_is_kept_for_its_answer() -> None:
+    form = answer(FORM, "Content-Type: text/event-stream")
+    async with agents("a") as (running, (server,)):
+        server._script, works = form, server._script
+        got = await post(running, run("mine", "hi"))
+        server._script = works
+        interrupts = next(e for e in got.events if e["type"] == "RUN_FINISHED")["outcome"]["interrupts"]
+        resume = [{"interruptId": interrupts[0]["id"], "status": "resolved", "payload": {"city": "Ulm"}}]
+        await post(running, run("mine", "hi", resume=resume))
+        refused = await ask(
+            running,
+            headers=[("X-Streamweir-Protocol", "ag-ui")],
+            body=json.dumps(run("another", "hi", resume=resume)).encode(),
+        )
+    sent = json.loads(server.calls[-1].body)
+    assert sent["question"] == ""
+    assert sent["inputs"]["city"]["value"] == "Ulm"
+    assert sent["session_id"]
+    assert (refused.status, len(server.calls)) == (400, 2)
+
+
+def test_conversations_are_forgotten_and_belong_to_a_key() -> None:
+    known = Conversations(60.0, 2)
+    for number in range(3):
+        known.note("web", f"t{number}", Conversation("a", f"s{number}"))
+    assert known.find("web", "t0") is None
+    assert known.find("web", "t2") == Conversation("a", "s2")
+    assert known.find("batch", "t2") is None
+    assert Conversations(-1.0, 2).find("web", "t") is None
+
+
+def test_questions_take_a_bounded_room() -> None:
+    known = Conversations(60.0, 10_000)
+    for number in range(100):
+        known.ask("web", "t", "a", str(number), {"held": "x" * (1 << 20)})
+    assert known.asked("web", "t", "0") is None
+    assert known.asked("web", "t", "99") is not None
+    last = known.last_asked("web", "t")
+    assert last is not None
+    assert last.interaction_id == "99"
+    known.answered("web", "t", "99")
+    assert known.asked("web", "t", "99") is None
