@@ -76,11 +76,11 @@ def reads(body: bytes) -> list[bytes]:
     return [body[start : start + size] for start in range(0, len(body), size)]
 
 
-def through(speaks: str, answers: str, pieces: list[bytes]) -> Step:
-    """The whole way of a stream."""
+def through(speaks: str, answers: str, pieces: list[bytes], *, verbatim: bool = True) -> Step:
+    """The whole way of a stream; in its own dialect as it came, unless it is to be written anew."""
 
     def step() -> None:
-        feed = Translator(speaks=speaks, answers=answers, request_id="req_bench").feed
+        feed = Translator(speaks=speaks, answers=answers, request_id="req_bench", verbatim=verbatim).feed
         for piece in pieces:
             feed(piece)
 
@@ -92,12 +92,14 @@ def streams() -> dict[str, Step]:
     bodies = {name: reads(written(name)) for name in DIALECTS.writable}
     steps = {f"{name} -> standard": through(name, "standard", bodies[name]) for name in DIALECTS.readable}
     steps |= {f"legacy -> {name}": through("legacy", name, bodies["legacy"]) for name in DIALECTS.writable}
+    steps["legacy -> legacy, written anew"] = through("legacy", "legacy", bodies["legacy"], verbatim=False)
     return steps
 
 
 def single_reads() -> dict[str, Step]:
     """Streams of which each read holds one event, alone and in the middleware."""
     steps = {f"{name} -> standard": through(name, "standard", said(name)) for name in DIALECTS.readable}
+    steps["legacy -> legacy"] = through("legacy", "legacy", said("legacy"))
     steps["an application alone"] = called(application)
     steps["the application in the middleware"] = called(StreamweirMiddleware(application, speaks="legacy"))
     return steps

@@ -132,6 +132,11 @@ class Decoder:
         return True
 
     @property
+    def shown_form(self) -> Options:
+        """The options by which an encoder writes what this stream looks like, also such as nobody chooses."""
+        return NO_OPTIONS
+
+    @property
     def judges_texts(self) -> bool:
         """It looks into texts, so that each has to be shown to it."""
         return type(self).accepts_text is not Decoder.accepts_text

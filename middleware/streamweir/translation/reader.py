@@ -157,6 +157,11 @@ class StreamReader:
         return self._has_understood
 
     @property
+    def shown_form(self) -> Options:
+        """The options by which an encoder of the dialect writes what the stream looks like so far."""
+        return NO_OPTIONS if self._decoder is None else self._decoder.shown_form
+
+    @property
     def held_back(self) -> int:
         """So many events wait to be seen as a failure, or as the beginning of a stream."""
         return 0 if self._lone is None else max(1, len(self._lone.events))

@@ -76,6 +76,8 @@ class VerbatimWriter(StreamWriter):
         self._shown: Content | Thinking | None = None
         self._has_own_end = False
         self._missing_end = b""
+        self._is_fresh = True
+        """The encoder has been given nothing yet."""
 
     def begin_copies(self, dialect: Dialect | None, framing: LineFraming) -> bool:
         """Go over to the frames of the upstream, if it writes what the client reads."""
@@ -107,9 +109,10 @@ class VerbatimWriter(StreamWriter):
         """Write `event` unless a frame that came has said it."""
         if not self.copies:
             super().write(event, stamp)
-            self.follows = False
+            self.follows = self._is_fresh = False
         elif self._is_written(event):
             self._end_line()
+            self._take_form()
             super().write(event, stamp)
             self._has_own_end = self._has_own_end or isinstance(event, Error | SessionEnd)
         else:
@@ -148,9 +151,22 @@ class VerbatimWriter(StreamWriter):
     def _show(self, event: Event, stamp: Stamp) -> None:
         """Let the encoder know of `event`. What it cannot say of it, or not at all, was said already."""
         self._shown = None
+        if self._is_fresh:
+            self._take_form()
         with suppress(Exception):
             for _ in self._encoder.encode(event, stamp):
                 pass
+
+    def _take_form(self) -> None:
+        """Let the encoder write as the stream looks, of which a frame at least has come."""
+        is_fresh, self._is_fresh = self._is_fresh, False
+        if self._source is None or not (form := self._source.shown_form):
+            return
+        options = {**self._encoder.options, **form}
+        if is_fresh:  # some settle what they write with before their first event
+            self._encoder = self._dialect.make_encoder(options)
+        else:
+            self._encoder.options = options
 
     def _end_line(self) -> None:
         if self._missing_end:

@@ -301,3 +301,49 @@ def test_limits_hold() -> None:
     assert translator.reason == "limit"
     assert out.startswith(TOKEN)
     assert b"STREAM_LIMIT_EXCEEDED" in out
+
+
+@pytest.mark.parametrize(
+    ("dialect", "frame", "sign"),
+    [
+        ("legacy", b'event: token\ndata: {"content":"Hi"}\n\n', b'event: error\ndata: {"type":"error"'),
+        ("legacy", b'data: {"type":"token","data":{"content":"Hi"}}\n\n', b'{"type":"error","data":{'),
+        ("legacy", b'{"type":"token","content":"Hi"}\n', b'\n{"type":"error"'),
+        ("ragflow", b'data:{"code":0,"data":{"answer":"Hi","reference":{},"id":"m"}}\n\n', b'"**ERROR**: '),
+        (
+            "ragflow",
+            b'data:{"event":"message","message_id":"m","data":{"content":"Hi"}}\n\n',
+            b'data:{"code":500',
+        ),
+        (
+            "ragflow",
+            b'data:{"id":"c","choices":[{"delta":{"content":"Hi","role":"assistant"},"index":0}],'
+            b'"object":"chat.completion.chunk","model":"model"}\n\n',
+            b"**ERROR**: The answer broke off",
+        ),
+        (
+            "stream-envelope",
+            b'data: {"type":"content","content":"Hi","thread_id":"t"}\n\n',
+            b'data: {"type":"error","error":',
+        ),
+        (
+            "stream-envelope",
+            b'data: {"type":"content","thread_id":"t","run_id":"r","node_name":"n",'
+            b'"data":{"delta":"Hi"}}\n\n',
+            b'"data":{"message":',
+        ),
+        (
+            "easyflow",
+            b'event:message\ndata:{"protocol":"aiflowy-chat","domain":"LLM","type":"MESSAGE",'
+            b'"payload":{"delta":"Hi"}}\n\n',
+            b'"type":"ERROR"',
+        ),
+    ],
+)
+def test_end_that_is_missing_has_the_form_of_what_came(dialect: str, frame: bytes, sign: bytes) -> None:
+    framing = "ndjson" if frame.startswith(b"{") else "sse"
+
+    out = convert(frame, speaks=dialect, answers=dialect, framing=framing)
+
+    assert out.startswith(frame)
+    assert sign in out, out

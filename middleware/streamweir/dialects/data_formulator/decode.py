@@ -101,6 +101,11 @@ class DataFormulatorDecoder(Decoder):
         self._answered = self._answered or bool(text.strip())
         return True
 
+    @property
+    def shown_form(self) -> Options:
+        """The page that reads such events."""
+        return {"profile": "analyst" if self._seen in ("agent", "analyst") else "loading"}
+
     def close(self) -> Iterator[Event]:
         """Yield what the end of the body settles."""
         if self.complete:

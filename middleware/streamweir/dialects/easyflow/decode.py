@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
-from streamweir.codec.base import Decoder
+from streamweir.codec.base import Decoder, Options
 from streamweir.codec.coerce import custom, is_custom, leftover, text_of, upstream_error
 from streamweir.codec.message_template import TextFields
 from streamweir.dialects.easyflow.decode_domains import READERS, read_error, read_interaction, read_other
@@ -36,6 +36,7 @@ class EasyflowDecoder(Decoder):
         self._run = Run()
         self._began = False
         self._is_done = False
+        self._variant = "easyflow"
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
@@ -52,7 +53,14 @@ class EasyflowDecoder(Decoder):
             return () if message is None else (custom("message", message),)
         if refusal := _refusal(message):
             return (refusal,)
+        if message.get("protocol") == "aiflowy-chat":
+            self._variant = "aiflowy"
         return self._read(Envelope(message, frame.event, self._run))
+
+    @property
+    def shown_form(self) -> Options:
+        """Whose words they are."""
+        return {"variant": self._variant}
 
     def close(self) -> Iterable[Event]:
         """A run that waits for a person ends here; so does one whose last word was an error."""

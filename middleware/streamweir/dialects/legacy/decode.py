@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Final
 
-from streamweir.codec.base import Decoder
+from streamweir.codec.base import Decoder, Options
 from streamweir.codec.coerce import custom, is_custom, text_of
 from streamweir.codec.message_template import TextFields
 from streamweir.codec.standard_events import is_standard, read_standard
@@ -64,6 +64,9 @@ class LegacyDecoder(Decoder):
 
     def __init__(self) -> None:
         self._began = False
+        self._is_named = False
+        self._is_nested = False
+        """Messages have their type as event name, and their fields in `data`; as the first one has."""
         self._answered = False
         """The whole answer was the last that was said: the body may end here."""
 
@@ -87,10 +90,18 @@ class LegacyDecoder(Decoder):
         if kind == "ping":
             return ()
         event = _event_of(message, kind)
+        if not self._began:
+            self._is_named = frame.event is not None and frame.event in _ALIASES
+            self._is_nested = isinstance(message.get("data"), dict) and kind != "dataframe_data"
         self._began = self._began or not is_custom(event)
         if kind in _ANSWERING:
             self._answered = kind == "final_answer"
         return (event,)
+
+    @property
+    def shown_form(self) -> Options:
+        """Where the messages of the stream have their type and their fields."""
+        return {"named": self._is_named, "nested": self._is_nested}
 
     def close(self) -> Iterable[Event]:
         """A body may end behind its `final_answer`: many a backend says nothing more."""

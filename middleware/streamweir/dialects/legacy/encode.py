@@ -69,7 +69,7 @@ class LegacyEncoder(Encoder):
             return ()
         if event.meta:
             message |= _beside(event.meta, self.extra_of(event))
-        frame = Frame(write_json(message))
+        frame = self._frame(message)
         is_complete = isinstance(event, SessionEnd) and event.status == "completed"
         whole = self._whole_answer() if is_complete else None
         return (frame,) if whole is None else (whole, frame)
@@ -96,7 +96,14 @@ class LegacyEncoder(Encoder):
         """The answer once more; none where it is no answer, or too long."""
         if not self._answer or self._answered > _LONGEST_ANSWER:
             return None
-        return Frame(write_json({"type": "final_answer", "content": "".join(self._answer)}))
+        return self._frame({"type": "final_answer", "content": "".join(self._answer)})
+
+    def _frame(self, message: Mapping[str, Any]) -> Frame:
+        """Frame a message, in the form that its stream has shown if it has shown one."""
+        kind = message["type"]
+        if self.options.get("nested") and kind != "dataframe_data":
+            message = {"type": kind, "data": {name: message[name] for name in message if name != "type"}}
+        return Frame(write_json(message), kind if self.options.get("named") else None)
 
     def _message(self, event: Event) -> dict[str, Any] | None:
         match event:

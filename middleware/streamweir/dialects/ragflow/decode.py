@@ -81,6 +81,13 @@ class RagflowDecoder(Decoder):
         """As the family says that the last message was of."""
         return self._last.accepts_text(text)
 
+    @property
+    def shown_form(self) -> Options:
+        """The family of the frames that came."""
+        if self._openai.used:
+            return {"form": "openai"}
+        return {"form": "agent" if self._chat is None else "chat"}
+
     def close(self) -> Iterator[Event]:
         """The end: as marked, as the only frame was a whole answer, or as the route is known to end."""
         yield from self._flush()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
-from streamweir.codec.base import Decoder
+from streamweir.codec.base import Decoder, Options
 from streamweir.codec.coerce import custom
 from streamweir.codec.message_template import TextFields
 from streamweir.codec.standard_events import is_standard
@@ -54,6 +54,8 @@ class EnvelopeDecoder(Decoder):
         self._run = Run()
         self._began = False
         self._is_whole = False
+        self._is_flat: bool | None = None
+        """The messages are flat, as the first of them."""
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
@@ -71,12 +73,19 @@ class EnvelopeDecoder(Decoder):
         value = frame.json()
         if not isinstance(value, dict):
             return (custom("message", value),)
+        if self._is_flat is None:
+            self._is_flat = not isinstance(value.get("data"), dict)
         return self._read(Message(value))
 
     def accepts_text(self, text: str) -> bool:
         """Text goes on; a whole thought is a message of its own."""
         del text
         return not self._is_whole
+
+    @property
+    def shown_form(self) -> Options:
+        """The envelope, or the flat form before it."""
+        return {"form": "old" if self._is_flat else "new"}
 
     def close(self) -> Iterable[Event]:
         """After `[DONE]` the stream is complete, with the usage of its model runs."""
