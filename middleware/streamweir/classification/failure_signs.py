@@ -14,7 +14,7 @@ from typing import Any, Final
 from streamweir.classification.stack_traces import is_stack_trace
 from streamweir.classification.statuses import code_of_status
 
-__all__ = ["FAILED", "NOTHING", "field_name", "is_failing_name", "reports_failure"]
+__all__ = ["FAILED", "NOTHING", "field_name", "is_failing_name", "may_name_failure", "reports_failure"]
 
 
 def _words_in(text: str) -> frozenset[str]:
@@ -37,6 +37,7 @@ _FAILING_NAME: Final = re.compile(
     r"|失败|失敗|错误|錯誤|异常|異常|出错|エラー|오류|실패|ошибк",
     re.IGNORECASE,
 )
+_STEM: Final = re.compile(_FAILING_NAME.pattern.replace("err(?:or|ored|_|$)|_err", "err"), re.IGNORECASE)
 _LONGEST_NAME: Final = 256
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -44,6 +45,11 @@ _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 def is_failing_name(name: str) -> bool:
     """Does the name of an event or a step speak of a failure? `nodeError`, `step.failed`, `ERR_TIMEOUT`."""
     return _FAILING_NAME.search(_HUMP.sub("_", name[:_LONGEST_NAME])) is not None
+
+
+def may_name_failure(text: str) -> bool:
+    """Can a name in `text` be a failing one? Quick, and sure where it is not."""
+    return _STEM.search(text) is not None
 
 
 # --- fields ---

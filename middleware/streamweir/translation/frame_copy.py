@@ -38,8 +38,8 @@ from streamweir.translation.verbatim_writer import VerbatimWriter
 __all__ = ["FrameCopy"]
 
 _BLANK: Final = b"\xef\xbb\xbf \t\r\n"
-_PROBE: Final = 512
-_PROBES: Final = 8
+_PROBE: Final = 256
+_PROBES: Final = 16
 """In so many pieces of this size a large read is taken, until texts are known by what surrounds them."""
 
 _LONGEST_UNREAD: Final = 4 << 10
@@ -147,7 +147,7 @@ class FrameCopy:
         if unread:
             self._read(unread)
         try:
-            if self._end:
+            if self._end or self._position.ended:
                 return
             if not self._is_settled:
                 self._read_plainly(self._head)

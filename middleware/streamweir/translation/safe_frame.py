@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from streamweir.classification.failure_signs import field_name, is_failing_name
+from streamweir.classification.failure_signs import NOTHING, field_name, is_failing_name, may_name_failure
 from streamweir.errors import MACHINE_CODE, MalformedEvent
 from streamweir.events import Error, Event, ToolCallEnd, Warning, wire_data
 from streamweir.framing import LineFraming, payload_of, with_payload
@@ -118,6 +118,8 @@ def without_failures(block: bytes, framing: LineFraming, *, is_code: Callable[[s
         is_code: whether a text is an id or a code, and no key in disguise.
     """
     payload = payload_of(block, framing)
+    if not may_name_failure(payload.decode(errors="replace")):
+        return block
     try:
         value = parse_json(payload)[0]
     except MalformedEvent:
@@ -133,11 +135,16 @@ def _withheld(value: Any, is_code: Callable[[str], bool]) -> Any:
         return value
     report = SafeReport(is_code)
     return {
-        name: report.copy_fields({name: item})[name]
-        if item and is_failing_name(name)
-        else _withheld(item, is_code)
+        name: report.copy_fields({name: item})[name] if _is_failure(name, item) else _withheld(item, is_code)
         for name, item in value.items()
     }
+
+
+def _is_failure(name: str, value: Any) -> bool:
+    """Does a field say what failed, and not that nothing did, or only what is to be heeded?"""
+    if not value or not is_failing_name(name) or "warn" in name.lower():
+        return False
+    return not (isinstance(value, str) and value.strip().lower() in NOTHING)
 
 
 def _message_of(event: Event) -> str:
