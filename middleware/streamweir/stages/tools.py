@@ -186,7 +186,9 @@ class Tools:
             case SessionEnd(status="suspended"):
                 return (*self._start_announced(), event)
             case Error() | SessionEnd():
-                return (*self._start_announced(), *self._close_open(), event)
+                announced = self._start_announced()
+                ends = (_incomplete(start.tool_id) for start in announced)
+                return (*announced, *self._close_open(), *ends, event)
         return None
 
     def _in_row(self, events: Iterator[Event]) -> Iterator[Event]:
@@ -318,22 +320,27 @@ class Tools:
         if call.upstream_id and not self._open.of(call.upstream_id, None):
             self._ended.add(call.upstream_id, None)
 
-    def _start_announced(self) -> Iterator[Event]:
+    def _start_announced(self) -> list[ToolCallStart]:
         """Calls whose arguments broke off have a start too, so that clients can show their end."""
-        for upstream_id, start in self._announced.items():
-            self._remember(upstream_id, start, _digest(start.arguments))
-            yield start
+        starts = [*self._announced.values()]
+        self.started += len(starts)
         self._announced.clear()
+        return starts
 
     def _close_open(self) -> Iterator[Event]:
         for call in self._open.all.values():
-            yield ToolCallEnd(
-                tool_id=call.tool_id,
-                status="failed",
-                error={"code": "TOOL_INCOMPLETE", "message": TOOL_INCOMPLETE},
-                meta=call.meta,
-            )
+            yield _incomplete(call.tool_id, call.meta)
         self._open.clear()
+
+
+def _incomplete(tool_id: str, meta: Meta | None = None) -> ToolCallEnd:
+    """The end of a call that has none."""
+    return ToolCallEnd(
+        tool_id=tool_id,
+        status="failed",
+        error={"code": "TOOL_INCOMPLETE", "message": TOOL_INCOMPLETE},
+        meta=meta,
+    )
 
 
 def _last(calls: _Calls) -> _Call | None:

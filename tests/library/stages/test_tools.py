@@ -199,6 +199,20 @@ def test_more_open_calls_than_can_be_kept_end_the_stream() -> None:
         run(Tools(room=1 << 20), (start(f"t{number}" * 200) for number in range(500)))
 
 
+@pytest.mark.parametrize("open_calls", [0, 400])
+def test_a_stream_with_more_calls_than_can_be_kept_can_still_end(open_calls: int) -> None:
+    stage = Tools(room=1 << 20, stream_arguments=True)
+    run(stage, (start(f"t{number}") for number in range(open_calls)))
+    pieces: list[Event] = [ToolCallDelta(f"a{number}", "f", "{") for number in range(1000)]
+    with pytest.raises(LimitExceeded):
+        run(stage, pieces)
+    ending = run(stage, [SessionEnd(status="error")])
+    starts = {event.tool_id for event in ending if isinstance(event, ToolCallStart)}
+    ends = [event.tool_id for event in ending if isinstance(event, ToolCallEnd)]
+    assert len(starts) > 100
+    assert len(ends) == len({*ends}) == len(starts) + open_calls
+
+
 def test_arguments_take_no_room() -> None:
     calls: list[Event] = [start(f"t{number}", text="word " * 10_000) for number in range(100)]
     assert len(run(Tools(room=1 << 20), calls)) == 100
