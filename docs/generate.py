@@ -3,10 +3,11 @@
 docs/dialects/     a page for each, from the README.md in its folder and what its code does; an overview
 README.md          the table of dialects
 config.yaml        the protocols that clients may have, and a demo endpoint for each dialect
+docs/requests.md   what is read of the clients of each dialect, and written for its servers
 docs/configuration-reference.md every key of the configuration, from its models
 docs/adding-a-dialect.md        the files that `streamweir dialects --new` begins with
 
-In the last three it writes between marks only, from `NAME` to `end of NAME`.
+Where a document has more in it, it writes between marks only, from `NAME` to `end of NAME`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Final
 
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
+from streamweir.requests.canonical import LOSSES
 from streamweir.translation.description import Description, Reading, describe
 from streamweir_gateway.config.reference import config_reference
 from streamweir_gateway.processes.reload import NEEDS_RESTART
@@ -52,6 +54,7 @@ def documents() -> dict[Path, str]:
         "README.md": {"dialects": _table(found.values(), "docs/dialects/")},
         "config.yaml": {"answers": _answers(found.values()), "demos": _endpoints(found.values())},
         "docs/adding-a-dialect.md": dict(_files_of_a_new_dialect()),
+        "docs/requests.md": {"dialects": _requests(ordered)},
     }
     return {
         **{ROOT / f"docs/dialects/{name}.md": _page(dialects[name], found[name]) for name in found},
@@ -136,6 +139,32 @@ stream ends with a warning that says so.
 def _table(found: Iterable[Description], folder: str) -> str:
     rows = ((_link(one, folder), one.summary, _yes(one.reads), _yes(one.writes), _ends(one)) for one in found)
     return _rows(("name", "what it is", "reads", "writes", "ends with"), rows)
+
+
+def _requests(dialects: Iterable[Dialect]) -> str:
+    head = ("dialect", "clients", "servers", "conversation sent", "its id", "also taken", "answers")
+    return _rows(head, ([f"`{one.name}`", *_request_facts(one)] for one in dialects if _has_requests(one)))
+
+
+def _has_requests(dialect: Dialect) -> bool:
+    return dialect.reads_requests or dialect.writes_requests
+
+
+def _request_facts(dialect: Dialect) -> Iterator[str]:
+    writer = dialect.request_writer
+    yield _yes(dialect.reads_requests)
+    yield _yes(writer is not None)
+    if writer is None:
+        yield from ("-",) * 4
+        return
+    yield _HISTORIES[writer.history]
+    yield _THREADS[writer.threads]
+    yield ", ".join(name for name in LOSSES if name in writer.takes - {"system", "history"}) or "-"
+    yield _yes(writer.answers)
+
+
+_HISTORIES: Final = {"all": "all", "new": "what is new", "last": "the last message"}
+_THREADS: Final = {"none": "-", "client": "the client's", "uuid": "a UUID", "server": "the server's"}
 
 
 def _rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
