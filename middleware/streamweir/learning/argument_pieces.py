@@ -11,7 +11,7 @@ from streamweir.learning.places import Place
 from streamweir.learning.tool_use import ToolUse, fields_of_a_call, is_number, words_of_use
 from streamweir.learning.units import Record
 
-__all__ = ["find_pieces"]
+__all__ = ["find_pieces", "has_arguments"]
 
 _INDICES: Final = ("index", "idx", "i", "position", "outputindex", "toolindex")
 
@@ -29,7 +29,11 @@ def find_pieces(uses: list[ToolUse]) -> None:
         return
     first = pieces[0].records[0][0].at
     for use in uses:
-        if use.use in ("start", "both") and use.records[0][0].at <= first and not _has_arguments(use):
+        is_beside = use.use == "start" and any(use.unit.group is other.unit.group for other in pieces)
+        if is_beside and _only_names(use, pieces):
+            use.use = "again"  # what has come of the arguments so far, beside the pieces
+            continue
+        if use.use in ("start", "both") and use.records[0][0].at <= first and not has_arguments(use):
             use.collects = True
             use.index = _index_place(use)
         elif use.use in ("start", "end") and not use.begins_and_ends[1]:
@@ -37,7 +41,21 @@ def find_pieces(uses: list[ToolUse]) -> None:
             use.result = None
 
 
-def _has_arguments(use: ToolUse) -> bool:
+def _only_names(use: ToolUse, pieces: list[ToolUse]) -> bool:
+    """Whether no other call than those whose pieces come is named."""
+    own = [(use.tool_id, use), (use.name, use)]
+    theirs = {
+        str(other.value(record, place))
+        for other in pieces
+        for place in (other.tool_id, other.name)
+        for record, _ in other.records
+    }
+    values = [one.value(record, place) for place, one in own for record, _ in one.records]
+    return all(str(value) in theirs for value in values if value not in (None, ""))
+
+
+def has_arguments(use: ToolUse) -> bool:
+    """Return whether some record holds arguments that are not empty."""
     values = [use.value(record, use.arguments) for record, _ in use.records]
     return any(value not in (None, "", {}, [], "{}") for value in values)
 

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from streamweir.jsontext import write_json_text
+from streamweir.learning.argument_pieces import has_arguments
 from streamweir.learning.tool_use import ToolUse
 from streamweir.learning.units import At, Record
 
-__all__ = ["drop_repetitions", "settle"]
+__all__ = ["drop_repetitions", "key_set", "settle"]
 
 
 def settle(uses: list[ToolUse]) -> None:
@@ -19,7 +20,7 @@ def settle(uses: list[ToolUse]) -> None:
         if use.use == "both":
             started_before = _keys(other for other in others if other is not use)
             begins, ends = use.begins_and_ends
-            if not begins and ends and _key_set(use) & started_before:
+            if not begins and ends and key_set(use) & started_before:
                 use.use = "end"
         if use.use == "end" and not any(other.use in ("start", "both", "pieces") for other in uses):
             is_whole = use.name is not None and (use.result is not None or use.arguments is not None)
@@ -31,15 +32,15 @@ def settle(uses: list[ToolUse]) -> None:
             richer = [
                 other for other in uses if other is not use and other.use in ("end", "both") and other.result
             ]
-            if any(_key_set(use) & _key_set(other) for other in richer):
+            if any(key_set(use) & key_set(other) for other in richer):
                 use.use = "again"
 
 
 def _keys(uses: Iterable[ToolUse]) -> set[str]:
-    return {key for use in uses for key in _key_set(use)}
+    return {key for use in uses for key in key_set(use)}
 
 
-def _key_set(use: ToolUse) -> set[str]:
+def key_set(use: ToolUse) -> set[str]:
     """What calls are known by here: ids if there are any, else names."""
     place = use.tool_id or use.name
     return {
@@ -49,6 +50,7 @@ def _key_set(use: ToolUse) -> set[str]:
 
 def drop_repetitions(uses: list[ToolUse]) -> None:
     """What begins and ends no call that had not begun and ended before only repeats."""
+    _drop_announcements(uses)
     given: list[tuple[At, ToolUse, Record]] = sorted(
         (
             (record.at, use, record)
@@ -77,6 +79,21 @@ def drop_repetitions(uses: list[ToolUse]) -> None:
     for use in uses:
         if use.use in ("start", "end", "both") and id(use) not in news and not use.collects:
             use.use = "again"
+
+
+def _drop_announcements(uses: list[ToolUse]) -> None:
+    """What begins calls without arguments that begin once more, with them, only announces them."""
+    starts = [use for use in uses if use.use == "start"]
+    for place, use in enumerate(starts):
+        if has_arguments(use):
+            continue
+        for other in starts[place + 1 :]:
+            if has_arguments(other) and (key_set(use) <= key_set(other) or _names(use) == _names(other)):
+                use.use, use.collects = "again", False
+
+
+def _names(use: ToolUse) -> list[str]:
+    return sorted(str(use.value(record, use.name)) for record, _ in use.records)
 
 
 def _call_key(use: ToolUse, record: Record) -> tuple[Any, ...]:

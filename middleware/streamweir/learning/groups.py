@@ -175,7 +175,7 @@ def _candidates(messages: list[Message]) -> list[Place]:
                 and not _is_in_tool_data(place)
             ):
                 seen[place] += 1
-    known = [place for place in seen if _rank(place) < _UNRANKED or THINKING.search(str(place[-1]))]
+    known = [place for place in seen if _rank(place) < _UNRANKED or _is_flag(place)]
     return sorted(known, key=lambda place: (_tier(place), len(place), _rank(place)))
 
 
@@ -248,7 +248,7 @@ def _means_something(place: Place, messages: list[Message], values: dict[Any, li
     """The values say what is thought and what is said, who speaks, or whether a call begins or ends."""
     names = [value for value in values if isinstance(value, str)]
     if any(value is True for value in values):
-        return bool(THINKING.search(str(place[-1])))
+        return _is_flag(place)
     if not names or len(values) > MAX_NAMES // 8:
         return False
     if plain(place[-1]) == "role" and _ROLES.issuperset(map(str.lower, names)) and len(values) > 1:
@@ -259,6 +259,12 @@ def _means_something(place: Place, messages: list[Message], values: dict[Any, li
     words = set(words_of(names))
     is_about_tools = any(_is_about_tools(message) for message in messages)
     return is_about_tools and bool(words & TOOL_STARTS) and bool(words & TOOL_ENDS)
+
+
+def _is_flag(place: Place) -> bool:
+    """A field that says what is thought, or what is only a piece."""
+    name = plain(place[-1])
+    return bool(THINKING.search(str(place[-1]))) or name in ("partial", "ispartial", "incremental")
 
 
 def literal(text: str) -> str:

@@ -14,7 +14,7 @@ __all__ = ["ToolUse", "Use", "fields_of_a_call", "is_number", "words_of_use"]
 
 Use = Literal["start", "end", "both", "pieces", "again", "nothing"]
 
-_ENVELOPES: Final = {"payload"}
+_ENVELOPES: Final = {"payload", "kwargs"}
 """What may hold a call as well as its arguments."""
 _DEEPEST: Final = 3
 

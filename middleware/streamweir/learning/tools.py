@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from streamweir.learning.argument_pieces import find_pieces
+from streamweir.learning.argument_pieces import find_pieces, has_arguments
 from streamweir.learning.call_ids import find_ids
-from streamweir.learning.call_lifetimes import drop_repetitions, settle
+from streamweir.learning.call_lifetimes import drop_repetitions, key_set, settle
 from streamweir.learning.field_names import (
     ARGUMENTS,
     CALL_IDS,
@@ -35,6 +35,7 @@ __all__ = ["tools_in"]
 _DESCRIPTIONS: Final = frozenset(
     {"description", "label", "display", "displayname", "message", "text", "step"}
 )
+_NAMES_OF_CALLS: Final = frozenset({*CALL_IDS[:7], "toolname", "functionname"})
 _LONGEST_NAME: Final = 80
 _DEEPEST: Final = 3
 
@@ -47,11 +48,25 @@ def tools_in(units: Iterable[Unit]) -> list[ToolUse]:
     uses.sort(key=lambda use: use.records[0][0].at)
     find_ids(uses, units)
     find_pieces(uses)
+    _find_answers(uses)
     settle(uses)
     drop_repetitions(uses)
     for use in uses:
         _find_rest(use)
     return uses
+
+
+def _find_answers(uses: list[ToolUse]) -> None:
+    """What only names a call that began before, and holds something, is its result."""
+    for place, use in enumerate(uses):
+        if use.use != "start" or use.tool_id is None or has_arguments(use) or use.collects:
+            continue
+        begun = [other for other in uses[:place] if other.use in ("start", "both", "pieces")]
+        if any(key_set(use) <= key_set(other) for other in begun):
+            inside = fields_of_a_call(use.unit, use.container)
+            result = _pick(use.unit, inside, VAGUE_RESULTS, _is_something, but={use.name, use.tool_id})
+            if result is not None:
+                use.use, use.result, use.arguments = "end", result, None
 
 
 def _find_rest(use: ToolUse) -> None:
@@ -186,6 +201,8 @@ def _can_name(value: Any) -> bool:
 
 
 def _can_be_arguments(value: Any) -> bool:
+    if isinstance(value, dict) and any(plain(key) in _NAMES_OF_CALLS for key in value):
+        return False  # what the call stands in
     return isinstance(value, dict | list | str)
 
 

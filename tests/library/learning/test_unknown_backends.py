@@ -103,6 +103,53 @@ BACKENDS = {
         ),
         calls=(SEARCH,),
     ),
+    "a flag says what is only a piece": Backend(
+        sse(
+            *({"author": "bot", "partial": True, "parts": [{"text": text}]} for text in TEXT),
+            {"author": "bot", "partial": False, "parts": [{"text": "".join(TEXT)}], "finish": "stop"},
+        )
+    ),
+    "a call is announced first": Backend(
+        sse(
+            {"type": "item.added", "item": {"type": "function_call", "call_id": "c1", "name": "search"}},
+            {
+                "type": "item.done",
+                "item": {
+                    "type": "function_call",
+                    "call_id": "c1",
+                    "name": "search",
+                    "arguments": '{"q": "tea"}',
+                },
+            },
+            {"type": "item.done", "item": {"type": "function_result", "call_id": "c1", "output": "3 hits"}},
+            *({"type": "text.delta", "delta": text} for text in TEXT),
+            {"type": "finished"},
+        ),
+        calls=(SEARCH,),
+    ),
+    "calls as far as they have come, beside their pieces": Backend(
+        ndjson(
+            {
+                "msg": {
+                    "text": "",
+                    "tool_calls": [{"id": "c1", "name": "search", "args": {}}],
+                    "tool_call_chunks": [{"index": 0, "id": "c1", "name": "search", "args": ""}],
+                }
+            },
+            {
+                "msg": {
+                    "text": "",
+                    "tool_calls": [{"id": None, "name": "", "args": {"q": ""}}],
+                    "tool_call_chunks": [{"index": 0, "args": '{"q": "te'}],
+                }
+            },
+            {"msg": {"text": "", "tool_call_chunks": [{"index": 0, "args": 'a"}'}]}},
+            {"answer_of_tool": {"tool_call_id": "c1", "name": "search", "content": "3 hits"}},
+            *({"msg": {"text": text}} for text in TEXT),
+            {"done": True},
+        ),
+        calls=(SEARCH,),
+    ),
     "wrapped, with heartbeats": Backend(
         sse(
             {"type": "ping"},
