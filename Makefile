@@ -18,9 +18,10 @@ setup: $(READY)  ## make .venv with the package and the development tools in it
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "streamweir needs Python 3.11 or newer; name one: make PYTHON=python3.12")'
+	@echo "Setting up .venv, once: a minute or two" >&2
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --upgrade 'pip>=25.1'
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[gateway]' --group dev
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --upgrade 'pip>=25.1' >&2
+	@$(BIN)/python -m pip install --disable-pip-version-check --editable '.[gateway]' --group dev >&2
 	@touch $@
 
 run: $(READY)  ## serve config.yaml; LISTEN=HOST:PORT listens elsewhere

@@ -16,8 +16,9 @@ from streamweir_gateway.access.cors import CorsPolicy
 from streamweir_gateway.access.edge_middleware import EdgeMiddleware
 from streamweir_gateway.access.request_guard import RequestGuard
 from streamweir_gateway.config import EndpointConfig, GatewayConfig, UpstreamConfig
+from streamweir_gateway.index_page import IndexPage, shows_index
 from streamweir_gateway.observability.exposition import MetricsPage
-from streamweir_gateway.observability.logs import request_log
+from streamweir_gateway.observability.logs import LogSettings, request_log
 from streamweir_gateway.observability.metrics import Metrics, make_metrics
 from streamweir_gateway.observability.observer import Observer, RequestLog, StreamBoard
 from streamweir_gateway.observability.secrets import secrets_of
@@ -67,7 +68,7 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
         Streams() if streams is None else streams,
         RequestBodies(config.server.body_bytes) if bodies is None else bodies,
         Observer(
-            request_log() if log is None else log,
+            request_log(settings=LogSettings.of(config.server)) if log is None else log,
             make_metrics() if metrics is None else metrics,
             endpoints=[endpoint.template for endpoint in config.endpoints],
             secrets=secrets_of(config),
@@ -80,10 +81,11 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
         serve=gateway.serve,
         streams=gateway.streams,
         metrics=MetricsPage(gateway.observer.metrics.registry),
+        index=IndexPage(config) if shows_index(config) else None,
     )
-    own = [route for route in routes if route.endpoint is None]
+    own = [route for route in routes if route.endpoint is None and not route.needs_key]
     if config.server.admin is not None:
-        routes = [route for route in routes if route.endpoint is not None]
+        routes = [route for route in routes if route not in own]
     cors = None if config.cors is None else CorsPolicy(config.cors)
     requests = EdgeMiddleware(RequestGuard(config, routes, cors, gateway.observer), cors)
     admin = EdgeMiddleware(RequestGuard(config, own, None, gateway.observer), None)

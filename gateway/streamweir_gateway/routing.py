@@ -35,7 +35,9 @@ class Route:
     methods: tuple[str, ...]
     app: ASGIApp
     endpoint: EndpointConfig | None
-    """None: a path of the gateway's own, free of keys and limits."""
+    """None: a path of the gateway's own, free of limits."""
+    needs_key: bool = False
+    """It names the endpoints: where keys are asked for, for it too."""
 
     @property
     def relays_all(self) -> bool:
@@ -48,6 +50,8 @@ class Route:
             return True
         return self.endpoint is not None and self.endpoint.takes_any_method and method not in _NOT_RELAYED
 
+
+_READ: Final = ("GET", "HEAD")
 
 _NOT_RELAYED: Final = frozenset({"CONNECT", "TRACE"})
 """They are about the connection: a tunnel, and an echo of what credentials may stand in."""
@@ -129,18 +133,30 @@ def routes_of(
     serve: Callable[[EndpointConfig], ASGIApp],
     streams: Streams,
     metrics: ASGIApp,
+    index: ASGIApp | None = None,
 ) -> list[Route]:
-    """Return the routes of a configuration; `serve` makes the application behind an endpoint."""
+    """Return the routes of a configuration.
+
+    Args:
+        config: of the gateway.
+        serve: makes the application behind an endpoint.
+        streams: those under way.
+        metrics: shows the numbers.
+        index: answers `GET /` where no endpoint does; None: nothing does.
+    """
     server = config.server
     own = (
         (server.health, _health),
         (server.ready, _readiness(streams, config.fingerprint)),
         (server.metrics, metrics),
     )
-    return [
-        *(Route(path, ("GET", "HEAD"), app, None) for path, app in own if path is not None),
+    routes = [
+        *(Route(path, _READ, app, None) for path, app in own if path is not None),
         *_endpoint_routes(config.endpoints, serve),
     ]
+    if index is not None and RoutingTable(routes).find("GET", "/") is None:
+        routes.append(Route("/", _READ, index, None, needs_key=True))
+    return routes
 
 
 def _endpoint_routes(

@@ -102,7 +102,8 @@ class RequestGuard:
         """
         caller = None
         templates = [route.template for route in routes if route.endpoint is not None]
-        if self._identification is not None and (templates or not routes):
+        needs_key = not routes or any(route.needs_key for route in routes)
+        if self._identification is not None and (templates or needs_key):
             foreign = self._foreign[found.route] if found is not None else frozenset()
             credential = self._identification.credential(
                 scope["headers"], address=_network(scope), foreign=foreign

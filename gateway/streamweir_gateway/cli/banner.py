@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import re
-import shlex
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
 
 import streamweir
-from streamweir.codec.dialects import Dialects
 from streamweir_gateway.cli.addresses import base_url
-from streamweir_gateway.config import EndpointConfig, GatewayConfig
+from streamweir_gateway.config import GatewayConfig
+from streamweir_gateway.sample_call import curl_line
 
-__all__ = ["banner", "curl_line"]
-
-_MESSAGE: Final[Mapping[str, Any]] = {"message": "How many orders did Hangzhou have?"}
+__all__ = ["banner"]
 
 
 def banner(config: GatewayConfig, address: tuple[str, int]) -> Iterator[str]:
@@ -38,23 +32,3 @@ def banner(config: GatewayConfig, address: tuple[str, int]) -> Iterator[str]:
     others = dict.fromkeys(name for endpoint in config.endpoints for name in endpoint.answers[1:])
     if others:
         yield f"Another protocol: -H 'X-Streamweir-Protocol: {next(iter(others))}'"
-
-
-def curl_line(endpoint: EndpointConfig, url: str, dialects: Dialects, *, asks_for_key: bool = False) -> str:
-    """Return a command for a shell that sends `endpoint` a request and shows the answer as it comes.
-
-    Where a key is asked for, the word KEY stands in its place: keys are never printed.
-    """
-    address = shlex.quote(url + re.sub(r"\{(\w+)\}", r"\1", endpoint.template))
-    if asks_for_key:
-        address += " -H 'X-Api-Key: KEY'"
-    method = "POST" if "POST" in endpoint.methods else endpoint.methods[0]
-    if method in ("GET", "HEAD", "DELETE", "OPTIONS"):
-        return f"curl -N -X {method} {address}"
-    body = _MESSAGE if endpoint.upstreams[0].demo else _sample_request(endpoint.upstreams[0].speaks, dialects)
-    content = f"-H 'Content-Type: application/json' -d {shlex.quote(json.dumps(dict(body)))}"
-    return f"curl -N {'' if method == 'POST' else f'-X {method} '}{address} {content}"
-
-
-def _sample_request(speaks: str, dialects: Dialects) -> Mapping[str, Any]:
-    return _MESSAGE if speaks == "auto" else dialects[speaks].sample_request

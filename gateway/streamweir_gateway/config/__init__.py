@@ -18,13 +18,15 @@ from streamweir_gateway.config.models import (
     GatewayConfig,
     InjectedWarning,
     Limits,
+    LogForm,
+    LogLevel,
     Retries,
     ServerConfig,
     Timeouts,
     Tls,
     UpstreamConfig,
 )
-from streamweir_gateway.config.values.addresses import Address
+from streamweir_gateway.config.values.addresses import Address, is_loopback
 from streamweir_gateway.config.values.auth import ANY_ORIGIN, HASHED, MIN_KEY_CHARACTERS, key_digest
 from streamweir_gateway.config.values.path_templates import REST, is_open, join_path, placeholders
 from streamweir_gateway.config.values.rates import RateLimit
@@ -44,6 +46,8 @@ __all__ = [
     "GatewayConfig",
     "InjectedWarning",
     "Limits",
+    "LogForm",
+    "LogLevel",
     "Problem",
     "RateLimit",
     "Retries",
@@ -53,6 +57,7 @@ __all__ = [
     "UpstreamConfig",
     "format_duration",
     "format_size",
+    "is_loopback",
     "is_open",
     "join_path",
     "key_digest",

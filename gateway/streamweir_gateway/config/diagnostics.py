@@ -20,6 +20,7 @@ __all__ = [
     "Position",
     "Problem",
     "Report",
+    "UnclearValue",
     "not_this",
     "path_text",
     "quoted",
@@ -86,6 +87,10 @@ class InvalidValue(ValueError):  # noqa: N818 - never leaves the package
         self.message = message
         self.detail = detail
         super().__init__(message)
+
+
+class UnclearValue(InvalidValue):
+    """A value that could be used, but means something else more often than not: the message asks."""
 
 
 @dataclass

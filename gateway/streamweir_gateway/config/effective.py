@@ -77,6 +77,8 @@ class _Walk:
                 yield from self.section(kind, value or {}, path)
                 return
         elif inner is not None and isinstance(value, Mapping | list):
+            if isinstance(value, Mapping) and get_origin(kind) is tuple:
+                value = [value]  # its one item, without the list around it
             items = value.items() if isinstance(value, Mapping) else enumerate(value)
             for key, item in items:
                 yield from self.section(inner, item, (*path, key))

@@ -8,12 +8,13 @@ from pathlib import Path
 
 from streamweir.codec.dialects import Dialects
 from streamweir_gateway.config.certificates import check_certificates
-from streamweir_gateway.config.diagnostics import Report
+from streamweir_gateway.config.diagnostics import Position, Report
 from streamweir_gateway.config.fingerprint import fingerprint
 from streamweir_gateway.config.home_made import dialect_files_in, read_home_made
 from streamweir_gateway.config.interpolation import Interpolation
 from streamweir_gateway.config.models import GatewayConfig
 from streamweir_gateway.config.reading import read_text
+from streamweir_gateway.config.recognition import NO_CONFIGURATION, is_configuration
 from streamweir_gateway.config.rules import check_rules
 from streamweir_gateway.config.tree import read_tree
 from streamweir_gateway.config.validation import validate
@@ -62,6 +63,9 @@ def parse_config(
         ConfigErrors: the text cannot be used; it lists every problem.
     """
     report = Report(name)
+    if not is_configuration(text):
+        report.at(Position(1, 1), NO_CONFIGURATION)
+        report.stop_if_any()
     tree = read_tree(text, report)
     config, known = None, dialects
     if tree is not None:

@@ -6,7 +6,7 @@ What is wrong becomes unresolved or empty, what does not belong goes.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from streamweir_gateway.config.diagnostics import InvalidValue, KeyPath
@@ -23,6 +23,35 @@ _SHAPES: Final = {
 }
 
 
+_EXAMPLES: Final[Mapping[str, str]] = {
+    "auth": "{keys: {web: KEY}}",
+    "breaker": "{failures: 5, open_for: 30s}",
+    "cors": '{origins: ["https://app.example"]}',
+    "defaults": "{heartbeat: 15s}",
+    "dialects": "{acme: {file: acme.yaml}}",
+    "endpoints": "{/chat: {upstream: http://127.0.0.1:9000/chat, speaks: legacy}}",
+    "headers": '{Authorization: "Bearer ${KEY}"}',
+    "keys": '{web: "${WEB_KEY}"}',
+    "limits": "{request_bytes: 10MiB}",
+    "protocol_options": "{ragflow: {form: agent}}",
+    "retries": "{attempts: 2, on: [connect, 503]}",
+    "server": "{workers: 2}",
+    "timeouts": "{first_event: 60s, idle: 120s}",
+    "tls": "{ca: ca.pem}",
+    "upstreams": "{support: {url: http://127.0.0.1:9000, speaks: legacy}}",
+    "warnings": '{message: "This service moves."}',
+}
+"""By key: a mapping that can stand there."""
+
+_EXAMPLES_WITHIN: Final[Mapping[str, str]] = {
+    "endpoints": "{upstream: http://127.0.0.1:9000/chat, speaks: legacy}",
+    "upstreams": "{url: http://127.0.0.1:9000, speaks: legacy}",
+    "protocol_options": "{form: agent}",
+    "keys": '{key: "${WEB_KEY}"}',
+}
+"""By the key that holds it."""
+
+
 class Fault(NamedTuple):
     """Something in the tree that the models do not take."""
 
@@ -36,7 +65,25 @@ class Fault(NamedTuple):
     @property
     def expected_shape(self) -> str:
         """What is said of a value that is no mapping or no list."""
-        return _SHAPES.get(self.kind, "cannot be used here")
+        return _SHAPES.get(self.kind, "cannot be used here") + self.example
+
+    @property
+    def advice(self) -> str:
+        """What is said of a key without a value."""
+        if not self.example:
+            return ""
+        return f"; what belongs to it is indented under it:{self.example.removeprefix(' such as')}"
+
+    @property
+    def example(self) -> str:
+        """What stands there, where that is a mapping."""
+        if _SHAPES.get(self.kind, _NO_LIST) == _NO_LIST:
+            return ""
+        names = [step for step in self.path if isinstance(step, str)]
+        key = names[-1] if names else ""
+        holder = names[-2] if len(names) > 1 else ""
+        shown = _EXAMPLES.get(key) or _EXAMPLES_WITHIN.get(holder)
+        return "" if shown is None else f" such as `{shown}`"
 
 
 def mended(tree: Tree, faults: Iterable[Fault]) -> Tree:
@@ -68,6 +115,8 @@ def _holder(tree: Tree, path: KeyPath) -> tuple[Any, Any]:
     """
     holder: Any = tree
     for depth, step in enumerate(path[:-1]):
+        if isinstance(step, int) and isinstance(holder, dict):
+            continue  # the one item of a list, without the list around it
         inner = holder[step]
         if not isinstance(inner, dict | list):
             return holder, path[depth]

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import Final
 
 from streamweir_gateway.config.diagnostics import Position, Report
 
 __all__ = ["read_text"]
 
+STDIN: Final = "-"
+MAX_BYTES: Final = 16 << 20
+"""Of standard input: no configuration is longer."""
+
 
 def read_text(path: Path, report: Report) -> str:
-    """Return the text of the file at `path`; empty, with a problem reported, where it cannot be read."""
+    """Return the text of the file at `path`; empty, with a problem reported, where it cannot be read.
+
+    `-` is standard input.
+    """
     try:
-        content = path.read_bytes()
+        content = sys.stdin.buffer.read(MAX_BYTES) if str(path) == STDIN else path.read_bytes()
     except (OSError, ValueError) as error:
         # A ValueError comes of a path that no file can have.
         reason = error.strerror if isinstance(error, OSError) else None

@@ -19,6 +19,7 @@ from ruamel.yaml.reader import ReaderError
 
 from streamweir_gateway.config.diagnostics import KeyPath, Mark, Position, Report
 from streamweir_gateway.config.interpolation import Unresolved
+from streamweir_gateway.config.yaml_faults import fault_in_words
 
 __all__ = ["read_tree"]
 
@@ -65,7 +66,8 @@ def _compose(text: str, report: Report) -> Node | None:
         report.at(_position_of(text, error.position), f"not valid YAML: {error.reason}")
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        problem = " ".join(str(error.problem).split()).removeprefix("but ")
+        problem = fault_in_words(text, mark.line if mark else 0, mark.column if mark else 0)
+        problem = problem or " ".join(str(error.problem).split()).removeprefix("but ")
         report.at(_marked(mark), f"not valid YAML: {problem}")
     except (YAMLError, ValueError, OverflowError):
         # The last two come of an escape such as `\UFFFFFFFF`: ruamel does not say where it stands.

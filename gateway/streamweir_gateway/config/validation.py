@@ -76,4 +76,4 @@ def _report(fault: Fault, report: Report) -> None:
         case Fault(path=path, refusal=InvalidValue(message=message, detail=detail)):
             report.at_value(path, message, detail)
         case Fault(path=path):
-            report.at_value(path, "has no value" if fault.is_null else fault.expected_shape)
+            report.at_value(path, f"has no value{fault.advice}" if fault.is_null else fault.expected_shape)

@@ -1,4 +1,4 @@
-"""Logs: one line of JSON per request, when it ends; nothing per event.
+"""Logs: one line per request, when it ends, as JSON or for a terminal; nothing per event.
 
 What the standard library's loggers say (`streamweir`, `uvicorn.error`, `asyncio`) is written the same way,
 without credentials.
@@ -9,19 +9,22 @@ from __future__ import annotations
 import json
 import logging
 import re
+import sys
 from collections.abc import Iterable, MutableMapping
-from typing import Any, Final, TextIO
+from typing import Any, Final, NamedTuple, TextIO
 
 import orjson
 import structlog
 from structlog.types import Processor
 
 from streamweir.redaction import hide_credentials
+from streamweir_gateway.config import LogForm, LogLevel, ServerConfig
 from streamweir_gateway.observability.lines import Lines, lines_to
 from streamweir_gateway.observability.observer import RequestLog
 from streamweir_gateway.observability.secrets import Secrets
+from streamweir_gateway.observability.text_line import text_line
 
-__all__ = ["configure_logging", "request_log"]
+__all__ = ["LogSettings", "configure_logging", "request_log"]
 
 TEXT_CHARACTERS: Final = 2000
 """Of a message, and of each thing that stands beside it."""
@@ -41,23 +44,59 @@ _SHARED: Final[tuple[Processor, ...]] = (
 _CONTROLS: Final = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 
-def request_log(stream: TextIO | None = None) -> RequestLog:
-    """Return a log that writes JSON lines to `stream`, or to standard error."""
+class LogSettings(NamedTuple):
+    """How lines are written."""
+
+    form: LogForm = "json"
+    level: LogLevel = "info"
+
+    @classmethod
+    def of(cls, server: ServerConfig) -> LogSettings:
+        """Return what a configuration says."""
+        return cls(server.log, server.log_level)
+
+    @property
+    def number(self) -> int:
+        """The level, as `logging` has it."""
+        return logging.getLevelNamesMapping()[self.level.upper()]
+
+    def renderer(self, stream: TextIO | None) -> Processor:
+        """Return what makes the line of an event that goes to `stream`, or to standard error."""
+        if self.form == "text" or (self.form == "auto" and _is_terminal(stream or sys.stderr)):
+            return text_line
+        return structlog.processors.JSONRenderer(serializer=_json)
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:  # it is closed
+        return False
+
+
+_JSON_LINES: Final = LogSettings()
+
+
+def request_log(stream: TextIO | None = None, settings: LogSettings = _JSON_LINES) -> RequestLog:
+    """Return a log that writes lines to `stream`, or to standard error."""
     log: RequestLog = structlog.wrap_logger(
         _Sink(lines_to(stream)),
-        processors=[*_SHARED, structlog.processors.JSONRenderer(serializer=_json)],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        processors=[*_SHARED, settings.renderer(stream)],
+        wrapper_class=structlog.make_filtering_bound_logger(settings.number),
         cache_logger_on_first_use=True,
     )
     return log
 
 
-def configure_logging(secrets: Iterable[str] = (), stream: TextIO | None = None) -> None:
-    """Let the standard library's loggers write JSON lines to standard error, from WARNING on.
+def configure_logging(
+    secrets: Iterable[str] = (), stream: TextIO | None = None, settings: LogSettings = _JSON_LINES
+) -> None:
+    """Let the standard library's loggers write lines to standard error, from WARNING on.
 
     Args:
         secrets: texts that stand in no line, whatever their form.
         stream: where the lines go in place of standard error.
+        settings: their form; `debug` lets all through, `error` nothing less.
     """
     root = logging.getLogger()
     for handler in [one for one in root.handlers if isinstance(one, _LineHandler)]:
@@ -70,19 +109,19 @@ def configure_logging(secrets: Iterable[str] = (), stream: TextIO | None = None)
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                 structlog.processors.format_exc_info,
                 _Censor(secrets),
-                structlog.processors.JSONRenderer(serializer=_json),
+                settings.renderer(stream),
             ],
         )
     )
     root.addHandler(handler)
-    root.setLevel(logging.WARNING)
+    root.setLevel(logging.WARNING if settings.level == "info" else settings.number)
 
 
 class _Sink:
     """Lines under the names that structlog calls."""
 
     def __init__(self, lines: Lines) -> None:
-        self.info = self.warning = lines.write
+        self.debug = self.info = self.warning = self.error = lines.write
 
 
 class _LineHandler(logging.Handler):

@@ -11,7 +11,7 @@ from typing import Final
 
 from streamweir_gateway.app import GatewayApp, build_app
 from streamweir_gateway.config import GatewayConfig
-from streamweir_gateway.observability.logs import configure_logging, request_log
+from streamweir_gateway.observability.logs import LogSettings, configure_logging, request_log
 from streamweir_gateway.observability.metrics import make_metrics
 from streamweir_gateway.observability.observer import Observer, StreamBoard
 from streamweir_gateway.observability.secrets import secrets_of
@@ -49,8 +49,9 @@ class ServingProcess:
         board: StreamBoard | None = None,
         on_ready: OnReady | None = None,
     ) -> None:
-        configure_logging(secrets_of(config))
-        logger.setLevel(logging.INFO)
+        log = LogSettings.of(config.server)
+        configure_logging(secrets_of(config), settings=log)
+        logger.setLevel(log.number)
         self._config = config
         self._streams = Streams()
         self._bodies = RequestBodies(config.server.body_bytes)
@@ -63,7 +64,7 @@ class ServingProcess:
         self.server = GatewayServer(
             self._generations,
             self._streams,
-            observer=Observer(request_log(), self.metrics),
+            observer=Observer(request_log(settings=log), self.metrics),
             settings=config.server,
             max_connections=connection_limit(),
             is_worker=is_worker,
@@ -85,7 +86,9 @@ class ServingProcess:
     async def take_over(self, config: GatewayConfig) -> None:
         """Serve new requests by another configuration; where that is impossible, log it and go on."""
         async with self._turn:
-            configure_logging((*secrets_of(self._config), *secrets_of(config)))
+            log = LogSettings.of(config.server)
+            configure_logging((*secrets_of(self._config), *secrets_of(config)), settings=log)
+            logger.setLevel(log.number)
             try:
                 await self._generations.take_over(self._app(config))
             except (OSError, ValueError) as failed:

@@ -16,7 +16,7 @@ from typing import Final
 
 from streamweir_gateway.config import GatewayConfig
 from streamweir_gateway.observability.exposition import shared_directory
-from streamweir_gateway.observability.logs import configure_logging
+from streamweir_gateway.observability.logs import LogSettings, configure_logging
 from streamweir_gateway.observability.secrets import secrets_of
 from streamweir_gateway.processes.reload import Load, OnReady, loaded
 from streamweir_gateway.processes.signals import woken_by_signals
@@ -52,8 +52,9 @@ def serve_with_workers(
     load: Load | None,
 ) -> int:
     """Serve `config` in a process for each of `listeners` until a signal ends it; return an exit code."""
-    configure_logging(secrets_of(config))
-    logger.setLevel(logging.INFO)
+    log = LogSettings.of(config.server)
+    configure_logging(secrets_of(config), settings=log)
+    logger.setLevel(log.number)
     with shared_directory():
         return _Workers(config, listeners, on_ready, load).run()
 

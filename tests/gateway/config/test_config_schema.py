@@ -66,7 +66,6 @@ def test_good_case_fits_the_schema(name: str) -> None:
         "bad-auth-shape-01.yaml",
         "bad-auth-shape-05.yaml",
         "bad-breaker-and-max-streams.yaml",
-        "bad-cors-shape-03.yaml",
         "bad-on-disconnect.yaml",
         "bad-rate-limits.yaml",
         "bad-retries.yaml",

@@ -85,7 +85,7 @@ def test_few_lines_of_aliases_cannot_stand_for_billions_of_values() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
     with pytest.raises(ConfigErrors, match="stands for too many values once its aliases are filled in"):
-        load_text("\n".join(lines))
+        load_text("\n".join([*lines, "endpoints: {}"]))
 
 
 def test_of_many_known_names_a_message_shows_some() -> None:

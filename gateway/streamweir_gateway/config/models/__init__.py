@@ -6,7 +6,7 @@ Durations are seconds, sizes bytes, `off` is None. No `repr` shows a key, a head
 from streamweir_gateway.config.models.access import Auth, Caller, Cors
 from streamweir_gateway.config.models.endpoint import EndpointConfig, InjectedWarning, Limits
 from streamweir_gateway.config.models.gateway import GatewayConfig
-from streamweir_gateway.config.models.server import ServerConfig
+from streamweir_gateway.config.models.server import LogForm, LogLevel, ServerConfig
 from streamweir_gateway.config.models.upstream import Breaker, Retries, Timeouts, Tls, UpstreamConfig
 
 __all__ = [
@@ -18,6 +18,8 @@ __all__ = [
     "GatewayConfig",
     "InjectedWarning",
     "Limits",
+    "LogForm",
+    "LogLevel",
     "Retries",
     "ServerConfig",
     "Timeouts",

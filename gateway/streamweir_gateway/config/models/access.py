@@ -20,7 +20,7 @@ from streamweir_gateway.config.models.field_types import (
 from streamweir_gateway.config.models.section import Section, absent
 from streamweir_gateway.config.values.auth import CALLER_KEY, ORIGIN
 from streamweir_gateway.config.values.scalars import NAME, whole_number
-from streamweir_gateway.config.values.written_as import ShortFor
+from streamweir_gateway.config.values.written_as import LISTED, ShortFor
 
 __all__ = ["OPEN", "Auth", "Caller", "Cors"]
 
@@ -36,7 +36,7 @@ class Caller(Section):
     ] = Field(repr=False)
     """In plain text, at least 12 characters, or `sha256:` and its digest in hexadecimal; several while one is
     exchanged for another."""
-    endpoints: Annotated[tuple[Text, ...], NOT_EMPTY] = Field((), validate_default=False)
+    endpoints: Annotated[tuple[Text, ...], LISTED, NOT_EMPTY] = Field((), validate_default=False)
     """The only ones that may be called, by their paths."""
     rate_limit: Rate = absent()
     """Requests to all endpoints together, such as `60/minute`, in place of the gateway's."""
@@ -60,5 +60,5 @@ OPEN: Final = Auth.model_construct(keys=MappingProxyType({}))
 class Cors(Section):
     """Which pages of other origins may read the answers."""
 
-    origins: Annotated[tuple[Annotated[str, ORIGIN], ...], NOT_EMPTY]
+    origins: Annotated[tuple[Annotated[str, ORIGIN], ...], LISTED, NOT_EMPTY]
     """As browsers send them, such as `https://app.example`; or `*` alone."""

@@ -47,7 +47,7 @@ from streamweir_gateway.config.values.request_mode import REQUEST_MODE, RequestM
 from streamweir_gateway.config.values.scalars import COUNT, Scalar, choice, read_text, text_schema
 from streamweir_gateway.config.values.section_or_keyword import SectionOrKeyword
 from streamweir_gateway.config.values.urls import UPSTREAM_REFERENCE
-from streamweir_gateway.config.values.written_as import WrittenAs
+from streamweir_gateway.config.values.written_as import LISTED, Listed, WrittenAs
 
 __all__ = [
     "Defaults",
@@ -123,7 +123,7 @@ class OnDisconnect(Section):
 class EndpointOptions(UpstreamOptions):
     """What may stand at an endpoint and in `defaults`."""
 
-    methods: Annotated[tuple[Annotated[str, METHOD], ...], NOT_EMPTY] = written(["POST"])
+    methods: Annotated[tuple[Annotated[str, METHOD], ...], LISTED, NOT_EMPTY] = written(["POST"])
     """HTTP methods that clients may use."""
     answers: Annotated[
         tuple[Text, ...],
@@ -144,11 +144,11 @@ class EndpointOptions(UpstreamOptions):
     """Which conversation of the upstream goes with a client's; `off`: none are kept."""
     heartbeat: DurationOrOff = written("15s")
     """A sign of life after so much silence; may be `off`."""
-    forward_headers: tuple[Annotated[str, HEADER_NAME], ...] = ()
+    forward_headers: Annotated[tuple[Annotated[str, HEADER_NAME], ...], LISTED] = ()
     """Headers of the client that go on to the upstream."""
-    forward_query: tuple[Annotated[str, QUERY_NAME], ...] = ()
+    forward_query: Annotated[tuple[Annotated[str, QUERY_NAME], ...], LISTED] = ()
     """Query parameters of the client that go on to the upstream."""
-    forward_response_headers: tuple[Annotated[str, RESPONSE_HEADER_NAME], ...] = ()
+    forward_response_headers: Annotated[tuple[Annotated[str, RESPONSE_HEADER_NAME], ...], LISTED] = ()
     """Headers of the upstream's response that the client gets."""
     on_disconnect: Annotated[
         float | None,
@@ -174,7 +174,7 @@ class EndpointOptions(UpstreamOptions):
     raw: Flag = False
     """Add `metadata.source`, the upstream's own event."""
     limits: Limits = made_by(Limits)
-    warnings: tuple[InjectedWarning, ...] = ()
+    warnings: Annotated[tuple[InjectedWarning, ...], Listed(of_mappings=True)] = ()
     """Warnings that every stream begins with."""
     rate_limit: Rate = absent()
     """Requests to this endpoint, such as `600/minute`, in place of the gateway's."""

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Network, IPv6Network
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from streamweir.options.durations import OFF
 from streamweir_gateway.config.models.field_types import Duration, DurationOrOff, Size
-from streamweir_gateway.config.models.section import Section, written
+from streamweir_gateway.config.models.section import Section, absent, written
 from streamweir_gateway.config.values.addresses import LISTEN, NETWORK, Address
 from streamweir_gateway.config.values.path_templates import PATH_OR_OFF
-from streamweir_gateway.config.values.scalars import or_off, whole_number
+from streamweir_gateway.config.values.scalars import FLAG, WORKERS, choice, or_off
 from streamweir_gateway.config.values.units import size_from
+from streamweir_gateway.config.values.written_as import LISTED
 
-__all__ = ["ServerConfig"]
+__all__ = ["LogForm", "LogLevel", "ServerConfig"]
 
+LogForm: TypeAlias = Literal["auto", "json", "text"]
+LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 PathOrOff: TypeAlias = Annotated[str | None, PATH_OR_OFF]
 
 
 class ServerConfig(Section):
     """The process: how it listens, stops and shows how it is."""
 
-    workers: Annotated[int, whole_number(1, 1024)] = 1
-    """Processes that serve; what counts streams, requests and failures counts in each."""
+    workers: Annotated[int, WORKERS] = 1
+    """Processes that serve; what counts streams, requests and failures counts in each. `auto`: one for each
+    processor."""
     drain: Duration = written("30s")
     """How long streams under way may take to finish when the gateway stops."""
     hang_time: DurationOrOff = written("30s")
@@ -37,9 +41,15 @@ class ServerConfig(Section):
     """Numbers for Prometheus; may be `off`."""
     admin: Annotated[Address | None, or_off(LISTEN)] = written(OFF)
     """HOST:PORT of its own for `health`, `ready` and `metrics`; `off`: they stand beside the endpoints."""
-    trusted_proxies: tuple[Annotated[IPv4Network | IPv6Network, NETWORK], ...] = ()
+    trusted_proxies: Annotated[tuple[Annotated[IPv4Network | IPv6Network, NETWORK], ...], LISTED] = ()
     """Addresses and networks whose X-Forwarded-For is believed."""
     header_bytes: Annotated[int, size_from("1KiB")] = written("32KiB")
     """Request line and headers of one request."""
     header_time: Duration = written("10s")
     """How long they may take to come."""
+    index: Annotated[bool | None, FLAG] = absent()
+    """Whether `GET /` says what is served, where no endpoint stands there; by default on loopback alone."""
+    log: Annotated[LogForm, choice("auto", "json", "text")] = "auto"
+    """The form of log lines; `auto`: text on a terminal, JSON elsewhere."""
+    log_level: Annotated[LogLevel, choice("debug", "info", "warning", "error")] = "info"
+    """What is logged at least."""

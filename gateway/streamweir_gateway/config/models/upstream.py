@@ -32,6 +32,7 @@ from streamweir_gateway.config.values.http import RETRY_CAUSE
 from streamweir_gateway.config.values.scalars import FLAG_ON, choice, or_off, whole_number
 from streamweir_gateway.config.values.section_or_keyword import SectionOrKeyword
 from streamweir_gateway.config.values.urls import UPSTREAM_URL, demo_dialect
+from streamweir_gateway.config.values.written_as import LISTED
 
 __all__ = ["Breaker", "Retries", "Timeouts", "Tls", "UpstreamConfig", "UpstreamOptions"]
 
@@ -70,7 +71,7 @@ class Retries(Section):
     """How often it is sent in all; the first one counts."""
     backoff: Duration = written("200ms")
     """Before the second attempt."""
-    on: Annotated[tuple[Annotated[int | Literal["connect"], RETRY_CAUSE], ...], NOT_EMPTY] = written(
+    on: Annotated[tuple[Annotated[int | Literal["connect"], RETRY_CAUSE], ...], LISTED, NOT_EMPTY] = written(
         ["connect", 429, 503]
     )
     """`connect`, where no connection came about, and HTTP statuses."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from streamweir.options.durations import OFF
 from streamweir_gateway.config.diagnostics import InvalidValue
-from streamweir_gateway.config.values.scalars import Scalar, text_schema
+from streamweir_gateway.config.values.scalars import OFF_SCHEMA, Scalar, is_off, text_schema
 
 __all__ = [
     "ENDPOINT_PATH",
@@ -62,6 +61,10 @@ def join_path(base: str, path: str | None) -> str:
 
 
 def _endpoint_path(value: object) -> str:
+    if isinstance(value, str) and not value.startswith("/"):
+        raise InvalidValue(
+            "must be a path that begins with /; a key of an endpoint is indented under its path"
+        )
     template = _read_path(value)
     if "${" in template:
         raise InvalidValue("holds `${`, but nothing is filled in in a key")
@@ -83,8 +86,9 @@ def _endpoint_path(value: object) -> str:
 
 
 def _path_or_off(value: object) -> str | None:
-    if value == OFF:
+    if is_off(value):
         return None
+    _read_path(value)
     path = _endpoint_path(value)
     if "{" in path or is_open(path):
         raise InvalidValue("must be a path without names in braces and without /*")
@@ -115,5 +119,5 @@ ENDPOINT_PATH: Final = Scalar(_endpoint_path, text_schema("^/"), is_key=True)
 """The path of an endpoint, the key under `endpoints`."""
 UPSTREAM_PATH: Final = Scalar(_upstream_path, text_schema("^/"))
 """The path at the upstream, which may hold a query."""
-PATH_OR_OFF: Final = Scalar(_path_or_off, text_schema("^(/|off$)"), stand_in=None)
+PATH_OR_OFF: Final = Scalar(_path_or_off, {"anyOf": [text_schema("^/"), OFF_SCHEMA]}, stand_in=None)
 """A path of the gateway itself."""

@@ -5,6 +5,7 @@ pydantic's own types would quote values in their messages and convert more than 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from streamweir.options.durations import OFF
-from streamweir_gateway.config.diagnostics import InvalidValue, not_this, quoted
+from streamweir_gateway.config.diagnostics import InvalidValue, UnclearValue, not_this, quoted
 from streamweir_gateway.config.interpolation import Unresolved
 
 __all__ = [
@@ -24,11 +25,14 @@ __all__ = [
     "NAME",
     "NAME_PATTERN",
     "NOT_SUPPORTED",
+    "OFF_SCHEMA",
     "REFERENCE_SCHEMA",
     "TEXT",
+    "WORKERS",
     "Scalar",
     "any_of",
     "choice",
+    "is_off",
     "or_off",
     "read_text",
     "text_schema",
@@ -43,6 +47,11 @@ _KEEP: Final = object()
 REFERENCE_SCHEMA: Final = {"type": "string", "pattern": r"\$\{"}
 MAX_COUNT: Final = 1_000_000_000
 """More than any of these numbers can mean, and safe wherever it goes."""
+
+_YES: Final = ("true", "yes", "on")
+_NO: Final = ("false", "no", "off")
+OFF_SCHEMA: Final[Mapping[str, Any]] = {"enum": [OFF, False, "false", "no"]}
+AUTO: Final = "auto"
 
 
 @dataclass(frozen=True)
@@ -122,12 +131,17 @@ def choice(*names: str, later: Sequence[str] = ()) -> Scalar:
     return Scalar(read, {"enum": list(names)})
 
 
+def is_off(value: Any) -> bool:
+    """Whether a value means `off`, in any of the words that YAML has had for it."""
+    return value is False or (isinstance(value, str) and value.lower() in _NO)
+
+
 def _read_flag(value: Any) -> bool:
     """Read true or false; as text too, for that is all that `${...}` can fill in."""
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value in {"true", "false"}:
-        return value == "true"
+    if is_off(value):
+        return False
+    if value is True or (isinstance(value, str) and value.lower() in _YES):
+        return True
     raise InvalidValue("must be true or false")
 
 
@@ -151,18 +165,34 @@ def or_off(leaf: Scalar) -> Scalar:
     """Return `leaf` with the word `off`, which means None, beside its values."""
 
     def read(value: Any) -> object:
-        if value == OFF:
+        if is_off(value):
             return None
         try:
             return leaf.parse(value)
+        except UnclearValue:
+            raise
         except InvalidValue as refusal:
             raise InvalidValue(f"{refusal.message}, or off", refusal.detail) from None
 
-    return Scalar(read, {"anyOf": [dict(leaf.schema), {"enum": [OFF]}]}, leaf.stand_in)
+    return Scalar(read, {"anyOf": [dict(leaf.schema), OFF_SCHEMA]}, leaf.stand_in)
+
+
+def _read_workers(value: Any) -> object:
+    if value == AUTO:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        return _COUNTED_WORKERS.parse(value)
+    except InvalidValue as refusal:
+        raise InvalidValue(f"{refusal.message}, or {AUTO}") from None
 
 
 NAME: Final = Scalar(_read_name, text_schema(f"^{NAME_PATTERN.pattern}$"), is_key=True)
 TEXT: Final = Scalar(read_text, text_schema())
-FLAG: Final = Scalar(_read_flag, {"enum": [True, False, "true", "false"]}, stand_in=False)
+FLAG: Final = Scalar(_read_flag, {"enum": [True, False, *_YES, *_NO]}, stand_in=False)
 FLAG_ON: Final = replace(FLAG, stand_in=True)
 COUNT: Final = whole_number(0)
+_COUNTED_WORKERS: Final = whole_number(1, 1024)
+WORKERS: Final = Scalar(
+    _read_workers, {"anyOf": [*_COUNTED_WORKERS.schema["anyOf"], {"enum": [AUTO]}]}, stand_in=1
+)
+"""How many processes serve."""

@@ -9,9 +9,10 @@ from typing import Any
 from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+from streamweir.options.durations import OFF
 from streamweir_gateway.config.diagnostics import InvalidValue, not_this
 from streamweir_gateway.config.interpolation import Unresolved
-from streamweir_gateway.config.values.scalars import REFERENCE_SCHEMA, any_of
+from streamweir_gateway.config.values.scalars import OFF_SCHEMA, REFERENCE_SCHEMA, any_of, is_off
 
 __all__ = ["SectionOrKeyword"]
 
@@ -37,6 +38,8 @@ class SectionOrKeyword:
         if self.words and not isinstance(value, dict | self.section | None):
             if isinstance(value, Unresolved):
                 return next(iter(self.words.values()))
+            if OFF in self.words and is_off(value):
+                value = OFF
             if not isinstance(value, str) or value not in self.words:
                 shown = not_this(value) if self.quotes else ""
                 raise InvalidValue(f"must be {any_of(*self.words, self.example)}", shown)
@@ -50,4 +53,6 @@ class SectionOrKeyword:
         section = handler(core)
         if not self.words:
             return section
-        return {"anyOf": [section, {"enum": list(self.words)}, dict(REFERENCE_SCHEMA)]}
+        words = OFF_SCHEMA["enum"] if OFF in self.words else []
+        words = [*self.words, *(word for word in words if word not in self.words)]
+        return {"anyOf": [section, {"enum": words}, dict(REFERENCE_SCHEMA)]}

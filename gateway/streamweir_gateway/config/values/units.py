@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from streamweir.options.durations import DURATION_PATTERN, OFF, seconds_of
+from streamweir.options.durations import DURATION_PATTERN, format_duration, seconds_of
 from streamweir.options.sizes import SIZE_PATTERN, bytes_of
-from streamweir_gateway.config.diagnostics import InvalidValue, not_this
-from streamweir_gateway.config.values.scalars import Scalar, or_off
+from streamweir_gateway.config.diagnostics import InvalidValue, UnclearValue, not_this
+from streamweir_gateway.config.values.scalars import Scalar, is_off, or_off
 
 __all__ = ["DURATION", "DURATION_OR_OFF", "SIZE", "size_from"]
 
@@ -25,7 +25,7 @@ def _reader(parse: Callable[[object], Number]) -> Callable[[object], Number]:
         try:
             return parse(value)
         except ValueError as error:
-            detail = "; it cannot be off" if value == OFF else not_this(value)
+            detail = "; it cannot be off" if is_off(value) else not_this(value)
             raise InvalidValue(str(error), detail) from None
 
     return read
@@ -44,7 +44,26 @@ def size_from(minimum: str) -> Scalar:
     return Scalar(read, _SIZE_SCHEMA, stand_in=least)
 
 
-_read_duration = _reader(seconds_of)
+def _read_duration(value: object) -> float:
+    """Read a duration; a number alone that is over an hour is meant in milliseconds more often than not."""
+    seconds = _read_any_duration(value)
+    if seconds > LONGEST_BARE and _is_bare(value):
+        meant = format_duration(seconds / 1000)
+        raise UnclearValue(
+            "has no unit, and is over an hour in seconds: are milliseconds meant?",
+            f" Write {meant}, or {value}s for so many seconds",
+        )
+    return seconds
+
+
+def _is_bare(value: object) -> bool:
+    return isinstance(value, int | float) or (isinstance(value, str) and value.strip()[-1:].isdigit())
+
+
+LONGEST_BARE: Final = 3600.0
+"""Seconds that a number without a unit may mean."""
+
+_read_any_duration = _reader(seconds_of)
 _read_size = _reader(bytes_of)
 _SIZE_SCHEMA: Final = {
     "anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": f"^{SIZE_PATTERN}$"}]

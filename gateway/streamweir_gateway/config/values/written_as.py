@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-__all__ = ["ShortFor", "WrittenAs", "items_of", "values_of"]
+__all__ = ["LISTED", "Listed", "ShortFor", "WrittenAs", "items_of", "values_of"]
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,29 @@ class WrittenAs:
 
     def __get_pydantic_core_schema__(self, _source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_after_validator_function(self.convert, handler.generate_schema(self.kind))
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Annotates a list whose one item may stand without the list around it: `methods: POST`."""
+
+    of_mappings: bool = False
+    """Its items are mappings."""
+
+    def read(self, value: Any) -> Any:
+        """Return a list."""
+        is_item = isinstance(value, dict) if self.of_mappings else not isinstance(value, dict)
+        return [value] if is_item and value is not None and not isinstance(value, list | tuple) else value
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self.read, handler(source))
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        listed = handler(core)
+        return {"anyOf": [listed, listed["items"]]}
+
+
+LISTED: Final = Listed()
 
 
 @dataclass(frozen=True)

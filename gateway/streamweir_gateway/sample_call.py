@@ -1,0 +1,48 @@
+"""A command for a shell that calls an endpoint, as the first thing to paste.
+
+Keys are never printed: the word KEY stands in their place.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from typing import Any, Final
+
+from streamweir.codec.dialects import Dialects
+from streamweir_gateway.config import EndpointConfig, is_open
+
+__all__ = ["curl_line"]
+
+_MESSAGE: Final[Mapping[str, Any]] = {"message": "How many orders did Hangzhou have?"}
+_WITHOUT_BODY: Final = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
+
+
+def curl_line(endpoint: EndpointConfig, url: str, dialects: Dialects, *, asks_for_key: bool = False) -> str:
+    """Return a command that sends `endpoint` a request and shows the answer as it comes.
+
+    Args:
+        endpoint: what is called.
+        url: of the gateway.
+        dialects: in which the upstream's is looked up, for the smallest request that it understands.
+        asks_for_key: a key is asked for.
+    """
+    path = endpoint.template[:-1] if is_open(endpoint.template) else endpoint.template
+    address = shlex.quote(url + re.sub(r"\{(\w+)\}", r"\1", path))
+    if asks_for_key:
+        address += " -H 'X-Api-Key: KEY'"
+    methods = endpoint.listed_methods
+    if endpoint.takes_any_method:
+        return f"curl -N {address}"
+    method = "POST" if "POST" in methods else methods[0]
+    if method in _WITHOUT_BODY:
+        return f"curl -N -X {method} {address}"
+    body = _MESSAGE if endpoint.upstreams[0].demo else _sample_request(endpoint.upstreams[0].speaks, dialects)
+    content = f"-H 'Content-Type: application/json' -d {shlex.quote(json.dumps(dict(body)))}"
+    return f"curl -N {'' if method == 'POST' else f'-X {method} '}{address} {content}"
+
+
+def _sample_request(speaks: str, dialects: Dialects) -> Mapping[str, Any]:
+    return _MESSAGE if speaks == "auto" else dialects[speaks].sample_request
