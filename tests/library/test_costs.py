@@ -174,6 +174,23 @@ def test_what_a_large_event_meant_is_not_kept(speaks: str, hostile: int) -> None
     assert not too_much
 
 
+@pytest.mark.parametrize("speaks", DIALECTS)
+def test_what_several_large_events_meant_is_not_kept(speaks: str, hostile: int) -> None:
+    cases = sample(cases_of(speaks), max(1, hostile // 4))
+    rows = [(case, [case.of_size(EVENT * 9 // 10, mark) for mark in range(6)]) for case in cases]
+    warm_up(speaks)
+    too_much = {}
+    tracemalloc.start()
+    try:
+        for case, frames in rows:
+            kept = Kept(speaks, limits={"event_bytes": EVENT})
+            if (most := max(map(kept.after, frames))) > 4 * EVENT:
+                too_much[str(case)] = most / EVENT
+    finally:
+        tracemalloc.stop()
+    assert not too_much
+
+
 def warm_up(speaks: str) -> None:
     """Let all be loaded that is loaded once for all streams; the parsers remember a few hundred keys."""
     stream(speaks, [cases_of(speaks)[0].of_size(EVENT)])
@@ -193,7 +210,7 @@ def test_a_folded_answer_is_bounded_whatever_it_holds(speaks: str, hostile: int)
         for _ in range(4):
             kept = Kept(speaks, framing="json", limits=limits)
             while not kept.engine.ended:
-                assert kept.after(next(frames)) <= 2 * limit + 4 * EVENT
+                assert kept.after(next(frames)) <= 2 * (limit + EVENT) + 4 * EVENT
             assert len(kept.out) <= limit + EVENT
     finally:
         tracemalloc.stop()

@@ -50,10 +50,11 @@ class Blown(NamedTuple):
     path: tuple[Any, ...]
     kind: str
 
-    def of_size(self, size: int) -> bytes:
-        """The message, the part of about `size` bytes."""
+    def of_size(self, size: int, mark: object = None) -> bytes:
+        """The message, the part of about `size` bytes; with a mark, its ids are others."""
         part = _large(_at(self.shape.value, self.path), size)[self.kind]
-        return self.shape.frame(_with(self.shape.value, self.path, part))
+        value = self.shape.value if mark is None else distinct(self.shape.value, mark)
+        return self.shape.frame(_with(value, self.path, part))
 
     def __str__(self) -> str:
         return f"{'.'.join(map(str, self.path))} {self.kind} of {self.shape}"

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
+from streamweir.codec.base import MAX_EVENTS_OF_A_FRAME
 from streamweir.codec.coerce import arguments, custom, leftover, meta_of, text_of, upstream_error
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.errors import LimitExceeded
@@ -176,7 +177,7 @@ class ChunkReader:
         yield from self._count(message.get("usage"), meta)
         if rest := leftover(message, _CHUNK):
             yield custom("chunk", rest, meta)
-        for choice in choices if isinstance(choices, list) else ():
+        for choice in _bounded(choices):
             if isinstance(choice, dict):
                 yield from self.read_choice(choice, meta)
 
@@ -250,8 +251,7 @@ class ChunkReader:
     # Calls
 
     def _take_calls(self, delta: Mapping[str, Any], index: int, meta: Meta | None) -> Iterator[Event]:
-        pieces = delta.get("tool_calls")
-        pieces = pieces if isinstance(pieces, list) else []
+        pieces = _bounded(delta.get("tool_calls"))
         if isinstance(function := delta.get("function_call"), dict):
             pieces = [*pieces, {"index": "function_call", "function": function}]
         for piece in pieces:
@@ -331,6 +331,13 @@ def chunk(
         "choices": [{"index": 0, "delta": dict(delta), "finish_reason": finish_reason, "logprobs": None}],
         "usage": usage,
     }
+
+
+def _bounded(items: Any) -> list[Any]:
+    """The items of a list, if it is one; a chunk has a few, and each is looked at in many ways."""
+    if isinstance(items, list) and len(items) > MAX_EVENTS_OF_A_FRAME:
+        raise LimitExceeded("one chunk holds more than allowed")
+    return items if isinstance(items, list) else []
 
 
 def _message_id(value: Any) -> Any:

@@ -55,6 +55,8 @@ class AgUiDecoder(Decoder):
         message = frame.json()
         if not isinstance(message, dict):
             return (custom("message", message),)
+        if self._calls.room != self.room:
+            self._calls.set_room(self.room)
         kind = text_of(message.get("type"))
         if kind in _KEPT:
             return (_other(message, kind),)

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.codec.argument_pieces import ArgumentPieces
+import orjson
+
+from streamweir.codec.argument_pieces import ROOM, ArgumentPieces
 from streamweir.codec.coerce import custom, text_of, tool_error
 from streamweir.dialects.ag_ui.shared_metadata import BASE, metadata_of, read_metadata
+from streamweir.errors import LimitExceeded
 from streamweir.events import Event, Meta, ToolCallDelta, ToolCallEnd, ToolCallStart
+from streamweir.ids import short_id
+from streamweir.jsontext import json_to_keep
 
 __all__ = ["Calls"]
 
@@ -24,19 +29,25 @@ class Calls:
 
     Attributes:
         waiting: calls without a result, and their names.
+        room: how many bytes of calls that have not ended may be kept, about.
     """
 
     def __init__(self) -> None:
         self.waiting: dict[str, str] = {}
-        self._begun: dict[str, Meta | None] = {}
-        """By id, what the start metadata of a call that has not ended."""
+        self._begun: dict[str, bytes] = {}
+        """By id, the metadata with which an open call began, as JSON: that takes little memory."""
+        self.room = self._left = ROOM
         self._pieces = ArgumentPieces()
         self._chunk_id = ""
+
+    def set_room(self, room: int) -> None:
+        """Nothing has been read yet: keep no more than so many bytes."""
+        self.room, self._pieces, self._left = room, ArgumentPieces(room), room // 2
 
     def read(self, message: Mapping[str, Any]) -> Iterator[Event]:
         """Yield what an event of a call means."""
         kind = message["type"]
-        tool_id = text_of(message.get("toolCallId"))
+        tool_id = short_id(text_of(message.get("toolCallId")))
         if kind == "TOOL_CALL_CHUNK":
             yield from self._read_chunk(message, tool_id or self._chunk_id)
             return
@@ -58,15 +69,28 @@ class Calls:
         return self._pieces.start_all()
 
     def _begin(self, message: Mapping[str, Any], tool_id: str) -> Iterator[Event]:
-        name = text_of(message.get("toolCallName")) or "unknown"
+        name = short_id(text_of(message.get("toolCallName"))) or "unknown"
         if len(self.waiting) < MAX_WAITING:
             self.waiting[tool_id] = name
-            self._begun[tool_id] = _meta(message)
+            self._taken_begin(tool_id)
+            meta = self._begun[tool_id] = json_to_keep(_meta(message))
+            self._left -= len(meta)
+            if self._left < 0:
+                raise LimitExceeded("what calls began with is more than allowed")
         yield from self._pieces.pass_on([_piece(message, tool_id, name)])
+
+    def _taken_begin(self, tool_id: str) -> Meta | None:
+        """What a call began with, which is forgotten."""
+        kept = self._begun.pop(tool_id, None)
+        if kept is None:
+            return None
+        self._left += len(kept)
+        meta: Meta | None = orjson.loads(kept)
+        return meta
 
     def _end(self, message: Mapping[str, Any], tool_id: str) -> Iterable[Event]:
         description = text_of(metadata_of(message).get("description")) or None
-        begun = self._begun.pop(tool_id, None)
+        begun = self._taken_begin(tool_id)
         meta: Meta | None = {**(begun or {}), **(_meta(message) or {})}
         start = ToolCallStart(tool_id, self.waiting.get(tool_id, "unknown"), description, meta=meta or None)
         return self._pieces.pass_on([start])
@@ -95,7 +119,7 @@ class Calls:
         if not self._chunk_id:
             return ()
         ended, self._chunk_id = self._chunk_id, ""
-        meta = self._begun.pop(ended, None)
+        meta = self._taken_begin(ended)
         return self._pieces.pass_on([ToolCallStart(ended, self.waiting.get(ended, "unknown"), meta=meta)])
 
 

@@ -67,7 +67,10 @@ class VercelUiDecoder(Decoder):
         message = frame.json()
         if not isinstance(message, dict):
             return (custom("message", message),)
-        self._begun = True
+        if not self._begun:
+            self._begun = True
+            self._texts.room = self.room // 4
+            self._calls.set_room(self.room)
         kind = text_of(message.get("type"))
         if kind.startswith(("text-", "reasoning-")) and kind not in _KEPT:
             return self._texts.read(message)

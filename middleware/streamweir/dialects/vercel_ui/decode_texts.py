@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
 from streamweir.codec.coerce import custom, leftover, meta_of, text_of
 from streamweir.dialects.vercel_ui.shared_metadata import own_words
 from streamweir.events import Content, Event, Thinking
+from streamweir.ids import short_id
+from streamweir.jsontext import write_json
 
 __all__ = ["Texts"]
 
-MAX_KEPT: Final = 1000
-"""So many parts are known by what their start said of them."""
+_PART: Final = 2048
+"""Bytes that a part takes that has begun."""
+_LARGEST_EXTRA: Final = 512
+"""More of what the start of a part says is an event of its own, and not in each piece."""
 
 _KNOWN: Final = frozenset({"type", "id", "delta", "providerMetadata"})
 _FORMATS: Final = ("markdown", "text", "html")
@@ -30,9 +34,14 @@ class _Part(msgspec.Struct):
 
 
 class Texts:
-    """The parts of one stream. Servers use an id again for another part."""
+    """The parts of one stream. Servers use an id again for another part.
+
+    Attributes:
+        room: how many bytes may be kept of parts that have begun, about; the oldest are forgotten.
+    """
 
     def __init__(self) -> None:
+        self.room = 2 << 20
         self._begun: OrderedDict[str, _Part] = OrderedDict()
 
     def next_step(self) -> None:
@@ -42,11 +51,10 @@ class Texts:
     def read(self, message: Mapping[str, Any]) -> Iterable[Event]:
         """Return what a chunk of a part means."""
         kind, _, word = str(message["type"]).partition("-")
-        key = f"{kind}/{text_of(message.get('id'))}"
+        key = short_id(f"{kind}/{text_of(message.get('id'))}")
         match word:
             case "start":
-                self._begin(message, kind, key)
-                return ()
+                return self._beside(self._begin(message, kind, key), message)
             case "delta":
                 return self._piece(message, kind, key)
             case "end":
@@ -55,9 +63,16 @@ class Texts:
 
     def _begin(self, message: Mapping[str, Any], kind: str, key: str) -> _Part:
         part = self._begun[key] = _Part(_piece_of(message, kind))
-        if len(self._begun) > MAX_KEPT:
+        if len(self._begun) > max(1, self.room // _PART):
             self._begun.popitem(last=False)
         return part
+
+    def _beside(self, part: _Part, message: Mapping[str, Any]) -> Iterable[Event]:
+        """What the start of a part says that is too much to be kept for its pieces."""
+        own = leftover(message, _KNOWN)
+        if own is None or _is_small(own) or isinstance(part.piece, Thinking):
+            return ()
+        return (custom(str(message["type"]), own, part.piece.meta),)
 
     def _piece(self, message: Mapping[str, Any], kind: str, key: str) -> Iterable[Event]:
         text = text_of(message.get("delta"))
@@ -79,14 +94,18 @@ class Texts:
 
 def _piece_of(message: Mapping[str, Any], kind: str) -> Content | Thinking:
     """A piece without its text; the id of a part is that of a message."""
-    message_id, own = text_of(message.get("id")), own_words(message)
+    message_id, own = short_id(text_of(message.get("id"))), own_words(message)
     if kind == "reasoning":
         stage: Any = own.get("stage")
         return Thinking("", stage if stage in _STAGES else None, meta=meta_of(message_id=message_id))
-    form: Any = own.get("format")
+    form, extra = own.get("format"), leftover(message, _KNOWN)
     return Content(
         "",
-        form if form in _FORMATS else None,
-        channel=text_of(own.get("channel")) or None,
-        meta=meta_of(message_id=message_id, extra=leftover(message, _KNOWN)),
+        cast("Any", form) if form in _FORMATS else None,
+        channel=short_id(text_of(own.get("channel"))) or None,
+        meta=meta_of(message_id=message_id, extra=extra if _is_small(extra) else None),
     )
+
+
+def _is_small(extra: Mapping[str, Any] | None) -> bool:
+    return extra is not None and len(write_json(extra)) <= _LARGEST_EXTRA

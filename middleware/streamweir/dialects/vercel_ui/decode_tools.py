@@ -18,6 +18,7 @@ from streamweir.events import (
     ToolCallProgress,
     ToolCallStart,
 )
+from streamweir.ids import short_id
 
 __all__ = ["Calls"]
 
@@ -51,6 +52,10 @@ class Calls:
         self._asked: set[str] = set()
         self._pieces = ArgumentPieces()
 
+    def set_room(self, room: int) -> None:
+        """So many bytes of arguments may wait, about."""
+        self._pieces = ArgumentPieces(room)
+
     @property
     def has_asked(self) -> bool:
         """A person has been asked, and has not answered."""
@@ -73,7 +78,7 @@ class Calls:
 
     def read(self, message: Mapping[str, Any]) -> Iterator[Event]:
         """Yield what a chunk of a call means."""
-        tool_id = text_of(message.get("toolCallId"))
+        tool_id = short_id(text_of(message.get("toolCallId")))
         match message["type"]:
             case "tool-input-start":
                 yield from self._begin(message, tool_id)
@@ -109,7 +114,7 @@ class Calls:
         return self._pass_on(ToolCallStart(tool_id, call.name, arguments=given, meta=meta))
 
     def _call_of(self, message: Mapping[str, Any], tool_id: str) -> _Call:
-        call = self._waiting.get(tool_id) or _Call(text_of(message.get("toolName")) or "unknown")
+        call = self._waiting.get(tool_id) or _Call(short_id(text_of(message.get("toolName"))) or "unknown")
         if isinstance(flag := message.get("providerExecuted"), bool):
             call.is_servers = flag
         if len(self._waiting) < MAX_WAITING:
