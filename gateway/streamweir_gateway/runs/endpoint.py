@@ -24,7 +24,7 @@ from streamweir_gateway.config import EndpointConfig
 from streamweir_gateway.observability.trace_context import settled_trace_context
 from streamweir_gateway.requests.request_mapping import RequestMapping
 from streamweir_gateway.runs.destination import Destination, Incoming
-from streamweir_gateway.runs.stream_choice import asks_for_stream
+from streamweir_gateway.runs.stream_choice import asks_for_stream, wants_no_stream
 from streamweir_gateway.upstream.end_to_end import end_to_end
 from streamweir_gateway.upstream.response import UpstreamResponse
 
@@ -120,9 +120,15 @@ class Endpoint:
         )
 
     def as_asked(self, incoming: Incoming, body: bytes) -> Incoming:
-        """Return the request with the framing that its body asks for, where its protocol does that."""
-        dialect = self.dialects.to_write(incoming.answers)
-        wanted = asks_for_stream(body) if dialect.asks_by_body else None
+        """Return the request with the framing that its body asks for, where its protocol does that.
+
+        Where it is mapped `stream` is a field of every protocol: false asks for no stream.
+        """
+        wanted = None
+        if self.dialects.to_write(incoming.answers).asks_by_body:
+            wanted = asks_for_stream(body)
+        elif self.config.request.kind == "mapped" and wants_no_stream(body):
+            wanted = False
         if wanted is None or wanted == (incoming.framing != "json"):
             return incoming
         return incoming._replace(framing=self._default[incoming.answers] if wanted else "json")

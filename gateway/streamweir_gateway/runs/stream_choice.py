@@ -10,7 +10,7 @@ from typing import Any, Final
 from streamweir.errors import MalformedEvent
 from streamweir.jsontext import parse_json
 
-__all__ = ["asks_for_stream"]
+__all__ = ["asks_for_stream", "wants_no_stream"]
 
 _ASKING: Final = frozenset({"messages", "input"})
 """The fields of a request in which the lack of `stream` means that none is wanted."""
@@ -28,3 +28,16 @@ def asks_for_stream(body: bytes) -> bool | None:
         case {"stream": bool(wanted)}:
             return wanted
     return False if request.keys() & _ASKING else None
+
+
+def wants_no_stream(body: bytes) -> bool:
+    """Does a request say that it wants no stream, whatever its protocol?"""
+    return b'"stream"' in body and _field(body) is False
+
+
+def _field(body: bytes) -> Any:
+    try:
+        request = parse_json(body)[0]
+    except MalformedEvent:
+        return None
+    return request.get("stream") if isinstance(request, dict) else None

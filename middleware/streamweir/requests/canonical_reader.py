@@ -64,8 +64,8 @@ def read_fields(
 
 
 def made_request(**fields: Any) -> Request:
-    """Return a request of what there is: what is None, and what is an empty list or object, is left out."""
-    found = {name: value for name, value in fields.items() if value not in (None, [], {})}
+    """Return a request of what there is: what is None or empty is left out."""
+    found = {name: value for name, value in fields.items() if value not in (None, [], {}, "")}
     return cast("Request", found)
 
 

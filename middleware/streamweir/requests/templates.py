@@ -34,10 +34,11 @@ _LONG_FORM: Final = frozenset({"body", "query", "headers", "form"})
 _EXPRESSION: Final = re.compile(r"\$\{\{(?:(?!\$\{\{).)*?\}\}", re.DOTALL)
 _HYPHENATED: Final = re.compile(r"(?<![\w.'\"`])headers\.([A-Za-z]\w*(?:-\w+)+)")
 _NO_NAMES: Final = Vocabulary()
-_FORBIDDEN: Final = re.compile(
-    r"(?i:host|connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|authorization|cookie"
-    r"|content-.*|accept-encoding)"
+_OF_CONNECTION: Final = re.compile(
+    r"(?i:host|content-length|accept-encoding|connection|keep-alive|proxy-(?:authenticate|authorization"
+    r"|connection)|te|trailer|transfer-encoding|upgrade)"
 )
+_FORBIDDEN: Final = re.compile(r"(?i:authorization|cookie|content-.*|proxy-.*|x-forwarded-.*|forwarded)")
 """Headers that no client's value may stand in."""
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
@@ -173,6 +174,8 @@ def _check_header(name: str, tree: Tree, report: Report) -> None:
     place = ("headers", name)
     if not _TOKEN.fullmatch(name):
         report(place, "must be an HTTP token: letters, digits and !#$%&'*+-.^_`|~")
+    elif _OF_CONNECTION.fullmatch(name):
+        report(place, "this header belongs to the connection: the gateway writes it itself")
     elif not tree.template.is_literal and _FORBIDDEN.fullmatch(name):
         report(place, "cannot be set from a client's values")
     elif tree.template.is_literal and not isinstance(tree.source, str):

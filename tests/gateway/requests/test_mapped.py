@@ -127,6 +127,13 @@ async def test_what_has_no_place_is_reported_right_after_the_start() -> None:
     assert line["request_lost"] == ["system", "tools", "state"]
 
 
+async def test_who_wants_no_stream_gets_the_folded_answer() -> None:
+    call, got = await sent({"message": "hi", "stream": False})
+    assert json.loads(call.body)["stream"] is True
+    assert got.header("content-type") == "application/json"
+    assert got.json["message"]["content"] == "Hello"
+
+
 async def test_history_can_be_left_out() -> None:
     said = {
         "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yes?"}],
