@@ -27,7 +27,11 @@ from streamweir_gateway.relay.relay import Relay
 from streamweir_gateway.relay.service import Service
 from streamweir_gateway.requests.conversations import Conversations, ConversationsOfWorker
 from streamweir_gateway.requests.request_mapping import request_mapping
-from streamweir_gateway.routing import routes_of
+from streamweir_gateway.resumption.registry import RunRegistry
+from streamweir_gateway.resumption.resumable_proxy import ResumableProxy
+from streamweir_gateway.resumption.resumption import Resumption
+from streamweir_gateway.resumption.runs_routes import runs_routes
+from streamweir_gateway.routing import Route, routes_of
 from streamweir_gateway.runs.admission import Admissions
 from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.endpoint import Endpoint
@@ -49,6 +53,7 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
     metrics: Metrics | None = None,
     board: StreamBoard | None = None,
     conversations: ConversationsOfWorker | None = None,
+    runs: RunRegistry | None = None,
 ) -> GatewayApp:
     """Return the application that serves `config`.
 
@@ -61,6 +66,7 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
         metrics: where requests are counted; where an application replaces another one, they share them.
         board: where streams under way are named; None: nowhere.
         conversations: of clients with upstreams; where an application replaces another one, they share them.
+        runs: that are kept; where an application replaces another one, they share them.
     """
     gateway = _Gateway(
         config,
@@ -75,6 +81,8 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
             board=board,
         ),
         ConversationsOfWorker() if conversations is None else conversations,
+        RunRegistry.of(config) if runs is None else runs,
+        owns_runs=runs is None,
     )
     routes = routes_of(
         config,
@@ -82,6 +90,7 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
         streams=gateway.streams,
         metrics=MetricsPage(gateway.observer.metrics.registry),
         index=IndexPage(config) if shows_index(config) else None,
+        runs=gateway.runs_routes(),
     )
     own = [route for route in routes if route.endpoint is None and not route.needs_key]
     if config.server.admin is not None:
@@ -124,7 +133,7 @@ class GatewayApp:
 class _Gateway:
     """What the endpoints share."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (what the endpoints share)
         self,
         config: GatewayConfig,
         clients: UpstreamClients,
@@ -132,7 +141,12 @@ class _Gateway:
         bodies: RequestBodies,
         observer: Observer,
         conversations: ConversationsOfWorker,
+        runs: RunRegistry,
+        *,
+        owns_runs: bool,
     ) -> None:
+        self._resumption = Resumption(runs, config.server.runs, streams, observer.metrics)
+        self._owns_runs = owns_runs
         self._conversations = conversations
         self.streams = streams
         self._bodies = bodies
@@ -152,6 +166,8 @@ class _Gateway:
                 dialects = [self._config.known_dialects.to_write(name) for name in names]
                 self._demos = await stack.enter_async_context(serve_demos(dialects))
             stack.push_async_callback(self._clients.aclose)
+            if self._owns_runs:
+                stack.push_async_callback(self._resumption.registry.aclose)
             yield
 
     def serve(self, config: EndpointConfig) -> ASGIApp:
@@ -176,7 +192,22 @@ class _Gateway:
             debug=self._config.debug,
             mapping=request_mapping(config, dialects, self._conversations_of(config)),
         )
+        if config.resume is not None:
+            return ResumableProxy(
+                endpoint,
+                self._resumption,
+                streams=self.streams,
+                bodies=self._bodies,
+                observer=self.observer,
+            )
         return Proxy(endpoint, streams=self.streams, bodies=self._bodies, observer=self.observer)
+
+    def runs_routes(self) -> list[Route]:
+        """Return where runs are read; none where no endpoint keeps any."""
+        path = self._config.server.runs
+        if path is None or all(endpoint.resume is None for endpoint in self._config.endpoints):
+            return []
+        return runs_routes(path, self._resumption, self.observer)
 
     def _relay(self, config: EndpointConfig) -> Relay:
         forwarding = Forwarding(self._config.server.trusted_proxies)

@@ -37,7 +37,9 @@ class Route:
     endpoint: EndpointConfig | None
     """None: a path of the gateway's own, free of limits."""
     needs_key: bool = False
-    """It names the endpoints: where keys are asked for, for it too."""
+    """It names the endpoints, or what they said: where keys are asked for, for it too."""
+    is_private: bool = False
+    """What it answers depends on who asks: no cache may keep it."""
 
     @property
     def relays_all(self) -> bool:
@@ -134,6 +136,7 @@ def routes_of(
     streams: Streams,
     metrics: ASGIApp,
     index: ASGIApp | None = None,
+    runs: Iterable[Route] = (),
 ) -> list[Route]:
     """Return the routes of a configuration.
 
@@ -143,6 +146,7 @@ def routes_of(
         streams: those under way.
         metrics: shows the numbers.
         index: answers `GET /` where no endpoint does; None: nothing does.
+        runs: where runs that are kept are read.
     """
     server = config.server
     own = (
@@ -152,6 +156,7 @@ def routes_of(
     )
     routes = [
         *(Route(path, _READ, app, None) for path, app in own if path is not None),
+        *runs,
         *_endpoint_routes(config.endpoints, serve),
     ]
     if index is not None and RoutingTable(routes).find("GET", "/") is None:

@@ -25,12 +25,14 @@ QUOTA_EXCEEDED             execution   false  402  upstream_error
 STREAM_LIMIT_EXCEEDED      system      false  502  limit
 CANCELLED                  execution   true   502  cancelled
 GATEWAY_DRAINING           system      true   503  draining
+RUN_LOST                   system      true   502  lost
+STORE_UNAVAILABLE          system      true   503  lost
 INTERNAL                   system      true   500  internal
 """
 
 REASONS = """
 done interaction upstream_error upstream_unreachable truncated connect_timeout first_event_timeout
-idle_timeout total_timeout malformed limit cancelled client_gone slow_client draining internal
+idle_timeout total_timeout malformed limit cancelled client_gone slow_client draining lost internal
 """
 
 

@@ -41,6 +41,12 @@ _RELAYED_WITH_CORS: Final = _RELAYED | _CORS
 """The same where the response is the upstream's own, and the page may read it by our word."""
 
 
+PRIVATE: Final = "streamweir.private"
+"""In `scope["state"]`: what is answered depends on who asks, and how."""
+
+_PRIVATE: Final = (b"vary", b"Accept, Authorization, Last-Event-ID, X-Api-Key, X-Streamweir-Protocol")
+
+
 class EdgeMiddleware:
     """What every HTTP request passes first.
 
@@ -61,7 +67,7 @@ class EdgeMiddleware:
         request_id = request_id_of(scope["headers"])
         state = scope["state"] = {**scope.get("state", {}), "request_id": request_id}
         cors = None if self._cors is None else self._cors.headers(scope["headers"])
-        response = _Response(send, request_id, cors, state)
+        response = _Response(send, cors, state)
         with bound_request_id(request_id):
             try:
                 await self._app(scope, receive, response.send)
@@ -77,12 +83,11 @@ class EdgeMiddleware:
 class _Response:
     """A response that goes by."""
 
-    __slots__ = ("_cors", "_request_id", "_send", "_state", "is_started")
+    __slots__ = ("_cors", "_send", "_state", "is_started")
 
-    def __init__(self, send: Send, request_id: str, cors: Headers | None, state: Mapping[str, Any]) -> None:
+    def __init__(self, send: Send, cors: Headers | None, state: Mapping[str, Any]) -> None:
         self.is_started = False
         self._send = send
-        self._request_id = request_id
         self._cors = cors
         self._state = state
 
@@ -94,12 +99,13 @@ class _Response:
         return self._send(message)
 
     def _headers(self, start: Message) -> Headers:
-        request_id = (REQUEST_ID, self._request_id.encode("ascii"))
+        request_id = (REQUEST_ID, self._state["request_id"].encode("ascii"))
         if self._state.get(RELAYED):
             cors = self._cors if self._cors and self._cors[0][0] == _ALLOW_ORIGIN else ()
             return [*_without(_RELAYED_WITH_CORS if cors else _RELAYED, start), request_id, *cors]
         ours = _OURS if self._cors is None else _OURS_WITH_CORS
-        return [*_without(ours, start), request_id, _NO_SNIFFING, *(self._cors or ())]
+        private = (_PRIVATE,) if self._state.get(PRIVATE) else ()
+        return [*_without(ours, start), request_id, _NO_SNIFFING, *private, *(self._cors or ())]
 
 
 def _without(names: Set[bytes], start: Message) -> Headers:

@@ -19,6 +19,7 @@ from streamweir.codec.dialect import Dialect
 from streamweir_gateway.access.caller_limits import CallerLimits
 from streamweir_gateway.access.client_address import client_address, client_network
 from streamweir_gateway.access.cors import CorsPolicy, Headers, is_preflight
+from streamweir_gateway.access.edge_middleware import PRIVATE
 from streamweir_gateway.access.foreign_pages import ForeignPages
 from streamweir_gateway.access.identification import Identification
 from streamweir_gateway.access.keys import KEY_HEADERS, Credential, without_headers
@@ -74,6 +75,7 @@ class RequestGuard:
         found = self._table.find(scope["method"], path, raw_path)
         routes = [found.route] if found is not None else self._table.routes_at(path, raw_path)
         scope["state"]["client"] = client_address(scope, self._trusted)
+        scope["state"][PRIVATE] = any(route.is_private for route in routes)
         try:
             if self._foreign_pages is not None and not (found is not None and found.route.relays_all):
                 self._foreign_pages.check(scope)

@@ -74,6 +74,9 @@ _COUNTERS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
         ("outcome",),
         "Times that the configuration was to be read again: taken_over (by each worker) or refused.",
     ),
+    "resumes": (("endpoint", "result"), "Clients that read on in a run that is kept, by what came of it."),
+    "runs_detached": (("cause",), "Runs that were not kept to their end."),
+    "runs_lost": ((), "Runs that were ended because nobody owned them any longer."),
     "workers_replaced": (("reason",), "Workers started in the place of one that is gone."),
 }
 """By name: the labels and what is counted."""
@@ -94,7 +97,7 @@ _HISTOGRAMS: Final = {
 }
 """By name: the buckets and what is measured; all are labelled by endpoint."""
 
-_GAUGES: Final[dict[str, tuple[str, Literal["livesum", "livemax", "max"], str]]] = {
+_GAUGES: Final[dict[str, tuple[str | None, Literal["livesum", "livemax", "livemin", "max"], str]]] = {
     "streams_open": ("endpoint", "livesum", "Streams under way."),
     "breaker_state": (
         "upstream",
@@ -102,6 +105,8 @@ _GAUGES: Final[dict[str, tuple[str, Literal["livesum", "livemax", "max"], str]]]
         "An upstream's breaker: 0 closed, 1 open, 2 half-open; the highest of all workers.",
     ),
     "config_info": ("hash", "livemax", "1 for the configuration file that is served, by its hash."),
+    "readers_open": (None, "livesum", "Clients that read a run that is kept."),
+    "store_up": (None, "livemin", "Whether the store of runs answers."),
     "build_info": ("version", "max", "Always 1; the label is the version."),
 }
 """By name: the label, how processes are brought together, and what is shown."""
@@ -138,7 +143,13 @@ class Metrics:
             for name, (bounds, text) in _HISTOGRAMS.items()
         }
         self._gauges = {
-            name: Gauge(_PREFIX + name, text, (label,), multiprocess_mode=mode, registry=registry)
+            name: Gauge(
+                _PREFIX + name,
+                text,
+                () if label is None else (label,),
+                multiprocess_mode=mode,
+                registry=registry,
+            )
             for name, (label, mode, text) in _GAUGES.items()
         }
         self._gauges["build_info"].labels(__version__).set(1)
@@ -191,6 +202,30 @@ class Metrics:
     def config_reloaded(self, outcome: Literal["taken_over", "refused"]) -> None:
         """The configuration was to be read again."""
         self._counters["config_reloads"].labels(outcome).inc()
+
+    def resumed(self, endpoint: str, result: str) -> None:
+        """A client read on in a run, or wanted to."""
+        self._counters["resumes"].labels(endpoint, result).inc()
+
+    def reader_opened(self) -> None:
+        """A client reads a run that is kept."""
+        self._gauges["readers_open"].inc()
+
+    def reader_closed(self) -> None:
+        """It does no more."""
+        self._gauges["readers_open"].dec()
+
+    def run_detached(self, cause: str) -> None:
+        """A run is not kept any longer."""
+        self._counters["runs_detached"].labels(cause).inc()
+
+    def run_lost(self) -> None:
+        """A run was ended that nobody owned any longer."""
+        self._counters["runs_lost"].inc()
+
+    def store_is_up(self, is_up: bool) -> None:
+        """The store of runs answers, or does not."""
+        self._gauges["store_up"].set(int(is_up))
 
     def breaker_changed(self, upstream: str, state: BreakerState) -> None:
         """A breaker is in this state."""

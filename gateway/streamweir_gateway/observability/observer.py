@@ -23,6 +23,7 @@ _FIELDS: Final = (
     *("upstream", "speaks", "answers", "framing"),
     *("status", "upstream_status", "attempts", "reason", "code"),
     *("events", "bytes_in", "bytes_out", "malformed", "unknown", "repairs", "lost", "request_lost"),
+    *("run", "resumes", "detached", "client_left"),
     *("first_event_ms", "duration_ms", "hint"),
 )
 """What stands in the line, in this order; `cause` follows."""

@@ -79,6 +79,14 @@ class RequestRecord:
     """From the request's arrival to the end of its response; `Observer.ended` sets it."""
     hint: str | None = None
     """What to do about a stream that was not understood."""
+    run: str | None = None
+    """The beginning of the handle of the run, where it is kept."""
+    resumes: str | None = None
+    """The request id of the run that was read on in."""
+    detached: str | None = None
+    """Why the run was not kept to its end."""
+    client_left: bool | None = None
+    """The run went on without the client that it was started for."""
     cause: list[str] = field(default_factory=list)
     """The chain of exceptions behind a failure, the outermost first."""
 

@@ -8,7 +8,7 @@ Source: the configuration contract, rules (`serve`).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, Protocol
 
@@ -35,10 +35,16 @@ class Application(Protocol):
 
 
 class Generations:
-    """The ASGI application that a server runs; `take_over` exchanges what is behind it."""
+    """The ASGI application that a server runs; `take_over` exchanges what is behind it.
 
-    def __init__(self, first: Application) -> None:
+    Args:
+        first: what serves at the beginning.
+        on_stop: called when all have stopped.
+    """
+
+    def __init__(self, first: Application, on_stop: Callable[[], Awaitable[object]] | None = None) -> None:
         self._first = first
+        self._on_stop = on_stop
         self._current: _Generation | None = None
         self._old: set[asyncio.Task[None]] = set()
         self._others = Router(lifespan=self._lifespan)
@@ -78,6 +84,8 @@ class Generations:
         await asyncio.gather(*self._old, return_exceptions=True)
         if self._current is not None:
             await self._current.stop()
+        if self._on_stop is not None:
+            await self._on_stop()
 
 
 class _Generation:

@@ -20,6 +20,7 @@ from streamweir_gateway.processes.reload import Load, OnReady, differences_kept,
 from streamweir_gateway.processes.server import GatewayServer
 from streamweir_gateway.processes.sockets import Listeners, connection_limit
 from streamweir_gateway.requests.conversations import ConversationsOfWorker
+from streamweir_gateway.resumption.registry import RunRegistry
 from streamweir_gateway.runs.request_body import RequestBodies
 from streamweir_gateway.runs.streams import Streams
 
@@ -56,10 +57,11 @@ class ServingProcess:
         self._streams = Streams()
         self._bodies = RequestBodies(config.server.body_bytes)
         self._conversations = ConversationsOfWorker()
+        self._runs = RunRegistry.of(config)
         self._board = board
         self.metrics = make_metrics()
         self.metrics.config_served(config.fingerprint)
-        self._generations = Generations(self._app(config))
+        self._generations = Generations(self._app(config), self._runs.aclose)
         self._turn = asyncio.Lock()
         self.server = GatewayServer(
             self._generations,
@@ -110,6 +112,7 @@ class ServingProcess:
             streams=self._streams,
             bodies=self._bodies,
             conversations=self._conversations,
+            runs=self._runs,
             metrics=self.metrics,
             board=self._board,
         )

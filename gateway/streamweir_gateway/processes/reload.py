@@ -27,7 +27,7 @@ OnReady: TypeAlias = Callable[[tuple[str, int]], object]
 Load: TypeAlias = Callable[[], GatewayConfig]
 """Reads the configuration once more; raises `ConfigErrors` where it is bad."""
 
-NEEDS_RESTART: Final = ("listen", "server.admin", "server.workers")
+NEEDS_RESTART: Final = ("listen", "server.admin", "server.runs", "server.workers", "store")
 """Keys whose change only a restart takes over."""
 
 

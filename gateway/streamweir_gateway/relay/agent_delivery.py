@@ -10,6 +10,7 @@ from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.relay.agent_stream import OpenedResponse
 from streamweir_gateway.relay.service import Service
 from streamweir_gateway.requests.offers import NO_OFFER
+from streamweir_gateway.runs.asked import Asked
 from streamweir_gateway.runs.proxy_exchange import ProxyExchange
 from streamweir_gateway.runs.request_body import RequestBody
 from streamweir_gateway.runs.streams import Streams
@@ -60,17 +61,15 @@ class AgentDelivery:
         endpoint, record = self._service.endpoint, self._record
         incoming = endpoint.incoming(self._scope, record.request_id)
         record.span_id = incoming.trace.span_id
-        exchange = ProxyExchange(
-            endpoint,
+        asked = Asked(
             incoming,
             self._request,
             RequestBody.sent(),
             dict.fromkeys(endpoint.destinations, NO_OFFER),
-            scope=self._scope,
-            send=self._send,
-            record=record,
-            observer=self._observer,
-            opened=OpenedResponse(self._response),
+            OpenedResponse(self._response),
+        )
+        exchange = ProxyExchange(
+            endpoint, asked, scope=self._scope, send=self._send, record=record, observer=self._observer
         )
         take_ownership(self._scope)
         streams.add(exchange.supervisor)

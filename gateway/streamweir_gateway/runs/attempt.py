@@ -96,6 +96,8 @@ class Attempt:
             destination.pipeline(self.sink, context.incoming, offer),
             verbatim=self.sink if isinstance(self.sink, VerbatimWriter) else None,
         )
+        for warning in context.warnings:
+            self.stream.pipeline.warn(warning)
         self._position = self.stream.pipeline.position
         self._request: UpstreamRequest | None = request
         self._offer = offer
@@ -352,6 +354,9 @@ class Attempt:
         stop = self._context.supervisor.stop
         if isinstance(stop, ErrorInfo):
             self._end_failed(Failure(stop))
+            return
+        if stop in ("cancelled", "client_gone"):
+            self.stream.cancel(stop)
             return
         self.stream.close()
         self._note_end(Failure(self.stream.pipeline.error))

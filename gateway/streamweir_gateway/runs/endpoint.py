@@ -88,19 +88,27 @@ class Endpoint:
         framings = [name for name in self.dialects[protocol].framings if name != "lines"]
         return self.config.framing if "framing" in self.config.model_fields_set else [*framings, "sse"][0]
 
-    def incoming(self, scope: Scope, request_id: str) -> Incoming:
+    def incoming(
+        self, scope: Scope, request_id: str, *, protocol: str | None = None, framing: str | None = None
+    ) -> Incoming:
         """Return the client's request, but for its body, with the protocol and framing that it asks for.
+
+        Args:
+            scope: of the request.
+            request_id: of the answer.
+            protocol: where the request leaves it open, in the place of the first that is offered.
+            framing: likewise, in the place of the one that is usual.
 
         Raises:
             Refusal: it asks for a protocol that is not offered.
         """
         headers, query = scope["headers"], scope["query_string"]
         try:
-            answers = choose_protocol(headers, query, self.config.answers)
+            answers = choose_protocol(headers, query, _first(self.config.answers, protocol))
         except UnknownProtocolError as error:
             raise Refusal("BAD_REQUEST", f"X-Streamweir-Protocol: {error}.") from error
         accept = header_value(headers, b"accept")[:ACCEPT_CHARACTERS]
-        framing = _framing(accept, self._default[answers])
+        framing = _framing(accept, framing if answers == protocol else self._default[answers])
         is_open = "framing" not in self.config.model_fields_set and _framing(accept, "sse") != _framing(
             accept, "ndjson"
         )
@@ -154,6 +162,11 @@ class Endpoint:
             for value in response.values_of(name)
             if WRITABLE.fullmatch(value)
         ]
+
+
+def _first(answers: tuple[str, ...], protocol: str | None) -> tuple[str, ...]:
+    """Return the protocols with the one in front that is given where a request asks for none."""
+    return answers if protocol not in answers else (protocol, *answers)
 
 
 _USUAL_ACCEPTS: Final = frozenset(

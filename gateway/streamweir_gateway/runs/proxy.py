@@ -19,16 +19,17 @@ from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import settled_trace_context
 from streamweir_gateway.requests.offers import NO_OFFER, Offer
+from streamweir_gateway.runs.asked import Asked
 from streamweir_gateway.runs.destination import Destination, Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.proxy_exchange import ProxyExchange
 from streamweir_gateway.runs.request_body import RequestBodies, RequestBody
-from streamweir_gateway.runs.response_writer import ClientGone
+from streamweir_gateway.runs.response_writer import ClientGone, Headers
 from streamweir_gateway.runs.streams import Streams
 from streamweir_gateway.runs.upstream_request_builder import NoSuchPath
 from streamweir_gateway.upstream.request import UpstreamRequest
 
-__all__ = ["Proxy"]
+__all__ = ["Proxy", "send_no_content"]
 
 
 class Proxy:
@@ -75,7 +76,7 @@ class Proxy:
         if scope["method"] == "GET" and header_values(scope["headers"], b"last-event-id"):
             # An EventSource that reconnects after the end: only this status stops it.
             record.status = 204
-            await _send_no_content(send, record.request_id)
+            await send_no_content(send, record.request_id)
             return
         self._check_method(scope)
         self._check_draining()
@@ -93,23 +94,18 @@ class Proxy:
             offers = _offers(endpoint, incoming, body)
             if (first := next(iter(offers))) is not endpoint.destinations[0]:
                 request = _upstream_request(first, incoming)
-            exchange = ProxyExchange(
-                endpoint,
-                incoming,
-                request,
-                body,
-                offers,
-                scope=scope,
-                send=send,
-                record=record,
-                observer=self._observer,
-            )
-            take_ownership(scope)  # what follows ends properly by itself
-            await self._run(exchange, receive)
+            await self._answer(Asked(incoming, request, body, offers), scope, receive, send, record)
         finally:
             body.release()
 
-    async def _run(self, exchange: ProxyExchange, receive: Receive) -> None:
+    async def _answer(
+        self, asked: Asked, scope: Scope, receive: Receive, send: Send, record: RequestRecord
+    ) -> None:
+        """Run what is asked for, and deliver it."""
+        exchange = ProxyExchange(
+            self._endpoint, asked, scope=scope, send=send, record=record, observer=self._observer
+        )
+        take_ownership(scope)  # what follows ends properly by itself
         self._streams.add(exchange.supervisor)
         try:
             await exchange.run(receive)
@@ -151,7 +147,8 @@ def _refusals() -> Iterator[None]:
         raise Refusal(error.code, str(error)) from None
 
 
-async def _send_no_content(send: Send, request_id: str) -> None:
-    headers = [(b"x-request-id", request_id.encode("ascii"))]
-    await send({"type": "http.response.start", "status": 204, "headers": headers})
+async def send_no_content(send: Send, request_id: str, headers: Headers | None = None) -> None:
+    """Answer with nothing, which is what ends an EventSource's coming back."""
+    fields = [(b"x-request-id", request_id.encode("ascii")), *(headers or ())]
+    await send({"type": "http.response.start", "status": 204, "headers": fields})
     await send({"type": "http.response.body", "body": b""})

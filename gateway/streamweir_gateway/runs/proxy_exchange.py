@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from starlette.types import Receive, Scope, Send
 
 from streamweir_gateway.connection.client_connection import ClientConnection
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
-from streamweir_gateway.requests.offers import Offer
+from streamweir_gateway.runs.asked import Asked
 from streamweir_gateway.runs.delivery import Delivery
-from streamweir_gateway.runs.destination import Destination, Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.interruptible_wait import Interrupted
-from streamweir_gateway.runs.request_body import RequestBody
 from streamweir_gateway.runs.request_context import RequestContext
 from streamweir_gateway.runs.response_writer import ClientGone
 from streamweir_gateway.runs.run import Run
 from streamweir_gateway.runs.run_supervisor import RunSupervisor
-from streamweir_gateway.upstream.client import Opening
-from streamweir_gateway.upstream.request import UpstreamRequest
 
 __all__ = ["ProxyExchange"]
 
@@ -35,50 +29,41 @@ class ProxyExchange:
 
     Args:
         endpoint: what was called.
-        incoming: the client's request.
-        request: the one to the first upstream, without its body.
-        body: of the client's request.
-        offers: what each upstream is sent.
+        asked: the client's request.
         scope: of the client's request.
         send: takes the response.
         record: is completed.
         observer: is told of attempts.
-        opened: the upstream's response, where it has been asked already.
     """
 
     __slots__ = ("_delivery", "_record", "_run", "supervisor")
 
-    def __init__(  # noqa: PLR0913 - what one request consists of
+    def __init__(
         self,
         endpoint: Endpoint,
-        incoming: Incoming,
-        request: UpstreamRequest,
-        body: RequestBody,
-        offers: Mapping[Destination, Offer],
+        asked: Asked,
         *,
         scope: Scope,
         send: Send,
         record: RequestRecord,
         observer: Observer,
-        opened: Opening | None = None,
     ) -> None:
         record.attempts = 0
         self._record = record
         self.supervisor = RunSupervisor(endpoint.config.on_disconnect)
         connection = ClientConnection.of(scope)
-        self._delivery = Delivery(endpoint, incoming, send=send, connection=connection, run=self.supervisor)
+        self._delivery = Delivery(
+            endpoint, asked.incoming, send=send, connection=connection, run=self.supervisor
+        )
         context = RequestContext(
             endpoint,
-            incoming,
-            body,
-            offers,
+            asked,
             audience=self._delivery,
             supervisor=self.supervisor,
             record=record,
             observer=observer,
-            opened=opened,
         )
-        self._run = Run(context, request)
+        self._run = Run(context, asked.request)
 
     async def run(self, receive: Receive) -> None:
         """Deliver the stream to its end.

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
-from streamweir_gateway.requests.offers import Offer
+from streamweir_gateway.runs.asked import Asked
 from streamweir_gateway.runs.audience import Audience
-from streamweir_gateway.runs.destination import Destination, Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
-from streamweir_gateway.runs.request_body import RequestBody
 from streamweir_gateway.runs.run_supervisor import RunSupervisor
-from streamweir_gateway.upstream.client import Opening
 
 __all__ = ["RequestContext"]
 
@@ -30,6 +25,7 @@ class RequestContext:
         record: is completed.
         observer: is told of attempts.
         opened: the first upstream's response, where it has been asked already.
+        warnings: of this request, sent right after `session_start`.
     """
 
     __slots__ = (
@@ -42,30 +38,29 @@ class RequestContext:
         "opened",
         "record",
         "supervisor",
+        "warnings",
     )
 
-    def __init__(  # noqa: PLR0913 (what one request consists of)
+    def __init__(
         self,
         endpoint: Endpoint,
-        incoming: Incoming,
-        body: RequestBody,
-        offers: Mapping[Destination, Offer],
+        asked: Asked,
         *,
         audience: Audience,
         supervisor: RunSupervisor,
         record: RequestRecord,
         observer: Observer,
-        opened: Opening | None = None,
     ) -> None:
         self.endpoint = endpoint
-        self.incoming = incoming
-        self.body = body
-        self.offers = offers
+        self.incoming = asked.incoming
+        self.body = asked.body
+        self.offers = asked.offers
+        self.opened = asked.opened
+        self.warnings = asked.warnings
         self.audience = audience
         self.supervisor = supervisor
         self.record = record
         self.observer = observer
-        self.opened = opened
 
     def let_go(self) -> None:
         """Nothing is going to be sent to an upstream any longer."""

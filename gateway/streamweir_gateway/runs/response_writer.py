@@ -95,6 +95,16 @@ class ResponseWriter:
             async with self._lock:
                 await self._write(data, more=True)
 
+    async def begin(self) -> None:
+        """Let the headers leave, unless they have.
+
+        Raises:
+            ClientGone: the server says so.
+        """
+        async with self._lock:
+            if not self.is_started and not self.discards:
+                await self._write(b"", more=True)
+
     async def finish(self, data: bytes) -> None:
         """Send the last piece and end the body.
 

@@ -27,8 +27,9 @@ __all__ = ["RunSupervisor", "Stop"]
 AGAIN_SECONDS: Final = 0.1
 """Who swallows an interruption gets another one so much later."""
 
-Stop: TypeAlias = ErrorInfo | Literal["settled"]
-"""Why the upstream is not waited for any longer: a failure, or the end that was only waited for."""
+Stop: TypeAlias = ErrorInfo | Literal["settled", "cancelled", "client_gone"]
+"""Why the upstream is not waited for any longer: a failure, the end that was only waited for, or that the run
+was stopped on request or is read by nobody."""
 
 
 class RunSupervisor:

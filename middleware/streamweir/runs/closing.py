@@ -13,12 +13,13 @@ from streamweir.translation.pipeline import Pipeline
 __all__ = ["lost_end"]
 
 
-def lost_end(lines: Sequence[bytes], *, request_id: str) -> list[bytes]:
+def lost_end(lines: Sequence[bytes], *, request_id: str, code: str = "RUN_LOST") -> list[bytes]:
     """Return the events that end a run which nobody owns any longer.
 
     Args:
         lines: all that is stored of it.
         request_id: of the run.
+        code: why it ends.
 
     Raises:
         UnreadableRun: they are no run.
@@ -31,6 +32,6 @@ def lost_end(lines: Sequence[bytes], *, request_id: str) -> list[bytes]:
     log.take()
     pipeline.position.written = len(lines)
     pipeline.tick()
-    pipeline.end(error_info("RUN_LOST"))
+    pipeline.end(error_info(code))
     closing = log.take()
     return [] if closing is None else [*closing.stored]

@@ -14,6 +14,7 @@ from streamweir.framing import MEDIA_TYPES
 from streamweir.translation.fold import LIMIT
 from streamweir.translation.folded_writer import FoldedWriter
 from streamweir.translation.reader import StreamReader
+from streamweir.translation.run_writer import RunWriter
 from streamweir.translation.verbatim_writer import VerbatimWriter
 from streamweir.translation.writer import StreamWriter
 
@@ -35,6 +36,7 @@ def open_writer(  # noqa: PLR0913 (what there is to settle of a client)
     source: StreamReader | None = None,
     verbatim: bool = False,
     follows: bool = False,
+    run: str | None = None,
 ) -> Writer:
     """Return what writes one stream in a protocol.
 
@@ -49,6 +51,7 @@ def open_writer(  # noqa: PLR0913 (what there is to settle of a client)
         source: what the stream is read with.
         verbatim: hand on the frames of the upstream as they came, where it writes what the client reads.
         follows: the client takes the framing of the upstream then.
+        run: the handle of a stream that is stored; its events have ids that it can be resumed by.
 
     Raises:
         UnknownDialectError: nobody can write it.
@@ -62,6 +65,8 @@ def open_writer(  # noqa: PLR0913 (what there is to settle of a client)
         limit = LIMIT if source is None else source.limits.stream_bytes // _PARTS_OF_A_STREAM
         return FoldedWriter(request_id, encoder, limit=limit)
     chosen: Any = framing if framing in encoder.framings else encoder.framings[0]
+    if run is not None:
+        return RunWriter(dialect, encoder, chosen, source=source, run=run)
     is_same = source is None or source.dialect is None or source.dialect is dialect
     if verbatim and is_same and dialect.name != "standard":
         return VerbatimWriter(dialect, encoder, chosen, source=source, requested=framing, follows=follows)

@@ -60,7 +60,6 @@ def test_good_case_fits_the_schema(name: str) -> None:
         "bad-durations.yaml",
         "bad-sizes.yaml",
         "bad-words.yaml",
-        "bad-not-supported-top-level.yaml",
         "bad-no-endpoints.yaml",
         "bad-upstream-missing.yaml",
         "bad-auth-shape-01.yaml",

@@ -17,6 +17,7 @@ from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import trace_context_of
 from streamweir_gateway.requests.offers import NO_OFFER
 from streamweir_gateway.runs.admission import Admissions
+from streamweir_gateway.runs.asked import Asked
 from streamweir_gateway.runs.audience import Audience
 from streamweir_gateway.runs.destination import Destination, Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
@@ -121,17 +122,17 @@ def run_for(audience: Audience, url: str, record: RequestRecord) -> Run:
     ]
     endpoint = Endpoint(config, destinations, dialects=dialects, debug=False)
     incoming = Incoming("req_1", "POST", {}, [], b"", "standard", "sse", trace_context_of([]), 0)
+    request = destinations[0].request(incoming)
+    asked = Asked(incoming, request, RequestBody(RequestBodies(1000)), dict.fromkeys(destinations, NO_OFFER))
     context = RequestContext(
         endpoint,
-        incoming,
-        RequestBody(RequestBodies(1000)),
-        dict.fromkeys(destinations, NO_OFFER),
+        asked,
         audience=audience,
         supervisor=RunSupervisor(None),
         record=record,
         observer=Observer(Log(), make_metrics()),
     )
-    return Run(context, destinations[0].request(incoming))
+    return Run(context, request)
 
 
 def busy_once() -> Script:

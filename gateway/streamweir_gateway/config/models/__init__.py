@@ -6,6 +6,7 @@ Durations are seconds, sizes bytes, `off` is None. No `repr` shows a key, a head
 from streamweir_gateway.config.models.access import Auth, Caller, Cors
 from streamweir_gateway.config.models.endpoint import EndpointConfig, InjectedWarning, Limits
 from streamweir_gateway.config.models.gateway import GatewayConfig
+from streamweir_gateway.config.models.resume import Resume, StoreConfig
 from streamweir_gateway.config.models.server import LogForm, LogLevel, ServerConfig
 from streamweir_gateway.config.models.upstream import Breaker, Retries, Timeouts, Tls, UpstreamConfig
 
@@ -20,8 +21,10 @@ __all__ = [
     "Limits",
     "LogForm",
     "LogLevel",
+    "Resume",
     "Retries",
     "ServerConfig",
+    "StoreConfig",
     "Timeouts",
     "Tls",
     "UpstreamConfig",

@@ -25,6 +25,7 @@ from streamweir_gateway.config.models.field_types import (
     Text,
     one_or_more,
 )
+from streamweir_gateway.config.models.resume import Resume
 from streamweir_gateway.config.models.section import (
     DERIVED,
     Section,
@@ -161,6 +162,10 @@ class EndpointOptions(UpstreamOptions):
         ),
     ] = written("cancel")
     """What becomes of the upstream's run when the client goes away."""
+    resume: Annotated[
+        Resume | None, SectionOrKeyword(Resume, {"off": None, "on": Resume()}, "{ttl: DURATION}")
+    ] = absent()
+    """Whether runs are kept for clients that come back, and how."""
     full_text: Annotated[str, choice("dedupe", "append", "replace")] = "dedupe"
     """What to do when an upstream repeats the whole answer."""
     eof: Annotated[str, choice("truncated", "complete")] = "truncated"

@@ -14,6 +14,7 @@ from streamweir_gateway.config.interpolation import Unresolved
 from streamweir_gateway.config.models.access import OPEN, Auth, Cors
 from streamweir_gateway.config.models.endpoint import Defaults, EndpointConfig
 from streamweir_gateway.config.models.field_types import READ_ONLY, Flag, Rate
+from streamweir_gateway.config.models.resume import Store, StoreConfig
 from streamweir_gateway.config.models.section import (
     DERIVED,
     Section,
@@ -61,6 +62,8 @@ class GatewayConfig(Section):
     cors: Annotated[Cors | None, SectionOrKeyword(Cors)] = absent()
     """Which pages of other origins may read the answers."""
     server: ServerConfig = made_by(ServerConfig)
+    store: Store = made_by(StoreConfig)
+    """What keeps the runs of endpoints with `resume`, and shares rate limits."""
     debug: Flag = False
     """Add redacted details to errors and warnings."""
     dialects: Mapping[str, Any] = empty(hidden=True)

@@ -39,6 +39,8 @@ class ServerConfig(Section):
     """Answers 503 while the gateway drains; may be `off`."""
     metrics: PathOrOff = "/metrics"
     """Numbers for Prometheus; may be `off`."""
+    runs: PathOrOff = "/-/runs"
+    """Where runs are read, stopped and removed that `resume` keeps; `off`: only at the endpoints."""
     admin: Annotated[Address | None, or_off(LISTEN)] = written(OFF)
     """HOST:PORT of its own for `health`, `ready` and `metrics`; `off`: they stand beside the endpoints."""
     trusted_proxies: Annotated[tuple[Annotated[IPv4Network | IPv6Network, NETWORK], ...], LISTED] = ()

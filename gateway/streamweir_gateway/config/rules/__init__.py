@@ -13,6 +13,7 @@ from streamweir_gateway.config.rules.collisions import check_collisions
 from streamweir_gateway.config.rules.options import check_endpoint_options, check_upstream_options
 from streamweir_gateway.config.rules.relay import check_relay
 from streamweir_gateway.config.rules.requests import check_request
+from streamweir_gateway.config.rules.resume import check_resume
 from streamweir_gateway.config.rules.timeout_order import check_timeout_order
 from streamweir_gateway.config.rules.upstreams import check_path, check_references, check_upstream
 
@@ -36,3 +37,4 @@ def check_rules(config: GatewayConfig, dialects: Dialects, report: Report) -> No
         check_request(endpoint, dialects, report)
     check_collisions(config, report)
     check_access(config, report)
+    check_resume(config, report)

@@ -11,7 +11,7 @@ from streamweir_gateway.config.values.path_templates import shape
 
 __all__ = ["check_collisions"]
 
-_OWN_PATHS: Final = ("health", "ready", "metrics")
+_OWN_PATHS: Final = ("health", "ready", "metrics", "runs")
 """Keys of `server` that hold paths of the gateway itself."""
 
 

@@ -1,0 +1,54 @@
+"""Runs that are kept need a store that all can reach, and a place of their own."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Final
+
+from streamweir_gateway.config.diagnostics import Report
+from streamweir_gateway.config.interpolation import Unresolved
+from streamweir_gateway.config.models import GatewayConfig
+
+__all__ = ["check_resume"]
+
+_SCHEMES: Final = ("redis://", "rediss://", "valkey://", "valkeys://", "unix://")
+_OF_MEMORY: Final = ("max_bytes", "max_runs")
+_OF_REDIS: Final = ("prefix", "timeout", "lease")
+_MIN_LEASE: Final = 1.0
+
+
+def check_resume(config: GatewayConfig, report: Report) -> None:
+    """Report what keeps runs from being kept, or from being read."""
+    _check_store(config, report)
+    for endpoint in config.endpoints:
+        path = ("endpoints", endpoint.template, "resume")
+        if endpoint.resume is None:
+            continue
+        if config.store.is_memory and config.server.workers > 1:
+            report.at_value(path, "needs a store that all workers share: set `store` to a redis:// URL")
+        if endpoint.resume.find and not (config.auth is not None and config.auth.keys):
+            report.at_value(
+                (*path, "find"), "needs `auth.keys`: a run is found by the key that it belongs to"
+            )
+        if endpoint.relays_all:
+            report.at_value(path, "cannot stand beside `relay: all`")
+        runs = config.server.runs
+        if runs is not None and (endpoint.template == runs or endpoint.template.startswith(f"{runs}/")):
+            report.at_value(path, "cannot stand at or below `server.runs`")
+
+
+def _check_store(config: GatewayConfig, report: Report) -> None:
+    store, written = config.store, config.store.model_fields_set
+    if isinstance(store.url, Unresolved):
+        return
+    if not store.is_memory and not store.url.startswith(_SCHEMES):
+        report.at_value(("store",), f"must be memory, or a URL with {', '.join(_SCHEMES)}")
+    elif not store.is_memory and find_spec("redis") is None:
+        report.at_value(("store",), "needs the extra redis: pip install 'streamweir[redis]'")
+    for name in _OF_REDIS if store.is_memory else _OF_MEMORY:
+        if name in written:
+            report.at_value(
+                ("store", name), f"says nothing to {'memory' if store.is_memory else 'this store'}"
+            )
+    if store.lease < _MIN_LEASE:
+        report.at_value(("store", "lease"), "must be 1s or more")

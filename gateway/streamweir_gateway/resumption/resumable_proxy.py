@@ -1,0 +1,221 @@
+"""An endpoint whose streams are kept: each request starts a run, joins one, or reads on in one.
+
+Source: the contract of resumable streams, section 2.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import secrets
+import time
+from typing import Final
+
+import msgspec
+from starlette.types import Receive, Scope, Send
+
+from streamweir.asgi.headers import header_values
+from streamweir.asgi.ownership import take_ownership
+from streamweir.asgi.refusals import Refusal
+from streamweir.events import Warning
+from streamweir.runs.owned_run import OwnedRun
+from streamweir.runs.run_reader import About
+from streamweir.runs.store import RunStore, StoreUnavailable
+from streamweir_gateway.observability.observer import Observer
+from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.resumption.handles import Position, brought_handle, new_handle, position_of, run_name
+from streamweir_gateway.resumption.kept_run import KeptRun
+from streamweir_gateway.resumption.resumption import Resumption
+from streamweir_gateway.resumption.run_delivery import NothingLeft, RunDelivery
+from streamweir_gateway.resumption.run_index import RunIndex
+from streamweir_gateway.runs.asked import Asked
+from streamweir_gateway.runs.endpoint import Endpoint
+from streamweir_gateway.runs.proxy import Proxy, send_no_content
+from streamweir_gateway.runs.request_body import RequestBodies
+from streamweir_gateway.runs.streams import Streams
+
+__all__ = ["ResumableProxy"]
+
+_UNAVAILABLE: Final = Warning(
+    message="This answer cannot be resumed.", message_code="RESUME_UNAVAILABLE", for_users=True
+)
+
+
+class ResumableProxy(Proxy):
+    """The ASGI endpoint of one path whose runs are kept."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        resumption: Resumption,
+        *,
+        streams: Streams,
+        bodies: RequestBodies,
+        observer: Observer,
+    ) -> None:
+        super().__init__(endpoint, streams=streams, bodies=bodies, observer=observer)
+        assert endpoint.config.resume is not None, "an endpoint whose runs are kept"
+        self._resume: Final = endpoint.config.resume
+        self._resumption: Final = resumption
+        resumption.endpoints[endpoint.config.template] = endpoint
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, record: RequestRecord) -> None:
+        if header_values(scope["headers"], b"last-event-id"):
+            handle, position = _named_run(scope)
+            if handle is not None and position is not None:
+                self._check_method(scope)
+                await self._read_on(handle, position, scope, receive, send, record)
+                return
+        await super()._serve(scope, receive, send, record)
+
+    async def _read_on(
+        self,
+        handle: str,
+        position: Position,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        record: RequestRecord,
+    ) -> None:
+        """Send the rest of a run, and ask nothing upstream."""
+        resumption, template = self._resumption, self._endpoint.config.template
+        try:
+            found = await resumption.find(scope, handle)
+            await resumption.read(
+                found,
+                scope,
+                receive,
+                send,
+                record=record,
+                position=position,
+                headers=[],
+            )
+        except NothingLeft:
+            resumption.note_result(template, "nothing")
+            await self._send_nothing(send, record, handle)
+        except Refusal as refusal:
+            result = {"RUN_NOT_FOUND": "not_found", "RUN_GONE": "gone", "STORE_UNAVAILABLE": "unavailable"}
+            resumption.note_result(template, result.get(refusal.code, "not_found"))
+            if scope["method"] == "GET" and refusal.code in ("RUN_NOT_FOUND", "RUN_GONE"):
+                await self._send_nothing(send, record, handle)  # the only status that stops an EventSource
+                return
+            raise
+
+    async def _send_nothing(self, send: Send, record: RequestRecord, handle: str) -> None:
+        record.status = 204
+        await send_no_content(send, record.request_id, self._resumption.headers(handle))
+
+    async def _answer(
+        self, asked: Asked, scope: Scope, receive: Receive, send: Send, record: RequestRecord
+    ) -> None:
+        resumption = self._resumption
+        handle = brought_handle(scope) or new_handle()
+        name = run_name(scope["state"].get("key"), handle)
+        about, token = self._about(asked, scope, handle), secrets.token_hex(16)
+        store = resumption.registry.store
+        try:
+            is_ours = await store.claim(name, token, msgspec.json.encode(about), ttl=self._resume.ttl)
+        except StoreUnavailable:
+            resumption.note_result(about.endpoint, "unavailable")
+            await super()._answer(asked._replace(warnings=(_UNAVAILABLE,)), scope, receive, send, record)
+            return
+        if not is_ours:
+            await self._join(handle, about, scope, receive, send, record)
+            return
+        owned = OwnedRun(store, name, token, ttl=self._resume.ttl, max_bytes=self._resume.max_bytes)
+        record.run = handle[:12]
+        kept = KeptRun(
+            owned,
+            self._endpoint,
+            asked,
+            index=self._index(store, name, scope) if self._resume.find else None,
+            record=record,
+            observer=self._observer,
+            streams=self._streams,
+        )
+        delivery = RunDelivery(
+            store,
+            name,
+            handle,
+            about,
+            endpoint=self._endpoint,
+            incoming=asked.incoming,
+            headers=resumption.headers(handle),
+            scope=scope,
+            send=send,
+            kept=kept,
+            is_first=True,
+        )
+        take_ownership(scope)
+        await self._run_kept(kept, delivery, receive, record)
+
+    async def _run_kept(
+        self, kept: KeptRun, delivery: RunDelivery, receive: Receive, record: RequestRecord
+    ) -> None:
+        """Let the run go on by itself and its first client read it; then wait for what is left of it."""
+        under_way = self._resumption.registry.under_way
+        under_way[kept.owned.name] = kept
+        pump = asyncio.create_task(kept.pump())
+        try:
+            await self._resumption.deliver(delivery, receive, is_running=True)
+            delivery.note_in(record)
+            record.client_left = (delivery.has_lost_client and not kept.owned.ended) or None
+            await asyncio.shield(pump)
+        except asyncio.CancelledError:
+            pump.cancel()
+            raise
+        finally:
+            await asyncio.wait([pump])
+            del under_way[kept.owned.name]
+
+    async def _join(
+        self,
+        handle: str,
+        about: About,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        record: RequestRecord,
+    ) -> None:
+        """Give the whole answer of a run that was started by the same request before."""
+        found = await self._resumption.find(scope, handle)
+        if (found.about.endpoint, found.about.path, found.about.body) != (
+            about.endpoint,
+            about.path,
+            about.body,
+        ):
+            raise Refusal("RUN_EXISTS")
+        await self._resumption.read(found, scope, receive, send, record=record, position=None, headers=[])
+
+    def _index(self, store: RunStore, name: str, scope: Scope) -> RunIndex:
+        return RunIndex(store, name, scope["state"].get("key"), ttl=self._resume.ttl)
+
+    def _about(self, asked: Asked, scope: Scope, handle: str) -> About:
+        incoming = asked.incoming
+        return About(
+            endpoint=self._endpoint.config.template,
+            path=hashlib.sha256(scope["path"].encode("utf-8", "surrogatepass")).hexdigest()[:32],
+            body=hashlib.sha256(asked.body.data).hexdigest()[:32],
+            protocol=incoming.answers,
+            framing=incoming.framing,
+            request_id=incoming.request_id,
+            started_at=time.time_ns() // 1_000_000,
+            ttl=self._resume.ttl,
+            handle=handle if self._resume.find else None,
+        )
+
+
+def _named_run(scope: Scope) -> tuple[str | None, Position | None]:
+    """Return the run that a client wants to read on in, and where; an EventSource's own ids name none."""
+    brought = brought_handle(scope)
+    try:
+        position = position_of(scope)
+    except Refusal:
+        if brought is not None:
+            raise
+        return None, None
+    if position is None:
+        return None, None
+    if brought is not None and position.run not in (None, brought):
+        raise Refusal("BAD_REQUEST", "Last-Event-ID: names another run.")
+    return position.run or brought, position

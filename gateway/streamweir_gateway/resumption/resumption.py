@@ -1,0 +1,176 @@
+"""Finding a run for a client, and reading it to the client: at its endpoint or where runs are read.
+
+Source: the contract of resumable streams, sections 2 to 4.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from starlette.types import Receive, Scope, Send
+
+from streamweir.asgi.ownership import take_ownership
+from streamweir.asgi.refusals import Refusal
+from streamweir.runs.run_reader import About
+from streamweir.runs.store import RunState, StoreUnavailable
+from streamweir.runs.stored_event import UnreadableRun
+from streamweir_gateway.observability.metrics import Metrics
+from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.resumption.handles import RUN_HEADER, Position, run_name
+from streamweir_gateway.resumption.kept_run import KeptRun
+from streamweir_gateway.resumption.registry import RunRegistry
+from streamweir_gateway.resumption.run_delivery import NothingLeft, RunDelivery
+from streamweir_gateway.resumption.run_description import about_of
+from streamweir_gateway.runs.destination import Incoming
+from streamweir_gateway.runs.endpoint import Endpoint
+from streamweir_gateway.runs.response_writer import Headers
+from streamweir_gateway.runs.streams import Streams
+
+__all__ = ["PRIVATE_HEADERS", "FoundRun", "Resumption"]
+
+PRIVATE_HEADERS: Final[Headers] = [(b"cache-control", b"no-cache, no-store, no-transform")]
+"""Of streams that are read by their handle."""
+
+_RETRY: Final = {"Retry-After": "1"}
+
+
+class FoundRun(NamedTuple):
+    """A run that is there, and is the client's."""
+
+    handle: str
+    name: str
+    state: RunState
+    about: About
+    endpoint: Endpoint
+
+
+class Resumption:
+    """What the endpoints of one configuration share.
+
+    Attributes:
+        registry: of the process.
+        endpoints: by template, those whose runs are kept.
+
+    Args:
+        registry: of the process.
+        path: where runs are read; None: nowhere but at their endpoints.
+        streams: those of the process.
+        metrics: where reading is counted.
+    """
+
+    def __init__(self, registry: RunRegistry, path: str | None, streams: Streams, metrics: Metrics) -> None:
+        self.registry: Final = registry
+        self.endpoints: dict[str, Endpoint] = {}
+        self._path: Final = path
+        self._streams: Final = streams
+        self._metrics: Final = metrics
+
+    def headers(self, handle: str) -> Headers:
+        """Return what every answer of a run has."""
+        headers: Headers = [(RUN_HEADER, handle.encode("ascii"))]
+        if self._path is not None:
+            headers.append((b"content-location", f"{self._path}/{handle}".encode("ascii")))
+        return headers
+
+    async def find(self, scope: Scope, handle: str) -> FoundRun:
+        """Return the client's run of this handle.
+
+        Raises:
+            Refusal: there is none, it is gone, or the store is out of reach.
+        """
+        name = run_name(scope["state"].get("key"), handle)
+        try:
+            state = await self.registry.store.look(name)
+        except StoreUnavailable:
+            raise Refusal("STORE_UNAVAILABLE", headers=_RETRY) from None
+        if state is None:
+            raise Refusal("RUN_NOT_FOUND")
+        try:
+            about = about_of(state)
+        except UnreadableRun:
+            raise Refusal("RUN_GONE") from None
+        endpoint = self.endpoints.get(about.endpoint)
+        if state.state == "gone" or endpoint is None:
+            raise Refusal("RUN_GONE")
+        return FoundRun(handle, name, state, about, endpoint)
+
+    async def read(
+        self,
+        found: FoundRun,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        *,
+        record: RequestRecord,
+        position: Position | None,
+        headers: Headers,
+    ) -> None:
+        """Deliver a run from a position on.
+
+        Args:
+            found: the run.
+            scope: of the client's request.
+            receive: reports that the client is gone.
+            send: takes the response.
+            record: of the client's request.
+            position: how far the client is; None: it wants the whole.
+            headers: of the response, beside those of a run.
+
+        Raises:
+            Refusal: the position is not one of this run.
+            NothingLeft: the client has all of it.
+        """
+        state = found.state
+        record.resumes = found.about.request_id
+        record.run = found.handle[:12]
+        if position is not None:
+            if position.run not in (None, found.handle):
+                raise Refusal("BAD_REQUEST", "Last-Event-ID: names another run.")
+            if position.event >= state.events:
+                raise Refusal("RUN_GONE")
+            is_all = position.event == state.events - 1 and position.frames is None
+            if state.state == "ended" and is_all:
+                raise NothingLeft
+        scope["state"]["request_id"] = found.about.request_id
+        incoming = reading_request(found, scope, record.request_id)
+        take_ownership(scope)
+        delivery = RunDelivery(
+            self.registry.store,
+            found.name,
+            found.handle,
+            found.about,
+            endpoint=found.endpoint,
+            incoming=incoming,
+            headers=[*self.headers(found.handle), *headers],
+            scope=scope,
+            send=send,
+            kept=self._kept(found),
+            position=position,
+        )
+        await self.deliver(delivery, receive, is_running=state.state == "running")
+        delivery.note_in(record)
+        self._metrics.resumed(found.about.endpoint, "followed" if state.state == "running" else "replayed")
+
+    async def deliver(self, delivery: RunDelivery, receive: Receive, *, is_running: bool) -> None:
+        """Let a client read."""
+        self._streams.add(delivery.supervisor)
+        self._metrics.reader_opened()
+        try:
+            await delivery.run(receive, is_running=is_running)
+        finally:
+            self._metrics.reader_closed()
+            self._streams.discard(delivery.supervisor)
+
+    def note_result(self, template: str, result: str) -> None:
+        """Count a client that wanted to resume and could not, or need not."""
+        self._metrics.resumed(template, result)
+
+    def _kept(self, found: FoundRun) -> KeptRun | None:
+        return self.registry.under_way.get(found.name)
+
+
+def reading_request(found: FoundRun, scope: Scope, request_id: str) -> Incoming:
+    """Return the request of a client that reads a run: what it leaves open is as the first client had it."""
+    about = found.about
+    incoming = found.endpoint.incoming(scope, request_id, protocol=about.protocol, framing=about.framing)
+    return incoming._replace(request_id=about.request_id)

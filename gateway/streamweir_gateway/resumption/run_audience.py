@@ -1,0 +1,95 @@
+"""The audience of a run that is kept: what it says goes to the store before it goes to anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+from streamweir.codec.base import Options
+from streamweir.runs.event_log import Batch, EventLog
+from streamweir.runs.owned_run import OwnedRun
+from streamweir.runs.stored_event import Source
+from streamweir.translation.reader import StreamReader
+from streamweir.translation.sink import EventSink
+from streamweir_gateway.resumption.run_index import RunIndex
+from streamweir_gateway.upstream.response import UpstreamResponse
+
+__all__ = ["RunAudience"]
+
+
+class RunAudience:
+    """An `Audience` that stores.
+
+    Attributes:
+        response: of the upstream, whose headers the first client may have.
+
+    Args:
+        owned: takes what is stored.
+        index: lets the run be found; None where runs are not.
+    """
+
+    def __init__(self, owned: OwnedRun, index: RunIndex | None = None) -> None:
+        self._index = index
+        self.response: UpstreamResponse | None = None
+        self._owned = owned
+        self._log: EventLog
+        self._unsent: Batch | None = None
+
+    def open_sink(
+        self, reader: StreamReader, options: Mapping[str, Options], *, write_timeout: float | None
+    ) -> EventSink:
+        """Return what takes the events of another attempt; see `Audience`."""
+        del write_timeout  # who does not read does not hold up the run
+        self._log = EventLog(
+            lambda: Source("auto" if reader.dialect is None else reader.dialect.name, options)
+        )
+        return self._log
+
+    def forward_headers(self, response: UpstreamResponse) -> None:
+        """Keep the response for the client that the run is started for."""
+        self.response = response
+
+    def send_at_once(self, now: float) -> bool:
+        """Leave to `send` what is to be stored."""
+        del now
+        self._unsent = _joined(self._unsent, self._log.take())
+        return self._unsent is None
+
+    @property
+    def has_unsent(self) -> bool:
+        """Something waits for `send`."""
+        return self._unsent is not None
+
+    async def send(self) -> None:
+        """Store what has been written, and hand it on."""
+        batch = self._taken()
+        if batch is not None:
+            await self._append(batch)
+
+    def settle(self, sink: EventSink) -> None:
+        """Let what was written to `sink` be the run, of all that were opened."""
+        self._log = cast("EventLog", sink)
+
+    async def finish(self) -> None:
+        """Store and hand on what is left; then the run is over."""
+        batch = self._taken()
+        if batch is None:
+            self._owned.finish()
+        else:
+            await self._append(batch, ends=True)
+
+    async def _append(self, batch: Batch, *, ends: bool = False) -> None:
+        if self._index is not None and self._owned.detached is None:
+            await self._index.note(batch)
+        await self._owned.append(batch, ends=ends)
+
+    def _taken(self) -> Batch | None:
+        batch, self._unsent = _joined(self._unsent, self._log.take()), None
+        return batch
+
+
+def _joined(first: Batch | None, second: Batch | None) -> Batch | None:
+    if first is None or second is None:
+        return first or second
+    items = None if first.items is None or second.items is None else [*first.items, *second.items]
+    return Batch(first.at, [*first.stored, *second.stored], items)

@@ -1,0 +1,239 @@
+"""Where runs are read, stopped, found and removed: `server.runs`.
+
+Source: the contract of resumable streams, section 3.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from streamweir.asgi.headers import header_value, settled_request_id
+from streamweir.asgi.refusals import Refusal, send_refusal
+from streamweir.asgi.sending import send_whole
+from streamweir.http.accept import choose_framing
+from streamweir.jsontext import write_json
+from streamweir.runs.run_reader import all_lines
+from streamweir.runs.store import StoreUnavailable
+from streamweir.runs.stored_event import EventReader, UnreadableRun
+from streamweir.translation.fold import Fold
+from streamweir.translation.items import TextRun
+from streamweir_gateway.observability.observer import Observer
+from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.observability.trace_context import settled_trace_context
+from streamweir_gateway.resumption.handles import is_handle, position_of, run_name
+from streamweir_gateway.resumption.resumption import PRIVATE_HEADERS, FoundRun, Resumption
+from streamweir_gateway.resumption.run_delivery import NothingLeft
+from streamweir_gateway.resumption.run_description import run_description
+from streamweir_gateway.resumption.search import find_runs, latest_run
+from streamweir_gateway.routing import Route
+from streamweir_gateway.runs.proxy import send_no_content
+from streamweir_gateway.runs.response_writer import ClientGone
+
+__all__ = ["runs_routes"]
+
+_STOP_SECONDS: Final = 2.0
+"""So long a cancel waits for the run to end; then it says that it will."""
+
+_RETRY: Final = {"Retry-After": "1"}
+
+_Verb: TypeAlias = Callable[["_Call"], Awaitable[None]]
+
+
+def runs_routes(path: str, resumption: Resumption, observer: Observer) -> list[Route]:
+    """Return the routes below `path`."""
+    verbs = _Verbs(resumption)
+
+    def app(methods: Mapping[str, _Verb]) -> ASGIApp:
+        return _RunsApp(methods, observer)
+
+    return [
+        Route(template, tuple(methods), app(methods), None, needs_key=True, is_private=True)
+        for template, methods in (
+            (path, {"GET": verbs.find}),
+            (f"{path}/latest", {"GET": verbs.read_latest}),
+            (f"{path}/{{run}}", {"GET": verbs.read, "DELETE": verbs.remove}),
+            (f"{path}/{{run}}/cancel", {"POST": verbs.cancel}),
+        )
+    ]
+
+
+class _Call:
+    """One request below `server.runs`."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, record: RequestRecord) -> None:
+        self.scope = scope
+        self.receive = receive
+        self.send = send
+        self.record = record
+
+    @property
+    def handle(self) -> str:
+        """The run that the path names.
+
+        Raises:
+            Refusal: it names none.
+        """
+        handle: str = self.scope["path_params"]["run"]
+        if not is_handle(handle):
+            raise Refusal("RUN_NOT_FOUND")
+        return handle
+
+    async def answer(self, status: int, value: dict[str, Any]) -> None:
+        """Answer with JSON."""
+        self.record.status = status
+        body = write_json(value)
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"cache-control", b"no-store"),
+            (b"x-content-type-options", b"nosniff"),
+            (b"x-request-id", self.record.request_id.encode("ascii")),
+        ]
+        await send_whole(self.send, status, body, headers)
+
+    async def answer_nothing(self) -> None:
+        """Answer that there is nothing."""
+        self.record.status = 204
+        await send_no_content(self.send, self.record.request_id, [(b"cache-control", b"no-store")])
+
+
+class _RunsApp:
+    """The ASGI endpoint of one path below `server.runs`."""
+
+    def __init__(self, verbs: Mapping[str, _Verb], observer: Observer) -> None:
+        self._verbs = verbs
+        self._observer = observer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request_id = settled_request_id(scope)
+        record = RequestRecord(
+            request_id,
+            scope["method"],
+            None,
+            path="/-/runs",
+            key=scope["state"].get("key"),
+            trace_id=settled_trace_context(scope).trace_id,
+        )
+        try:
+            await self._verbs[scope["method"]](_Call(scope, receive, send, record))
+        except StoreUnavailable:
+            refusal = Refusal("STORE_UNAVAILABLE", headers=_RETRY)
+            record.refused(refusal.code, scope["state"].get("client"))
+            await send_refusal(send, refusal, request_id=request_id)
+        except Refusal as refusal:
+            record.refused(refusal.code, scope["state"].get("client"))
+            await send_refusal(send, refusal, request_id=request_id)
+        except ClientGone:
+            record.reason = "client_gone"
+        finally:
+            self._observer.ended(record)
+
+
+class _Verbs:
+    """What can be done with runs."""
+
+    def __init__(self, resumption: Resumption) -> None:
+        self._resumption: Final = resumption
+
+    async def read(self, call: _Call) -> None:
+        """GET: what is stored, then what comes."""
+        found = await self._resumption.find(call.scope, call.handle)
+        await self._read(call, found)
+
+    async def read_latest(self, call: _Call) -> None:
+        """GET: the newest run that still runs."""
+        found = await latest_run(self._resumption, call.scope)
+        if found is None:
+            await call.answer_nothing()
+        else:
+            await self._read(call, found)
+
+    async def find(self, call: _Call) -> None:
+        """GET: the runs of a thread, a session or a request."""
+        store = self._resumption.registry.store
+        runs = await find_runs(self._resumption, call.scope)
+        described = [await run_description(store, run.name, run.handle, run.state, run.about) for run in runs]
+        await call.answer(200, {"runs": described})
+
+    async def cancel(self, call: _Call) -> None:
+        """POST: end the run; whichever comes first, its end or this."""
+        found = await self._resumption.find(call.scope, call.handle)
+        await self._stop(found)
+        found = await self._resumption.find(call.scope, call.handle)
+        description = await self._described(found)
+        await call.answer(202 if found.state.state == "running" else 200, {"run": description})
+
+    async def remove(self, call: _Call) -> None:
+        """DELETE: end the run, and forget it."""
+        store, handle = self._resumption.registry.store, call.handle
+        try:
+            found = await self._resumption.find(call.scope, handle)
+        except Refusal as refusal:
+            if refusal.code != "RUN_GONE":
+                raise
+        else:
+            await self._stop(found)
+        await store.forget(run_name(call.scope["state"].get("key"), handle))
+        await call.answer_nothing()
+
+    async def _read(self, call: _Call, found: FoundRun) -> None:
+        position = position_of(call.scope)
+        if choose_framing(header_value(call.scope["headers"], b"accept"), "sse") == "json":
+            call.record.resumes = found.about.request_id
+            await call.answer(200, await self._folded(found))
+            return
+        try:
+            await self._resumption.read(
+                found,
+                call.scope,
+                call.receive,
+                call.send,
+                record=call.record,
+                position=position,
+                headers=PRIVATE_HEADERS,
+            )
+        except NothingLeft:
+            self._resumption.note_result(found.about.endpoint, "nothing")
+            await call.answer_nothing()
+
+    async def _folded(self, found: FoundRun) -> dict[str, Any]:
+        """Return what the run has said so far as one result."""
+        fold = Fold(found.about.request_id)
+        lines = (await all_lines(self._resumption.registry.store, found.name))[: found.state.events]
+        try:
+            for _, item in EventReader().items(lines):
+                for event in item if isinstance(item, TextRun) else (item,):
+                    fold.add(event)
+        except UnreadableRun:
+            raise Refusal("RUN_GONE") from None
+        result = fold.result()
+        if found.state.state == "running":
+            result["status"] = "running"
+        result["run"] = await self._described(found)
+        return result
+
+    async def _described(self, found: FoundRun) -> dict[str, Any]:
+        store = self._resumption.registry.store
+        return await run_description(store, found.name, found.handle, found.state, found.about)
+
+    async def _stop(self, found: FoundRun) -> None:
+        """Ask for the end of a run, and wait for it a little."""
+        if found.state.state != "running":
+            return
+        registry = self._resumption.registry
+        kept = registry.under_way.get(found.name)
+        if kept is not None:
+            kept.stop("cancelled")
+        else:
+            await registry.store.ask_to_cancel(found.name)
+        until = time.monotonic() + _STOP_SECONDS
+        state, events = found.state, found.state.events
+        while state.state == "running" and (seconds := until - time.monotonic()) > 0:
+            await registry.store.wait(found.name, events, seconds)
+            looked = await registry.store.look(found.name)
+            if looked is None:
+                return
+            state, events = looked, looked.events

@@ -1,0 +1,112 @@
+"""How a client is sent a run that is kept: its sink is opened when it is known what the run is read with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from starlette.types import Send
+
+from streamweir.codec.base import Options
+from streamweir.errors import ConfigurationError
+from streamweir.runs.stored_event import Source
+from streamweir.translation.open_writer import Writer, open_writer
+from streamweir.translation.reader import StreamReader
+from streamweir_gateway.connection.client_connection import ClientConnection
+from streamweir_gateway.runs.delivery import Delivery
+from streamweir_gateway.runs.destination import Incoming
+from streamweir_gateway.runs.endpoint import Endpoint
+from streamweir_gateway.runs.response_writer import Headers
+from streamweir_gateway.runs.run_supervisor import RunSupervisor
+
+__all__ = ["StoredDelivery"]
+
+
+class StoredDelivery(Delivery):
+    """A delivery of what is stored.
+
+    Attributes:
+        is_open: it is known what the run is read with, and `sink` writes it.
+
+    Args:
+        endpoint: that it is a run of.
+        incoming: the client's request, with the run's request id.
+        handle: of the run.
+        headers: of the response, beside those of a stream.
+        send: takes the response.
+        connection: the client's.
+        run: of the reading.
+    """
+
+    __slots__ = ("_extra", "_handle", "is_open")
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        incoming: Incoming,
+        *,
+        handle: str,
+        headers: Headers,
+        send: Send,
+        connection: ClientConnection,
+        run: RunSupervisor,
+    ) -> None:
+        super().__init__(endpoint, incoming, send=send, connection=connection, run=run)
+        self.is_open = False
+        self._handle = handle
+        self._extra = headers
+        self._set_sink(Source())
+
+    @property
+    def sink(self) -> Writer:
+        """What writes the run for the client."""
+        return self._sink
+
+    @property
+    def resumes_itself(self) -> bool:
+        """The client reads the standard, in which a body without an end means: come back."""
+        return self._incoming.answers == "standard" and self._sink.framing != "json"
+
+    @property
+    def has_something(self) -> bool:
+        """Something has been sent, or waits to be."""
+        if self._response.is_started or self._unsent:
+            return True
+        self._unsent = self._sink.take()
+        return bool(self._unsent)
+
+    def open(self, source: Source) -> None:
+        """Write what comes as it has to be written where the run is read with `source`."""
+        self._set_sink(source)
+        self.is_open = True
+
+    async def begin(self) -> None:
+        """Let the headers leave: there is something to wait for."""
+        if self._sink.framing != "json" and not self._sink.reports_by_status:
+            await self._response.begin()
+
+    def _set_sink(self, source: Source) -> None:
+        config, dialects = self._endpoint.config, self._endpoint.dialects
+        incoming = self._incoming
+        try:
+            options: Mapping[str, Options] = dialects.checked_options(source.options)
+            reader = StreamReader(source.speaks, dialects=dialects, options=options)
+        except ConfigurationError:  # another configuration than the one that the run began with
+            options = dialects.checked_options(config.protocol_options)
+            reader = StreamReader("auto", dialects=dialects)
+        self._sink = open_writer(
+            incoming.answers,
+            incoming.framing,
+            request_id=incoming.request_id,
+            options=options,
+            dialects=dialects,
+            source=reader,
+            run=self._handle,
+        )
+        if self._response.is_started:
+            self._sink.begin_body()
+        self._response.headers = self._headers(self._sink)
+        self.supervisor.begin(self._sink, config.upstreams[0].timeouts.write)
+
+    def _headers(self, sink: Writer) -> Headers:
+        replaced = {name for name, _ in self._extra}
+        return [*(header for header in super()._headers(sink) if header[0] not in replaced), *self._extra]

@@ -1,0 +1,35 @@
+"""What a client asks for, ready to be sent to an upstream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from streamweir.events import Warning
+from streamweir_gateway.requests.offers import Offer
+from streamweir_gateway.runs.destination import Destination, Incoming
+from streamweir_gateway.runs.request_body import RequestBody
+from streamweir_gateway.upstream.client import Opening
+from streamweir_gateway.upstream.request import UpstreamRequest
+
+__all__ = ["Asked"]
+
+
+class Asked(NamedTuple):
+    """One request.
+
+    Attributes:
+        incoming: the client's request, but for its body.
+        request: the one to the first upstream, without its body.
+        body: of the client's request.
+        offers: what each upstream is sent, in the order in which they are asked.
+        opened: the first upstream's response, where it has been asked already.
+        warnings: of this request, sent right after `session_start`.
+    """
+
+    incoming: Incoming
+    request: UpstreamRequest
+    body: RequestBody
+    offers: Mapping[Destination, Offer]
+    opened: Opening | None = None
+    warnings: tuple[Warning, ...] = ()

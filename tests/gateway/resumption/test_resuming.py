@@ -1,0 +1,359 @@
+"""A client that comes back gets the rest, byte for byte, and nothing is asked upstream."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loopback import Answer, Gateway, ask, client, gateway, settled
+from redis_servers import RedisServer, redis_binaries, redis_server
+from scripted_upstream import LAST_CHUNK, SSE, Call, Upstream, chunk, upstream
+from streamweir_gateway.config import GatewayConfig
+
+pytestmark = pytest.mark.anyio
+
+ANSWERS = ["standard", "legacy", "stream-envelope", "openai-chat", "anthropic", "openai-responses"]
+EVENTS = [
+    b'data: {"type": "thinking", "content": "Hm."}\n\n',
+    b'data: {"type": "tool_call", "tool_name": "search", "tool_args": {"q": 1}, "tool_id": "c1"}\n\n',
+    b'data: {"type": "tool_result", "tool_name": "search", "result": "found", "tool_id": "c1"}\n\n',
+    *(b'data: {"type": "token", "content": "word %d "}\n\n' % i for i in range(40)),
+    b'data: {"type": "done"}\n\n',
+]
+
+
+@pytest.fixture(scope="module", params=["memory", "redis"])
+def store(request: pytest.FixtureRequest) -> Any:
+    if request.param == "memory":
+        yield "memory"
+        return
+    with redis_server(redis_binaries()[0]) as server:
+        yield server.url
+
+
+def kept(url: str, store: str = "memory", **options: Any) -> GatewayConfig:
+    """A gateway with `/chat` before `url` whose runs are kept."""
+    file = {key: options.pop(key) for key in ("auth", "server", "cors", "rate_limit") if key in options}
+    endpoint = {"upstream": url, "speaks": "legacy", "resume": "on", "answers": ANSWERS, **options}
+    return settled(endpoints={"/chat": endpoint}, store=store, **file)
+
+
+class Gate:
+    """Lets an upstream say so much, and no more."""
+
+    def __init__(self) -> None:
+        self.said = 0
+        self._more = asyncio.Event()
+        self._until = 0
+
+    def open(self, until: int = len(EVENTS)) -> None:
+        self._until = until
+        self._more.set()
+
+    async def __call__(self, call: Call) -> None:
+        left = asyncio.create_task(call.until_closed())
+        try:
+            await call.send(SSE)
+            for place, event in enumerate(EVENTS):
+                while place >= self._until:
+                    self._more.clear()
+                    waiting = asyncio.create_task(self._more.wait())
+                    await asyncio.wait([waiting, left], return_when=asyncio.FIRST_COMPLETED)
+                    waiting.cancel()
+                    if left.done():
+                        return
+                await call.send(chunk(event))
+                self.said = place + 1
+            await call.send(LAST_CHUNK)
+        finally:
+            left.cancel()
+
+
+@asynccontextmanager
+async def started(store: str, **options: Any) -> AsyncIterator[tuple[Gateway, Upstream, Gate]]:
+    gate = Gate()
+    async with upstream(gate) as server, gateway(kept(server.url, store, **options)) as running:
+        yield running, server, gate
+        gate.open()
+
+
+def handle_of(answer: Answer) -> str:
+    handle = answer.header("x-streamweir-run")
+    assert handle is not None
+    assert re.fullmatch(r"run_[0-9a-f]{32}", handle)
+    assert answer.header("content-location") == f"/-/runs/{handle}"
+    return handle
+
+
+def frames_of(body: bytes) -> list[tuple[str | None, bytes]]:
+    """Each frame with its id; heartbeats are left out."""
+    frames = []
+    for block in body.split(b"\n\n")[:-1]:
+        if not block.startswith(b":"):
+            found = re.match(rb"id: ([^\n]*)\n", block)
+            frames.append((found[1].decode() if found else None, block + b"\n\n"))
+    return frames
+
+
+async def test_a_whole_answer_is_valid_and_says_where_it_is_kept(store: str) -> None:
+    async with started(store) as (running, server, gate):
+        gate.open()
+        answer = (await ask(running)).assert_valid()
+        handle = handle_of(answer)
+        assert answer.end["status"] == "completed"
+        ids = [frame_id for frame_id, _ in frames_of(answer.body)]
+        assert ids == [f"{handle}.{n}" for n in range(len(ids))]
+        assert len(server.calls) == 1
+
+
+@pytest.mark.parametrize("protocol", ANSWERS)
+async def test_every_id_of_every_protocol_is_resumed_byte_for_byte(store: str, protocol: str) -> None:
+    async with started(store) as (running, server, gate):
+        gate.open()
+        headers = [("X-Streamweir-Protocol", protocol), ("Accept", "text/event-stream")]
+        whole = await ask(running, headers=headers)
+        assert whole.status == 200
+        handle = handle_of(whole)
+        frames = frames_of(whole.body)
+        assert b"".join(frame for _, frame in frames) == whole.body
+        for place, (frame_id, _) in enumerate(frames):
+            assert frame_id is not None
+            for target, method in ((f"/-/runs/{handle}", "GET"), ("/chat", "POST")):
+                resumed = await ask(running, method, target, headers=[*headers, ("Last-Event-ID", frame_id)])
+                rest = b"".join(frame for _, frame in frames[place + 1 :])
+                assert resumed.status == (200 if rest else 204)
+                assert resumed.body == rest, (frame_id, target)
+                if rest:
+                    assert resumed.header("x-request-id") == whole.header("x-request-id")
+        again = await ask(running, "GET", f"/-/runs/{handle}", headers=headers)
+        assert again.body == whole.body
+        assert len(server.calls) == 1
+
+
+async def test_leaving_is_not_stopping(store: str) -> None:
+    async with started(store) as (running, server, gate):
+        gate.open(10)
+        async with client(running) as first:
+            first.send()
+            await first.until(b"word 5 ")
+            seen = frames_of(first.answer.body)
+            handle = handle_of(first.answer)
+            first.leave()
+        async with client(running) as second:
+            second.send("GET", f"/-/runs/{handle}", headers=[("Last-Event-ID", str(seen[-1][0]))], body=b"")
+            while not second.answer.status:
+                await second.step()
+            gate.open()
+            rest = await second.whole()
+        assert len(server.calls) == 1
+        line = await running.log.next_line()
+        whole = await ask(running, "GET", f"/-/runs/{handle}", body=b"")
+        assert b"".join(frame for _, frame in seen) + rest.body == whole.body
+        assert rest.end["status"] == "completed"
+        lines = running.log.lines
+        assert {line.get("client_left") for line in lines} >= {True}
+        assert line["event"] == "request"
+
+
+async def test_a_hundred_readers_of_a_run_get_the_same(store: str) -> None:
+    async with started(store) as (running, server, gate):
+        gate.open(3)
+        async with client(running) as first:
+            first.send()
+            await first.until(b"tool_call_end")
+            handle = handle_of(first.answer)
+            reading = [
+                asyncio.create_task(ask(running, "GET", f"/-/runs/{handle}", body=b"")) for _ in range(100)
+            ]
+            await asyncio.sleep(0.1)
+            gate.open()
+            whole = await first.whole()
+            answers = await asyncio.gather(*reading)
+        assert {answer.body for answer in answers} == {whole.body}
+        assert len(server.calls) == 1
+
+
+async def test_a_run_is_stopped_by_its_handle(store: str) -> None:
+    async with started(store) as (running, server, gate):
+        gate.open(10)
+        async with client(running) as first:
+            first.send()
+            await first.until(b"word 5 ")
+            handle = handle_of(first.answer)
+            answer = await ask(running, "POST", f"/-/runs/{handle}/cancel", body=b"")
+            assert answer.status == 200
+            run = answer.json["run"]
+            assert (run["id"], run["state"], run["status"], run["reason"]) == (
+                handle,
+                "ended",
+                "cancelled",
+                "cancelled",
+            )
+            whole = (await first.whole()).assert_valid()
+        assert whole.end["reason"] == "cancelled"
+        async with asyncio.timeout(2):
+            await server.call.closed.wait()
+        again = await ask(running, "POST", f"/-/runs/{handle}/cancel", body=b"")
+        assert (again.status, again.json["run"]) == (200, run)
+        removed = await ask(running, "DELETE", f"/-/runs/{handle}", body=b"")
+        assert removed.status == 204
+        gone = await ask(running, "GET", f"/-/runs/{handle}", body=b"")
+        assert (gone.status, gone.json["error"]["code"]) == (404, "RUN_NOT_FOUND")
+
+
+async def test_the_result_so_far_is_one_object(store: str) -> None:
+    async with started(store) as (running, _, gate):
+        gate.open(8)
+        async with client(running) as first:
+            first.send()
+            await first.until(b"word 4 ")
+            handle = handle_of(first.answer)
+            accept = [("Accept", "application/json")]
+            so_far = await ask(running, "GET", f"/-/runs/{handle}", headers=accept, body=b"")
+            assert so_far.json["status"] == "running"
+            assert so_far.json["run"]["state"] == "running"
+            assert so_far.json["message"]["content"].startswith("word 0 word 1 ")
+            after = so_far.json["run"]["events"] - 1
+            gate.open()
+            rest = await ask(running, "GET", f"/-/runs/{handle}?after={after}", body=b"")
+            whole = await first.whole()
+        assert whole.body.endswith(rest.body)
+        done = await ask(running, "GET", f"/-/runs/{handle}", headers=accept, body=b"")
+        assert done.json["status"] == "completed"
+        assert done.json["run"]["status"] == "completed"
+
+
+async def test_of_equal_requests_with_one_handle_one_starts(store: str) -> None:
+    async with started(store) as (running, server, gate):
+        handle = "run_" + "ab" * 16
+        headers = [("X-Streamweir-Run", handle)]
+        asking = [asyncio.create_task(ask(running, headers=headers)) for _ in range(10)]
+        await asyncio.sleep(0.2)
+        gate.open()
+        answers = await asyncio.gather(*asking)
+        assert {answer.status for answer in answers} == {200}
+        assert len({answer.body for answer in answers}) == 1
+        assert len(server.calls) == 1
+        other = await ask(running, headers=headers, body=b'{"other": 1}')
+        assert (other.status, other.json["error"]["code"]) == (409, "RUN_EXISTS")
+
+
+@pytest.mark.parametrize(
+    ("target", "headers", "status"),
+    [
+        ("/-/runs/run_" + "0" * 32, [], 404),
+        ("/-/runs/nothing", [], 404),
+        ("/chat", [("X-Streamweir-Run", "mine")], 400),
+        ("/chat", [("X-Streamweir-Run", "run_" + "0" * 32)] * 2, 400),
+        ("/chat", [("Last-Event-ID", "run_" + "0" * 32 + ".1")], 404),
+    ],
+)
+async def test_what_is_no_run_is_refused(target: str, headers: list[tuple[str, str]], status: int) -> None:
+    async with started("memory") as (running, server, _):
+        answer = await ask(running, "POST" if target == "/chat" else "GET", target, headers=headers)
+        assert answer.status == status
+        assert answer.header("cache-control") == "no-store"
+        assert len(server.calls) == 0
+
+
+async def test_a_run_belongs_to_its_key() -> None:
+    auth = {"keys": {"alice": "alice-key-123456", "bob": "bob-key-12345678"}}
+    async with started("memory", auth=auth) as (running, _, gate):
+        gate.open()
+        alice = ("Authorization", "Bearer alice-key-123456")
+        bob = ("Authorization", "Bearer bob-key-12345678")
+        answer = await ask(running, headers=[alice])
+        handle = handle_of(answer)
+        assert (await ask(running, "GET", f"/-/runs/{handle}", headers=[alice])).body == answer.body
+        for method, path in (("GET", ""), ("POST", "/cancel"), ("DELETE", "")):
+            foreign = await ask(running, method, f"/-/runs/{handle}{path}", headers=[bob])
+            unknown = await ask(running, method, f"/-/runs/run_{'0' * 32}{path}", headers=[bob])
+            assert foreign.status == unknown.status == 404
+            assert foreign.json["error"] == unknown.json["error"]
+        assert (await ask(running, "GET", f"/-/runs/{handle}")).status == 401
+
+
+async def test_runs_are_found_by_their_thread() -> None:
+    auth = {"keys": {"alice": "alice-key-123456", "bob": "bob-key-12345678"}}
+    alice = [("Authorization", "Bearer alice-key-123456")]
+    async with started("memory", auth=auth, resume={"find": True}) as (running, _, gate):
+        gate.open(5)
+        async with client(running) as first:
+            first.send(headers=[*alice, ("X-Request-Id", "req-alice")])
+            await first.until(b"word 1 ")
+            handle = handle_of(first.answer)
+            target = "/-/runs?request_id=req-alice"
+            found = await ask(running, "GET", target, headers=alice)
+            assert [run["id"] for run in found.json["runs"]] == [handle]
+            bobs = await ask(running, "GET", target, headers=[("Authorization", "Bearer bob-key-12345678")])
+            assert bobs.json == {"runs": []}
+            gate.open()
+            latest = await ask(running, "GET", "/-/runs/latest?request_id=req-alice", headers=alice)
+            assert latest.body == (await first.whole()).body
+        nothing = await ask(running, "GET", "/-/runs/latest?request_id=req-alice", headers=alice)
+        assert nothing.status == 204
+
+
+async def test_what_is_too_long_cannot_be_resumed_but_is_whole(store: str) -> None:
+    async with started(store, resume={"max_bytes": "2KiB"}) as (running, _, gate):
+        gate.open()
+        answer = (await ask(running)).assert_valid()
+        warnings = [event["data"]["message_code"] for event in answer.events if event["type"] == "warning"]
+        assert warnings == ["RESUME_LIMIT"]
+        assert answer.text == "".join(f"word {i} " for i in range(40))
+        gone = await ask(running, "GET", f"/-/runs/{handle_of(answer)}", body=b"")
+        assert (gone.status, gone.json["error"]["code"]) == (410, "RUN_GONE")
+
+
+async def test_a_run_that_nobody_reads_ends() -> None:
+    async with started("memory", on_disconnect={"continue_for": "2s"}) as (running, server, gate):
+        gate.open(5)
+        async with client(running) as first:
+            first.send()
+            await first.until(b"word 1 ")
+            handle = handle_of(first.answer)
+            first.leave()
+        async with asyncio.timeout(6):
+            await server.call.closed.wait()
+        answer = await ask(running, "GET", f"/-/runs/{handle}", body=b"")
+        assert (answer.end["status"], answer.end["reason"]) == ("cancelled", "client_gone")
+
+
+@pytest.mark.slow
+async def test_a_store_that_goes_leaves_the_first_client_its_answer(tmp_path: Path) -> None:
+    with redis_server(redis_binaries()[0]) as server:
+        store: dict[str, Any] = {"url": server.url, "timeout": "400ms", "lease": "1s"}
+        gate = Gate()
+        async with upstream(gate) as backend:
+            config = settled(
+                endpoints={"/chat": {"upstream": backend.url, "speaks": "legacy", "resume": "on"}},
+                store=store,
+            )
+            async with gateway(config) as running, client(running) as first:
+                gate.open(5)
+                first.send()
+                await first.until(b"word 1 ")
+                handle = handle_of(first.answer)
+                _end(server)
+                gate.open()
+                answer = (await first.whole()).assert_valid()
+                codes = [
+                    event["data"]["message_code"] for event in answer.events if event["type"] == "warning"
+                ]
+                assert codes == ["RESUME_LOST"]
+                assert answer.text == "".join(f"word {i} " for i in range(40))
+                unavailable = await ask(running, "GET", f"/-/runs/{handle}", body=b"")
+                assert (unavailable.status, unavailable.header("retry-after")) == (503, "1")
+                whole = (await ask(running)).assert_valid()
+                codes = [event["data"].get("message_code") for event in whole.events]
+                assert codes.index("RESUME_UNAVAILABLE") == 1
+                assert whole.header("x-streamweir-run") is None
+
+
+def _end(server: RedisServer) -> None:
+    server.process.kill()
+    server.process.wait()
