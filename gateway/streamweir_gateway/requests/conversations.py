@@ -10,6 +10,7 @@ from collections import OrderedDict
 from typing import Any, Final, NamedTuple
 
 from streamweir.errors import MalformedEvent
+from streamweir.ids import short_id
 from streamweir.jsontext import parse_json, write_json
 
 __all__ = ["Asked", "Conversation", "Conversations", "ConversationsOfWorker"]
@@ -18,6 +19,9 @@ MAX_HELD_BYTES: Final = 64 << 20
 """What all questions of an endpoint may take that wait for an answer."""
 
 _MAX_QUESTIONS: Final = 100_000
+
+MAX_THREAD_CHARACTERS: Final = 1000
+"""What an upstream may call a conversation that is kept."""
 
 Key = tuple[str | None, str]
 """The name of a client's key, and the conversation as the client names it."""
@@ -74,25 +78,28 @@ class Conversations:
 
     def find(self, key: str | None, thread: str) -> Conversation | None:
         """Return the conversation that a client names."""
-        found = self._known.get((key, thread))
+        found = self._known.get((key, short_id(thread)))
         if found is None or found[0] < time.monotonic():
             return None
         return found[1]
 
     def note(self, key: str | None, thread: str, conversation: Conversation) -> None:
-        """Keep a conversation, or keep it longer."""
-        self._known[key, thread] = (time.monotonic() + self.keep, conversation)
-        self._known.move_to_end((key, thread))
+        """Keep a conversation, or keep it longer; not one that its upstream calls by half a book."""
+        if len(conversation.thread_id or "") > MAX_THREAD_CHARACTERS:
+            return
+        place = key, short_id(thread)
+        self._known[place] = (time.monotonic() + self.keep, conversation)
+        self._known.move_to_end(place)
         while len(self._known) > self.max:
             self._known.popitem(last=False)
 
     def ask(self, key: str | None, thread: str, upstream: str, interaction_id: str, resume: Any) -> None:
         """Keep what a question holds until it is answered."""
-        place = key, thread, interaction_id
+        place = _place(key, thread, interaction_id)
         self._forget(place)
         held = write_json(resume)
         self._held_bytes += len(held)
-        self._asked[place] = (time.monotonic() + self.keep, Asked(upstream, interaction_id, held))
+        self._asked[place] = (time.monotonic() + self.keep, Asked(upstream, short_id(interaction_id), held))
         while self._asked and (
             self._held_bytes > MAX_HELD_BYTES or len(self._asked) > min(self.max, _MAX_QUESTIONS)
         ):
@@ -100,25 +107,29 @@ class Conversations:
 
     def asked(self, key: str | None, thread: str, interaction_id: str) -> Asked | None:
         """Return a question that waits."""
-        found = self._asked.get((key, thread, interaction_id))
+        found = self._asked.get(_place(key, thread, interaction_id))
         return None if found is None or found[0] < time.monotonic() else found[1]
 
     def last_asked(self, key: str | None, thread: str) -> Asked | None:
         """Return the question of a conversation that was asked last."""
         now = time.monotonic()
         for (of_key, of_thread, _), (until, asked) in reversed(self._asked.items()):
-            if (of_key, of_thread) == (key, thread) and until >= now:
+            if (of_key, of_thread) == (key, short_id(thread)) and until >= now:
                 return asked
         return None
 
     def answered(self, key: str | None, thread: str, interaction_id: str) -> None:
         """A question has its answer."""
-        self._forget((key, thread, interaction_id))
+        self._forget(_place(key, thread, interaction_id))
 
     def _forget(self, place: tuple[str | None, str, str]) -> None:
         found = self._asked.pop(place, None)
         if found is not None:
             self._held_bytes -= len(found[1].held)
+
+
+def _place(key: str | None, thread: str, interaction_id: str) -> tuple[str | None, str, str]:
+    return key, short_id(thread), short_id(interaction_id)
 
 
 class ConversationsOfWorker:

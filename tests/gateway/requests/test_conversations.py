@@ -173,3 +173,15 @@ def test_questions_take_a_bounded_room() -> None:
     assert last.interaction_id == "99"
     known.answered("web", "t", "99")
     assert known.asked("web", "t", "99") is None
+
+
+def test_names_take_a_bounded_room() -> None:
+    known = Conversations(60.0, 10)
+    known.note("web", "t" * 1_000_000, Conversation("a", "s"))
+    known.ask("web", "t" * 1_000_000, "a", "i" * 1_000_000, {"held": 1})
+    assert known.find("web", "t" * 1_000_000) == Conversation("a", "s")
+    assert known.asked("web", "t" * 1_000_000, "i" * 1_000_000) is not None
+    kept = [*known._known, *known._asked]
+    assert all(len(str(name)) < 1000 for place in kept for name in place)
+    known.note("web", "t", Conversation("a", "s" * 1_000_000))
+    assert known.find("web", "t") is None

@@ -3,9 +3,10 @@
 import json
 from typing import Any
 
+import anyio
 import pytest
 
-from loopback import Answer, Gateway, ask, gateway, one_endpoint, settled
+from loopback import Answer, Gateway, ask, client, gateway, one_endpoint, settled
 from scripted_upstream import WHOLE, Call, Upstream, answer, upstream
 
 pytestmark = pytest.mark.anyio
@@ -202,6 +203,37 @@ async def test_a_first_request_that_fails_ends_the_attempt(first: bytes, code: s
     assert got.error is not None
     assert code is None or got.error["code"] == code
     assert b"chat not found" not in got.body
+
+
+async def test_the_clock_of_the_first_event_covers_first_requests() -> None:
+    async def silent(call: Call) -> None:
+        await call.until_closed()
+
+    async with upstream(silent) as server:
+        config = settled(
+            endpoints={"/chat": ragflow(server.url, timeouts={"connect": 0.2, "first_event": 0.2})}
+        )
+        async with gateway(config) as running:
+            got = (await post(running, HI)).assert_valid()
+        with anyio.fail_after(5):
+            await server.call.closed.wait()
+    assert got.error is not None
+    assert (got.error["code"], got.end["reason"]) == ("UPSTREAM_TIMEOUT", "first_event_timeout")
+
+
+async def test_a_client_that_leaves_ends_a_first_request() -> None:
+    async def silent(call: Call) -> None:
+        await call.until_closed()
+
+    async with upstream(silent) as server:
+        config = settled(endpoints={"/chat": ragflow(server.url)})
+        async with gateway(config) as running, client(running) as connected:
+            connected.send(headers=[JSON], body=json.dumps(HI).encode())
+            with anyio.fail_after(5):
+                await server.called.wait()
+                connected.leave()
+                await server.call.closed.wait()
+    assert len(server.calls) == 1
 
 
 async def test_each_upstream_of_a_list_gets_its_own_dialect() -> None:
