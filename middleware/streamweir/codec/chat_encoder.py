@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, Final
 
+from streamweir.codec.asked import Asked
 from streamweir.codec.base import Encoder
 from streamweir.codec.questions import asks_person, question_text
 from streamweir.codec.suspension import suspension
@@ -55,7 +56,7 @@ class ChatEncoder(Encoder):
         self._open: dict[str, ToolCallStart] = {}
         self._handed: dict[str, ToolCallStart] = {}
         """Calls that the client is to run, unless somebody else does before the end."""
-        self._asked: dict[str, Interaction] = {}
+        self._asked = Asked()
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the frames that say `event`."""
@@ -173,11 +174,11 @@ class ChatEncoder(Encoder):
     def _interaction(self, event: Interaction) -> Iterator[Frame]:
         asked = event.interaction_id
         if event.state != "requested":
-            self._asked.pop(asked, None)
+            self._asked.discard(asked)
             self._handed.pop(asked, None)
             self.lost[f"interaction {event.state}"] += 1
         elif asks_person(event):
-            self._asked[asked] = event
+            self._asked.add(event)
             self._message = None
             yield from self.write_text(question_text(event), begins=True)
         elif asked in self._open:
@@ -195,7 +196,7 @@ class ChatEncoder(Encoder):
         for call in calls.values():
             yield from self.write_call(call)
         waits = event.status == "suspended" and (self._asked or not calls)
-        beside = suspension(self._asked.values()) if waits else {}
+        beside = suspension(self._asked) if waits else {}
         reason = "tool_calls" if calls else self._finish_reason(event)
         yield from self.write_end(reason, event, beside)
 

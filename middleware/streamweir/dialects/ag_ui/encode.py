@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
+from streamweir.codec.asked import Asked
 from streamweir.codec.base import Encoder
 from streamweir.codec.frame_template import Number
 from streamweir.dialects.ag_ui.encode_ending import interrupt, run_cancelled, run_error, run_finished
@@ -35,9 +36,6 @@ __all__ = ["AgUiEncoder"]
 
 Message = dict[str, Any]
 
-MAX_ASKED: Final = 1000
-"""So many open questions are repeated at the end of the run; each was asked when it came."""
-
 
 class AgUiEncoder(Encoder):
     """Writes AG-UI; what it has no event for is a `CUSTOM` event under the standard's name.
@@ -67,7 +65,7 @@ class AgUiEncoder(Encoder):
         self._steps = OpenSteps()
         self._in_pieces: dict[str, bool] = {}
         """The calls that have begun before their arguments are whole: has a piece of them been written?"""
-        self._asked: dict[str, Interaction] = {}
+        self._asked = Asked()
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the frames that say `event`, none where there is nothing to say."""
@@ -123,15 +121,15 @@ class AgUiEncoder(Encoder):
         if event.kind == "tool":
             return [] if event.state == "requested" else [_custom(event)]
         if event.state != "requested":
-            self._asked.pop(event.interaction_id, None)
-        elif len(self._asked) < MAX_ASKED:
-            self._asked[event.interaction_id] = event
+            self._asked.discard(event.interaction_id)
+        else:
+            self._asked.add(event)
         return [_custom(event)]
 
     def _interrupts(self, event: SessionEnd) -> list[Message]:
         if event.status != "suspended":
             return []
-        return [interrupt(asked, self._tool_id(asked.interaction_id)) for asked in self._asked.values()]
+        return [interrupt(asked, self._tool_id(asked.interaction_id)) for asked in self._asked]
 
     def _end(self, event: SessionEnd) -> list[Message]:
         if event.status == "error":

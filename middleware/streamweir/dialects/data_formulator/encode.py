@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
+from streamweir.codec.asked import Asked
 from streamweir.codec.base import Encoder
 from streamweir.codec.coerce import text_of
 from streamweir.codec.frame_template import Number
@@ -45,9 +46,6 @@ from streamweir.jsontext import write_json, write_json_text
 
 __all__ = ["DataFormulatorEncoder"]
 
-MAX_PENDING: Final = 100
-"""So many questions may be open; of more the oldest is forgotten."""
-
 _Message = dict[str, Any]
 
 
@@ -68,7 +66,7 @@ class DataFormulatorEncoder(Encoder):
         self._answer = Answer()
         self._names: dict[str, str] = {}
         self._own_actions: set[str] = set()
-        self._pending: dict[str, Interaction] = {}
+        self._pending = Asked()
         self._may_continue = False
         self._result_is_due = False
         self._has_ended = False
@@ -193,16 +191,14 @@ class DataFormulatorEncoder(Encoder):
 
     def _ask(self, event: Interaction) -> _Message | None:
         if event.state != "requested":
-            self._pending.pop(event.interaction_id, None)
+            self._pending.discard(event.interaction_id)
             return None
         if event.kind == "continue":
             self._may_continue = True
             return {"type": "continue_prompt"}
         if event.kind not in ("questions", "handoff") and own_form(event) is None:
             self._lose(f"{event.kind} as such")
-        self._pending[event.interaction_id] = event
-        if len(self._pending) > MAX_PENDING:
-            del self._pending[next(iter(self._pending))]
+        self._pending.add(event)
         return None
 
     def _end(self, event: SessionEnd) -> _Message | None:
@@ -236,8 +232,8 @@ class DataFormulatorEncoder(Encoder):
         return {"op": "replace"} if self._answer.replaced and not self._answer.too_long else {}
 
     def _suspended(self) -> _Message:
-        asked = [item for item in self._pending.values() if item.kind != "handoff"]
-        handed_over = [item for item in self._pending.values() if item.kind == "handoff"]
+        asked = [item for item in self._pending if item.kind != "handoff"]
+        handed_over = [item for item in self._pending if item.kind == "handoff"]
         if handed_over and not asked:
             return {**delegation(handed_over[-1]), **self._own(handed_over[-1], "iteration")}
         own_pause = bool(asked) and asked[-1].interaction_id in PAUSES

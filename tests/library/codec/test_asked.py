@@ -1,0 +1,38 @@
+"""What was asked and is not answered is kept by its bytes."""
+
+from streamweir.codec.asked import Asked
+from streamweir.events import Interaction
+
+
+def form(number: int, size: int) -> Interaction:
+    return Interaction(f"i{number}", "form", title="Which?", schema={"description": "x" * size})
+
+
+def test_the_oldest_are_forgotten_where_the_room_does_not_suffice() -> None:
+    asked = Asked(room=10_000)
+    for number in range(100):
+        asked.add(form(number, 1000))
+    kept = [event.interaction_id for event in asked]
+    assert kept == [f"i{number}" for number in range(100 - len(kept), 100)]
+    assert 4 <= len(kept) <= 8
+    asked.add(form(99, 1000))
+    assert len(asked) == len(kept)
+
+
+def test_what_is_answered_leaves_its_room() -> None:
+    asked = Asked(room=10_000)
+    for number in range(100):
+        asked.add(form(number, 3000))
+        asked.discard(f"i{number}")
+    assert len(asked) == 0
+    asked.add(form(1, 3000))
+    asked.add(form(2, 3000))
+    asked.discard("never asked")
+    assert len(asked) == 2
+
+
+def test_what_is_too_large_is_not_kept_and_takes_nothing_from_the_others() -> None:
+    asked = Asked(room=10_000)
+    asked.add(form(1, 100))
+    asked.add(form(2, 20_000))
+    assert [event.interaction_id for event in asked] == ["i1"]
