@@ -84,7 +84,7 @@ class Conversations:
         return found[1]
 
     def note(self, key: str | None, thread: str, conversation: Conversation) -> None:
-        """Keep a conversation, or keep it longer; not one that its upstream calls by half a book."""
+        """Keep a conversation, or keep it longer, unless its upstream calls it by a very long name."""
         if len(conversation.thread_id or "") > MAX_THREAD_CHARACTERS:
             return
         place = key, short_id(thread)

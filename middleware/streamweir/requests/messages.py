@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, cast
 
 from streamweir.errors import MalformedEvent
-from streamweir.jsontext import parse_json_text
+from streamweir.jsontext import parse_json_text, write_json_text
 from streamweir.requests.canonical import FILE_TYPES, ROLES, Message, Part, ToolCall
 from streamweir.requests.errors import RequestError
 from streamweir.requests.fields import MAX_ITEMS, Fields, one_of
@@ -120,7 +120,7 @@ def arguments_of(value: Any) -> dict[str, Any]:
     if value is None or value == "":
         return {}
     if not isinstance(value, str):
-        return {"_raw": value}
+        return {"_raw": write_json_text(value)}
     try:
         found = parse_json_text(value)
     except MalformedEvent:

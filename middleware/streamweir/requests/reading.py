@@ -26,7 +26,7 @@ from streamweir.requests.sides import RequestReader
 __all__ = ["body_of_query", "parse_body", "read_canonical"]
 
 _MAX_PARAMETERS: Final = 1000
-_BOOLEANS: Final = {"true": True, "false": False}
+_BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
 def parse_body(body: bytes | str | Mapping[str, Any]) -> dict[str, Any]:
