@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from streamweir_gateway.cli.addresses import address_text
-from streamweir_gateway.cli.command import BAD_CONFIGURATION, OK
+from streamweir_gateway.cli.command import BAD_CONFIGURATION, FAILED, OK, UsageError
 from streamweir_gateway.cli.configuration import load
 from streamweir_gateway.cli.effective import effective_facts, effective_lines
 from streamweir_gateway.config import ConfigErrors, EndpointConfig, GatewayConfig
@@ -20,13 +20,15 @@ __all__ = ["run"]
 def run(args: argparse.Namespace) -> int:
     """Check the file; print what it says, or what is wrong with it."""
     try:
-        config = load(args.config, demand_secrets=args.env)
+        config = load(args.config, demand_secrets=args.env or args.probe)
     except ConfigErrors as errors:
         if args.json:
             print(json.dumps(_problems(args.config, errors), indent=2, ensure_ascii=False))
         else:
             print(errors, file=sys.stderr)
         return BAD_CONFIGURATION
+    if args.probe:
+        return _probe(args, config)
     if args.json:
         effective = {"effective": effective_facts(args.config)} if args.print_effective else {}
         print(json.dumps(_facts(args.config, config) | effective, indent=2, ensure_ascii=False))
@@ -35,6 +37,23 @@ def run(args: argparse.Namespace) -> int:
     else:
         print("\n".join(_summary(args.config, config)))
     return OK
+
+
+def _probe(args: argparse.Namespace, config: GatewayConfig) -> int:
+    """Ask every upstream; print what was seen."""
+    from streamweir_gateway.cli.probing import probe_all  # noqa: PLC0415 - it loads the whole gateway
+
+    try:
+        data = None if args.data is None else json.loads(args.data)
+    except ValueError as error:
+        raise UsageError(f"--data is no JSON: {error}") from error
+    probes = probe_all(config, data)
+    if args.json:
+        found = [{"endpoint": probe.endpoint, "ok": probe.is_well} | dict(probe.facts()) for probe in probes]
+        print(json.dumps({"file": args.config, "probes": found}, indent=2, ensure_ascii=False))
+    else:
+        print("\n".join(line for probe in probes for line in probe.lines()))
+    return OK if all(probe.is_well for probe in probes) else FAILED
 
 
 def _problems(file: str, errors: ConfigErrors) -> dict[str, Any]:

@@ -121,6 +121,15 @@ class OnDisconnect(Section):
     """Then it is cancelled."""
 
 
+class ProbeConfig(Section):
+    """What `streamweir check --probe` sends."""
+
+    body: Any = absent()
+    """JSON; by default `{"message": "Hello"}`."""
+    path: Annotated[Mapping[str, Text], READ_ONLY] = empty()
+    """What stands for the `{names}` of the endpoint's path."""
+
+
 class EndpointOptions(UpstreamOptions):
     """What may stand at an endpoint and in `defaults`."""
 
@@ -208,6 +217,9 @@ class EndpointConfig(EndpointOptions):
     """What `upstream` names, in its order, with the options of this endpoint."""
     path: Annotated[str | None, UPSTREAM_PATH] = absent()
     """Appended to the upstream's URL; `{names}` come from the endpoint's own path, `{rest}` from its `/*`."""
+
+    probe: ProbeConfig | None = absent()
+    """What `streamweir check --probe` sends to it."""
 
     @property
     def relays_all(self) -> bool:
