@@ -146,7 +146,9 @@ class AgUiEncoder(Encoder):
     def _content(self, event: Content) -> list[Message]:
         if not event.content:
             return self._texts.end(event) if event.is_complete else []
-        written = [*self._close_reasoning(), *self._texts.write(event)]
+        written = self._texts.write(event)
+        if self._reasoning is not None:
+            written = [*self._close_reasoning(), *written]
         return [*written, *self._texts.end(event)] if event.is_complete else written
 
     def _thinking(self, event: Thinking) -> list[Message]:

@@ -39,16 +39,16 @@ class OpenTexts:
 
     def write(self, event: Content) -> list[Message]:
         """Return the events that add the text of `event`, after the start of its message."""
-        key = _key(event)
-        text_id = self._open.get(key)
+        text_id = self._open.get(_key(event))
+        if text_id is not None:
+            return [_piece(text_id, event.content)]
         begin = []
-        if text_id is None:
-            if len(self._open) >= MAX_OPEN:
-                begin.append(_end(self._open.pop(next(iter(self._open)))))
-            text_id = self._open[key] = self._new_id()
-            start = {"type": "TEXT_MESSAGE_START", "messageId": text_id, "role": "assistant"}
-            begin.append(with_metadata(start, event, channel=event.channel, format=event.format))
-        return [*begin, {"type": "TEXT_MESSAGE_CONTENT", "messageId": text_id, "delta": event.content}]
+        if len(self._open) >= MAX_OPEN:
+            begin.append(_end(self._open.pop(next(iter(self._open)))))
+        text_id = self._open[_key(event)] = self._new_id()
+        start = {"type": "TEXT_MESSAGE_START", "messageId": text_id, "role": "assistant"}
+        begin.append(with_metadata(start, event, channel=event.channel, format=event.format))
+        return [*begin, _piece(text_id, event.content)]
 
     def end(self, event: Content) -> list[Message]:
         """Return the end of the message of `event`, if it is open."""
@@ -97,6 +97,10 @@ class Reasoning:
 
 def _key(event: Content) -> tuple[str | None, str | None]:
     return event.meta.get("message_id") if event.meta else None, event.channel
+
+
+def _piece(text_id: str, text: str) -> Message:
+    return {"type": "TEXT_MESSAGE_CONTENT", "messageId": text_id, "delta": text}
 
 
 def _end(text_id: str) -> Message:

@@ -100,7 +100,12 @@ class VercelUiEncoder(Encoder):
     # Text and steps
 
     def _content(self, event: Content) -> list[Chunk]:
-        written = [*self._next_step(), *self._parts.write_text(event)] if event.content else []
+        if not event.content:
+            return self._parts.end_text(event) if event.is_complete else []
+        begin = self._next_step() if self._calls.have_ended else None
+        written = self._parts.write_text(event)
+        if begin:
+            written = [*begin, *written]
         return [*written, *self._parts.end_text(event)] if event.is_complete else written
 
     def _next_step(self) -> list[Chunk]:

@@ -27,17 +27,15 @@ class OpenParts:
 
     def write_text(self, event: Content) -> list[Chunk]:
         """Return the chunks that add the text of `event`, after the start of its part."""
-        key = _key(event)
-        part = self._texts.get(key)
-        begin = []
-        if part is None:
-            begin = self._end_reasoning()
-            if len(self._texts) >= MAX_OPEN:
-                begin.append(_end("text", self._texts.pop(next(iter(self._texts)))))
-            part = self._texts[key] = self._new_id("text")
-            own = {"channel": event.channel, "format": event.format}
-            begin.append(_start("text", part, own))
-        return [*begin, {"type": "text-delta", "id": part, "delta": event.content}]
+        part = self._texts.get(_key(event))
+        if part is not None:
+            return [_piece("text", part, event.content)]
+        begin = self._end_reasoning()
+        if len(self._texts) >= MAX_OPEN:
+            begin.append(_end("text", self._texts.pop(next(iter(self._texts)))))
+        part = self._texts[_key(event)] = self._new_id("text")
+        begin.append(_start("text", part, {"channel": event.channel, "format": event.format}))
+        return [*begin, _piece("text", part, event.content)]
 
     def end_text(self, event: Content) -> list[Chunk]:
         """Return the end of the text of `event`, if it is open."""
@@ -51,7 +49,7 @@ class OpenParts:
             begin = self.end_all()
             self._reasoning, self._stage = self._new_id("reasoning"), event.stage
             begin.append(_start("reasoning", self._reasoning, {"stage": event.stage}))
-        return [*begin, {"type": "reasoning-delta", "id": self._reasoning, "delta": event.content}]
+        return [*begin, _piece("reasoning", self._reasoning, event.content)]
 
     def end_all(self) -> list[Chunk]:
         """Return the ends of all that is open."""
@@ -74,6 +72,10 @@ def _key(event: Content) -> tuple[str | None, str | None]:
 
 def _start(kind: str, part: str, own: Mapping[str, str | None]) -> Chunk:
     return with_own_words({"type": f"{kind}-start", "id": part}, own)
+
+
+def _piece(kind: str, part: str, text: str) -> Chunk:
+    return {"type": f"{kind}-delta", "id": part, "delta": text}
 
 
 def _end(kind: str, part: str) -> Chunk:

@@ -21,13 +21,17 @@ _OURS: Final = {"dynamic": True, "providerExecuted": True}
 
 
 class Calls:
-    """The calls of one stream."""
+    """The calls of one stream.
+
+    Attributes:
+        have_ended: some call of the step is over.
+    """
 
     def __init__(self) -> None:
         self._begun: OrderedDict[str, ToolCallStart | None] = OrderedDict()
         """By id, a call as it started; None while its arguments are written."""
         self._open = 0
-        self._ended = False
+        self.have_ended = False
 
     def has_begun(self, tool_id: str) -> bool:
         """Something of the call has been written."""
@@ -35,9 +39,9 @@ class Calls:
 
     def close_step(self) -> bool:
         """Are all calls of the step over? If there were any, the next calls belong to the next step."""
-        is_over = self._ended and not self._open
+        is_over = self.have_ended and not self._open
         if is_over:
-            self._ended = False
+            self.have_ended = False
         return is_over
 
     def piece(self, event: ToolCallDelta) -> list[Chunk]:
@@ -64,7 +68,7 @@ class Calls:
 
     def end(self, event: ToolCallEnd) -> Chunk:
         """Return the result of a call, or why it has none."""
-        self._open, self._ended = max(0, self._open - 1), True
+        self._open, self.have_ended = max(0, self._open - 1), True
         ended = {"toolCallId": event.tool_id, **_OURS}
         if event.error:
             return {"type": "tool-output-error", "errorText": event.error["message"], **ended}
