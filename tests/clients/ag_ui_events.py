@@ -27,7 +27,11 @@ def read(url: str, headers: dict[str, str]) -> dict[str, Any]:
         url, json.dumps(BODY).encode(), {"Content-Type": "application/json", **headers}
     )
     seen: dict[str, Any] = {"text": "", "thinking": "", "end": None, "error": None, "wrong": []}
-    with urllib.request.urlopen(request, timeout=20) as response:
+    try:
+        response = urllib.request.urlopen(request, timeout=20)
+    except urllib.error.HTTPError as refusal:
+        return {**seen, "error": refusal.read().decode()}
+    with response:
         for line in response:
             if line.startswith(b"data: "):
                 note(line[6:], seen)

@@ -41,6 +41,7 @@ class Client(NamedTuple):
         requirements: of pip, where it is no package of Node's.
         folder: below `npm/`, or of the environment, where several clients share one.
         suffix: that the client adds to the URL that it is given.
+        reads_copies: it is given the streams of its own protocol as their upstream wrote them, and no others.
     """
 
     name: str
@@ -51,12 +52,14 @@ class Client(NamedTuple):
     requirements: tuple[str, ...] = ()
     folder: str | None = None
     suffix: str = ""
+    reads_copies: bool = False
 
 
 CHAT_PACKAGES = ("openai==3.54.0", "anthropic==2.12.0")
 
 CLIENTS = (
     Client("ag-ui-1.0", "ag-ui", "ag_ui.mjs", compare_ag_ui.problems),
+    Client("ag-ui-1.0", "ag-ui", "ag_ui.mjs", compare_ag_ui.problems_of_copies, reads_copies=True),
     Client("ag-ui-0.0.57", "ag-ui", "ag_ui.mjs", compare_ag_ui.problems, {"version": "0.0"}),
     Client(
         "ag-ui-0.0.40",
@@ -76,6 +79,7 @@ CLIENTS = (
     Client("ai-5", "vercel-ui", "vercel_ui.mjs", compare_vercel_ui.problems),
     Client("ai-6", "vercel-ui", "vercel_ui.mjs", compare_vercel_ui.problems),
     Client("ai-6", "vercel-ui", "vercel_ui.mjs", compare_vercel_ui.problems, {"sdk": "6"}),
+    Client("ai-6", "vercel-ui", "vercel_ui.mjs", compare_vercel_ui.problems_of_copies, reads_copies=True),
     Client("ai-7", "vercel-ui", "vercel_ui.mjs", compare_vercel_ui.problems, {"sdk": "6"}),
     *(
         Client(name, protocol, driver, compare_chat.problems, folder="chat", suffix=suffix)

@@ -31,6 +31,13 @@ def problems(expected: Expected, seen: dict[str, Any], client: Client) -> Iterat
     yield from _problems_of_calls(expected, seen["calls"])
 
 
+def problems_of_copies(expected: Expected, seen: dict[str, Any], client: Client) -> Iterator[str]:
+    """Yield what is wrong with the end of a stream that is its upstream's own but for that."""
+    if seen["refused"]:
+        yield f"refused: {seen['refused']}"
+    yield from _problems_of_end(expected, seen, client)
+
+
 def problems_of_events(expected: Expected, seen: dict[str, Any], client: Client) -> Iterator[str]:
     """Yield the events that are none, and what the rest of them says otherwise than the stream is."""
     yield from (f"no event: {wrong}" for wrong in seen["wrong"])

@@ -12,20 +12,24 @@ from __future__ import annotations
 import asyncio
 import sys
 import tempfile
+import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from broken_upstreams import FAULTS, HEARTBEAT, SPEAKS
 from clients import CLIENTS, Client, Process, started_client
-from replayed import Expected, Replayed, expected_of, replayed_streams
+from replayed import Expected, Replayed, expected_of, expected_of_events, replayed_streams
 from running_gateway import Running, running_gateway
 from scripted_upstream import Call, upstream
+from streams import events_of
 
 ALL_WITHIN = 900.0
 EACH_WITHIN = 20.0
 """Seconds in which a client must be done with a stream: else it waits for something that never comes."""
 
 SHOWN = 40
+STANDARD = "standard"
 
 
 class Variant:
@@ -35,7 +39,9 @@ class Variant:
         self.protocol = client.protocol
         self.options = client.options
         self.suffix = client.suffix
-        words = [client.protocol, *(f"{name}-{value}" for name, value in client.options.items())]
+        self.is_copied = client.reads_copies
+        words = ["copied"] * self.is_copied
+        words += [client.protocol, *(f"{name}-{value}" for name, value in client.options.items())]
         self.prefix = "_".join(words)
 
     def endpoint(self, stream: Replayed) -> tuple[str, dict[str, Any]]:
@@ -50,17 +56,27 @@ class Variant:
             "speaks": stream.dialect,
             "answers": [self.protocol],
             "protocol_options": options,
-            "verbatim": False,
+            "verbatim": self.is_copied,
+        }
+
+    def fault(self, name: str) -> tuple[str, dict[str, Any]]:
+        """An endpoint before an upstream that breaks."""
+        return f"/{self.prefix}/fault/{name}", {
+            "upstream": "replay",
+            "path": f"/fault/{name}",
+            "speaks": SPEAKS,
+            "heartbeat": HEARTBEAT,
+            "answers": [self.protocol, STANDARD],
+            "protocol_options": {self.protocol: self.options},
         }
 
 
 def configuration(streams: Sequence[Replayed], clients: Sequence[Client], url: str) -> dict[str, Any]:
     """A gateway that has each stream in each form that is asked for."""
     variants = {variant.prefix: variant for variant in map(Variant, clients)}.values()
-    return {
-        "upstreams": {"replay": {"url": url, "breaker": "off"}},
-        "endpoints": dict(variant.endpoint(stream) for variant in variants for stream in streams),
-    }
+    found = dict(variant.endpoint(stream) for variant in variants for stream in streams)
+    found.update(variant.fault(name) for variant in variants for name in FAULTS)
+    return {"upstreams": {"replay": {"url": url, "breaker": "off"}}, "endpoints": found}
 
 
 async def read_all(
@@ -70,6 +86,8 @@ async def read_all(
     found: list[str] = []
     prefix = Variant(client).prefix
     for stream, expected in streams:
+        if client.reads_copies and stream.dialect != client.protocol:
+            continue
         url = f"{base}/{prefix}/{stream.path}"
         try:
             async with asyncio.timeout(EACH_WITHIN):
@@ -81,12 +99,42 @@ async def read_all(
     return found
 
 
+async def read_faults(client: Client, process: Process, base: str) -> list[str]:
+    """Let a page's client meet every fault, and a wrong address; return what it has got otherwise."""
+    found: list[str] = []
+    if client.suffix or client.reads_copies:
+        return found
+    for name in FAULTS:
+        url = f"{base}/{Variant(client).prefix}/fault/{name}"
+        expected = expected_of_events(await asyncio.to_thread(standard_events, url))
+        async with asyncio.timeout(EACH_WITHIN):
+            seen = await asyncio.to_thread(process.read, url, {})
+        problems = client.compare(expected, seen, client)
+        found += [f"{client.name} {name}: {problem}" for problem in problems]
+    seen = await asyncio.to_thread(process.read, f"{base}/nowhere", {})
+    if "ENDPOINT_NOT_FOUND" not in f"{seen.get('refused')}{seen.get('error')}":
+        found.append(f"{client.name} nowhere: {seen}")
+    return found
+
+
+def standard_events(url: str) -> list[dict[str, Any]]:
+    """The events of a stream as a client of the standard gets them."""
+    headers = {"X-Streamweir-Protocol": STANDARD, "Accept": "application/x-ndjson"}
+    headers["Content-Type"] = "application/json"
+    request = urllib.request.Request(url, b'{"message": "Hello"}', headers)
+    with urllib.request.urlopen(request, timeout=EACH_WITHIN) as response:
+        return events_of(response.read())
+
+
 async def run_all(clients: Sequence[Client]) -> int:
     """Run the clients one after the other, print what was found, return the exit code."""
     streams = {f"/{stream.path}": stream for stream in replayed_streams()}
     with_expected = [(stream, expected_of(stream)) for stream in streams.values()]
 
     async def replay(call: Call) -> None:
+        if call.target.startswith("/fault/"):
+            await FAULTS[call.target.removeprefix("/fault/")](call)
+            return
         stream = streams[call.target]
         await call.begin(content_type=stream.media_type)
         await call.send(stream.body)
@@ -100,7 +148,7 @@ async def run_all(clients: Sequence[Client]) -> int:
                 for client in clients:
                     found += await run_one(client, with_expected, running)
     print(*found[:SHOWN], sep="\n")
-    print(f"{len(streams)} streams, {len(clients)} clients: {len(found)} differences")
+    print(f"{len(streams)} streams, {len(FAULTS)} faults, {len(clients)} clients: {len(found)} differences")
     return 1 if found else 0
 
 
@@ -109,7 +157,9 @@ async def run_one(
 ) -> list[str]:
     host, port = running.at.address
     with started_client(client) as process:
-        found = await read_all(client, process, streams, f"http://{host}:{port}")
+        base = f"http://{host}:{port}"
+        found = await read_all(client, process, streams, base)
+        found += await read_faults(client, process, base)
     print(f"{Variant(client).prefix:32} {client.name:16} {len(found)} differences", flush=True)
     return found
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from streams import canonical_streams, events_of, recorded_streams, translate
 
-__all__ = ["Call", "Expected", "Replayed", "expected_of", "replayed_streams"]
+__all__ = ["Call", "Expected", "Replayed", "expected_of", "expected_of_events", "replayed_streams"]
 
 MEDIA_TYPES = {".ndjson": "application/x-ndjson", ".json": "application/json", ".txt": "text/plain"}
 CUT_AT = (0.35, 0.8)
@@ -100,7 +100,11 @@ def expected_of(stream: Replayed) -> Expected:
     options = {stream.dialect: stream.options}
     options["standard"] = {**options.get("standard", {}), "version": "1.0"}
     how: Any = {"speaks": stream.dialect, "stream_tool_arguments": True, "protocol_options": options}
-    events = events_of(translate([stream.body], **how))
+    return expected_of_events(events_of(translate([stream.body], **how)))
+
+
+def expected_of_events(events: list[dict[str, Any]]) -> Expected:
+    """Return what a client has to get of a stream of standard events."""
     texts: dict[object, str] = {}
     calls: dict[str, Call] = {}
     asked: dict[str, str] = {}

@@ -171,6 +171,9 @@ class Encoder:
 
     Attributes:
         lost: how many events, by a word for each kind, the target could not say.
+        is_shown: what the upstream wrote goes out as it came, in the dialect that is written, and `encode` is
+            only shown it: ids on the wire are the upstream's. What comes after an end that is missing there
+            is written all the same.
         writes_extra: the stream is read in the dialect that is written, so that what its decoder kept as
             `extra` may come back. Whoever knows what is read sets it.
         model: what the client calls the model that it asks; None if it names none.
@@ -188,6 +191,7 @@ class Encoder:
     streams_arguments: ClassVar[bool] = False
 
     options: Options = NO_OPTIONS
+    is_shown: bool = False
     writes_extra: bool = False
     model: str | None = None
 

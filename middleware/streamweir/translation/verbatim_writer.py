@@ -88,7 +88,7 @@ class VerbatimWriter(StreamWriter):
             self.framing = framing
             self.media_type = self._encoder.media_type or MEDIA_TYPES[framing]
             self._set_framing(framing)
-        self.copies = True
+        self.copies = self._encoder.is_shown = True
         self.part = "theirs"
         self.unsupported = Counter()
         return True

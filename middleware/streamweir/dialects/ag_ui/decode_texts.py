@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from streamweir.codec.coerce import custom, text_of
-from streamweir.dialects.ag_ui.shared_metadata import BASE, metadata_of, read_metadata
+from streamweir.dialects.ag_ui.shared_metadata import BASE, CHUNK, metadata_of, read_metadata
 from streamweir.events import Content, Event, Thinking
 
 __all__ = ["Texts", "read_reasoning"]
@@ -105,6 +105,8 @@ class Texts:
         if message_id != self._chunk_id:
             yield from self._end(self._chunk_id)
             yield from self._begin(message, message_id)
+            piece = self._begun[message_id].piece
+            piece.meta = {**(piece.meta or {}), "private": {**CHUNK}}
             self._chunk_id = message_id
         yield from self._piece(message, message_id)
 

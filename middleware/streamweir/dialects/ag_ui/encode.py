@@ -12,7 +12,7 @@ from streamweir.dialects.ag_ui.encode_ending import interrupt, run_cancelled, ru
 from streamweir.dialects.ag_ui.encode_steps import OpenSteps
 from streamweir.dialects.ag_ui.encode_texts import OpenTexts, Reasoning
 from streamweir.dialects.ag_ui.encode_tools import call_result, is_patch, lasting_id
-from streamweir.dialects.ag_ui.shared_metadata import with_metadata
+from streamweir.dialects.ag_ui.shared_metadata import is_chunk, with_metadata
 from streamweir.events import (
     Content,
     Data,
@@ -40,7 +40,8 @@ Message = dict[str, Any]
 class AgUiEncoder(Encoder):
     """Writes AG-UI; what it has no event for is a `CUSTOM` event under the standard's name.
 
-    Nothing is open when the run ends, and nothing follows `RUN_ERROR`.
+    Nothing is open when the run ends, and nothing follows `RUN_ERROR`, behind which a client knows by itself
+    that nothing goes on.
 
     Options:
         reasoning: `thinking` for clients before 0.0.45, which end a run at a `REASONING_START`; `drop` writes
@@ -88,7 +89,7 @@ class AgUiEncoder(Encoder):
             case ToolCallStart() | ToolCallDelta():
                 return self._call(event)
             case ToolCallEnd():
-                return [call_result(event, self._new_id(), self._tool_id(event.tool_id))]
+                return [call_result(event, self._made_id(), self._tool_id(event.tool_id))]
             case Data():
                 return [_data(event)]
             case Status():
@@ -98,7 +99,7 @@ class AgUiEncoder(Encoder):
             case SessionStart():
                 return [self._run_started(event)]
             case Error(terminal=True):
-                return [*self._close_all(), run_error(event)]
+                return [*(() if self.is_shown else self._close_all()), run_error(event)]
             case SessionEnd():
                 return self._end(event)
         return [_custom(event)]
@@ -144,6 +145,8 @@ class AgUiEncoder(Encoder):
     # Text
 
     def _content(self, event: Content) -> list[Message]:
+        if self.is_shown and is_chunk(event):
+            return []
         if not event.content:
             return self._texts.end(event) if event.is_complete else []
         written = self._texts.write(event)
@@ -158,7 +161,7 @@ class AgUiEncoder(Encoder):
         written = self._close_texts()
         if self._reasoning is None or self._reasoning.stage != event.stage:
             written += self._close_reasoning()
-            self._reasoning = Reasoning(form, self._new_id(), event.stage)
+            self._reasoning = Reasoning(form, self._new_id(event), event.stage)
             written += self._reasoning.begin(event)
         return [*written, self._reasoning.piece(event.content)]
 
@@ -198,13 +201,18 @@ class AgUiEncoder(Encoder):
 
     # Ids
 
-    def _new_id(self) -> str:
+    def _new_id(self, event: Event) -> str:
+        """The id of a message that begins with `event`."""
+        own = event.meta.get("message_id") if self.is_shown and event.meta else None
+        return own or self._made_id()
+
+    def _made_id(self) -> str:
         """An id that no other message of the conversation has: a page keeps those of earlier runs."""
         self._ids += 1
         return f"{self._request_id}-{self._ids}"
 
     def _tool_id(self, tool_id: str) -> str:
-        return lasting_id(tool_id, self._request_id)
+        return tool_id if self.is_shown else lasting_id(tool_id, self._request_id)
 
 
 def _piece(tool_id: str, arguments: str) -> Message:

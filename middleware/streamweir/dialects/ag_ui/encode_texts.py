@@ -33,7 +33,7 @@ _WORDS: Final = {
 class OpenTexts:
     """The text messages that are open, by message and channel: several agents may write side by side."""
 
-    def __init__(self, new_id: Callable[[], str]) -> None:
+    def __init__(self, new_id: Callable[[Content], str]) -> None:
         self._new_id = new_id
         self._open: dict[tuple[str | None, str | None], str] = {}
 
@@ -45,7 +45,7 @@ class OpenTexts:
         begin = []
         if len(self._open) >= MAX_OPEN:
             begin.append(_end(self._open.pop(next(iter(self._open)))))
-        text_id = self._open[_key(event)] = self._new_id()
+        text_id = self._open[_key(event)] = self._new_id(event)
         start = {"type": "TEXT_MESSAGE_START", "messageId": text_id, "role": "assistant"}
         begin.append(with_metadata(start, event, channel=event.channel, format=event.format))
         return [*begin, _piece(text_id, event.content)]

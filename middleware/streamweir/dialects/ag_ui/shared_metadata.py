@@ -7,15 +7,25 @@ taken off by its clients, with a warning each time.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from streamweir.codec.coerce import leftover, meta_of, milliseconds
 from streamweir.events import META_IDS, Event, Meta
 
-__all__ = ["BASE", "metadata_of", "read_metadata", "with_metadata"]
+__all__ = ["BASE", "CHUNK", "is_chunk", "metadata_of", "read_metadata", "with_metadata"]
 
 BASE: Final = frozenset({"type", "timestamp", "rawEvent", "metadata", "subagentRunId"})
 """What every event may have; `rawEvent` is what the server made it of."""
+
+
+CHUNK: Final[Mapping[str, Any]] = MappingProxyType({"chunk": True})
+"""What is private of a text that came in chunks, which have no end: a client ends it by itself."""
+
+
+def is_chunk(event: Event) -> bool:
+    """Has the text come in chunks?"""
+    return bool(event.meta) and (event.meta or {}).get("private") == CHUNK
 
 
 def with_metadata(message: dict[str, Any], event: Event, **words: Any) -> dict[str, Any]:

@@ -57,7 +57,6 @@ class VercelUiEncoder(Encoder):
         self._parts = OpenParts()
         self._calls = Calls()
         self._sources = 0
-        self._has_failed = False
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the frames that say `event`, none where there is nothing to say."""
@@ -100,6 +99,8 @@ class VercelUiEncoder(Encoder):
     # Text and steps
 
     def _content(self, event: Content) -> list[Chunk]:
+        if self.is_shown:
+            return []  # its parts have the upstream's ids, and whether they end is the upstream's affair
         if not event.content:
             return self._parts.end_text(event) if event.is_complete else []
         begin = self._next_step() if self._calls.have_ended else None
@@ -150,14 +151,15 @@ class VercelUiEncoder(Encoder):
     # The end
 
     def _failure(self, event: Error) -> list[Chunk]:
-        self._has_failed = True
-        return [*self._parts.end_all(), {"type": "error", "errorText": event.message}]
+        open_parts = [] if self.is_shown else self._parts.end_all()
+        return [*open_parts, {"type": "error", "errorText": event.message}]
 
     def _end(self, event: SessionEnd) -> list[Chunk]:
+        open_parts = [] if self.is_shown else self._parts.end_all()
         if event.status == "cancelled":
-            return [*self._parts.end_all(), {"type": "abort"}]
+            return [*open_parts, {"type": "abort"}]
         ended = finish(event, with_reason=self.option("sdk") != "5")
-        return [*self._parts.end_all(), {"type": "finish-step"}, ended]
+        return [*open_parts, {"type": "finish-step"}, ended]
 
 
 def _approval(event: Interaction) -> Chunk:
