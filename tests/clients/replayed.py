@@ -100,7 +100,8 @@ def expected_of(stream: Replayed) -> Expected:
     options = {stream.dialect: stream.options}
     options["standard"] = {**options.get("standard", {}), "version": "1.0"}
     how: Any = {"speaks": stream.dialect, "stream_tool_arguments": True, "protocol_options": options}
-    return expected_of_events(events_of(translate([stream.body], **how)))
+    expected = expected_of_events(events_of(translate([stream.body], **how)))
+    return expected._replace(whole=_whole(stream))
 
 
 def expected_of_events(events: list[dict[str, Any]]) -> Expected:
@@ -129,7 +130,7 @@ def expected_of_events(events: list[dict[str, Any]]) -> Expected:
             case "error" if data["terminal"]:
                 error = data["message"]
     status = str(events[-1]["data"]["status"])
-    return Expected([*texts.values()], thinking, [*calls.values()], asked, status, error, _whole(stream))
+    return Expected([*texts.values()], thinking, [*calls.values()], asked, status, error, "")
 
 
 def _whole(stream: Replayed) -> str:
