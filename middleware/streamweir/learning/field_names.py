@@ -28,6 +28,7 @@ __all__ = [
     "TEXT_RANKS",
     "TEXT_WORDS",
     "THINKING",
+    "THOUGHTS",
     "TOOL",
     "TOOL_ENDS",
     "TOOL_NAMES",
@@ -72,6 +73,8 @@ ENUMS: Final = (
 
 # Texts
 
+THOUGHTS: Final = re.compile(r"reason|think|thought|\bcot\b", re.IGNORECASE)
+"""What messages of thoughts are called; of fields, `finish_reason` is none."""
 THINKING: Final = re.compile(r"reason(?!able|s?$)|reasoning|think|thought|\bcot\b", re.IGNORECASE)
 
 TEXT_RANKS: Final = {

@@ -224,7 +224,8 @@ def _separates(place: Place, messages: list[Message], *, is_first: bool) -> bool
         return False
     if texts and _rank(place) == _UNRANKED:
         return False
-    if plain(place[-1]) in ("name", "node") and any(map(_is_about_tools, messages)):
+    is_inside = bool(TOOL_WORDS.intersection(words_of(place[:-1])))
+    if plain(place[-1]) in ("name", "node") and (is_inside or any(map(_is_about_tools, messages))):
         return False  # the tool's
     if _means_something(place, messages, values):
         return True
@@ -276,7 +277,9 @@ def literal(text: str) -> str:
 def _is_about_tools(message: Message) -> bool:
     fields = message.value if isinstance(message.value, dict) else {}
     spoken = [value for key, value in fields.items() if _RANKS.get(plain(key), _UNRANKED) < _UNRANKED]
-    return bool(set(words_of([*fields, *spoken])) & (TOOL_WORDS - {"call", "action", "command"}))
+    return bool(
+        set(words_of([message.event, *fields, *spoken])) & (TOOL_WORDS - {"call", "action", "command"})
+    )
 
 
 def _differ(place: Place, values: dict[Any, list[Message]], *, most: float) -> bool:

@@ -14,6 +14,7 @@ from streamweir.learning.field_names import (
     TEXT_RANKS,
     TEXT_WORDS,
     THINKING,
+    THOUGHTS,
     plain,
     words_of,
 )
@@ -171,8 +172,14 @@ def _kind_of(series: Series) -> Kind:
     if any(c.value is True and THINKING.search(str(c.place[-1])) for c in unit.conditions):
         return "thinking"
     steps = [step for step in series.place if isinstance(step, str)]
-    names = [*unit.names, *steps]
-    return "thinking" if any(THINKING.search(name) for name in names) else "content"
+    is_thought = any(map(THINKING.search, steps)) or any(map(THOUGHTS.search, unit.names))
+    return "thinking" if is_thought or _is_reason(series) else "content"
+
+
+def _is_reason(series: Series) -> bool:
+    """A field `reason` with sentences in it, not with one word."""
+    is_named = bool(series.place) and plain(series.place[-1]) in ("reason", "reasons")
+    return is_named and any(" " in text.strip() for _, text in series.texts) and len(series.texts) > 1
 
 
 def _score(series: Series, kind: Kind) -> float:
@@ -192,7 +199,7 @@ def _score(series: Series, kind: Kind) -> float:
     if isinstance(place[-1] if place else None, int):
         score = 2.0
     if kind == "thinking":
-        score = max(score, 5.0) if name and THINKING.search(name) else score
+        score = max(score, 5.0) if (name and THINKING.search(name)) or _is_reason(series) else score
         score += 2
         parents = [word for word in words_of(steps[:-1]) if word in NO_ANSWER_WORDS]
         return score - 4 * bool(parents)

@@ -43,7 +43,7 @@ _DEEPEST: Final = 3
 def tools_in(units: Iterable[Unit]) -> list[ToolUse]:
     """Return what says something of tool calls, in the order of the stream."""
     units = [*units]
-    uses = [use for unit in units if (use := _use_in(unit)) is not None]
+    uses = [use for unit in units for use in _uses_in(unit)]
     uses = [use for use in uses if use.use != "nothing"]
     uses.sort(key=lambda use: use.records[0][0].at)
     find_ids(uses, units)
@@ -91,12 +91,22 @@ def _find_rest(use: ToolUse) -> None:
 # Where a call stands, and its fields
 
 
-def _use_in(unit: Unit) -> ToolUse | None:
+def _uses_in(unit: Unit) -> list[ToolUse]:
+    """What records say of calls: of one, or of several in fields of their own."""
+    found: list[ToolUse] = []
     for container, is_named in _containers(unit):
+        is_apart = container and not any(_overlap(container, use.container) for use in found)
+        if found and not (is_apart and is_named):
+            continue
         use = _fields(unit, container, is_named=is_named)
         if use is not None:
-            return use
-    return None
+            found.append(use)
+    return found
+
+
+def _overlap(one: Place, other: Place) -> bool:
+    common = min(len(one), len(other))
+    return one[:common] == other[:common]
 
 
 def _containers(unit: Unit) -> Iterator[tuple[Place, bool]]:
@@ -112,7 +122,7 @@ def _containers(unit: Unit) -> Iterator[tuple[Place, bool]]:
     is_about = unit.is_about_tools
     for place in objects:
         last = place[-1]
-        if isinstance(last, str) and _is_tool_key(last):
+        if isinstance(last, str) and (_is_tool_key(last) or _holds_result(place, unit)):
             yield place, True
     if is_about:
         yield (), True
@@ -122,6 +132,14 @@ def _containers(unit: Unit) -> Iterator[tuple[Place, bool]]:
     if any(_names_a_tool(place, unit) for place in unit.places):
         yield (), True
     yield from ((place[:-1], True) for place in unit.places if _names_a_call(place))
+
+
+def _holds_result(place: Place, unit: Unit) -> bool:
+    """A field such as `tool_result` that names the call beside what came of it."""
+    if not TOOL.search(str(place[-1])):
+        return False
+    keys = {plain(key) for value in unit.values(place) if isinstance(value, dict) for key in value}
+    return bool(keys & {"id", "name", *_NAMES_OF_CALLS})
 
 
 def _is_tool_key(name: str) -> bool:

@@ -71,7 +71,14 @@ class Unit:
         """What these records are called."""
         values = [condition.value for condition in self.conditions]
         keys = [step for step in self.each or () if isinstance(step, str)]
+        values += [value for name in _ITEM_NAMES[:3] if (value := self._constant(name)) is not None]
         return [*self.group.names, *keys, *(value for value in values if isinstance(value, str))]
+
+    def _constant(self, name: str) -> str | None:
+        """The name that all records have in this field."""
+        values = [record.value.get(name) for record in self.records if isinstance(record.value, dict)]
+        is_constant = len(values) == len(self.records) and all(value == values[0] for value in values)
+        return values[0] if is_constant and is_a_name(values[0]) else None
 
     @cached_property
     def words(self) -> list[str]:
