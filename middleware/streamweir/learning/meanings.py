@@ -30,6 +30,10 @@ _ORDER: Final = {
 }
 
 
+_ONCE: Final = frozenset({"session_start", "usage", "complete", "session_end"})
+"""What a stream says once."""
+
+
 class Entry(msgspec.Struct):
     """One event of a rule.
 
@@ -119,6 +123,7 @@ def meanings_of(kinds: Kinds, *, with_ids: bool = True, with_wholes: bool = True
     _add_errors(found, errors)
     _add_ends(found, kinds, texts, tools)
     _add_the_rest(found)
+    _note_single(found)
     for meaning in found.all:
         meaning.entries.sort(key=lambda entry: _ORDER[entry.fields["type"]])
     return found.all
@@ -292,6 +297,13 @@ def _and(*conditions: str | None) -> str | None:
 
 
 # Errors, ends and the rest
+
+
+def _note_single(found: _Meanings) -> None:
+    """What was seen once may mean more than it showed; an end comes once."""
+    for meaning in found.all:
+        if len(meaning.group.messages) == 1 and not set(meaning.types) <= _ONCE:
+            found.note(meaning.group, "seen once")
 
 
 def _errors(found: _Meanings) -> dict[int, tuple[Place, Place | None]]:

@@ -152,7 +152,13 @@ def is_single(value: Any, place: Place) -> bool:
         and plain(place[-1]) not in _ALWAYS_ITEMS
         and not TOOL.search(str(place[-1]))
         and any(isinstance(inner, dict) for inner in value[0].values())
+        and not _is_block(value[0])
     )
+
+
+def _is_block(item: dict[str, Any]) -> bool:
+    """An item with a type of its own, and no further items in it."""
+    return isinstance(item.get("type"), str) and not any(isinstance(inner, list) for inner in item.values())
 
 
 def _single_items(value: Any, place: Place) -> Iterator[tuple[Place, Any]]:

@@ -28,6 +28,13 @@ class Backend(NamedTuple):
 TEXT = ("Tea ", "is ", "better. ")
 SEARCH = ("search", {"q": "tea"}, "3 hits")
 
+ASKED = {"name": "search", "input": {"q": "tea"}}
+HITS = {"hits": 3}
+WHOLE_CALLS = (
+    {"name": "search", "args": {"q": "tea"}, "result": "3 hits"},
+    {"name": "clock", "args": {}, "result": "08:30"},
+)
+
 BACKENDS = {
     "tokens": Backend(sse(*({"kind": "tok", "t": text} for text in TEXT), {"kind": "bye"})),
     "event names, no JSON": Backend(sse(*(("chunk", text) for text in TEXT), ("end", "x"))),
@@ -147,6 +154,60 @@ BACKENDS = {
             {"answer_of_tool": {"tool_call_id": "c1", "name": "search", "content": "3 hits"}},
             *({"msg": {"text": text}} for text in TEXT),
             {"done": True},
+        ),
+        calls=(SEARCH,),
+    ),
+    "fields tell what it is": Backend(
+        ndjson(
+            {"thought": "Hm, "},
+            {"thought": "tea."},
+            {"tool_call": {"name": "search", "arguments": {"q": "tea"}, "id": "c0"}},
+            {"tool_result": {"id": "c0", "name": "search", "result": "3 hits"}},
+            *({"text": text} for text in TEXT),
+            {"done": True},
+        ),
+        thought="Hm, tea.",
+        calls=(SEARCH,),
+    ),
+    "a call in one message, below a code": Backend(
+        ndjson(
+            *({"code": 0, "data": {"kind": "reason", "content": text}} for text in ("Hm, ", "tea.")),
+            {
+                "code": 0,
+                "data": {
+                    "kind": "tool",
+                    "tool": {"name": "search", "args": {"q": "tea"}, "result": "3 hits"},
+                },
+            },
+            {"code": 0, "data": {"kind": "tool", "tool": {"name": "clock", "args": {}, "result": "08:30"}}},
+            *({"code": 0, "data": {"kind": "answer", "content": text}} for text in TEXT),
+            {"code": 0, "data": {"kind": "stop"}},
+        ),
+        thought="Hm, tea.",
+        calls=(SEARCH, ("clock", {}, "08:30")),
+    ),
+    "blocks with roles": Backend(
+        sse(
+            {"role": "assistant", "content": [{"type": "text", "text": "Tea "}]},
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "t0", "name": "search", "input": {"q": "tea"}}],
+            },
+            {
+                "role": "user",
+                "content": [{"type": "tool_result", "tool_use_id": "t0", "content": {"hits": 3}}],
+            },
+            *({"role": "assistant", "content": [{"type": "text", "text": text}]} for text in TEXT[1:]),
+            {"role": "system", "stop_reason": "end_turn"},
+        ),
+        calls=(("search", {"q": "tea"}, HITS),),
+    ),
+    "a status says whether a call begins": Backend(
+        sse(
+            *({"type": "text", "delta": text} for text in TEXT),
+            {"type": "tool", "status": "running", "tool_name": "search", "input": {"q": "tea"}, "run": "r0"},
+            {"type": "tool", "status": "done", "tool_name": "search", "output": "3 hits", "run": "r0"},
+            {"type": "end"},
         ),
         calls=(SEARCH,),
     ),
