@@ -26,9 +26,9 @@ def test_shows_what_would_be_sent() -> None:
         "query": {"k": "1"},
         "headers": {"Content-Type": "application/json"},
         "body": {"name": "hi"},
-        "takes": {"session_id": "data.id"},
+        "takes": {"thread_id": "data.id"},
     }
-    assert second["body"]["session_id"] == "{session_id}"
+    assert second["body"]["session_id"] == "{thread_id}"
     assert found["lost"] == ["tools"]
     assert found["request"]["message"] == "hi"
 

@@ -337,3 +337,35 @@ async def test_a_template_makes_a_form() -> None:
     parts = [part.strip(b"\r\n-") for part in call.body.split(b"--" + boundary.encode())]
     assert parts[1] == b'Content-Disposition: form-data; name="message"\r\n\r\na"b'
     assert len(parts) == 5
+
+
+async def test_a_home_made_dialect_on_both_sides() -> None:
+    acme = {
+        "rules": [{"match": {"k": "t"}, "emit": {"type": "content", "content": "${{ t }}"}}],
+        "terminal": ["eof"],
+        "write": {"rules": [{"on": "content", "send": {"data": {"k": "t", "t": "${{ content }}"}}}]},
+        "request": {
+            "write": {"q": "${{ message }}", "s": "${{ thread_id }}"},
+            "read": {"message": "${{ q }}"},
+        },
+    }
+    body = answer(b'data: {"k": "t", "t": "Hello"}\n\n', "Content-Type: text/event-stream")
+    async with upstream(body) as first, upstream(WHOLE) as second:
+        config = settled(
+            dialects={"acme": acme},
+            endpoints={
+                "/to": {"upstream": first.url, "speaks": "acme", "request": "mapped"},
+                "/from": {
+                    "upstream": second.url,
+                    "speaks": "legacy",
+                    "answers": ["acme"],
+                    "request": "mapped",
+                },
+            },
+        )
+        async with gateway(config) as running:
+            got = (await post(running, {"message": "hi", "thread_id": "t"}, target="/to")).assert_valid()
+            back = await post(running, {"q": "hi"}, target="/from")
+    assert (got.text, bodies(first)) == ("Hello", [{"q": "hi", "s": "t"}])
+    assert bodies(second) == [{"message": "hi", "stream": True}]
+    assert b'"t":"Hel"' in back.body

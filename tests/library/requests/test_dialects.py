@@ -297,11 +297,11 @@ WRITTEN: list[Row] = [
             {
                 "path": "/api/v1/chats/7/sessions",
                 "body": {"name": "h" * 50},
-                "takes": {"session_id": "data.id"},
+                "takes": {"thread_id": "data.id"},
             },
             {
                 "path": "/api/v1/chats/7/completions",
-                "body": {"question": "h" * 60, "stream": True, "session_id": "{session_id}"},
+                "body": {"question": "h" * 60, "stream": True, "session_id": "{thread_id}"},
             },
         ],
     ),

@@ -95,12 +95,12 @@ def _chat(outgoing: Outgoing) -> list[Written]:
     session: str | None = outgoing.thread_id
     requests = []
     if session is None and (found := _CHAT_WITH_SESSIONS.match(outgoing.path)):
-        session = Taken("session_id")
+        session = Taken("thread_id")
         requests.append(
             Written(
                 {"name": _name(outgoing)},
                 path=f"{found['chat']}/sessions",
-                takes={"session_id": "data.id"},
+                takes={"thread_id": "data.id"},
             )
         )
     body = without_absent(question=outgoing.text, stream=True, session_id=session)
