@@ -57,6 +57,8 @@ CALLABLES = {
     "streamweir.convert": 'data, *, speaks="auto", answers="standard", framing="sse", **options',
     "streamweir.normalize_stream_event": 'event, *, speaks="auto"',
     "streamweir.parse_stream_line": "line",
+    "streamweir.read_request": "body, *, protocol",
+    "streamweir.write_request": 'request, *, dialect, path="", options=None, mapped=None',
     "streamweir.client.stream_request": """url, *, method="POST", json=None, content=None, headers=None,
         params=None, speaks="standard", timeouts=None, request_id=None, client=None, raise_errors=True""",
     "streamweir.MessageStreamHandler": "message=None, *, on_update=None",
@@ -163,6 +165,7 @@ RAISED = {
     "EventValidationError": ValueError,
     "LifecycleError": RuntimeError,
     "StreamError": Exception,
+    "RequestError": ValueError,
 }
 
 

@@ -106,7 +106,7 @@ def _planned(
         found["headers"] = {name: value for name, value in named if name.lower() not in _NOT_SHOWN}
         requests.append(found)
     reads = dialects[protocol].reads_requests
-    canonical = read_request(body, protocol=protocol, dialects=dialects) if reads else None
+    canonical = read_request(body, protocol=dialects[protocol]) if reads else None
     return {"requests": requests, "lost": [*offer.lost], "request": canonical}
 
 

@@ -35,21 +35,18 @@ class ReadRequest(dict[str, Any]):
     protocol: str = ""
 
 
-def read_request(
-    body: bytes | str | Mapping[str, Any], *, protocol: str | Dialect, dialects: Dialects | None = None
-) -> dict[str, Any]:
+def read_request(body: bytes | str | Mapping[str, Any], *, protocol: str | Dialect) -> dict[str, Any]:
     """Return the canonical request that a client's body means.
 
     Args:
         body: JSON, or its value.
-        protocol: of the client, by name.
-        dialects: in which names are looked up; the process's if not given.
+        protocol: of the client: its name, or the dialect itself.
 
     Raises:
         RequestError: the body cannot be understood.
         ConfigurationError: no such protocol has requests.
     """
-    dialect = _dialects(dialects).find(protocol)
+    dialect = process_dialects().find(protocol)
     found = ReadRequest(read_canonical(_reader_of(dialect), parse_body(body)))
     found.protocol = dialect.name
     return found
@@ -62,23 +59,21 @@ def write_request(
     path: str = "",
     options: Mapping[str, Any] | None = None,
     mapped: Mapping[str, Any] | None = None,
-    dialects: Dialects | None = None,
 ) -> list[dict[str, Any]]:
     """Return the requests that an upstream is sent, one after the other.
 
     Args:
         request: the canonical request.
-        dialect: of the upstream, by name.
+        dialect: of the upstream: its name, or the dialect itself.
         path: of the upstream's URL, where that says which of its endpoints it is.
         options: of the dialect.
         mapped: a tree that is laid over the body.
-        dialects: in which names are looked up; the process's if not given.
 
     Raises:
         RequestError: the upstream's dialect cannot take it.
         ConfigurationError: no such dialect has requests, or it has no such option.
     """
-    found = _dialects(dialects).find(dialect)
+    found = process_dialects().find(dialect)
     target = request_target(found, path=path, options=options, mapped=mapped)
     protocol = request.protocol if isinstance(request, ReadRequest) else found.name
     canonical = read_canonical(_CANONICAL, parse_body(request))
@@ -110,7 +105,7 @@ def planned_request(
         RequestError: the body cannot be understood, or the upstream's dialect cannot take it.
         ConfigurationError: there are no such requests.
     """
-    known = _dialects(dialects)
+    known = process_dialects() if dialects is None else dialects
     found = known.find(dialect)
     target = request_target(found, path=path, options=options)
     canonical = read_canonical(_reader_of(known.find(protocol)), parse_body(body))
@@ -173,7 +168,3 @@ def _reader_of(dialect: Dialect) -> RequestReader:
     if dialect.request_reader is None:
         raise ConfigurationError(f"{dialect.name} has no requests that can be read")
     return dialect.request_reader
-
-
-def _dialects(dialects: Dialects | None) -> Dialects:
-    return process_dialects() if dialects is None else dialects
