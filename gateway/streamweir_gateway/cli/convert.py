@@ -16,10 +16,11 @@ from streamweir.framing import MEDIA_TYPES
 from streamweir.stages import FullText
 from streamweir.translation.clock import StreamClock
 from streamweir.translation.reader import EndOfBody
-from streamweir_gateway.cli.command import OK, CommandFailed, Commands, UsageError, add_command
+from streamweir_gateway.cli.command import FAILED, OK, CommandFailed, Commands, UsageError, add_command
 from streamweir_gateway.cli.dialect_options import dialect_options
 from streamweir_gateway.cli.explaining import explained
 from streamweir_gateway.cli.home_made import home_made
+from streamweir_gateway.cli.progress import shown
 from streamweir_gateway.cli.recordings import captures_from
 from streamweir_gateway.cli.streams import (
     STDIN,
@@ -36,6 +37,8 @@ __all__ = ["NAME", "add_to"]
 
 NAME: Final = "convert"
 
+_GOOD_ENDS: Final = ("done", "interaction")
+
 _EXAMPLES: Final = """\
   streamweir convert recorded.sse
   streamweir convert --from legacy --to standard --framing ndjson recorded.sse | jq .
@@ -46,7 +49,7 @@ _EXAMPLES: Final = """\
   streamweir convert --config acme.yaml --from acme --explain recorded.sse     which rule takes what?
 
 `streamweir dialects` lists the dialects, `streamweir dialects NAME` their options.
-The exit code is 0 for every stream that was converted, also for one that tells of a failure."""
+The exit code is 1 where a stream did not end completed or suspended; --exit-zero makes that 0."""
 
 _FROM: Final = "what the stream is written in (default: auto, found out from its first events)"
 _TO: Final = "what to write (default: standard)"
@@ -56,6 +59,8 @@ _CONFIG: Final = "a file whose `dialects:` may be named too; needs the extra 'ga
 _EXPLAIN: Final = "a line per frame on standard error: NUMBER TAKER: types of the events"
 _EOF: Final = "what a clean end of the stream means that its dialect takes for none (default: truncated)"
 _NO_VERBATIM: Final = "write a stream anew, repaired, also in the dialect that it is written in"
+_LIMIT: Final = "as in the configuration: stream_bytes=4GiB; may be repeated"
+_EXIT_ZERO: Final = "exit 0 for every stream that was converted, also for one that tells of a failure"
 _FULL_TEXT: Final = "what to do when the stream repeats its whole answer (default: dedupe)"
 
 
@@ -85,6 +90,8 @@ def add_to(commands: Commands) -> None:
     add("--request-id", metavar="ID", help="the id in every event (default: made up)")
     add("--raw", action="store_true", help="add metadata.source: the event as it was read")
     add("--debug", action="store_true", help="add redacted details to errors and warnings")
+    add("--limit", action="append", default=[], metavar="NAME=VALUE", help=_LIMIT)
+    add("--exit-zero", action="store_true", help=_EXIT_ZERO)
     add("--config", metavar="CONFIG", help=_CONFIG)
     add("--explain", action="store_true", help=_EXPLAIN)
 
@@ -96,11 +103,12 @@ def _run(args: argparse.Namespace) -> int:
     with open_input(args.file) as source, open_output(args.output) as target:
         try:
             arriving = pieces(source, args.file, patience=lambda: _patience(translator))
+            if sys.stderr.isatty() and (args.output or not sys.stdout.isatty()):
+                arriving = shown(arriving, _size_of(args.file))
             captures, body = captures_from(arriving, args.file)
             if captures is not None:
-                for capture in captures:
-                    _play(capture, args, target)
-                return OK
+                ends = [_play(capture, args, target) for capture in captures]
+                return OK if args.exit_zero or all(ends) else FAILED
             _translate(body, translator, target)
         except KeyboardInterrupt:
             write(target, translator.cancel())
@@ -109,11 +117,15 @@ def _run(args: argparse.Namespace) -> int:
             write(target, translator.fail(failure.__cause__ or failure))
             raise
     _note_unknown(translator)
-    return OK
+    return OK if args.exit_zero or translator.reason in _GOOD_ENDS else FAILED
 
 
-def _play(capture: Capture, args: argparse.Namespace, target: Output) -> None:
-    """Translate a capture as it was recorded: its reads, its end; what the command line gives wins."""
+def _play(capture: Capture, args: argparse.Namespace, target: Output) -> bool:
+    """Translate a capture as it was recorded: its reads, its end; what the command line gives wins.
+
+    Returns:
+        Whether the stream ended well.
+    """
     try:
         playback = Playback(capture)
     except CaptureError as error:
@@ -124,6 +136,7 @@ def _play(capture: Capture, args: argparse.Namespace, target: Output) -> None:
     for output in playback.pieces(translator):
         write(target, output)
     _note_unknown(translator)
+    return translator.reason in _GOOD_ENDS
 
 
 def _note_unknown(translator: Translator) -> None:
@@ -137,6 +150,12 @@ def _translate(arriving: Iterable[bytes], translator: Translator, target: Output
         if translator.ended:
             return
     write(target, translator.close())
+
+
+def _size_of(name: str) -> int | None:
+    """Return how long the input is, if it is a file."""
+    path = Path(name)
+    return path.stat().st_size if name != STDIN and path.is_file() else None
 
 
 def _is_one_file(first: str, second: str) -> bool:
@@ -184,10 +203,21 @@ def _given(args: argparse.Namespace) -> dict[str, Any]:
         "verbatim": args.verbatim,
         "stream_tool_arguments": args.stream_tool_arguments or None,
         "protocol_options": dialect_options(args.option) or None,
+        "limits": _limits(args.limit) or None,
         "raw": args.raw or None,
         "debug": args.debug or None,
     }
     return {name: value for name, value in options.items() if value is not None}
+
+
+def _limits(texts: list[str]) -> dict[str, Any]:
+    limits: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise UsageError(f"--limit {text}: must be NAME=VALUE, such as stream_bytes=4GiB")
+        limits[name] = int(value) if value.isdigit() else value
+    return limits
 
 
 def _explained(dialects: Dialects, name: str) -> Dialects:

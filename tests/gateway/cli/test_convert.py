@@ -56,15 +56,15 @@ def test_folds_into_one_json_object() -> None:
     assert result["status"] == "completed"
 
 
-def test_a_failed_stream_is_a_converted_stream() -> None:
+def test_a_failed_stream_is_converted_and_told_by_the_exit_code() -> None:
     done = run("convert", "--framing", "ndjson", input=STREAM[: len(STREAM) // 2])
-    assert done.returncode == 0
+    assert done.returncode == 1
     assert events_of(done.stdout)[-1]["data"]["reason"] == "truncated"
 
 
 def test_an_input_that_nobody_knows_is_told() -> None:
     done = run("convert", "--framing", "ndjson", input=b"<html>502 Bad Gateway</html>\n")
-    assert done.returncode == 0
+    assert done.returncode == 1
     assert events_of(done.stdout)[-1]["data"]["reason"] == "malformed"
     assert b"--from" in done.stderr
 
@@ -236,3 +236,37 @@ def test_full_text() -> None:
 def error_in(ndjson: bytes) -> dict[str, Any]:
     (error,) = [event["data"] for event in events_of(ndjson) if event["type"] == "error"]
     return dict(error)
+
+
+def test_exit_code_is_that_of_the_stream() -> None:
+    broken = STREAM[: len(STREAM) // 2]
+
+    assert run("convert", "--from", "legacy", input=STREAM).returncode == 0
+    done = run("convert", "--from", "legacy", input=broken)
+    assert (done.returncode, b"UPSTREAM_TRUNCATED" in done.stdout) == (1, True)
+    assert run("convert", "--from", "legacy", "--exit-zero", input=broken).returncode == 0
+
+
+def test_backend_that_never_ends_its_answer_is_complete_where_that_is_given() -> None:
+    half = b'data: {"type":"token","content":"Hi"}\n\n'
+
+    assert run("convert", "--from", "legacy", input=half).returncode == 1
+    assert run("convert", "--from", "legacy", "--eof", "complete", input=half).returncode == 0
+
+
+def test_limits_of_a_long_stream_are_set() -> None:
+    long = b'data: {"type":"token","content":"%s"}\n\n' % (b"x" * 500) * 50 + b'data: {"type":"done"}\n\n'
+
+    done = run("convert", "--from", "legacy", "--framing", "json", "--limit", "stream_bytes=4KiB", input=long)
+    assert (done.returncode, b"STREAM_LIMIT_EXCEEDED" in done.stdout) == (1, True)
+    assert run("convert", "--from", "legacy", "--framing", "json", input=long).returncode == 0
+    assert run("convert", "--limit", "stream_bytes", input=long).returncode == 2
+
+
+def test_folded_answer_may_have_many_events() -> None:
+    token = b'data: {"type":"token","content":"x"}\n\ndata: {"type":"thinking","content":"y"}\n\n'
+
+    done = run("convert", "--from", "legacy", "--framing", "json", input=token * 60_000 + b"data: [DONE]\n\n")
+
+    assert done.returncode == 0
+    assert len(json.loads(done.stdout)["message"]["content"]) == 60_000
