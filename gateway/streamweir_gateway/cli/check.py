@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from streamweir_gateway.cli.command import Commands, add_command, with_gateway
+from streamweir_gateway.cli.own_dialects import add_dialect_option
 
 __all__ = ["NAME", "add_to"]
 
@@ -42,6 +43,7 @@ def add_to(commands: Commands) -> None:
         metavar="CONFIG",
         help="the file (default: config.yaml; -: standard input)",
     )
+    add_dialect_option(parser)
     add("--env", action="store_true", help="demand the environment's variables and secret files too")
     add("--print-effective", action="store_true", help="print every value that holds, and its origin")
     add("--json", action="store_true", help="print a JSON object: the endpoints, or the problems")

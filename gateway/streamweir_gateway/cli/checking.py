@@ -12,6 +12,7 @@ from streamweir_gateway.cli.addresses import address_text
 from streamweir_gateway.cli.command import BAD_CONFIGURATION, FAILED, OK, UsageError
 from streamweir_gateway.cli.configuration import load
 from streamweir_gateway.cli.effective import effective_facts, effective_lines
+from streamweir_gateway.cli.own_dialects import add_dialects
 from streamweir_gateway.config import ConfigErrors, EndpointConfig, GatewayConfig
 
 __all__ = ["run"]
@@ -19,6 +20,7 @@ __all__ = ["run"]
 
 def run(args: argparse.Namespace) -> int:
     """Check the file; print what it says, or what is wrong with it."""
+    add_dialects(args.own_dialects)
     try:
         config = load(args.config, demand_secrets=args.env or args.probe)
     except ConfigErrors as errors:

@@ -20,6 +20,7 @@ from streamweir_gateway.cli.command import FAILED, OK, CommandFailed, Commands, 
 from streamweir_gateway.cli.dialect_options import dialect_options
 from streamweir_gateway.cli.explaining import explained
 from streamweir_gateway.cli.home_made import home_made
+from streamweir_gateway.cli.own_dialects import add_dialect_option, add_dialects
 from streamweir_gateway.cli.progress import shown
 from streamweir_gateway.cli.recordings import captures_from
 from streamweir_gateway.cli.streams import (
@@ -93,10 +94,12 @@ def add_to(commands: Commands) -> None:
     add("--limit", action="append", default=[], metavar="NAME=VALUE", help=_LIMIT)
     add("--exit-zero", action="store_true", help=_EXIT_ZERO)
     add("--config", metavar="CONFIG", help=_CONFIG)
+    add_dialect_option(parser)
     add("--explain", action="store_true", help=_EXPLAIN)
 
 
 def _run(args: argparse.Namespace) -> int:
+    add_dialects(args.own_dialects)
     translator = _translator(args, {})
     if args.output and _is_one_file(args.file, args.output):
         raise UsageError(f"--output {args.output} is the file that is read")

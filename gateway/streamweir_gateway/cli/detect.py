@@ -9,6 +9,7 @@ from typing import Final
 from streamweir.codec.detector import Detector
 from streamweir.codec.registry import process_dialects
 from streamweir_gateway.cli.command import OK, CommandFailed, Commands, add_command
+from streamweir_gateway.cli.own_dialects import add_dialect_option, add_dialects
 from streamweir_gateway.cli.recordings import captures_from
 from streamweir_gateway.cli.streams import STDIN, label_of, open_input, pieces
 
@@ -38,10 +39,12 @@ def add_to(commands: Commands) -> None:
     )
     add = parser.add_argument
     add("file", nargs="?", default=STDIN, metavar="FILE", help="what to read (default: -, standard input)")
+    add_dialect_option(parser)
     add("--json", action="store_true", help="print a JSON object, with all scores (0 no, 1 certain)")
 
 
 def _run(args: argparse.Namespace) -> int:
+    add_dialects(args.own_dialects)
     detector = Detector()
     name = _detect(args.file, detector)
     if args.json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from streamweir_gateway.cli.command import Commands, add_command, with_gateway
+from streamweir_gateway.cli.own_dialects import add_dialect_option
 
 __all__ = ["NAME", "add_to"]
 
@@ -41,5 +42,6 @@ def add_to(commands: Commands) -> None:
     )
     add = parser.add_argument
     add("config", nargs="?", default="config.yaml", metavar="CONFIG", help="the file (default: config.yaml)")
+    add_dialect_option(parser)
     add("--listen", metavar="HOST:PORT", help="listen here, whatever the file says; port 0: any free one")
     add("--reload", action="store_true", help="take the file over as soon as it changes")

@@ -12,6 +12,7 @@ from streamweir_gateway.cli.addresses import address_text
 from streamweir_gateway.cli.banner import banner
 from streamweir_gateway.cli.command import BAD_CONFIGURATION, CommandFailed
 from streamweir_gateway.cli.configuration import listening_on, load
+from streamweir_gateway.cli.own_dialects import add_dialects
 from streamweir_gateway.config import ConfigErrors, GatewayConfig
 from streamweir_gateway.config.home_made import files_of
 from streamweir_gateway.processes.reload import reloading
@@ -40,6 +41,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _settled(args: argparse.Namespace) -> GatewayConfig:
+    add_dialects(args.own_dialects)
     config = load(args.config)
     return listening_on(args.listen, config) if args.listen else config
 

@@ -5,6 +5,7 @@ Source: the dialect-file contract, sections 1 and 9.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +15,8 @@ from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
 from streamweir.codec.mapped.dialect import DialectSource, compile_dialects
 from streamweir.codec.mapped.problems import ProblemList
-from streamweir.codec.registry import process_dialects
+from streamweir.codec.registry import add_dialect_at, dialect_at, places, process_dialects
+from streamweir.errors import ConfigurationError
 from streamweir.translation.home_made_dialects import dialects_from
 from streamweir_gateway.config.diagnostics import Report, not_this
 from streamweir_gateway.config.dialect_files import read_dialect
@@ -26,6 +28,8 @@ __all__ = ["ConfiguredDialects", "dialect_files_in", "files_of", "read_home_made
 
 KEY: Final = "dialects"
 _FILE: Final = "file"
+_PYTHON: Final = "python"
+"""A dialect that is a class: `{python: "package.module:Acme"}`."""
 
 
 class ConfiguredDialects(Dialects):
@@ -43,7 +47,7 @@ class ConfiguredDialects(Dialects):
         self._sources = sources
 
     def __reduce__(self) -> tuple[Callable[..., Dialects], tuple[Any, ...]]:
-        return _compiled_again, (dict(self._sources),)
+        return _compiled_again, (dict(self._sources), places())
 
 
 def files_of(path: Path) -> list[Path]:
@@ -72,6 +76,9 @@ def read_home_made(value: Any, report: Report, interpolation: Interpolation, kno
     """
     if not isinstance(value, Mapping) or not value:
         return known
+    classes = {name: tree for name, tree in value.items() if isinstance(tree, Mapping) and _PYTHON in tree}
+    known = _with_classes(classes, report, interpolation.folder, known)
+    value = {name: tree for name, tree in value.items() if name not in classes}
     written = [_source(name, tree, report, interpolation) for name, tree in value.items()]
     sources = [source for source in written if source is not None]
     found = dialects_from(sources, known)
@@ -80,8 +87,36 @@ def read_home_made(value: Any, report: Report, interpolation: Interpolation, kno
             report.problems |= source.report.problems
     usable = [*found, *_placeholders(value.keys() - {dialect.name for dialect in found})]
     own = [dialect for dialect in usable if not known.has_name(dialect.name)]
-    trees = {source.name: source.value for source in sources}
+    trees = {**classes, **{source.name: source.value for source in sources}}
     return ConfiguredDialects(known, trees, own)
+
+
+def _with_classes(
+    trees: Mapping[str, Mapping[str, Any]], report: Report, folder: Path, known: Dialects
+) -> Dialects:
+    """Return `known` with the dialects that are classes; `folder` is where modules may stand too."""
+    for name, tree in trees.items():
+        for key in tree:
+            if key != _PYTHON:
+                report.at_key((KEY, name, key), f"stands in the class of the dialect, not beside `{_PYTHON}`")
+        place = tree[_PYTHON]
+        if not isinstance(place, str):
+            report.at_value((KEY, name, _PYTHON), "must be package.module:Class", not_this(place))
+            continue
+        try:
+            known = known.with_(dialect_in(folder, place, name))
+        except ConfigurationError as error:
+            report.at_value((KEY, name, _PYTHON), str(error))
+            known = known.with_(*_placeholders({name}), replace=True)
+    return known
+
+
+def dialect_in(folder: Path, place: str, name: str) -> Dialect:
+    """Return the dialect at `place`, whose module may stand in `folder`."""
+    path = str(folder.resolve())
+    if path not in sys.path:
+        sys.path.append(path)
+    return dialect_at(place, name)
 
 
 def _source(name: str, tree: Any, report: Report, interpolation: Interpolation) -> DialectSource | None:
@@ -120,9 +155,15 @@ def _can_be_named(name: str) -> bool:
     return True
 
 
-def _compiled_again(sources: Mapping[str, Any]) -> Dialects:
+def _compiled_again(sources: Mapping[str, Any], placed: Mapping[str, str]) -> Dialects:
     """Return the dialects of a configuration that was found sound in another process."""
+    for name, place in placed.items():
+        add_dialect_at(place, name)
     known = process_dialects()
+    rules = {name: tree for name, tree in sources.items() if _PYTHON not in tree}
+    for name, tree in sources.items():
+        if name not in rules:
+            known = known.with_(dialect_at(tree[_PYTHON], name))
     report = ProblemList()
-    found = compile_dialects((DialectSource(name, tree, report) for name, tree in sources.items()), known)
+    found = compile_dialects((DialectSource(name, tree, report) for name, tree in rules.items()), known)
     return ConfiguredDialects(known, sources, [compiled.dialect for compiled in found])

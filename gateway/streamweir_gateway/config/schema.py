@@ -28,13 +28,19 @@ _FILE: Final = {
     "required": ["file"],
     "additionalProperties": False,
 }
+_PYTHON: Final = {
+    "type": "object",
+    "properties": {"python": {"type": "string", "pattern": "^[^:]+:[^:]+$"}},
+    "required": ["python"],
+    "additionalProperties": False,
+}
 
 
 def config_schema() -> dict[str, Any]:
     """Return the schema (draft 2020-12) of what a file may hold before anything is filled in."""
     schema = GatewayConfig.model_json_schema()
     # what dialects hold is checked where they are compiled, and described by a schema of its own
-    schema["properties"]["dialects"]["additionalProperties"] = {"anyOf": [_DIALECT, _FILE]}
+    schema["properties"]["dialects"]["additionalProperties"] = {"anyOf": [_DIALECT, _FILE, _PYTHON]}
     definitions = {**schema.pop("$defs", {}), **dialect_definitions()}
     return {"$schema": GenerateJsonSchema.schema_dialect, **schema, "$defs": definitions}
 

@@ -11,13 +11,14 @@ import copyreg
 import logging
 import signal
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from streamweir.codec.dialects import Dialects
-from streamweir.codec.registry import process_dialects
+from streamweir.codec.registry import add_dialect_at, places, process_dialects
 from streamweir_gateway.config import GatewayConfig
 from streamweir_gateway.processes.sockets import Listeners
 from streamweir_gateway.processes.worker_board import WorkerBoard
@@ -53,12 +54,14 @@ def read_only(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:
     return MappingProxyType(mapping)
 
 
-def dialects_of_process() -> Dialects:
-    """Return what the dialects of the parent's process are in a worker: its own."""
+def dialects_of_process(placed: Mapping[str, str]) -> Dialects:
+    """Return what the dialects of the parent's process are in a worker: its own, and those added by place."""
+    for name, place in placed.items():
+        add_dialect_at(place, name)
     return process_dialects()
 
 
-copyreg.pickle(Dialects, lambda _: (dialects_of_process, ()))
+copyreg.pickle(Dialects, lambda _: (dialects_of_process, (places(),)))
 copyreg.pickle(MappingProxyType, lambda mapping: (read_only, (dict(mapping),)))
 
 

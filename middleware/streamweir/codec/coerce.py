@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 
 from streamweir.classification import classify_failure
 from streamweir.errors import MalformedEvent
-from streamweir.events import Data, Error, Event, Meta, ToolError
+from streamweir.events import Data, Error, Event, Meta, ToolError, Warning
 from streamweir.jsontext import parse_json_text, write_json, write_json_text
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "text_of",
     "tool_error",
     "upstream_error",
+    "upstream_warning",
 ]
 
 
@@ -168,6 +169,24 @@ def upstream_error(  # noqa: PLR0913 (what an upstream may say of a failure)
         details=details if details is None or len(write_json(details)) <= _LARGEST_DETAILS else None,
         for_users=for_users,
         reason=found.reason,
+        meta=meta,
+    )
+
+
+def upstream_warning(
+    message: Any = None,
+    *,
+    code: str | None = None,
+    detail: Any = None,
+    for_users: bool | None = None,
+    meta: Meta | None = None,
+) -> Warning:
+    """A warning event of an upstream; its raw `message` leaves as that of an `upstream_error` does."""
+    return Warning(
+        message=text_of(message)[:LONGEST_MESSAGE],
+        message_code=code,
+        detail=detail,
+        for_users=for_users,
         meta=meta,
     )
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
+import re
 import sys
 from collections.abc import Callable
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Final, TypeVar, get_args, overload
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args, overload
 
 from streamweir.codec.base import Decoder, Encoder, FramingName
 from streamweir.codec.dialect import Dialect
@@ -16,7 +19,7 @@ from streamweir.errors import ConfigurationError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["list_dialects", "process_dialects", "register_dialect"]
+__all__ = ["add_dialect_at", "dialect_at", "list_dialects", "places", "process_dialects", "register_dialect"]
 
 D = TypeVar("D", bound=type[Decoder] | type[Encoder])
 
@@ -25,6 +28,9 @@ logger = logging.getLogger("streamweir")
 _ENTRY_POINTS: Final = "streamweir.dialects"
 
 _registered: dict[str, Dialect] = {}
+
+_places: dict[str, str] = {}
+"""By name, where the classes of dialects stand that were added by their place."""
 
 
 def process_dialects() -> Dialects:
@@ -82,12 +88,76 @@ class _EntryPointDialect:
             value = self._point.load()
         except Exception as error:
             raise ConfigurationError(f"{named} cannot be loaded: {type(error).__name__}: {error}") from error
-        if isinstance(value, Dialect) and value.name == self._point.name:
-            return value
-        try:
-            return Dialect.of_class(self._point.name, value)
-        except TypeError as error:
-            raise ConfigurationError(f"{named} {error}") from None
+        return _dialect_of(value, self._point.name, named)
+
+    def holds(self, cls: type) -> bool:
+        """Is this the entry point of a class that registers itself when it is loaded?"""
+        return self._point.value.replace(" ", "") == f"{cls.__module__}:{cls.__qualname__}"
+
+
+def dialect_at(place: str, name: str | None = None) -> Dialect:
+    """Return the dialect whose class stands at `place`, as `package.module:Class`.
+
+    Args:
+        place: of a `Decoder`, an `Encoder` or a `Dialect`; a class that registers itself is that dialect.
+        name: of the dialect; else that which it was registered under, else one made of the class's.
+
+    Raises:
+        ConfigurationError: there is no such thing, or it is no dialect.
+    """
+    named = f"the dialect {place!r}"
+    module, colon, path = place.partition(":")
+    if not (module and colon and path):
+        raise ConfigurationError(f"{named} must be named as package.module:Class")
+    try:
+        value = attrgetter(path)(importlib.import_module(module))
+    except Exception as error:
+        raise ConfigurationError(f"{named} cannot be loaded: {type(error).__name__}: {error}") from error
+    return _dialect_of(value, name, named)
+
+
+def add_dialect_at(place: str, name: str | None = None) -> Dialect:
+    """Let the dialect at `place` be named in this process; see `dialect_at`.
+
+    Raises:
+        ConfigurationError: it cannot be loaded, or its name is taken.
+    """
+    dialect = dialect_at(place, name)
+    if _registered.get(dialect.name) is not dialect:
+        process_dialects().with_(dialect)
+        _registered[dialect.name] = dialect
+    _places[dialect.name] = place
+    return dialect
+
+
+def places() -> dict[str, str]:
+    """Return by name where the classes of the dialects stand that were added by their place."""
+    return dict(_places)
+
+
+def _dialect_of(value: Any, name: str | None, named: str) -> Dialect:
+    """Return the dialect that was loaded; `named` is what messages call it."""
+    if isinstance(value, Dialect) and name in (None, value.name):
+        return value
+    for dialect in _registered.values():
+        if name in (None, dialect.name) and _stands_for(dialect, value):
+            return dialect
+    try:
+        return Dialect.of_class(name or _name_of(value), value)
+    except TypeError as error:
+        raise ConfigurationError(f"{named} {error}") from None
+
+
+def _stands_for(dialect: Dialect, value: Any) -> bool:
+    """Was the dialect made of this class, with or without options of its own?"""
+    sides = (dialect.decoder, dialect.encoder) if isinstance(value, type) else ()
+    return any(side is not None and issubclass(side, value) for side in sides[: 1 if dialect.reads else 2])
+
+
+def _name_of(cls: Any) -> str:
+    """The name of a dialect after its class: `AcmeChatDecoder` is `acme-chat`."""
+    plain = re.sub(r"(?:Decoder|Encoder|Dialect)$", "", getattr(cls, "__name__", "")) or "dialect"
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", plain).lower()
 
 
 @overload
@@ -140,14 +210,18 @@ def register_dialect(
         ConfigurationError: the name is taken or cannot be one, or `framing` is none.
         TypeError: the class is neither a `Decoder` nor an `Encoder`.
     """
-    process_dialects().with_(
-        Dialect(name), replace=replace
-    )  # a wrong name is the decorator's, not the class's
+    Dialect(name)  # a wrong name is the decorator's, not the class's
+    if not replace and name not in _installed(tuple(sys.path)):
+        process_dialects().with_(Dialect(name))
     if framing not in (None, *get_args(FramingName)):
         known = ", ".join(get_args(FramingName))
         raise ConfigurationError(f"framing cannot be {framing!r} (one of: {known})")
 
     def register(cls: D) -> D:
+        installed = _installed(tuple(sys.path)).get(name)
+        is_own = installed is not None and installed.holds(cls)
+        if installed is not None and not (replace or is_own):
+            process_dialects().with_(Dialect(name))
         _registered[name] = Dialect.of_class(
             name, cls, framing=framing, encoder=encoder, errors_for_users=errors_for_users
         )

@@ -17,7 +17,7 @@ class Frame(msgspec.Struct, eq=False):
 
     Attributes:
         data: the payload, without framing; several `data:` lines are joined by LF. Empty for an SSE block
-            that has nothing but an event name.
+            that has nothing but an event name. An encoder may give text.
         event: the SSE event name, or None.
         id: the SSE id in force, or None.
         unterminated: the body ended before the frame did, so it may be half a frame.

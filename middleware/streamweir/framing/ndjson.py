@@ -9,6 +9,7 @@ body whose first line is nothing but an opening bracket is one pretty-printed do
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from streamweir.errors import LimitExceeded
 from streamweir.framing.frame import Frame
@@ -111,7 +112,9 @@ class NDJSONParser:
 
 def write_ndjson(frame: Frame) -> bytes:
     """Return `frame` as one line, also if its data has several; nothing for one without data."""
-    data = frame.data
+    data: Any = frame.data
+    if isinstance(data, str):  # own encoders may write JSON text
+        data = data.encode()
     if b"\n" in data:  # never in JSON text
         data = data.replace(b"\n", b" ")
     return data + b"\n" if data else b""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from streamweir.errors import LimitExceeded
 from streamweir.framing.frame import Frame
@@ -276,7 +277,10 @@ def sse_writer(prefix: bytes) -> Callable[[Frame], bytes]:
     """Return what writes the blocks of one stream."""
 
     def write(frame: Frame) -> bytes:
-        data, start = frame.data, prefix
+        data: Any = frame.data
+        start = prefix
+        if isinstance(data, str):  # own encoders may write JSON text
+            data = data.encode()
         if _LF in data:
             data = data.replace(b"\n", b"\n" + prefix)
         if frame.event is not None:

@@ -67,7 +67,7 @@ class GatewayConfig(Section):
     debug: Flag = False
     """Add redacted details to errors and warnings."""
     dialects: Mapping[str, Any] = empty(hidden=True)
-    """Home-made dialects by name, or `{file: PATH}` of each."""
+    """Home-made dialects by name, or `{file: PATH}` or `{python: "module:Class"}` of each."""
     fingerprint: Annotated[SkipJsonSchema[str], DERIVED] = derived("", hidden=True)
     """`sha256:...` of the file and of those that its dialects stand in."""
     known_dialects: Annotated[SkipJsonSchema[InstanceOf[Dialects]], DERIVED] = Field(
