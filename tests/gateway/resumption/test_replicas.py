@@ -1,0 +1,156 @@
+"""Several replicas before one store: any of them serves a run, and none has to live for it."""
+
+import asyncio
+import re
+import signal
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loopback import ask, client
+from redis_servers import redis_binaries, redis_server
+from running_gateway import Running, running_gateway
+from scripted_upstream import LAST_CHUNK, SSE, Call, Upstream, chunk, upstream
+from streamweir.testing import check_stream
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+WORDS = 30
+
+
+async def slowly(call: Call) -> None:
+    """Say a word every 50 ms; notice the client's leaving."""
+    left = asyncio.create_task(call.until_closed())
+    try:
+        await call.send(SSE, chunk(b'data: {"type": "tool_call", "tool_name": "t", "tool_id": "c"}\n\n'))
+        for i in range(WORDS):
+            await asyncio.wait([left], timeout=0.05)
+            if left.done():
+                return
+            await call.send(chunk(b'data: {"type": "token", "content": "word %d "}\n\n' % i))
+        await call.send(chunk(b'data: {"type": "done"}\n\n'), LAST_CHUNK)
+    finally:
+        left.cancel()
+
+
+@asynccontextmanager
+async def replicas(folder: Path, number: int, **file: Any) -> AsyncIterator[tuple[list[Running], Upstream]]:
+    async with AsyncExitStack() as stack:
+        store = stack.enter_context(redis_server(redis_binaries()[0]))
+        server = await stack.enter_async_context(upstream(slowly))
+        endpoint = {
+            "upstream": server.url,
+            "speaks": "legacy",
+            "resume": "on",
+            "answers": ["standard", "openai-chat"],
+        }
+        running = []
+        for i in range(number):
+            place = folder / str(i)
+            place.mkdir()
+            file = {**file, "store": {"url": store.url, "lease": "1s"}, "endpoints": {"/chat": endpoint}}
+            replica = await stack.enter_async_context(running_gateway(place, **file))
+            await replica.ready()
+            running.append(replica)
+        yield running, server
+
+
+async def test_a_run_is_read_on_at_another_replica(tmp_path: Path) -> None:
+    async with replicas(tmp_path, 2) as ((first, second), server):
+        async with client(first.at) as reader:
+            reader.send()
+            await reader.until(b"word 5 ")
+            handle = reader.answer.header("x-streamweir-run")
+            reader.leave()
+        seen = reader.answer.body.rpartition(b"\n\n")[0] + b"\n\n"
+        last = re.findall(rb"^id: (\S+)$", seen, re.M)[-1].decode()
+        rest = await ask(second.at, "GET", f"/-/runs/{handle}", headers=[("Last-Event-ID", last)], body=b"")
+        assert rest.status == 200
+        assert check_stream(seen + rest.body) == []
+        assert rest.end["status"] == "completed"
+        assert len(server.calls) == 1
+
+
+async def test_a_replica_that_is_killed_ends_its_runs_once_for_all(tmp_path: Path) -> None:
+    async with replicas(tmp_path, 3) as ((first, second, third), server):
+        async with client(first.at) as reader:
+            reader.send()
+            await reader.until(b"word 3 ")
+            handle = reader.answer.header("x-streamweir-run")
+            reading = [
+                asyncio.create_task(ask(replica.at, "GET", f"/-/runs/{handle}", body=b""))
+                for replica in (second, third, second, third)
+            ]
+            await asyncio.sleep(0.2)
+            first.signal(signal.SIGKILL)
+            async with asyncio.timeout(8):
+                answers = await asyncio.gather(*reading)
+        assert len({answer.body for answer in answers}) == 1
+        answer = answers[0]
+        assert check_stream(answer.body) == []
+        assert answer.error is not None
+        assert (answer.error["code"], answer.end["reason"]) == ("RUN_LOST", "lost")
+        failed = [event for event in answer.events if event["type"] == "tool_call_end"]
+        assert [event["data"]["tool_id"] for event in failed] == ["c"]
+        assert len(server.calls) == 1
+
+
+async def test_a_run_is_stopped_from_another_replica(tmp_path: Path) -> None:
+    async with replicas(tmp_path, 2) as ((first, second), server), client(first.at) as reader:
+        reader.send()
+        await reader.until(b"word 1 ")
+        handle = reader.answer.header("x-streamweir-run")
+        answer = await ask(second.at, "POST", f"/-/runs/{handle}/cancel", body=b"")
+        assert (answer.status, answer.json["run"]["reason"]) == (200, "cancelled")
+        whole = await reader.whole()
+        assert whole.end["reason"] == "cancelled"
+        async with asyncio.timeout(2):
+            await server.call.closed.wait()
+
+
+async def test_a_replica_that_was_only_slow_is_fenced(tmp_path: Path) -> None:
+    async with replicas(tmp_path, 2) as ((first, second), server), client(first.at) as reader:
+        reader.send()
+        await reader.until(b"word 3 ")
+        handle = reader.answer.header("x-streamweir-run")
+        first.signal(signal.SIGSTOP)
+        lost = await ask(second.at, "GET", f"/-/runs/{handle}", body=b"")
+        assert lost.error is not None
+        assert lost.error["code"] == "RUN_LOST"
+        first.signal(signal.SIGCONT)
+        whole = await reader.whole()
+        assert whole.body == lost.body
+        assert len(server.calls) == 1
+
+
+async def test_many_clients_that_drop_again_and_again_get_every_byte_once(tmp_path: Path) -> None:
+    async with replicas(tmp_path, 2) as (running, server):
+
+        async def one(number: int) -> None:
+            target, method, handle, body = "/chat", "POST", "", b""
+            headers: list[tuple[str, str]] = []
+            for attempt in range(6):
+                async with client(running[(number + attempt) % 2].at) as reader:
+                    reader.send(method, target, headers=headers, body=b"{}" if method == "POST" else b"")
+                    if attempt < 5:
+                        wanted = b"word %d " % (5 * attempt + number % 5)
+                        while wanted not in body + reader.answer.body and await reader.step():
+                            pass
+                    else:
+                        await reader.whole()
+                assert reader.answer.status in (200, 204), reader.answer.body
+                handle = reader.answer.header("x-streamweir-run") or handle
+                if reader.answer.status == 204:
+                    break
+                part = reader.answer.body
+                body += part[: part.rfind(b"\n\n") + 2] if b"\n\n" in part else b""
+                method, target = "GET", f"/-/runs/{handle}"
+                last = re.findall(rb"^id: (\S+)$", body, re.M)
+                headers = [("Last-Event-ID", last[-1].decode())] if last else []
+            assert check_stream(body) == []
+
+        await asyncio.gather(*(one(number) for number in range(20)))
+        assert len(server.calls) == 20
