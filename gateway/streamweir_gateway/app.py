@@ -12,6 +12,7 @@ from functools import cached_property
 from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from streamweir.runs.store import RateStore
 from streamweir_gateway.access.cors import CorsPolicy
 from streamweir_gateway.access.edge_middleware import EdgeMiddleware
 from streamweir_gateway.access.request_guard import RequestGuard
@@ -68,6 +69,7 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
         conversations: of clients with upstreams; where an application replaces another one, they share them.
         runs: that are kept; where an application replaces another one, they share them.
     """
+    metrics = make_metrics() if metrics is None else metrics
     gateway = _Gateway(
         config,
         UpstreamClients() if clients is None else clients,
@@ -75,13 +77,13 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
         RequestBodies(config.server.body_bytes) if bodies is None else bodies,
         Observer(
             request_log(settings=LogSettings.of(config.server)) if log is None else log,
-            make_metrics() if metrics is None else metrics,
+            metrics,
             endpoints=[endpoint.template for endpoint in config.endpoints],
             secrets=secrets_of(config),
             board=board,
         ),
         ConversationsOfWorker() if conversations is None else conversations,
-        RunRegistry.of(config) if runs is None else runs,
+        RunRegistry.of(config, metrics) if runs is None else runs,
         owns_runs=runs is None,
     )
     routes = routes_of(
@@ -96,7 +98,7 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
     if config.server.admin is not None:
         routes = [route for route in routes if route not in own]
     cors = None if config.cors is None else CorsPolicy(config.cors)
-    requests = EdgeMiddleware(RequestGuard(config, routes, cors, gateway.observer), cors)
+    requests = EdgeMiddleware(RequestGuard(config, routes, cors, gateway.observer, gateway.rates), cors)
     admin = EdgeMiddleware(RequestGuard(config, own, None, gateway.observer), None)
     return GatewayApp(requests, admin, Router(lifespan=gateway.lifespan))
 
@@ -201,6 +203,12 @@ class _Gateway:
                 observer=self.observer,
             )
         return Proxy(endpoint, streams=self.streams, bodies=self._bodies, observer=self.observer)
+
+    @property
+    def rates(self) -> RateStore | None:
+        """What counts requests for all workers and replicas; None: each process counts for itself."""
+        store = self._resumption.registry.store
+        return store if isinstance(store, RateStore) else None
 
     def runs_routes(self) -> list[Route]:
         """Return where runs are read; none where no endpoint keeps any."""

@@ -28,6 +28,9 @@ MAX_CLIENTS: Final = 50_000
 class RateLimiter:
     """Counts the requests of clients.
 
+    Attributes:
+        limit: how many requests in how many seconds.
+
     Args:
         limit: how many requests in how many seconds.
         clock: seconds that only ever grow.
@@ -41,6 +44,7 @@ class RateLimiter:
         clock: Callable[[], float] = time.monotonic,
         max_clients: int = MAX_CLIENTS,
     ) -> None:
+        self.limit = limit
         self._requests = limit.requests
         self._seconds = limit.seconds
         self._clock = clock

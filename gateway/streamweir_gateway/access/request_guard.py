@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from streamweir.asgi.negotiation import expected_protocol
 from streamweir.asgi.refusals import Refusal, send_refusal
 from streamweir.codec.dialect import Dialect
+from streamweir.runs.store import RateStore
 from streamweir_gateway.access.caller_limits import CallerLimits
 from streamweir_gateway.access.client_address import client_address, client_network
 from streamweir_gateway.access.cors import CorsPolicy, Headers, is_preflight
@@ -23,6 +24,7 @@ from streamweir_gateway.access.edge_middleware import PRIVATE
 from streamweir_gateway.access.foreign_pages import ForeignPages
 from streamweir_gateway.access.identification import Identification
 from streamweir_gateway.access.keys import KEY_HEADERS, Credential, without_headers
+from streamweir_gateway.access.rate_limit import RateLimiter
 from streamweir_gateway.access.request_rates import RequestRates
 from streamweir_gateway.config import GatewayConfig
 from streamweir_gateway.observability.observer import Observer
@@ -52,17 +54,23 @@ class RequestGuard:
         routes: what there is to call.
         cors: answers preflights; None: they are requests as any other.
         observer: gets a record of every refused request.
+        rates: counts requests for all workers and replicas; None: each process for itself.
     """
 
     def __init__(
-        self, config: GatewayConfig, routes: Sequence[Route], cors: CorsPolicy | None, observer: Observer
+        self,
+        config: GatewayConfig,
+        routes: Sequence[Route],
+        cors: CorsPolicy | None,
+        observer: Observer,
+        rates: RateStore | None = None,
     ) -> None:
         callers = config.auth.keys if config.auth is not None else {}
         self._table = RoutingTable(routes)
         self._identification = Identification(callers) if callers else None
         self._foreign_pages = None if callers else ForeignPages(config)
         self._callers = {name: CallerLimits(caller) for name, caller in callers.items()}
-        self._rates = RequestRates(config.rate_limit, routes)
+        self._rates = RequestRates(config.rate_limit, routes, rates)
         self._foreign = {route: _forwarded_key_headers(route) for route in routes}
         self._trusted = config.server.trusted_proxies
         self._cors = cors
@@ -85,6 +93,9 @@ class RequestGuard:
                 await _send_no_content(send, headers)
                 return
             admitted = self._admitted(scope, found, routes)
+            if found is not None and self._rates.is_shared:
+                rate = _rate(admitted.caller)
+                await self._rates.count_shared(_client(admitted.scope), found.route, rate, scope["method"])
         except Refusal as refusal:
             self._record_refusal(scope, routes, refusal)
             await send_refusal(
@@ -118,7 +129,8 @@ class RequestGuard:
             raise _nothing_here(routes)
         if caller is not None:
             caller.check_room()
-        self._rates.count(_client(scope), found.route, None if caller is None else caller.rate)
+        if not self._rates.is_shared:
+            self._rates.count(_client(scope), found.route, _rate(caller), scope["method"])
         scope["path_params"] = found.path_params
         return _Admitted(found.route.app, scope, caller)
 
@@ -156,6 +168,10 @@ async def _serve(admitted: _Admitted, receive: Receive, send: Send) -> None:
         await app(scope, receive, send)
     finally:
         caller.open_streams -= 1
+
+
+def _rate(caller: CallerLimits | None) -> RateLimiter | None:
+    return None if caller is None else caller.rate
 
 
 def _client(scope: Scope) -> str:

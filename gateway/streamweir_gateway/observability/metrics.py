@@ -97,6 +97,8 @@ _HISTOGRAMS: Final = {
 }
 """By name: the buckets and what is measured; all are labelled by endpoint."""
 
+_STORE_BOUNDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
+
 _GAUGES: Final[dict[str, tuple[str | None, Literal["livesum", "livemax", "livemin", "max"], str]]] = {
     "streams_open": ("endpoint", "livesum", "Streams under way."),
     "breaker_state": (
@@ -142,6 +144,12 @@ class Metrics:
             name: _CountedHistogram(_PREFIX + name, text, _BY_ENDPOINT, buckets=bounds, registry=registry)
             for name, (bounds, text) in _HISTOGRAMS.items()
         }
+        self._store_seconds = Histogram(
+            _PREFIX + "store_seconds",
+            "How long the store of runs took to answer what left for it together.",
+            buckets=_STORE_BOUNDS,
+            registry=registry,
+        )
         self._gauges = {
             name: Gauge(
                 _PREFIX + name,
@@ -223,7 +231,11 @@ class Metrics:
         """A run was ended that nobody owned any longer."""
         self._counters["runs_lost"].inc()
 
-    def store_is_up(self, is_up: bool) -> None:
+    def store_answered(self, seconds: float) -> None:
+        """The store of runs took so long."""
+        self._store_seconds.observe(seconds)
+
+    def store_changed(self, is_up: bool) -> None:
         """The store of runs answers, or does not."""
         self._gauges["store_up"].set(int(is_up))
 

@@ -57,9 +57,9 @@ class ServingProcess:
         self._streams = Streams()
         self._bodies = RequestBodies(config.server.body_bytes)
         self._conversations = ConversationsOfWorker()
-        self._runs = RunRegistry.of(config)
         self._board = board
         self.metrics = make_metrics()
+        self._runs = RunRegistry.of(config, self.metrics)
         self.metrics.config_served(config.fingerprint)
         self._generations = Generations(self._app(config), self._runs.aclose)
         self._turn = asyncio.Lock()

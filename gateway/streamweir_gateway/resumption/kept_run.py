@@ -185,7 +185,9 @@ class KeptRun:
 
     def _complete_record(self) -> None:
         record = self._record
-        record.detached = self.owned.detached
+        if self.owned.detached is not None:
+            record.detached = self.owned.detached
+            self._observer.metrics.run_detached(self.owned.detached)
         if self._run is None or self._run.attempt.refused:
             return
         self._run.note_in(record)

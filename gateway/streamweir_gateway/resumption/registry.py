@@ -10,6 +10,7 @@ from typing import Final
 from streamweir.runs.memory_store import MemoryStore
 from streamweir.runs.store import RunStore
 from streamweir_gateway.config import GatewayConfig
+from streamweir_gateway.observability.metrics import Metrics
 from streamweir_gateway.resumption.kept_run import KeptRun
 
 __all__ = ["RunRegistry"]
@@ -31,14 +32,22 @@ class RunRegistry:
         self.under_way: Final[dict[str, KeptRun]] = {}
 
     @classmethod
-    def of(cls, config: GatewayConfig) -> RunRegistry:
-        """Return the registry that a configuration asks for."""
+    def of(cls, config: GatewayConfig, metrics: Metrics) -> RunRegistry:
+        """Return the registry that a configuration asks for.
+
+        Args:
+            config: of the gateway.
+            metrics: show how the store is.
+        """
+        metrics.store_changed(True)
         store = config.store
         if store.is_memory:
             return cls(MemoryStore(max_bytes=store.max_bytes, max_runs=store.max_runs))
         from streamweir.runs.redis_store import RedisStore  # noqa: PLC0415 (it loads redis)
 
-        return cls(RedisStore(store.url, prefix=store.prefix, timeout=store.timeout, lease=store.lease))
+        kept = RedisStore(store.url, prefix=store.prefix, timeout=store.timeout, lease=store.lease)
+        kept.observe(on_change=metrics.store_changed, on_answer=metrics.store_answered)
+        return cls(kept)
 
     async def aclose(self) -> None:
         """Let go of the store."""

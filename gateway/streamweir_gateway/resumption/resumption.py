@@ -158,6 +158,8 @@ class Resumption:
         try:
             await delivery.run(receive, is_running=is_running)
         finally:
+            if delivery.has_seized:
+                self._metrics.run_lost()
             self._metrics.reader_closed()
             self._streams.discard(delivery.supervisor)
 

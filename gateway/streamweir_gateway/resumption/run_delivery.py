@@ -138,6 +138,11 @@ class RunDelivery:
         """The client left before the end."""
         return self._delivery.supervisor.dropped is not None
 
+    @property
+    def has_seized(self) -> bool:
+        """The run was nobody's, and this reader ended it."""
+        return self._reader.has_seized
+
     def note_in(self, record: RequestRecord) -> None:
         """Complete `record` with what the client was sent."""
         self._delivery.note_in(record, events=max(0, self._reader.at - self._position.next_event))

@@ -40,6 +40,11 @@ async def connect(connection: AbstractConnection) -> None:
 class StoreHealth:
     """Whether the server can be reached; while it cannot, it is tried once a second and nobody waits for it.
 
+    Attributes:
+        is_up: it answered when it was last asked.
+        on_change: told when that changes.
+        on_answer: told how many seconds an answer took.
+
     Args:
         connect: a new connection, not yet connected.
         timeout: seconds within which the server has to answer.
@@ -47,13 +52,15 @@ class StoreHealth:
 
     def __init__(self, connect: Callable[[], AbstractConnection], timeout: float) -> None:
         self.is_up = True
+        self.on_change: Callable[[bool], object] | None = None
+        self.on_answer: Callable[[float], object] | None = None
         self._connect: Final = connect
         self._timeout: Final = timeout
         self._probing: asyncio.Task[None] | None = None
 
     def went_down(self) -> None:
         """Note that the server does not answer, and ask it from time to time."""
-        self.is_up = False
+        self._set(False)
         if self._probing is None:
             self._probing = asyncio.create_task(self._probe())
 
@@ -67,9 +74,19 @@ class StoreHealth:
         try:
             while not self.is_up:
                 await asyncio.sleep(_PROBE_SECONDS)
-                self.is_up = await self._answers()
+                self._set(await self._answers())
         finally:
             self._probing = None
+
+    def answered(self, seconds: float) -> None:
+        """Note how long an answer took."""
+        if self.on_answer is not None:
+            self.on_answer(seconds)
+
+    def _set(self, is_up: bool) -> None:
+        self.is_up = is_up
+        if self.on_change is not None:
+            self.on_change(is_up)
 
     async def _answers(self) -> bool:
         connection = self._connect()
@@ -185,6 +202,7 @@ class CommandPipeline:
         if connection is None:
             connection = self._connection = self._connect()
             await connect(connection)
+        began = time.monotonic()
         await connection.send_packed_command(connection.pack_commands(commands))
         answers = []
         for _ in commands:
@@ -192,6 +210,7 @@ class CommandPipeline:
                 answers.append(await connection.read_response())
             except ResponseError as error:
                 answers.append(error)
+        self._health.answered(time.monotonic() - began)
         return answers
 
     async def _disconnect(self) -> None:

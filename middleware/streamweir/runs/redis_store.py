@@ -69,6 +69,15 @@ class RedisStore:
         """The server answered when it was last asked."""
         return self._health.is_up
 
+    def observe(self, *, on_change: Callable[[bool], object], on_answer: Callable[[float], object]) -> None:
+        """Let somebody know how the server is.
+
+        Args:
+            on_change: told when it goes away, and when it is back.
+            on_answer: told how many seconds an answer took.
+        """
+        self._health.on_change, self._health.on_answer = on_change, on_answer
+
     async def claim(self, run: str, token: str, about: bytes, *, ttl: float) -> bool:
         """See `RunStore.claim`."""
         arguments = token, about, self._lease_ms, _ms(self.lease + ttl)

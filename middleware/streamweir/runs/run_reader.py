@@ -59,6 +59,7 @@ class RunReader:
     Attributes:
         at: the position of the next event.
         cut_short: why it could not be read to its end; None if it could.
+        has_seized: this reader ended the run, which nobody owned any longer.
 
     Args:
         store: where the run is kept.
@@ -81,6 +82,7 @@ class RunReader:
     ) -> None:
         self.at = at
         self.cut_short: CutShort | None = None
+        self.has_seized = False
         self._store: Final = store
         self._name: Final = name
         self._about: Final = about
@@ -183,7 +185,8 @@ class RunReader:
         elif now - self._unowned_since >= _ORPHAN_SECONDS:
             lines = await all_lines(self._store, self._name)
             closing = lost_end(lines, request_id=self._about.request_id)
-            await self._store.seize(self._name, len(lines), closing, ttl=self._about.ttl)
+            seized = await self._store.seize(self._name, len(lines), closing, ttl=self._about.ttl)
+            self.has_seized = self.has_seized or seized
 
     async def _touch(self) -> None:
         now = time.monotonic()

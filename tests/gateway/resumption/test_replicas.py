@@ -154,3 +154,22 @@ async def test_many_clients_that_drop_again_and_again_get_every_byte_once(tmp_pa
 
         await asyncio.gather(*(one(number) for number in range(20)))
         assert len(server.calls) == 20
+
+
+async def test_a_limit_holds_over_all_replicas_and_without_its_store_in_each(tmp_path: Path) -> None:
+    async with replicas(tmp_path, 2, rate_limit="5/minute") as (running, _):
+        statuses = [
+            (await ask(running[i % 2].at, headers=[("Accept", "application/json")], target="/chat")).status
+            for i in range(4)
+        ]
+        assert statuses == [200] * 4
+        handle = "run_" + "0" * 32
+        reads = [
+            (await ask(running[i % 2].at, "GET", f"/-/runs/{handle}", body=b"")).status for i in range(7)
+        ]
+        assert reads == [404] * 5 + [429] * 2
+        removed = await ask(running[0].at, "DELETE", target, body=b"")
+        assert removed.status == 404, "never limited"
+        last = [await ask(running[i % 2].at) for i in range(3)]
+        assert [answer.status for answer in last] == [200, 429, 429]
+        assert last[1].header("retry-after")
