@@ -163,10 +163,8 @@ async def test_a_limit_holds_over_all_replicas_and_without_its_store_in_each(tmp
             for i in range(4)
         ]
         assert statuses == [200] * 4
-        handle = "run_" + "0" * 32
-        reads = [
-            (await ask(running[i % 2].at, "GET", f"/-/runs/{handle}", body=b"")).status for i in range(7)
-        ]
+        target = f"/-/runs/run_{'0' * 32}"
+        reads = [(await ask(running[i % 2].at, "GET", target, body=b"")).status for i in range(7)]
         assert reads == [404] * 5 + [429] * 2
         removed = await ask(running[0].at, "DELETE", target, body=b"")
         assert removed.status == 404, "never limited"
