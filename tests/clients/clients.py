@@ -20,7 +20,7 @@ import compare_vercel_ui
 from environments import CACHE, INSTALLS_WITHIN, environment
 from replayed import Expected
 
-__all__ = ["CLIENTS", "Client", "Process", "started_client"]
+__all__ = ["CLIENTS", "HERE", "Client", "Process", "installed_package", "started_client"]
 
 HERE = Path(__file__).resolve().parent
 DRIVERS_TAKE = 30.0
@@ -133,19 +133,24 @@ def installed(client: Client) -> list[str]:
     if client.requirements:
         python = environment(f"clients/{client.folder or client.name}", *client.requirements)
         return [str(python), str(HERE / client.driver), client.protocol]
-    folder = CACHE / "clients" / (client.folder or client.name)
-    locked = HERE / "npm" / (client.folder or client.name)
+    folder = installed_package(client.folder or client.name)
+    shutil.copy(HERE / client.driver, folder / client.driver)
+    return ["node", str(folder / client.driver)]
+
+
+def installed_package(name: str) -> Path:
+    """Return the folder in which the packages of `npm/NAME` are installed, which is done once."""
+    folder, locked = CACHE / "clients" / name, HERE / "npm" / name
     wanted = (locked / "package-lock.json").read_bytes()
     mark = folder / ".installed"
     if not mark.exists() or mark.read_bytes() != wanted:
-        print(f"installing {client.name}", flush=True)
+        print(f"installing {name}", flush=True)
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(locked, folder)
         quiet = ("--silent", "--ignore-scripts", "--no-audit", "--no-fund")
         subprocess.run(["npm", "ci", *quiet], cwd=folder, timeout=INSTALLS_WITHIN, check=True)
         mark.write_bytes(wanted)
-    shutil.copy(HERE / client.driver, folder / client.driver)
-    return ["node", str(folder / client.driver)]
+    return folder
 
 
 @contextmanager

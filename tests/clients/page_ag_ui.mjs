@@ -1,0 +1,3 @@
+// Runs a page that prints what it gets.
+
+await import("./page.mjs");
