@@ -6,7 +6,7 @@ Source: the request contract, sections 1 (the tree that is laid over a body) and
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from streamweir.codec.expressions import Scope, Template, Vocabulary, compile_template
@@ -23,6 +23,7 @@ __all__ = [
     "compile_request",
     "compile_tree",
     "is_long_form",
+    "leaves_of",
     "names_read",
     "overlay_root",
 ]
@@ -128,18 +129,19 @@ def is_long_form(tree: Any) -> bool:
     return ("body" in tree) != isinstance(tree.get("form"), Mapping)
 
 
-def compile_request(tree: Any, report: Report) -> RequestTemplate:
+def compile_request(tree: Any, report: Report, report_key: Report | None = None) -> RequestTemplate:
     """Return a request's tree compiled; what is wrong with it is reported, by where it stands in the tree.
 
     Args:
         tree: the body, or the long form.
-        report: told of what cannot be compiled, or must not stand there.
+        report: told of values that cannot be compiled, or must not stand there.
+        report_key: told of keys; `report` if not given.
     """
     if not is_long_form(tree):
         return RequestTemplate(compile_tree(tree, report), None, {}, {})
     parts = {name: _part(tree, name, report) for name in ("query", "headers")}
     for name, item in parts["headers"].items():
-        _check_header(name, item, report)
+        _check_header(name, item, report, report_key or report)
     return RequestTemplate(
         compile_tree(tree["body"], report, ("body",)) if "body" in tree else None,
         compile_tree(tree["form"], report, ("form",)) if "form" in tree else None,
@@ -162,6 +164,19 @@ def names_read(tree: Tree) -> set[tuple[str, ...]]:
     }
 
 
+def leaves_of(tree: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield the texts of a tree that hold expressions, by where they stand."""
+    if isinstance(tree, str):
+        if "${{" in tree:
+            yield place, tree
+    elif isinstance(tree, Mapping):
+        for key, value in tree.items():
+            yield from leaves_of(value, (*place, key))
+    elif isinstance(tree, list):
+        for index, value in enumerate(tree):
+            yield from leaves_of(value, (*place, index))
+
+
 def _part(tree: Mapping[str, Any], name: str, report: Report) -> dict[str, Tree]:
     part = tree.get(name, {})
     if not isinstance(part, Mapping):
@@ -170,12 +185,12 @@ def _part(tree: Mapping[str, Any], name: str, report: Report) -> dict[str, Tree]
     return {str(key): compile_tree(value, report, (name, key)) for key, value in part.items()}
 
 
-def _check_header(name: str, tree: Tree, report: Report) -> None:
+def _check_header(name: str, tree: Tree, report: Report, report_key: Report) -> None:
     place = ("headers", name)
     if not _TOKEN.fullmatch(name):
-        report(place, "must be an HTTP token: letters, digits and !#$%&'*+-.^_`|~")
+        report_key(place, "must be an HTTP token: letters, digits and !#$%&'*+-.^_`|~")
     elif _OF_CONNECTION.fullmatch(name):
-        report(place, "this header belongs to the connection: the gateway writes it itself")
+        report_key(place, "this header belongs to the connection: the gateway writes it itself")
     elif not tree.template.is_literal and _FORBIDDEN.fullmatch(name):
         report(place, "cannot be set from a client's values")
     elif tree.template.is_literal and not isinstance(tree.source, str):

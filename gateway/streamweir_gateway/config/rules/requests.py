@@ -5,11 +5,11 @@ Source: the request contract, sections 1 and 6.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from streamweir.codec.dialects import Dialects
-from streamweir.requests.templates import RequestTemplate, Tree, compile_request, compile_tree, names_read
+from streamweir.requests.templates import compile_request, compile_tree, leaves_of, names_read
 from streamweir_gateway.config.diagnostics import KeyPath, Report, quoted, suggestion
 from streamweir_gateway.config.interpolation import Unresolved
 from streamweir_gateway.config.models import EndpointConfig
@@ -26,12 +26,16 @@ def check_request(endpoint: EndpointConfig, dialects: Dialects, report: Report) 
     if mode.kind == "passthrough" or endpoint.relays_all:
         return
     if mode.kind == "template":
-        template = compile_request(mode.tree, _report_at(path, report))
-        _check_names(_trees_of(template), path, endpoint, report)
+        compile_request(
+            mode.tree,
+            _report_at(path, report),
+            lambda place, message: report.at_key((*path, *place), message),
+        )
+        _check_names(mode.tree, path, endpoint, report)
         return
     if mode.tree is not None:
-        overlay = compile_tree(mode.tree, _report_at((*path, "mapped"), report))
-        _check_names([overlay], (*path, "mapped"), endpoint, report)
+        compile_tree(mode.tree, _report_at((*path, "mapped"), report))
+        _check_names(mode.tree, (*path, "mapped"), endpoint, report)
     _check_dialects(endpoint, path, dialects, report)
 
 
@@ -57,7 +61,7 @@ def _check_dialects(endpoint: EndpointConfig, path: KeyPath, dialects: Dialects,
             report.at_value(path, "requests of a protocol in `answers` cannot be read", f": {quoted(name)}")
 
 
-def _check_names(trees: Iterable[Tree], path: KeyPath, endpoint: EndpointConfig, report: Report) -> None:
+def _check_names(tree: Any, path: KeyPath, endpoint: EndpointConfig, report: Report) -> None:
     """Report what is looked for in the endpoint's path, or among the client's headers, and is not there."""
     known = {
         "path": (placeholders(endpoint.template), "the endpoint's own path has no such name"),
@@ -66,16 +70,17 @@ def _check_names(trees: Iterable[Tree], path: KeyPath, endpoint: EndpointConfig,
             "is no header of `forward_headers`",
         ),
     }
-    for root, *rest in (names for tree in trees for names in names_read(tree)):
-        if root in known and rest and rest[0] not in known[root][0]:
-            names, message = known[root]
-            report.at_value(path, message, f": {quoted(rest[0])}{suggestion(rest[0], names)}")
-
-
-def _trees_of(template: RequestTemplate) -> list[Tree]:
-    found = [template.body, template.form, *template.query.values(), *template.headers.values()]
-    return [tree for tree in found if tree is not None]
+    for place, leaf in leaves_of(tree):
+        for root, *rest in sorted(names_read(compile_tree(leaf, _reported_already))):
+            if root in known and rest and rest[0] not in known[root][0]:
+                names, message = known[root]
+                detail = f": {quoted(rest[0])}{suggestion(rest[0], names)}"
+                report.at_value((*path, *place), message, detail)
 
 
 def _report_at(path: KeyPath, report: Report) -> Callable[[tuple[Any, ...], str], None]:
     return lambda place, message: report.at_value((*path, *place), message)
+
+
+def _reported_already(_place: tuple[Any, ...], _message: str) -> None:
+    pass

@@ -77,7 +77,11 @@ def _reader(section: Section) -> RequestReader | None:
 
 
 def _writer(section: Section, history: History) -> RequestWriter:
-    template = compile_request(section.values["write"], _report_at(section.at("write"), section))
+    template = compile_request(
+        section.values["write"],
+        _report_at(section.at("write"), section),
+        lambda place, message: section.report.at_key((*section.at("write"), *place), message),
+    )
     names = _names_in(template)
     takes = {name for name in _TAKEN if name in names} | ({"files"} if "messages" in names else set())
 
