@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from streamweir.capture import begins_capture, parse_captures
 from streamweir.testing.stream import assert_valid_stream
 from streamweir.translation.translator import Translator
 
@@ -55,7 +56,7 @@ class DecoderConformance:
 
     Class attributes:
         dialect: the name that the decoder is registered by.
-        samples: complete streams of the dialect, as bytes or as paths of files.
+        samples: complete streams of the dialect, as bytes or as paths of files: bodies, or captures.
         options: the dialect's options for them.
         ends_at_eof: the end of the body may be the end of a stream. Unless it is said here, a sample that is
             cut before its evidence must never end `completed`.
@@ -111,7 +112,7 @@ class DecoderConformance:
                     assert not translator.stream.reader.faults, hostile[:200]
 
     def _bodies(self) -> list[bytes]:
-        return [sample if isinstance(sample, bytes) else Path(sample).read_bytes() for sample in self.samples]
+        return [body for sample in self.samples for body in _bodies_in(sample)]
 
     def _translator(self, framing: str = "sse") -> Translator:
         return Translator(
@@ -153,3 +154,11 @@ def _places(body: bytes) -> list[tuple[int, bool]]:
         places.append((start, False))
     step = max(1, len(places) // _MOST_CUTS)
     return places[:-1][::step]
+
+
+def _bodies_in(sample: bytes | str | os.PathLike[str]) -> list[bytes]:
+    """The body of a sample, or those of the captures in it."""
+    data = sample if isinstance(sample, bytes) else Path(sample).read_bytes()
+    if not begins_capture(data.partition(b"\n")[0]):
+        return [data]
+    return [found.body for found in parse_captures(data.split(b"\n"))]

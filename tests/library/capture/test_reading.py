@@ -10,6 +10,7 @@ import pytest
 
 from streamweir import Limits, capture
 from streamweir.capture import CaptureError
+from streamweir.testing import DecoderConformance
 
 META: dict[str, Any] = {"kind": "capture", "version": 1, "id": "req_1", "began": "2026-11-22T08:00:00.123Z"}
 
@@ -91,3 +92,16 @@ def test_a_capture_is_no_larger_than_a_stream() -> None:
         load(lines(META, event), event_bytes=100)
     with pytest.raises(CaptureError, match="a line is longer"):
         load(lines({**META, "x": "y" * 1000}), stream_bytes=100)
+
+
+def test_samples_of_a_decoder_may_be_captures(tmp_path: Path) -> None:
+    body = 'data: {"type": "token", "content": "Tea"}\n\ndata: {"type": "done"}\n\n'
+    recorded = lines(META, {"kind": "read", "t": 1, "n": 0, "attempt": 1, "data": body})
+    (tmp_path / "one").write_bytes(recorded)
+
+    class Conformance(DecoderConformance):
+        dialect = "legacy"
+        samples = (tmp_path / "one", recorded, body.encode())
+
+    Conformance().test_gives_a_valid_stream_in_every_framing()
+    Conformance().test_does_not_depend_on_how_the_network_cuts()
