@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import cached_property
+from typing import Any
 
 from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -36,6 +37,7 @@ from streamweir_gateway.routing import Route, routes_of
 from streamweir_gateway.runs.admission import Admissions
 from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.endpoint import Endpoint
+from streamweir_gateway.runs.model_proxy import ModelProxy
 from streamweir_gateway.runs.proxy import Proxy
 from streamweir_gateway.runs.request_body import RequestBodies
 from streamweir_gateway.runs.streams import Streams
@@ -185,24 +187,25 @@ class _Gateway:
     def _proxy(self, config: EndpointConfig) -> ASGIApp:
         if config.relays_all:
             return self._relay(config)
+        shared: Any = {"streams": self.streams, "bodies": self._bodies, "observer": self.observer}
+        if config.models:
+            endpoints = {name: self._endpoint(config.for_model(name)) for name in config.models}
+            return ModelProxy(endpoints, **shared)
+        endpoint = self._endpoint(config)
+        if config.resume is not None:
+            return ResumableProxy(endpoint, self._resumption, **shared)
+        return Proxy(endpoint, **shared)
+
+    def _endpoint(self, config: EndpointConfig) -> Endpoint:
         destinations = [self._destination(config, upstream) for upstream in config.upstreams]
         dialects = self._config.known_dialects
-        endpoint = Endpoint(
+        return Endpoint(
             config,
             destinations,
             dialects=dialects,
             debug=self._config.debug,
             mapping=request_mapping(config, dialects, self._conversations_of(config)),
         )
-        if config.resume is not None:
-            return ResumableProxy(
-                endpoint,
-                self._resumption,
-                streams=self.streams,
-                bodies=self._bodies,
-                observer=self.observer,
-            )
-        return Proxy(endpoint, streams=self.streams, bodies=self._bodies, observer=self.observer)
 
     @property
     def rates(self) -> RateStore | None:

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from streamweir.http.path_template import PathTemplate
 from streamweir.jsontext import write_json
 from streamweir_gateway.config import REST, EndpointConfig, GatewayConfig, is_open
+from streamweir_gateway.model_list import model_lists
 from streamweir_gateway.open_path import raw_rest
 from streamweir_gateway.runs.streams import Streams
 
@@ -40,6 +41,14 @@ class Route:
     """It names the endpoints, or what they said: where keys are asked for, for it too."""
     is_private: bool = False
     """What it answers depends on who asks: no cache may keep it."""
+    beside: tuple[EndpointConfig, ...] = ()
+    """More endpoints that it speaks of: who may call one of them may call it."""
+
+    @property
+    def templates(self) -> list[str]:
+        """Of the endpoints that it stands for; none where it is the gateway's own."""
+        endpoints = () if self.endpoint is None else (self.endpoint, *self.beside)
+        return [endpoint.template for endpoint in endpoints]
 
     @property
     def relays_all(self) -> bool:
@@ -158,6 +167,7 @@ def routes_of(
         *(Route(path, _READ, app, None) for path, app in own if path is not None),
         *runs,
         *_endpoint_routes(config.endpoints, serve),
+        *_model_routes(config),
     ]
     if index is not None and RoutingTable(routes).find("GET", "/") is None:
         routes.append(Route("/", _READ, index, None, needs_key=True))
@@ -171,6 +181,16 @@ def _endpoint_routes(
     return [
         Route(endpoint.template, endpoint.listed_methods, serve(endpoint), endpoint) for endpoint in ordered
     ]
+
+
+def _model_routes(config: GatewayConfig) -> Iterator[Route]:
+    """Yield the lists of models, but where an endpoint has that path."""
+    taken = {endpoint.template for endpoint in config.endpoints}
+    for path, models in model_lists(config.endpoints, config.known_dialects).items():
+        first, *others = models.endpoints
+        for template in (path, f"{path}/{{model}}"):
+            if template not in taken:
+                yield Route(template, ("GET", "HEAD"), models, first, beside=tuple(others))
 
 
 def _exactness(template: str) -> tuple[bool, tuple[int, ...]]:

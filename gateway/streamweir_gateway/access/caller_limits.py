@@ -24,6 +24,8 @@ class CallerLimits:
     Attributes:
         rate: counts its requests; None: they count for the gateway's limit.
         open_streams: under way. Who serves a request adds it and takes it away.
+        endpoints: the only ones that it may call, by their paths; none: all.
+        models: the only ones that it may ask; none: all.
 
     Args:
         caller: its configuration.
@@ -33,7 +35,8 @@ class CallerLimits:
         self.rate = None if caller.rate_limit is None else RateLimiter(caller.rate_limit)
         self.open_streams = 0
         self._max_streams = caller.max_streams
-        self._endpoints = frozenset(caller.endpoints)
+        self.endpoints = frozenset(caller.endpoints)
+        self.models = frozenset(caller.models)
 
     def check_access(self, templates: Iterable[str]) -> None:
         """Let the caller call one of the endpoints at a path.
@@ -41,7 +44,7 @@ class CallerLimits:
         Raises:
             Refusal: it may call none of them.
         """
-        if self._endpoints and self._endpoints.isdisjoint(templates):
+        if self.endpoints and self.endpoints.isdisjoint(templates):
             raise Refusal("FORBIDDEN")
 
     def check_room(self) -> None:

@@ -114,7 +114,7 @@ class RequestGuard:
             Refusal: it is not to be served.
         """
         caller = None
-        templates = [route.template for route in routes if route.endpoint is not None]
+        templates = [template for route in routes for template in route.templates]
         needs_key = not routes or any(route.needs_key for route in routes)
         if self._identification is not None and (templates or needs_key):
             foreign = self._foreign[found.route] if found is not None else frozenset()
@@ -123,6 +123,7 @@ class RequestGuard:
             )
             scope = _identified(scope, credential)
             caller = self._callers[credential.name]
+            scope["state"].update(models=caller.models, endpoints=caller.endpoints)
             if templates:
                 caller.check_access(templates)
         if found is None:

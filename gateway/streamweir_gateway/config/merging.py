@@ -96,14 +96,46 @@ class _Merging:
         return self._over(own.path, self.upstream_defaults, own)
 
     def endpoint(self, own: Layer) -> Tree:
-        references = own.tree.get("upstream")
-        if not isinstance(references, list):
-            references = [references] if isinstance(references, str) else []
+        if isinstance(own.tree.get("models"), dict):
+            own = self._with_models(own)
+        chooses = "models" in own.tree and "upstream" not in own.tree
+        if chooses:
+            own, targets = self._chosen(own)
+        else:
+            references = _references(own.tree.get("upstream"))
+            targets = [self._target(own, *numbered) for numbered in enumerate(references)]
         return {
             "template": Derived(own.path[-1]),
-            "upstreams": Derived([self._target(own, *numbered) for numbered in enumerate(references)]),
+            "upstreams": Derived(targets),
+            "chooses": Derived(chooses),
             **self._over(own.path, self.endpoint_defaults, own),
         }
+
+    def _with_models(self, own: Layer) -> Layer:
+        """Return an endpoint with every bare upstream among its models written out as a model."""
+        models = {name: self._model(own, name, model) for name, model in own.tree["models"].items()}
+        return Layer(own.path, {**own.tree, "models": models})
+
+    def _chosen(self, own: Layer) -> tuple[Layer, list[Tree]]:
+        """Return an endpoint with all upstreams of its models as its own, one after the other, and these."""
+        upstream: list[object] = []
+        targets: list[Tree] = []
+        for name, model in _mapping(own.tree["models"]).items():
+            fields = _mapping(model)
+            speaks = {"speaks": fields["speaks"]} if "speaks" in fields else {}
+            for reference in _references(fields.get("upstream")) or [Unresolved()]:
+                self.origins[*own.path, "upstream", len(upstream)] = (*own.path, "models", name)
+                layer = Layer(own.path, {**own.tree, **speaks})
+                targets.append(self._target(layer, len(upstream), reference))
+                upstream.append(reference)
+        return Layer(own.path, {**own.tree, "upstream": upstream or [Unresolved()]}), targets
+
+    def _model(self, endpoint: Layer, name: str, written: object) -> object:
+        if isinstance(written, str | list):
+            path: KeyPath = (*endpoint.path, "models", name)
+            self.origins[*path, "upstream"] = path
+            return {"upstream": written}
+        return written
 
     def _target(self, endpoint: Layer, index: int, reference: object) -> Tree:
         """Return one upstream of an endpoint; one that cannot be found is refused where it is named."""
@@ -141,6 +173,11 @@ class _Merging:
                 value = self._put(value, below, written, here)  # noqa: PLW2901 - what it comes to
             merged[key] = value
         return merged
+
+
+def _references(written: object) -> list[Any]:
+    """Return what is written as one upstream, or as a list of them."""
+    return written if isinstance(written, list) else [written] if isinstance(written, str) else []
 
 
 def _without_names(headers: Mapping[str, Any], names: Sequence[str] | Mapping[str, Any]) -> Tree:

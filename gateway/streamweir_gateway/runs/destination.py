@@ -41,6 +41,8 @@ class Incoming(NamedTuple):
     """Unix milliseconds at which it came: a stream takes as long as all its attempts together."""
     key: str | None = None
     """The name of its key."""
+    model: str | None = None
+    """What the client calls the model that it asks."""
     follows: bool = False
     """Neither the client nor the file says which framing it is to be."""
 

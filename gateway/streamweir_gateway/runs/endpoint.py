@@ -23,6 +23,7 @@ from streamweir.codec.dialects import Dialects
 from streamweir_gateway.config import EndpointConfig
 from streamweir_gateway.observability.trace_context import settled_trace_context
 from streamweir_gateway.requests.request_mapping import RequestMapping
+from streamweir_gateway.runs.asked_model import asked_model
 from streamweir_gateway.runs.destination import Destination, Incoming
 from streamweir_gateway.runs.stream_choice import asks_for_stream, wants_no_stream
 from streamweir_gateway.upstream.end_to_end import end_to_end
@@ -135,6 +136,7 @@ class Endpoint:
         wanted = None
         if self.dialects.to_write(incoming.answers).asks_by_body:
             wanted = asks_for_stream(body)
+            incoming = incoming._replace(model=asked_model(body))
         elif self.config.request.kind == "mapped" and wants_no_stream(body):
             wanted = False
         if wanted is None or wanted == (incoming.framing != "json"):

@@ -80,6 +80,18 @@ class Proxy:
             return
         self._check_method(scope)
         self._check_draining()
+        await self._take(scope, receive, send, record)
+
+    async def _take(self, scope: Scope, receive: Receive, send: Send, record: RequestRecord) -> None:
+        """Read the body, when nothing else is wrong, and answer the request."""
+        incoming, request = self._asked_before_body(scope, record)
+        body = await self._bodies.read(scope, receive, self._endpoint.config.limits.request_bytes)
+        try:
+            await self._answer_body(incoming, request, body, scope, receive, send, record)
+        finally:
+            body.release()
+
+    def _asked_before_body(self, scope: Scope, record: RequestRecord) -> tuple[Incoming, UpstreamRequest]:
         endpoint = self._endpoint
         incoming = endpoint.incoming(scope, record.request_id)
         record.span_id = incoming.trace.span_id
@@ -87,16 +99,36 @@ class Proxy:
         if endpoint.mapping is not None:
             with _refusals():
                 endpoint.mapping.check(incoming)
-        body = await self._bodies.read(scope, receive, endpoint.config.limits.request_bytes)
-        try:
-            incoming = endpoint.as_asked(incoming, body.data)
-            self._check_draining()  # a body may take its time, and nobody would end what begins now
-            offers = _offers(endpoint, incoming, body)
-            if (first := next(iter(offers))) is not endpoint.destinations[0]:
-                request = _upstream_request(first, incoming)
-            await self._answer(Asked(incoming, request, body, offers), scope, receive, send, record)
-        finally:
-            body.release()
+        return incoming, request
+
+    async def answer_whole(
+        self, body: RequestBody, scope: Scope, receive: Receive, send: Send, record: RequestRecord
+    ) -> None:
+        """Answer a request whose body has been read; who has read it releases it.
+
+        Raises:
+            Refusal: it is not to be served.
+        """
+        incoming, request = self._asked_before_body(scope, record)
+        await self._answer_body(incoming, request, body, scope, receive, send, record)
+
+    async def _answer_body(
+        self,
+        incoming: Incoming,
+        request: UpstreamRequest,
+        body: RequestBody,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        record: RequestRecord,
+    ) -> None:
+        endpoint = self._endpoint
+        incoming = endpoint.as_asked(incoming, body.data)
+        self._check_draining()  # a body may take its time, and nobody would end what begins now
+        offers = _offers(endpoint, incoming, body)
+        if (first := next(iter(offers))) is not endpoint.destinations[0]:
+            request = _upstream_request(first, incoming)
+        await self._answer(Asked(incoming, request, body, offers), scope, receive, send, record)
 
     async def _answer(
         self, asked: Asked, scope: Scope, receive: Receive, send: Send, record: RequestRecord

@@ -158,7 +158,7 @@ class ChatEncoder(Encoder):
         if self.writes_extra:
             self.message_id = (event.meta or {}).get("message_id")
             model = self.extra_of(event).get("model")
-            self.model = self.model or (model if isinstance(model, str) else None)
+            self.model = model if isinstance(model, str) else self.model
 
     def _content(self, event: Content) -> Iterator[Frame]:
         if event.channel is not None:

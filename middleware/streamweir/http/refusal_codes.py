@@ -23,6 +23,7 @@ REFUSALS: Final[dict[str, RefusalRow]] = {
     "UNAUTHENTICATED": RefusalRow(401, False, "A valid key is required."),
     "FORBIDDEN": RefusalRow(403, False, "This key has no access here."),
     "ENDPOINT_NOT_FOUND": RefusalRow(404, False, "There is nothing at this address."),
+    "MODEL_NOT_FOUND": RefusalRow(404, False, "There is no such model, or this key has no access to it."),
     "METHOD_NOT_ALLOWED": RefusalRow(405, False, "This method is not allowed here."),
     "REQUEST_TOO_LARGE": RefusalRow(413, False, "The request is larger than is allowed here."),
     "UNSUPPORTED_MEDIA_TYPE": RefusalRow(415, False, "The request has a type that is not understood here."),

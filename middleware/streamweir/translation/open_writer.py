@@ -37,6 +37,7 @@ def open_writer(  # noqa: PLR0913 (what there is to settle of a client)
     verbatim: bool = False,
     follows: bool = False,
     run: str | None = None,
+    model: str | None = None,
 ) -> Writer:
     """Return what writes one stream in a protocol.
 
@@ -52,6 +53,7 @@ def open_writer(  # noqa: PLR0913 (what there is to settle of a client)
         verbatim: hand on the frames of the upstream as they came, where it writes what the client reads.
         follows: the client takes the framing of the upstream then.
         run: the handle of a stream that is stored; its events have ids that it can be resumed by.
+        model: what the client calls the model that it asks.
 
     Raises:
         UnknownDialectError: nobody can write it.
@@ -61,6 +63,7 @@ def open_writer(  # noqa: PLR0913 (what there is to settle of a client)
         raise ConfigurationError(f"unknown framing {framing!r} (one of: {', '.join(MEDIA_TYPES)})")
     dialect = (process_dialects() if dialects is None else dialects).to_write(protocol)
     encoder = dialect.make_encoder(options.get(dialect.name, NO_OPTIONS))
+    encoder.model = model
     if framing == "json":
         limit = LIMIT if source is None else source.limits.stream_bytes // _PARTS_OF_A_STREAM
         return FoldedWriter(request_id, encoder, limit=limit)

@@ -38,6 +38,8 @@ class Caller(Section):
     exchanged for another."""
     endpoints: Annotated[tuple[Text, ...], LISTED, NOT_EMPTY] = Field((), validate_default=False)
     """The only ones that may be called, by their paths."""
+    models: Annotated[tuple[Text, ...], NOT_EMPTY] = Field((), validate_default=False)
+    """The only models that may be asked, by their names."""
     rate_limit: Rate = absent()
     """Requests to all endpoints together, such as `60/minute`, in place of the gateway's."""
     max_streams: Annotated[int | None, whole_number(1)] = absent()

@@ -45,10 +45,10 @@ from streamweir_gateway.config.values.http import (
 )
 from streamweir_gateway.config.values.path_templates import UPSTREAM_PATH, is_open
 from streamweir_gateway.config.values.request_mode import REQUEST_MODE, RequestMode
-from streamweir_gateway.config.values.scalars import COUNT, Scalar, choice, read_text, text_schema
+from streamweir_gateway.config.values.scalars import COUNT, TEXT, Scalar, choice, read_text, text_schema
 from streamweir_gateway.config.values.section_or_keyword import SectionOrKeyword
 from streamweir_gateway.config.values.urls import UPSTREAM_REFERENCE
-from streamweir_gateway.config.values.written_as import LISTED, Listed, WrittenAs
+from streamweir_gateway.config.values.written_as import LISTED, Listed, ShortFor, WrittenAs
 
 __all__ = [
     "Defaults",
@@ -56,6 +56,7 @@ __all__ = [
     "EndpointOptions",
     "InjectedWarning",
     "Limits",
+    "ModelConfig",
     "OnDisconnect",
     "Threads",
 ]
@@ -198,6 +199,27 @@ class Defaults(EndpointOptions):
     """What holds for every endpoint that does not set it itself."""
 
 
+Upstreams: TypeAlias = Annotated[
+    tuple[Annotated[str, UPSTREAM_REFERENCE], ...],
+    one_or_more("must be a name of `upstreams`, a URL, or a list of either"),
+    NOT_EMPTY,
+    ONE_OR_MORE,
+]
+
+
+class ModelConfig(Section):
+    """What a client gets that names this model; a bare upstream stands for this with nothing else."""
+
+    upstream: Upstreams = Field(repr=False)
+    """A name of `upstreams`, a URL or `demo:<dialect>`; of a list, the first that gives an event."""
+    path: Annotated[str | None, UPSTREAM_PATH] = absent()
+    """Appended to the upstream's URL, in place of the endpoint's."""
+    speaks: Annotated[str | None, TEXT] = absent()
+    """The dialect of the upstream, in place of the endpoint's."""
+    request: Annotated[RequestMode | None, REQUEST_MODE] = absent()
+    """How the client's body becomes the upstream's, in place of the endpoint's."""
+
+
 class EndpointConfig(EndpointOptions):
     """One path that clients may call, and the upstreams behind it.
 
@@ -206,12 +228,7 @@ class EndpointConfig(EndpointOptions):
 
     template: Annotated[SkipJsonSchema[str], DERIVED] = derived("")
     """The path that clients call, such as `/support/{agent_id}/chat`."""
-    upstream: Annotated[
-        tuple[Annotated[str, UPSTREAM_REFERENCE], ...],
-        one_or_more("must be a name of `upstreams`, a URL, or a list of either"),
-        NOT_EMPTY,
-        ONE_OR_MORE,
-    ] = Field(repr=False)
+    upstream: Upstreams = Field(repr=False)
     """A name of `upstreams`, a URL or `demo:<dialect>`; of a list, the first that gives an event."""
     upstreams: Annotated[SkipJsonSchema[tuple[UpstreamConfig, ...]], DERIVED] = derived(())
     """What `upstream` names, in its order, with the options of this endpoint."""
@@ -220,6 +237,26 @@ class EndpointConfig(EndpointOptions):
 
     probe: ProbeConfig | None = absent()
     """What `streamweir check --probe` sends to it."""
+    chooses: Annotated[SkipJsonSchema[bool], DERIVED] = derived(False)
+    """Its upstreams are those of its models."""
+    models: Annotated[Mapping[Text, Annotated[ModelConfig, ShortFor(ONE_OR_MORE.json_schema)]], READ_ONLY] = (
+        empty()
+    )
+    """In place of `upstream`: what the client's `model` chooses from, by name."""
+
+    def for_model(self, name: str) -> EndpointConfig:
+        """Return the endpoint that a client has which names one of the models."""
+        model = self.models[name]
+        names = [*self.models]
+        first = sum(len(self.models[other].upstream) for other in names[: names.index(name)])
+        own: dict[str, Any] = {
+            "models": {},
+            "upstream": model.upstream,
+            "upstreams": self.upstreams[first : first + len(model.upstream)],
+            "path": self.path if model.path is None else model.path,
+            "request": self.request if model.request is None else model.request,
+        }
+        return self.model_copy(update=own)
 
     @property
     def relays_all(self) -> bool:

@@ -10,6 +10,7 @@ from streamweir_gateway.config.diagnostics import Report
 from streamweir_gateway.config.models import GatewayConfig
 from streamweir_gateway.config.rules.access import check_access
 from streamweir_gateway.config.rules.collisions import check_collisions
+from streamweir_gateway.config.rules.models import check_models
 from streamweir_gateway.config.rules.options import check_endpoint_options, check_upstream_options
 from streamweir_gateway.config.rules.relay import check_relay
 from streamweir_gateway.config.rules.requests import check_request
@@ -34,7 +35,10 @@ def check_rules(config: GatewayConfig, dialects: Dialects, report: Report) -> No
         check_timeout_order(endpoint, report)
         check_path(endpoint, report)
         check_relay(endpoint, report)
-        check_request(endpoint, dialects, report)
+        if endpoint.models:
+            check_models(endpoint, dialects, report)
+        else:
+            check_request(endpoint, dialects, report)
     check_collisions(config, report)
     check_access(config, report)
     check_resume(config, report)

@@ -21,6 +21,8 @@ def check_access(config: GatewayConfig, report: Report) -> None:
     if config.auth is not None:
         _check_keys(config.auth.keys, report)
         _check_opened(config.auth.keys, {endpoint.template for endpoint in config.endpoints}, report)
+        models = {name for endpoint in config.endpoints for name in endpoint.models}
+        _check_models(config.auth.keys, models, report)
     if config.cors is not None:
         _check_origins(config.cors, report)
     check_repetition(config.server.trusted_proxies, ("server", "trusted_proxies"), report)
@@ -46,6 +48,14 @@ def _check_opened(callers: Mapping[str, Caller], templates: Collection[str], rep
         check_repetition(caller.endpoints, path, report)
         for index, template in enumerate(caller.endpoints):
             check_name(template, (*path, index), templates, "endpoint", report)
+
+
+def _check_models(callers: Mapping[str, Caller], models: Collection[str], report: Report) -> None:
+    for name, caller in callers.items():
+        path: KeyPath = ("auth", "keys", name, "models")
+        check_repetition(caller.models, path, report)
+        for index, model in enumerate(caller.models):
+            check_name(model, (*path, index), models, "model", report)
 
 
 def _check_origins(cors: Cors, report: Report) -> None:

@@ -19,9 +19,18 @@ from streamweir_gateway.config.values.path_templates import placeholders
 __all__ = ["check_request"]
 
 
-def check_request(endpoint: EndpointConfig, dialects: Dialects, report: Report) -> None:
-    """Report a `request` that cannot be made for every upstream, or read from every client."""
-    path: KeyPath = ("endpoints", endpoint.template, "request")
+def check_request(
+    endpoint: EndpointConfig, dialects: Dialects, report: Report, *, at: KeyPath | None = None
+) -> None:
+    """Report a `request` that cannot be made for every upstream, or read from every client.
+
+    Args:
+        endpoint: what is called.
+        dialects: in which names are looked up.
+        report: gets what is wrong.
+        at: where it is written, if not at the endpoint itself.
+    """
+    path: KeyPath = (*(at or ("endpoints", endpoint.template)), "request")
     mode = endpoint.request
     if mode.kind == "passthrough" or endpoint.relays_all:
         return

@@ -1,0 +1,63 @@
+"""One path before several upstreams: the model that a client names in its request chooses.
+
+Source: the configuration contract (`models`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from starlette.types import Receive, Scope, Send
+
+from streamweir.asgi.refusals import Refusal
+from streamweir_gateway.observability.observer import Observer
+from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.runs.asked_model import asked_model
+from streamweir_gateway.runs.endpoint import Endpoint
+from streamweir_gateway.runs.proxy import Proxy
+from streamweir_gateway.runs.request_body import RequestBodies
+from streamweir_gateway.runs.streams import Streams
+
+__all__ = ["ModelProxy"]
+
+
+class ModelProxy(Proxy):
+    """The ASGI endpoint of one path whose requests name a model.
+
+    Args:
+        endpoints: by model, what is called; at least one.
+        streams: where those under way are kept.
+        bodies: what request bodies may hold.
+        observer: is told of requests.
+    """
+
+    def __init__(
+        self,
+        endpoints: Mapping[str, Endpoint],
+        *,
+        streams: Streams,
+        bodies: RequestBodies,
+        observer: Observer,
+    ) -> None:
+        super().__init__(next(iter(endpoints.values())), streams=streams, bodies=bodies, observer=observer)
+        self._proxies = {
+            name: Proxy(endpoint, streams=streams, bodies=bodies, observer=observer)
+            for name, endpoint in endpoints.items()
+        }
+
+    async def _take(self, scope: Scope, receive: Receive, send: Send, record: RequestRecord) -> None:
+        """Read the body, which says what is called."""
+        body = await self._bodies.read(scope, receive, self._endpoint.config.limits.request_bytes)
+        try:
+            proxy = self._proxy_of(asked_model(body.data), scope)
+            await proxy.answer_whole(body, scope, receive, send, record)
+        finally:
+            body.release()
+
+    def _proxy_of(self, model: str | None, scope: Scope) -> Proxy:
+        if model is None:
+            raise Refusal("BAD_REQUEST", "The request must name a `model`.")
+        allowed = scope["state"].get("models") or self._proxies
+        if model not in self._proxies or model not in allowed:
+            raise Refusal("MODEL_NOT_FOUND")
+        return self._proxies[model]
