@@ -45,11 +45,16 @@ def test_a_table_finds_what_starlettes_router_finds(
     templates: list[str], methods: list[tuple[str, ...]], method: str, path: str
 ) -> None:
     named = [
-        SimpleNamespace(template=template, listed_methods=own, relays_all=False, takes_any_method=False)
+        SimpleNamespace(
+            template=template, listed_methods=own, relays_all=False, takes_any_method=False, models={}
+        )
         for template, own in zip(templates, methods, strict=False)
     ]
     config: Any = SimpleNamespace(
-        endpoints=named, fingerprint="", server=SimpleNamespace(health=None, ready=None, metrics=None)
+        endpoints=named,
+        known_dialects={},
+        fingerprint="",
+        server=SimpleNamespace(health=None, ready=None, metrics=None),
     )
     routes = routes_of(config, serve=lambda _: nothing, streams=Streams(), metrics=nothing)
     found = RoutingTable(routes).find(method, path)
