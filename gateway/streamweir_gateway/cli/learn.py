@@ -36,6 +36,10 @@ def add_to(commands: Commands) -> None:
     add = parser.add_argument
     add("captures", nargs="+", metavar="CAPTURE", help="a recorded body or a capture; - is standard input")
     add("--name", default="learned", metavar="NAME", help="what the dialect is called (default: learned)")
-    add("--framing", choices=("sse", "ndjson", "lines", "text"), help="default: seen by the first body")
+    add(
+        "--framing",
+        choices=("auto", "sse", "ndjson", "lines", "text"),
+        help="default: auto, seen by the first body",
+    )
     add("--json", action="store_true", help="print a JSON object: yaml, dialect, report")
     add("--output", "-o", metavar="FILE", help="write here instead of to standard output")

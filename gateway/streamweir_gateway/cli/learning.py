@@ -37,8 +37,9 @@ def _learned(args: argparse.Namespace) -> Learned:
     captures = [capture for file in args.captures for capture in recordings_in(file)]
     if not any(capture.has_content for capture in captures):
         raise CommandFailed("these captures have no content: there is nothing to learn from")
+    framing = None if args.framing == "auto" else args.framing
     try:
-        return learn([capture.body for capture in captures], name=args.name, framing=args.framing)
+        return learn([capture.body for capture in captures], name=args.name, framing=framing)
     except NothingLearned as nothing:
         raise CommandFailed(f"nothing to learn from: {nothing}") from nothing
 
