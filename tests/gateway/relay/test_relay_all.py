@@ -382,3 +382,42 @@ async def test_a_more_exact_path_wins_and_other_methods_go_to_the_rest(tmp_path:
     assert (rest.status_code, root.status_code, outside.status_code) == (405, 404, 404)
     assert rest.headers["server"] == root.headers["server"] == "uvicorn"
     assert "server" not in outside.headers
+
+
+async def test_a_client_that_does_not_read_makes_the_service_wait_and_is_cut_off() -> None:
+    sent = 0
+
+    async def script(call: Any) -> None:
+        nonlocal sent
+        await call.send(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n")
+        while True:
+            await call.send(bytes(1 << 20))
+            sent += 1
+
+    async with upstream(script) as server:
+        endpoint = {"upstream": server.url, "relay": "all", "timeouts": {"write": "2s", "idle": "1s"}}
+        async with gateway(settled(endpoints={"/*": endpoint})) as running:
+            _, writer = await asyncio.open_connection(*running.address[:2], limit=1 << 16)
+            writer.write(b"GET /file HTTP/1.1\r\nHost: x\r\n\r\n")
+            line = await running.log.next_line()
+            writer.transport.abort()
+    assert line["reason"] == "slow_client"
+    assert sent < 64  # MiB: what the buffers of the system hold
+
+
+async def test_a_client_that_reads_slowly_gets_all() -> None:
+    size = 8 << 20
+    body = answer(bytes(size))
+    async with upstream(body) as server:
+        endpoint = {"upstream": server.url, "relay": "all", "timeouts": {"write": "1s", "idle": "1s"}}
+        async with gateway(settled(endpoints={"/*": endpoint})) as running:
+            reader, writer = await asyncio.open_connection(*running.address[:2], limit=1 << 16)
+            writer.write(b"GET /file HTTP/1.1\r\nHost: x\r\n\r\n")
+            await reader.readuntil(b"\r\n\r\n")
+            left = size
+            while left:
+                left -= len(await reader.read(256 << 10))
+                await asyncio.sleep(0.02)
+            line = await running.log.next_line()
+            writer.close()
+    assert (line["reason"], line["bytes_out"]) == ("done", size)

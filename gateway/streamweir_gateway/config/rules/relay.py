@@ -9,10 +9,7 @@ __all__ = ["check_relay"]
 
 
 def check_relay(endpoint: EndpointConfig, report: Report) -> None:
-    """Report what needs the whole body of a request, which is sent on as it comes, and what is not built."""
+    """Report what needs the whole body of a request, which is sent on as it comes."""
     if endpoint.relays_all and endpoint.request.kind != "passthrough":
         path = ("endpoints", endpoint.template, "request")
         report.at_value(path, "must be passthrough: `relay: all` sends bodies on as they come")
-    if endpoint.relays_all and endpoint.resume is not None:
-        path = ("endpoints", endpoint.template, "resume")
-        report.at_value(path, "is not supported together with `relay: all` by this version")
