@@ -183,6 +183,17 @@ def test_an_approval_finds_its_way_back(approved: bool, action: str) -> None:
     assert written({**request}, "vercel-ui")["messages"][0]["parts"] == [part]
 
 
+def test_an_approval_is_given_once() -> None:
+    """It stays in the chat: with a message after it, it is none of this request."""
+    decided = {"id": "approval_1", "approved": True}
+    part = {"type": "tool-sales", "toolCallId": "c", "state": "approval-responded", "approval": decided}
+    body = chat(part, role="assistant")
+    body["messages"].append({"id": "u", "role": "user", "parts": [{"type": "text", "text": "more"}]})
+    request = read_request(body, protocol="vercel-ui")
+    assert "resume" not in request
+    assert request["message"] == "more"
+
+
 def test_a_page_answers_a_form_in_its_body() -> None:
     answer = {"interaction_id": "trip", "action": "submit", "value": {"city": "Rome"}}
     request = read_request(chat({"type": "text", "text": "Rome"}, resume=[answer]), protocol="vercel-ui")

@@ -33,7 +33,7 @@ def read_chat(fields: Fields) -> Request:
         for part in item.objects("parts"):
             turn.add(part)
         messages += turn.messages()
-        answers += turn.answers
+        answers = turn.answers  # of the last message alone: what was asked before has been answered
     return made_request(
         messages=messages, thread_id=fields.text("id"), resume=[*answers, *read_answers(fields)]
     )
