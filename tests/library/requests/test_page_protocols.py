@@ -115,6 +115,7 @@ INTERRUPT = {"interruptId": "int-1"}
 def test_an_interrupt_is_answered(entry: dict[str, Any], answer: dict[str, Any]) -> None:
     request = read_request(agent_input(resume=[{**INTERRUPT, **entry}]), protocol="ag-ui")
     assert request["resume"] == [{"interaction_id": "int-1", **answer}]
+    assert written({**request}, "ag-ui")["resume"] == [{**INTERRUPT, **entry}]
     kept = {**request, "resume": [{**request["resume"][0], "resume": INTERRUPT}]}
     assert written(kept, "ag-ui")["resume"] == [{**INTERRUPT, **entry}]
 

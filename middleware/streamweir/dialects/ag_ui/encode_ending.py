@@ -50,9 +50,10 @@ def run_finished(event: SessionEnd, run: Mapping[str, Any], interrupts: Sequence
 
 
 def interrupt(event: Interaction, tool_id: str) -> Message:
-    """Return what a run waits for; it is answered by its id."""
+    """Return what a run waits for; it is answered by its id, the upstream's if that is of this protocol."""
+    own = (event.resume or {}).get("interruptId")
     asked: Message = {
-        "id": event.interaction_id,
+        "id": own if isinstance(own, str) and own else event.interaction_id,
         "reason": _REASONS.get(event.kind, event.kind),
         "message": question_text(event),
     }

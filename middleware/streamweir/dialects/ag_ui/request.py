@@ -164,13 +164,19 @@ def _write(outgoing: Outgoing) -> Written:
 
 
 def _interrupts_of(outgoing: Outgoing) -> Sequence[tuple[Answer, str]]:
-    """The answers to interrupts, each with the interrupt's id; none where they are results of calls."""
+    """The answers to interrupts, each with the interrupt's id; none where they are results of calls.
+
+    A client of this protocol has seen the interrupt's own id, and answers by it.
+    """
+    calls = {call["id"] for message in outgoing.messages for call in message.get("tool_calls", [])}
     found = []
     for answer in outgoing.answers:
-        held = answer.get("resume")
+        held, own_id = answer.get("resume"), answer["interaction_id"]
         interrupt_id = held.get("interruptId") if isinstance(held, dict) else None
         if isinstance(interrupt_id, str):
             found.append((answer, interrupt_id))
+        elif own_id and own_id not in calls:
+            found.append((answer, own_id))
     return found
 
 
