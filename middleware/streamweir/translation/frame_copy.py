@@ -15,12 +15,14 @@ from typing import Final, cast, get_args
 from streamweir.codec.process_token import TOKEN_PREFIX
 from streamweir.errors import ErrorInfo, NotTheDialect
 from streamweir.events import (
+    Content,
     Data,
     Error,
     Event,
     Interaction,
     SessionEnd,
     SessionStart,
+    Thinking,
     ToolCallDelta,
     ToolCallEnd,
     ToolCallProgress,
@@ -38,8 +40,8 @@ from streamweir.translation.verbatim_writer import VerbatimWriter
 __all__ = ["FrameCopy"]
 
 _BLANK: Final = b"\xef\xbb\xbf \t\r\n"
-_PROBE: Final = 256
-_PROBES: Final = 16
+_PROBE: Final = 192
+_PROBES: Final = 24
 """In so many pieces of this size a large read is taken, until texts are known by what surrounds them."""
 
 _LONGEST_UNREAD: Final = 4 << 10
@@ -344,6 +346,8 @@ class FrameCopy:
     def _safe(self, raw: bytes, items: Sequence[StreamItem]) -> bytes:
         """Return the frame as it may leave."""
         raw = _as_text(raw)
+        if len(items) == 1 and isinstance(text := items[0], Content | Thinking) and not text.meta:
+            return raw  # nothing stands beside it
         failures: list[Event] = []
         safe: list[Event] = []
         others: list[Event] = []
