@@ -15,7 +15,7 @@ from streamweir.codec.dialects import Dialects
 from streamweir.codec.process_token import TOKEN_PREFIX
 from streamweir.codec.registry import process_dialects
 from streamweir.errors import StreamweirError
-from streamweir.framing import Frame
+from streamweir.framing import DOCUMENT_STARTS, Frame
 
 __all__ = ["Detector", "detect_dialect"]
 
@@ -104,7 +104,9 @@ class Detector:
 
     def _count(self, line: bytes) -> None:
         if _has_content(line):
-            self._is_document = self._is_document or (not self._lines and line.strip(_BLANK) in (b"{", b"["))
+            self._is_document = self._is_document or (
+                not self._lines and line.strip(_BLANK) in DOCUMENT_STARTS
+            )
             self._lines += 1
             self.exhausted = self.exhausted or self._has_read_enough
 

@@ -3,19 +3,22 @@
 Source: the NDJSON convention (one JSON text per line, LF). A line also ends at CR, which valid JSON cannot
 hold inside a string.
 Leniency: `data:` in front of a line is skipped, so are comments; the last line counts without its line end; a
-body whose first line is nothing but an opening bracket is one pretty-printed document.
+body whose first line is nothing but an opening bracket, or two, is one pretty-printed document.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from streamweir.errors import LimitExceeded
 from streamweir.framing.frame import Frame
 from streamweir.framing.line_splitter import BOM, LineSplitter
 
-__all__ = ["DocumentParser", "NDJSONParser", "write_ndjson"]
+__all__ = ["DOCUMENT_STARTS", "DocumentParser", "NDJSONParser", "write_ndjson"]
+
+DOCUMENT_STARTS: Final = (b"{", b"[", b"[{")
+"""A first line that is nothing but this begins a pretty-printed document."""
 
 
 class DocumentParser:
@@ -80,7 +83,7 @@ class NDJSONParser:
             frame = self._frame(line)
             if frame is None:
                 continue
-            if not self.recognised and frame.data in (b"{", b"["):
+            if not self.recognised and frame.data in DOCUMENT_STARTS:
                 self._document = DocumentParser(self._limit)
                 yield from self._document.feed(b"\n".join([line, *lines, self._lines.finish()]))
                 return

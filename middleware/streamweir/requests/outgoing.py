@@ -94,8 +94,16 @@ class Outgoing:
     @cached_property
     def text(self) -> str:
         """The user's last text, with what stands before it where the upstream does not know that."""
+        return self._text_of(self.messages)
+
+    @cached_property
+    def text_beside_system(self) -> str:
+        """The same without the texts of the system, for which the upstream has a place of its own."""
+        return self._text_of([message for message in self.messages if message["role"] != "system"])
+
+    def _text_of(self, messages: Sequence[Message]) -> str:
         written: InlineText = inline_text(
-            self.messages, knows_thread=self.thread_id is not None, keeps_history=self._keeps_history
+            messages, knows_thread=self.thread_id is not None, keeps_history=self._keeps_history
         )
         self.lost.update(written.lost)
         return written.text

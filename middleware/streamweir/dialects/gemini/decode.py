@@ -1,0 +1,193 @@
+"""Reads the responses of one generation: frames of SSE, the elements of a JSON array, or a whole one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final
+
+from streamweir.codec.base import Decoder
+from streamweir.codec.coerce import custom, leftover, meta_of, text_of, upstream_error
+from streamweir.codec.detection import head_messages
+from streamweir.codec.message_template import TextFields
+from streamweir.dialects.gemini.decode_parts import Parts, citations
+from streamweir.events import Event, Meta, Reference, SessionEnd, SessionStart
+from streamweir.framing import Frame
+
+__all__ = ["GeminiDecoder"]
+
+FINISH_REASONS: Final = {
+    "MAX_TOKENS": "length",
+    **dict.fromkeys(
+        ("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR"),
+        "content_filter",
+    ),
+    **dict.fromkeys(
+        ("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
+        "content_filter",
+    ),
+}
+"""In the words of the standard; any other one is a plain stop."""
+
+_FAILED: Final = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"})
+"""The model has asked for what cannot be done: there is no answer."""
+
+_TOKENS: Final = {
+    "promptTokenCount": "prompt_tokens",
+    "candidatesTokenCount": "completion_tokens",
+    "totalTokenCount": "total_tokens",
+}
+_RESPONSE: Final = (
+    "candidates",
+    "usageMetadata",
+    "modelVersion",
+    "responseId",
+    "promptFeedback",
+    "createTime",
+)
+_CANDIDATE: Final = (
+    *("content", "index", "finishReason", "finishMessage", "safetyRatings", "tokenCount"),
+    *("citationMetadata", "groundingMetadata", "avgLogprobs", "logprobsResult"),
+)
+
+
+class GeminiDecoder(Decoder):
+    """Reads one generation. A finish reason completes it; there is no other mark of the end."""
+
+    text_fields: ClassVar = TextFields(
+        texts=(("candidates", 0, "content", "parts", 0, "text"),),
+        ignored=tuple(("usageMetadata", name) for name in (*_TOKENS, "thoughtsTokenCount")),
+    )
+
+    def __init__(self) -> None:
+        self._has_begun = False
+        self._meta: Meta | None = None
+        self._parts = Parts()
+        self._summary: dict[str, Any] = {}
+
+    @classmethod
+    def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
+        """Sure of candidates, and of an error as all of Google's APIs have it."""
+        del event
+        match fields:
+            case {"candidates": [{"content": dict()} | {"finishReason": str()}, *_]}:
+                return 0.9
+            case {"promptFeedback": dict()} | {"usageMetadata": {"promptTokenCount": _}}:
+                return 0.9
+            case {"error": {"code": int(), "status": str(), "message": str()}}:
+                return 0.9
+        return 0.0
+
+    @classmethod
+    def detect(cls, head: bytes) -> float:
+        """The same of the elements of an array, which come as one document."""
+        values = [message.value for message in head_messages(head)]
+        objects = [item for value in values for item in (value if isinstance(value, list) else [value])]
+        found = (cls.score(item, None) for item in objects if isinstance(item, dict))
+        return max(found, default=0.9 if _begins_array(head) else 0.0)
+
+    def decode(self, frame: Frame) -> Iterable[Event]:
+        """Return the events that `frame` means."""
+        if not frame.data.strip():
+            return ()
+        value = frame.json()
+        return self._read_all(value) if isinstance(value, list) else self._read(value)
+
+    def close(self) -> Iterable[Event]:
+        """The end: suspended if the client is to run functions."""
+        if not self.complete:
+            return ()
+        if self._parts.has_called:
+            return (SessionEnd("suspended", summary={**self._summary, "finish_reason": "tool_calls"}),)
+        return (SessionEnd(summary=self._summary),)
+
+    def _read_all(self, responses: Iterable[Any]) -> Iterator[Event]:
+        for response in responses:
+            yield from self._read(response)
+
+    def _read(self, response: Any) -> Iterator[Event]:
+        match response:
+            case {"error": error} if error:
+                yield _failure(error)
+            case {"candidates": _} | {"promptFeedback": _} | {"usageMetadata": _}:
+                yield from self._begin(response)
+                yield from self._candidates(response)
+                if rest := leftover(response, _RESPONSE):
+                    yield custom("response", rest, self._meta)
+            case _:
+                yield custom("message", response)
+
+    def _begin(self, response: Mapping[str, Any]) -> Iterator[Event]:
+        if not self._has_begun:
+            self._has_begun = True
+            self._parts.meta = self._meta = meta_of(message_id=response.get("responseId"))
+            origin = {"model": response.get("modelVersion")} if response.get("modelVersion") else None
+            yield SessionStart(meta=meta_of(message_id=response.get("responseId"), extra=origin))
+
+    def _candidates(self, response: Mapping[str, Any]) -> Iterator[Event]:
+        self._count(response.get("usageMetadata"))
+        feedback = response.get("promptFeedback")
+        if isinstance(feedback, dict):
+            if feedback.get("blockReason"):
+                self.complete = True
+                self._summary["finish_reason"] = "content_filter"
+            if rest := leftover(feedback, ("blockReason", "safetyRatings", "blockReasonMessage")):
+                yield custom("promptFeedback", rest, self._meta)
+        candidates = response.get("candidates")
+        for candidate in candidates if isinstance(candidates, list) else ():
+            if isinstance(candidate, dict):
+                yield from self._candidate(candidate)
+            else:
+                yield custom("candidate", candidate, self._meta)
+
+    def _candidate(self, candidate: Mapping[str, Any]) -> Iterator[Event]:
+        index = candidate.get("index")
+        content = candidate.get("content")
+        if isinstance(content, dict):
+            channel = f"candidate-{index}" if isinstance(index, int) and index > 0 else None
+            yield from self._parts.read(content, channel)
+        for name in ("citationMetadata", "groundingMetadata"):
+            found, rest = citations(candidate.get(name))
+            if found:
+                yield Reference(found, meta=self._meta)
+            if rest:
+                yield custom(name, rest, self._meta)
+        if rest := leftover(candidate, _CANDIDATE):
+            yield custom("candidate", rest, self._meta)
+        if reason := text_of(candidate.get("finishReason")):
+            yield from self._finish(reason, candidate)
+
+    def _finish(self, reason: str, candidate: Mapping[str, Any]) -> Iterator[Event]:
+        if reason in _FAILED:
+            yield upstream_error(candidate.get("finishMessage"), code=reason, meta=self._meta)
+            return
+        self.complete = True
+        self._summary["finish_reason"] = FINISH_REASONS.get(reason, "stop")
+
+    def _count(self, usage: Any) -> None:
+        """Note the tokens; counts are of all so far, so that later ones replace earlier ones."""
+        if not isinstance(usage, dict):
+            return
+        for name, known in _TOKENS.items():
+            if type(count := usage.get(name)) is int and 0 <= count < 1 << 53:
+                self._summary[known] = count
+        for name in ("thoughtsTokenCount", "cachedContentTokenCount", "toolUsePromptTokenCount"):
+            if type(count := usage.get(name)) is int:
+                self._summary[name] = count
+
+
+def _failure(error: Any) -> Event:
+    if not isinstance(error, dict):
+        return upstream_error(error)
+    status = error.get("code")
+    return upstream_error(
+        error.get("message"),
+        code=error.get("status"),
+        status=status if isinstance(status, int) else None,
+        details=leftover(error, ("message", "code", "status")),
+    )
+
+
+def _begins_array(head: bytes) -> bool:
+    """Does an array begin here, as the API writes one without `alt=sse`?"""
+    start = b"".join(head[:256].split())
+    return start.startswith((b'[{"candidates":[', b'[{"error":{"code":'))

@@ -1,0 +1,149 @@
+"""Reads what a candidate consists of: text, thoughts, calls, files, code that was run, sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from streamweir.codec.coerce import arguments, custom, leftover, text_of, tool_error
+from streamweir.events import (
+    Content,
+    Data,
+    Event,
+    Interaction,
+    Meta,
+    Thinking,
+    ToolCallEnd,
+    ToolCallStart,
+)
+
+__all__ = ["Parts", "citations"]
+
+_CODE: Final = "code_execution"
+_KINDS: Final = ("image", "audio")
+_BESIDE: Final = ("thought", "thoughtSignature")
+_SOURCES: Final = ("web", "retrievedContext", "maps")
+
+
+class Parts:
+    """Reads the parts of one generation.
+
+    Attributes:
+        meta: of the message.
+        has_called: a function is the client's to run.
+    """
+
+    def __init__(self) -> None:
+        self.meta: Meta | None = None
+        self.has_called = False
+        self._calls = 0
+        self._code = 0
+
+    def read(self, content: Mapping[str, Any], channel: str | None) -> Iterator[Event]:
+        """Yield what the parts of a candidate's content say."""
+        if rest := leftover(content, ("parts", "role")):
+            yield custom("content", rest, self.meta)
+        parts = content.get("parts")
+        for part in parts if isinstance(parts, list) else ():
+            if isinstance(part, dict):
+                yield from self._part(part, channel)
+            else:
+                yield custom("part", part, self.meta)
+
+    def _part(self, part: Mapping[str, Any], channel: str | None) -> Iterator[Event]:
+        known = "text"
+        match part:
+            case {"text": str(text)}:
+                if text and part.get("thought") is True:
+                    yield Thinking(text, "reasoning", meta=self.meta)
+                elif text:
+                    yield Content(text, channel=channel, meta=self.meta)
+            case {"functionCall": dict(call)} if "partialArgs" not in call:
+                known = "functionCall"
+                yield from self._call(call)
+            case {"functionResponse": dict(response)}:
+                known = "functionResponse"
+                yield _end_of(response, self.meta)
+            case {"executableCode": dict(code)}:
+                known = "executableCode"
+                self._code += 1
+                yield ToolCallStart(self._code_id(code), _CODE, arguments=dict(code), meta=self.meta)
+            case {"codeExecutionResult": dict(result)}:
+                known = "codeExecutionResult"
+                yield self._result_of_code(result)
+            case {"inlineData": dict(file)} | {"fileData": dict(file)}:
+                known = "inlineData" if "inlineData" in part else "fileData"
+                yield _file(file, self.meta)
+        if rest := leftover(part, (known, *_BESIDE)):
+            yield custom("part", rest, self.meta)
+
+    def _call(self, call: Mapping[str, Any]) -> Iterator[Event]:
+        """A call, whole; the client is to run it."""
+        self._calls += 1
+        self.has_called = True
+        tool_id = text_of(call.get("id")) or f"call_{self._calls}"
+        name = text_of(call.get("name")) or "unknown"
+        yield ToolCallStart(tool_id, name, arguments=arguments(call.get("args")), meta=self.meta)
+        yield Interaction(tool_id, "tool", title=name, meta=self.meta)
+        if rest := leftover(call, ("id", "name", "args", "willContinue")):
+            yield custom("functionCall", rest, self.meta)
+
+    def _code_id(self, fields: Mapping[str, Any]) -> str:
+        return text_of(fields.get("id")) or f"code_{self._code}"
+
+    def _result_of_code(self, result: Mapping[str, Any]) -> Event:
+        tool_id, outcome = self._code_id(result), result.get("outcome")
+        if outcome in (None, "OUTCOME_OK", "OUTCOME_UNSPECIFIED"):
+            rest = leftover(result, ("id", "outcome"))
+            return ToolCallEnd(tool_id, result=rest, tool_name=_CODE, meta=self.meta)
+        error = tool_error(result.get("output"), code=outcome)
+        return ToolCallEnd(tool_id, "failed", error=error, tool_name=_CODE, meta=self.meta)
+
+
+def _end_of(response: Mapping[str, Any], meta: Meta | None) -> Event:
+    name = text_of(response.get("name")) or None
+    rest = leftover(response, ("id", "name", "response")) or {}
+    result = {**rest, "response": response.get("response")} if rest else response.get("response")
+    return ToolCallEnd(text_of(response.get("id")), result=result, tool_name=name, meta=meta)
+
+
+def _file(file: Mapping[str, Any], meta: Meta | None) -> Event:
+    media_type = text_of(file.get("mimeType")) or "application/octet-stream"
+    kind = media_type.partition("/")[0]
+    data: dict[str, Any] = {
+        "media_type": media_type,
+        **(leftover(file, ("mimeType", "data", "fileUri")) or {}),
+    }
+    if "data" in file:
+        data["base64"] = text_of(file["data"])
+    else:
+        data["url"] = text_of(file.get("fileUri"))
+    return Data(kind if kind in _KINDS else "file", data, meta=meta)  # type: ignore[arg-type]
+
+
+def citations(metadata: Any) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+    """Return what `citationMetadata` or `groundingMetadata` refers to, and what else it holds."""
+    if not isinstance(metadata, dict):
+        return [], None
+    found = [
+        citation
+        for name in ("citationSources", "citations", "groundingChunks")
+        for source in _objects(metadata.get(name))
+        if (citation := _citation(source))
+    ]
+    return found, leftover(metadata, ("citationSources", "citations", "groundingChunks"))
+
+
+def _citation(source: Mapping[str, Any]) -> dict[str, Any]:
+    held = next((source[name] for name in _SOURCES if isinstance(source.get(name), dict)), source)
+    texts = {
+        "title": held.get("title"),
+        "url": held.get("uri"),
+        "snippet": held.get("text"),
+        "document_id": held.get("documentName"),
+    }
+    return {name: text for name, text in texts.items() if isinstance(text, str) and text}
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -1,0 +1,160 @@
+"""What the servers of dialects that are only read are sent, row by row."""
+
+from typing import Any
+
+import pytest
+
+from streamweir import RequestError, write_request
+
+HI = {"role": "user", "content": "hi"}
+SYSTEM = {"role": "system", "content": "Be brief."}
+PICTURE = {"type": "image", "url": "https://a.example/b.png"}
+BYTES = {"type": "image", "base64": "YWI=", "media_type": "image/png"}
+CALL = {"role": "assistant", "tool_calls": [{"id": "c1", "name": "snow", "arguments": {"where": "north"}}]}
+RESULT = {"role": "tool", "tool_call_id": "c1", "content": "deep"}
+TOOL = {"name": "snow", "description": "How deep?", "parameters": {"type": "object", "properties": {}}}
+
+
+def user(*parts: Any) -> dict[str, Any]:
+    return {"role": "user", "content": [{"type": "text", "text": "hi"}, *parts]}
+
+
+def answer(action: str, value: Any = None, resume: Any = None, interaction_id: str = "") -> dict[str, Any]:
+    fields = {"interaction_id": interaction_id, "action": action, "value": value, "resume": resume}
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+WRITTEN: list[tuple[str, str, dict[str, Any], list[dict[str, Any]]]] = [
+    (
+        "ollama",
+        "/api/chat",
+        {
+            "model": "m:1b",
+            "messages": [SYSTEM, user(BYTES), CALL, RESULT],
+            "tools": [TOOL],
+            "parameters": {"temperature": 0.2, "max_tokens": 5, "stop": ["x"], "seed": 7},
+        },
+        [
+            {
+                "body": {
+                    "model": "m:1b",
+                    "options": {"temperature": 0.2, "num_predict": 5, "stop": ["x"], "seed": 7},
+                    "messages": [
+                        SYSTEM,
+                        {**HI, "images": ["YWI="]},
+                        {
+                            "role": "assistant",
+                            "content": "",
+                            "tool_calls": [{"function": {"name": "snow", "arguments": {"where": "north"}}}],
+                        },
+                        {"role": "tool", "content": "deep", "tool_name": "snow"},
+                    ],
+                    "tools": [{"type": "function", "function": TOOL}],
+                    "stream": True,
+                }
+            }
+        ],
+    ),
+    (
+        "ollama",
+        "/api/generate",
+        {"messages": [SYSTEM, user(BYTES)]},
+        [
+            {
+                "body": {
+                    "model": "default",
+                    "prompt": "hi",
+                    "system": "Be brief.",
+                    "images": ["YWI="],
+                    "stream": True,
+                }
+            }
+        ],
+    ),
+    (
+        "gemini",
+        "/v1beta/models/m:streamGenerateContent",
+        {
+            "messages": [SYSTEM, user(BYTES, PICTURE), CALL, RESULT],
+            "tools": [TOOL],
+            "parameters": {"temperature": 0.2, "top_p": 0.9, "max_tokens": 5, "stop": ["x"]},
+        },
+        [
+            {
+                "query": {"alt": "sse"},
+                "body": {
+                    "systemInstruction": {"parts": [{"text": "Be brief."}]},
+                    "contents": [
+                        {
+                            "role": "user",
+                            "parts": [
+                                {"text": "hi"},
+                                {"inlineData": {"mimeType": "image/png", "data": "YWI="}},
+                                {"fileData": {"mimeType": "image/png", "fileUri": "https://a.example/b.png"}},
+                            ],
+                        },
+                        {
+                            "role": "model",
+                            "parts": [{"functionCall": {"name": "snow", "args": {"where": "north"}}}],
+                        },
+                        {
+                            "role": "user",
+                            "parts": [{"functionResponse": {"name": "snow", "response": {"result": "deep"}}}],
+                        },
+                    ],
+                    "tools": [{"functionDeclarations": [TOOL]}],
+                    "generationConfig": {
+                        "temperature": 0.2,
+                        "topP": 0.9,
+                        "maxOutputTokens": 5,
+                        "stopSequences": ["x"],
+                    },
+                },
+            }
+        ],
+    ),
+    (
+        "gemini",
+        "",
+        {"messages": [HI, CALL], "resume": [answer("cancel", None, None, "c1")]},
+        [
+            {
+                "body": {
+                    "contents": [
+                        {"role": "user", "parts": [{"text": "hi"}]},
+                        {
+                            "role": "model",
+                            "parts": [{"functionCall": {"name": "snow", "args": {"where": "north"}}}],
+                        },
+                        {
+                            "role": "user",
+                            "parts": [
+                                {"functionResponse": {"name": "snow", "response": {"error": "cancelled"}}}
+                            ],
+                        },
+                    ]
+                }
+            }
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("dialect", "path", "request_", "expected"), WRITTEN)
+def test_what_a_server_is_sent(
+    dialect: str, path: str, request_: dict[str, Any], expected: list[dict[str, Any]]
+) -> None:
+    found = write_request(request_, dialect=dialect, path=path)
+    assert [
+        {name: row.get(name) for name in want} for row, want in zip(found, expected, strict=True)
+    ] == expected
+
+
+CANNOT_ANSWER = [("ollama", "/api/generate", answer("submit", "a", None, "c1"))]
+
+
+@pytest.mark.parametrize(("dialect", "path", "given"), CANNOT_ANSWER)
+def test_an_answer_that_cannot_be_given_is_refused(dialect: str, path: str, given: dict[str, Any]) -> None:
+    with pytest.raises(RequestError) as raised:
+        write_request({"resume": [given]}, dialect=dialect, path=path)
+    assert (raised.value.status, raised.value.field) == (400, "resume")
