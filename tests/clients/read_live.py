@@ -1,13 +1,15 @@
-"""Pages before live servers of the other protocol: a question, and a call that a person approves.
+"""Pages before live servers of either protocol: a question, and a call that a person approves.
 
-pydantic-ai serves AG-UI and the UI message stream with a made-up model; `useChat` and `HttpAgent` talk to
-both through the gateway with `request: mapped`. The approval has to find its way back.
+pydantic-ai serves AG-UI and the UI message stream, the AI SDK the latter, each with a made-up model.
+`useChat` and `HttpAgent` talk to them through the gateway, `request: mapped`. The approval has to find its
+way back.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -34,6 +36,7 @@ class Talk(NamedTuple):
         driver: that leads the talk.
         answers: the page's protocol.
         speaks: the server's.
+        server: its name.
         path: of the server.
     """
 
@@ -41,20 +44,23 @@ class Talk(NamedTuple):
     driver: str
     answers: str
     speaks: str
-    path: str
+    server: str
+    path: str = "/"
 
 
 TALKS = (
-    Talk("ai-6", "dialog_vercel_ui.mjs", "vercel-ui", "ag-ui", "/ag_ui"),
-    Talk("ai-6", "dialog_vercel_ui.mjs", "vercel-ui", "vercel-ui", "/vercel"),
-    Talk("ag-ui-1.0", "dialog_ag_ui.mjs", "ag-ui", "vercel-ui", "/vercel"),
-    Talk("ag-ui-1.0", "dialog_ag_ui.mjs", "ag-ui", "ag-ui", "/ag_ui"),
+    Talk("ai-6", "dialog_vercel_ui.mjs", "vercel-ui", "ag-ui", "pydantic-ai", "/ag_ui"),
+    Talk("ai-6", "dialog_vercel_ui.mjs", "vercel-ui", "vercel-ui", "pydantic-ai", "/vercel"),
+    Talk("ai-6", "dialog_vercel_ui.mjs", "vercel-ui", "vercel-ui", "ai-sdk"),
+    Talk("ag-ui-1.0", "dialog_ag_ui.mjs", "ag-ui", "vercel-ui", "pydantic-ai", "/vercel"),
+    Talk("ag-ui-1.0", "dialog_ag_ui.mjs", "ag-ui", "vercel-ui", "ai-sdk"),
+    Talk("ag-ui-1.0", "dialog_ag_ui.mjs", "ag-ui", "ag-ui", "pydantic-ai", "/ag_ui"),
 )
 
 
-def endpoint(talk: Talk, server: str) -> dict[str, Any]:
+def endpoint(talk: Talk, ports: dict[str, int]) -> dict[str, Any]:
     return {
-        "upstream": f"{server}{talk.path}",
+        "upstream": f"http://127.0.0.1:{ports[talk.server]}{talk.path}",
         "speaks": talk.speaks,
         "answers": [talk.answers],
         "request": "mapped",
@@ -81,15 +87,20 @@ def led(talk: Talk, url: str) -> str:
 async def run_talks() -> int:
     """Lead all talks; return the exit code."""
     python = environment("clients/pydantic-ai", *REQUIREMENTS)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    node = installed_package("ai-6")
+    shutil.copy(HERE / "ai_sdk_app.mjs", node)
+    ports = {"pydantic-ai": free_port(), "ai-sdk": free_port()}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        server = started(python, HERE / "pydantic_app.py", str(port), folder=folder, log="server.log")
-        with server:
-            await listening(port)
-            url = f"http://127.0.0.1:{port}"
-            endpoints = {f"/{index}": endpoint(talk, url) for index, talk in enumerate(TALKS)}
+        pydantic = (python, HERE / "pydantic_app.py", str(ports["pydantic-ai"]))
+        ai_sdk = ("node", node / "ai_sdk_app.mjs", str(ports["ai-sdk"]))
+        with (
+            started(*pydantic, folder=folder, log="pydantic-ai.log"),
+            started(*ai_sdk, folder=folder, log="ai-sdk.log"),
+        ):
+            for port in ports.values():
+                await listening(port)
+            endpoints = {f"/{index}": endpoint(talk, ports) for index, talk in enumerate(TALKS)}
             async with running_gateway(folder, endpoints=endpoints) as running:
                 await running.ready()
                 base = f"http://127.0.0.1:{running.at.address[1]}"
@@ -99,8 +110,13 @@ async def run_talks() -> int:
 async def lead(talk: Talk, url: str) -> int:
     """Print what is wrong with a talk; return 1 if anything is."""
     wrong = await asyncio.to_thread(led, talk, url)
-    print(f"{talk.answers} page, {talk.speaks} server: {wrong[:2000] or 'as it is'}")
+    print(f"{talk.answers} page, {talk.speaks} server ({talk.server}): {wrong[:2000] or 'as it is'}")
     return 1 if wrong else 0
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
 
 
 async def listening(port: int) -> None:
