@@ -27,7 +27,7 @@ try:
 except ModuleNotFoundError as error:
     raise ImportError("streamweir.client needs httpx: pip install 'streamweir[client]'") from error
 
-__all__ = ["AsyncClient", "Body", "HttpRequest", "failed_body", "failed_connection"]
+__all__ = ["AsyncClient", "Body", "HttpRequest", "failed_body", "failed_connection", "on_same_server"]
 
 AsyncClient: TypeAlias = httpx.AsyncClient
 Body: TypeAlias = str | bytes | AsyncIterable[bytes]
@@ -133,6 +133,24 @@ class HttpRequest:
                 await self._response.aclose()
             if self._owns_client:
                 await self._client.aclose()
+
+
+def on_same_server(url: str, location: str, *, otherwise: str) -> str:
+    """Return the URL that a server names at itself, or else the path `otherwise` there.
+
+    Args:
+        url: that was asked.
+        location: what its answer names, relative or whole.
+        otherwise: a path.
+    """
+    asked = httpx.URL(url)
+    try:
+        named = asked.join(location) if location else None
+    except httpx.InvalidURL:
+        named = None
+    if named is None or (named.scheme, named.netloc) != (asked.scheme, asked.netloc):
+        named = asked.join(otherwise)
+    return str(named)
 
 
 async def _finish(chunks: AsyncIterator[bytes]) -> None:

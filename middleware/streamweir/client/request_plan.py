@@ -1,0 +1,180 @@
+"""What is asked for: the first request, and those that read on in its run."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from streamweir.client.attempt import StreamAttempt
+from streamweir.client.http_request import AsyncClient, Body, HttpRequest, on_same_server
+from streamweir.client.rejections import info_of_rejection
+from streamweir.codec.registry import process_dialects
+from streamweir.errors import ConfigurationError
+from streamweir.jsontext import write_json
+from streamweir.options.durations import Duration, parse_duration
+from streamweir.options.timeouts import Timeouts
+from streamweir.request_errors import RequestRejected
+from streamweir.request_id import new_request_id, valid_request_id
+
+__all__ = ["RequestPlan", "new_handle"]
+
+_ACCEPT: Final = {
+    "sse": "text/event-stream",
+    "ndjson": "application/x-ndjson, application/json;q=0.9",
+    "auto": "text/event-stream, application/x-ndjson;q=0.9",
+}
+_IDLE_SECONDS: Final = 45.0
+"""Of silence, where the client may come back by a handle of its own."""
+
+_RUNS: Final = "/-/runs"
+
+
+def new_handle() -> str:
+    """Return a handle for a run that nobody can guess."""
+    return f"run_{secrets.token_hex(16)}"
+
+
+class RequestPlan:
+    """The requests of one stream; see `stream_request`.
+
+    Attributes:
+        handle: that the first request brings along; None: none.
+        resume_seconds: for which it is tried to come back without an event.
+        may_be_repeated: the first request can be sent once more, since its body is here.
+
+    Raises:
+        ConfigurationError: such a request cannot be sent.
+        UnknownDialectError: nobody reads `speaks`.
+    """
+
+    def __init__(  # noqa: PLR0913 (the options of a request)
+        self,
+        method: str,
+        url: str,
+        *,
+        json: Any,
+        content: Body | None,
+        headers: Mapping[str, str] | None,
+        params: Mapping[str, Any] | None,
+        speaks: str,
+        timeouts: Timeouts | Mapping[str, Duration | None] | str | None,
+        request_id: str | None,
+        client: AsyncClient | None,
+        handle: str | None,
+    ) -> None:
+        if json is not None and content is not None:
+            raise ConfigurationError("json and content are two bodies: give one of them")
+        self.handle: Final = handle
+        self.resume_seconds, self._timeouts = _clocks(timeouts, idles=handle is not None)
+        sent = {
+            "accept": _ACCEPT["auto" if speaks == "auto" else process_dialects().to_read(speaks).framing],
+            "accept-encoding": "identity",
+            **({} if json is None else {"content-type": "application/json"}),
+            **{name.lower(): value for name, value in (headers or {}).items()},
+        }
+        sent["x-request-id"] = request_id = request_id or sent.get("x-request-id") or new_request_id()
+        if not valid_request_id(request_id):
+            raise ConfigurationError(
+                f"not a request id: {request_id!r} (letters, digits, . _ : -, at most 128)"
+            )
+        self._request_id: Final = request_id
+        self._speaks: Final = speaks
+        self._client: Final = client
+        self._method: Final = method
+        self._url: Final = url
+        self._body: Final = content if json is None else write_json(json)
+        self._params: Final = params
+        self._headers: Final = sent
+        self.may_be_repeated: Final = self._body is None or isinstance(self._body, str | bytes)
+
+    def first(self) -> StreamAttempt:
+        """Return the request itself; sent once more it joins its run."""
+        brought = {} if self.handle is None else {"x-streamweir-run": self.handle}
+        exchange = self._exchange(
+            self._method,
+            self._url,
+            body=self._body,
+            params=self._params,
+            headers={**self._headers, **brought},
+        )
+        return self._attempt(exchange)
+
+    def reading(self, run: str, location: str, position: int | None) -> StreamAttempt:
+        """Return the request that reads on in a run.
+
+        Args:
+            run: its handle.
+            location: where it is read, as the answer said it.
+            position: the last event that is here; None: there is none.
+        """
+        headers = {name: value for name, value in self._headers.items() if name != "content-type"}
+        if position is not None:
+            headers["last-event-id"] = f"{run}.{position}"
+        return self._attempt(self._exchange("GET", self._where(run, location), headers=headers))
+
+    async def cancel(self, run: str, location: str) -> str:
+        """Stop a run; return its status.
+
+        Raises:
+            RequestRejected: the server does not know it.
+        """
+        url = f"{self._where(run, location)}/cancel"
+        headers = {name: value for name, value in self._headers.items() if name != "content-type"}
+        exchange = self._exchange("POST", url, headers={**headers, "accept": "application/json"})
+        try:
+            response = await exchange.send()
+            body = await exchange.read_rejection()
+        finally:
+            await exchange.aclose()
+        if response.status_code not in (200, 202):
+            info = info_of_rejection(response.status_code, retry_after=None, body=body)
+            raise RequestRejected(info, request_id=self._request_id, status=response.status_code)
+        status: str = msgspec.json.decode(body)["run"].get("status", "cancelled")
+        return status
+
+    def _where(self, run: str, location: str) -> str:
+        return on_same_server(self._url, location, otherwise=f"{_RUNS}/{run}")
+
+    def _exchange(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        body: Body | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> HttpRequest:
+        return HttpRequest(
+            self._client,
+            method,
+            url,
+            body=body,
+            headers=headers,
+            params=params,
+            connect=self._timeouts.connect,
+        )
+
+    def _attempt(self, exchange: HttpRequest) -> StreamAttempt:
+        return StreamAttempt(
+            exchange, speaks=self._speaks, timeouts=self._timeouts, request_id=self._request_id
+        )
+
+
+def _clocks(
+    given: Timeouts | Mapping[str, Duration | None] | str | None, *, idles: bool
+) -> tuple[float, Timeouts]:
+    """Return for how long it is tried to come back, and the clocks of each attempt."""
+    resume = 300.0
+    if isinstance(given, Mapping):
+        named = dict(given)
+        if (value := named.pop("resume", None)) is not None:
+            resume = parse_duration(value, name="timeouts.resume")
+        if idles:
+            named.setdefault("idle", _IDLE_SECONDS)
+        return resume, Timeouts.of(named)
+    if given is None and idles:
+        return resume, Timeouts.of({"idle": _IDLE_SECONDS})
+    return resume, Timeouts.of(given)

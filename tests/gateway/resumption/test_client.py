@@ -1,0 +1,130 @@
+"""The library's client comes back by itself: every event once, in order, however often it is cut off."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from loopback import Gateway, gateway, settled
+from scripted_upstream import LAST_CHUNK, SSE, Call, Upstream, chunk, upstream
+from streamweir.client import ConnectionFailed, StreamRequest, StreamTruncated, stream_request
+from streamweir.events import Content, Error
+
+pytestmark = pytest.mark.anyio
+
+WORDS = 60
+
+
+async def words(call: Call) -> None:
+    left = asyncio.create_task(call.until_closed())
+    await call.send(SSE)
+    for i in range(WORDS):
+        await asyncio.wait([left], timeout=0.01)
+        if left.done():
+            return
+        await call.send(chunk(b'data: {"type": "token", "content": "%d "}\n\n' % i))
+    await call.send(chunk(b'data: {"type": "done"}\n\n'), LAST_CHUNK)
+    left.cancel()
+
+
+class Cutter:
+    """A proxy that cuts each connection after so many bytes of its answer, so many times."""
+
+    def __init__(self, target: tuple[str, int], cuts: list[int]) -> None:
+        self.target = target
+        self.cuts = cuts
+        self.connections = 0
+        self.url = ""
+
+    async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        left = self.cuts.pop(0) if self.cuts else 1 << 30
+        there_reader, there_writer = await asyncio.open_connection(*self.target)
+
+        async def pump() -> None:
+            while data := await reader.read(65536):
+                there_writer.write(data)
+
+        pumping = asyncio.create_task(pump())
+        try:
+            while left > 0 and (data := await there_reader.read(min(left, 65536))):
+                left -= len(data)
+                writer.write(data)
+                await writer.drain()
+        finally:
+            pumping.cancel()
+            there_writer.transport.abort()
+            if left <= 0:
+                writer.transport.abort()
+            else:
+                writer.close()
+
+
+@asynccontextmanager
+async def cut(cuts: list[int], resume: str = "on") -> AsyncIterator[tuple[Cutter, Upstream, Gateway]]:
+    async with upstream(words) as server:
+        config = settled(endpoints={"/chat": {"upstream": server.url, "speaks": "legacy", "resume": resume}})
+        async with gateway(config) as running:
+            cutter = Cutter(running.address, cuts)
+            listening = await asyncio.start_server(cutter, "127.0.0.1", 0)
+            port = listening.sockets[0].getsockname()[1]
+            cutter.url = f"http://127.0.0.1:{port}/chat"
+            async with listening:
+                yield cutter, server, running
+
+
+async def test_every_event_comes_once_however_often_it_breaks() -> None:
+    async with cut([3000, 2000, 700, 4000, 900]) as (cutter, server, _):
+        events = stream_request(cutter.url, json={})
+        received = [event async for event in events]
+    assert [event.metadata.sequence for event in received] == list(range(len(received)))
+    text = "".join(event.data.content for event in received if isinstance(event.data, Content))
+    assert text == "".join(f"{i} " for i in range(WORDS))
+    assert received[-1].type == "session_end"
+    assert events.resumes >= 3
+    assert events.run is not None
+    assert len(server.calls) == 1
+
+
+async def test_with_a_handle_of_its_own_it_joins_before_any_answer() -> None:
+    async with cut([0, 0, 2500]) as (cutter, server, _):
+        events = stream_request(cutter.url, json={}, resume=True)
+        received = [event async for event in events]
+    assert [event.metadata.sequence for event in received] == list(range(len(received)))
+    assert len(server.calls) == 1
+    assert cutter.connections >= 3
+
+
+@pytest.mark.parametrize("option", [None, False])
+async def test_what_names_no_run_or_is_not_to_be_resumed_is_truncated(option: bool | None) -> None:
+    async with cut([3000], "off" if option is None else "on") as (cutter, _, _):
+        events = stream_request(cutter.url, json={}, resume=option)
+        with pytest.raises((StreamTruncated, ConnectionFailed)):
+            await _all(events)
+        assert events.resumes == 0
+
+
+async def test_without_exceptions_the_end_of_trying_arrives_as_events() -> None:
+    async with cut([1500, *[0] * 50]) as (cutter, _, _):
+        events = stream_request(cutter.url, json={}, raise_errors=False, timeouts={"resume": "1s"})
+        received = [event async for event in events]
+    assert [event.type for event in received[-2:]] == ["error", "session_end"]
+    assert isinstance(received[-2].data, Error)
+    assert events.resumes >= 2
+
+
+async def test_a_run_is_stopped_by_its_client() -> None:
+    async with cut([]) as (cutter, server, _):
+        async with stream_request(cutter.url, json={}) as events:
+            async for event in events:
+                if event.type == "content":
+                    assert await events.cancel() == "cancelled"
+        async with asyncio.timeout(3):
+            while not server.call.closed.is_set():  # noqa: ASYNC110 (the script sets it when it looks)
+                await asyncio.sleep(0.01)
+
+
+async def _all(events: StreamRequest) -> None:
+    async for _ in events:
+        pass
