@@ -57,6 +57,14 @@ _HALVES: Final = re.compile(
 """What looks like escapes of halves of surrogate pairs without their other halves."""
 _HALF: Final = len("\\ud83d")
 _MOST_BACKSLASHES: Final = 64
+
+_LONG_INTEGER: Final = re.compile(
+    r'((?:[^"0-9]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"|[0-9]{1,18}+(?![0-9]))){0,1000}+[^"0-9]*+)([0-9]{19,}+)?'
+)
+"""Digits that may be more than 64 bit, after up to a thousand strings and numbers that are none."""
+_INTEGERS: Final = range(-(2**63), 2**64)
+"""What orjson writes."""
+
 _MAY_HOLD_A_HUGE_NUMBER: Final = re.compile(r"(?<![0-9])[0-9]{300}|[0-9][eE]\+?[0-9]{3}")
 _AS_THEY_ARE: Final = frozenset({bool, float, type(None)})
 
@@ -100,7 +108,7 @@ def write_json(value: Any) -> bytes:
     try:
         data = orjson.dumps(value)
     except TypeError:
-        data = orjson.dumps(_writable(value), default=str)
+        data = _write_leniently(value)
     return data if data.isascii() else one_line(data)
 
 
@@ -227,6 +235,26 @@ def _integer(digits: str) -> int | str:
     return int(digits) if len(digits) <= _MAX_INTEGER_DIGITS else digits
 
 
+def _write_leniently(value: Any) -> bytes:
+    """Write what orjson refuses, in C as far as it is only integers and lone surrogates."""
+    try:
+        text = json.dumps(
+            value, ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")
+        )
+    except (TypeError, ValueError, RecursionError):
+        return orjson.dumps(_writable(value), default=str)
+    return _without_surrogates(_LONG_INTEGER.sub(_quoted_integer, text)).encode()
+
+
+def _quoted_integer(found: re.Match[str]) -> str:
+    before, digits = found.groups()
+    if digits is None or before.endswith("."):  # of a fraction
+        return found[0]
+    if before.endswith("-"):
+        before, digits = before[:-1], f"-{digits}"
+    return f"{before}{digits}" if int(digits) in _INTEGERS else f'{before}"{digits}"'
+
+
 def _without_surrogates(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
@@ -237,7 +265,7 @@ def _writable(value: Any) -> Any:
     if kind is str:
         return value if value.isascii() else _without_surrogates(value)
     if kind is int:
-        return value if -(2**63) <= value < 2**64 else str(value)
+        return value if value in _INTEGERS else str(value)
     if kind in _AS_THEY_ARE:
         return value
     if isinstance(value, dict):

@@ -143,6 +143,19 @@ def seconds_for(data: bytes) -> float:
     return time.thread_time() - start
 
 
+def test_one_large_integer_does_not_make_a_large_value_dear() -> None:
+    """Beside it nothing is looked at piece by piece: the interpreter's own writer is not much faster."""
+    value = [[[{"a": [1]}]] * 50_000, 1 << 64]
+    plain, ours = (min(writing(value, write) for _ in range(5)) for write in (json.dumps, write_json))
+    assert ours < 4 * plain
+
+
+def writing(value: Any, write: Any) -> float:
+    start = time.thread_time()
+    write(value)
+    return time.thread_time() - start
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
@@ -163,6 +176,22 @@ def test_what_is_written_is_strict_json_on_one_line(value: Any) -> None:
     written = write_json(value)
     assert b"\n" not in written
     orjson.loads(written)
+
+
+@given(JSON)
+def test_beside_a_large_integer_all_is_written_as_it_is(value: Any) -> None:
+    assert orjson.loads(write_json([value, 1 << 64])) == [in_64_bit(value), str(1 << 64)]
+
+
+def in_64_bit(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: in_64_bit(item) for key, item in value.items()}
+        case list():
+            return [in_64_bit(item) for item in value]
+        case int() if not -(1 << 63) <= value < 1 << 64:
+            return str(value)
+    return value
 
 
 @given(st.binary(max_size=60))

@@ -145,7 +145,10 @@ def _large(part: Any, size: int) -> dict[str, Any]:
             again = part * max(1, size // len(json.dumps(part))) if part else [{"a": ["b"]}] * (size // 14)
             return {"itself again": again, "texts": ["ab"] * (size // 6), "half full": [{}] * (size // 4)}
         case dict():
-            return {"fields": {**part, **{f"field{number}": number for number in range(size // 16)}}}
+            return {
+                "fields": {**part, **{f"field{number}": number for number in range(size // 16)}},
+                "beside an integer": {**part, "large": 1 << 70, "many": [[{"a": [1]}]] * (size // 16)},
+            }
     return {}
 
 
