@@ -70,6 +70,7 @@ clients: $(READY)  ## let official clients read every recorded stream; ARGS="ai-
 	@PYTHONPATH=tests/support $(BIN)/python tests/clients/read_all.py $(ARGS)
 	@$(if $(ARGS),true,PYTHONPATH=tests/support $(BIN)/python tests/clients/read_pages.py)
 	@$(if $(ARGS),true,PYTHONPATH=tests/support $(BIN)/python tests/clients/read_live.py)
+	@$(if $(ARGS),true,PYTHONPATH=tests/support $(BIN)/python tests/clients/read_chat_page.py)
 
 $(DRIVER)/.ready: tests/browser/package.json tests/browser/package-lock.json
 	@mkdir -p $(DRIVER)

@@ -39,9 +39,17 @@ def curl_line(endpoint: EndpointConfig, url: str, dialects: Dialects, *, asks_fo
     method = "POST" if "POST" in methods else methods[0]
     if method in _WITHOUT_BODY:
         return f"curl -N -X {method} {address}"
-    body = _MESSAGE if endpoint.upstreams[0].demo else _sample_request(endpoint.upstreams[0].speaks, dialects)
+    body = _body(endpoint, dialects)
     content = f"-H 'Content-Type: application/json' -d {shlex.quote(json.dumps(dict(body)))}"
     return f"curl -N {'' if method == 'POST' else f'-X {method} '}{address} {content}"
+
+
+def _body(endpoint: EndpointConfig, dialects: Dialects) -> Mapping[str, Any]:
+    """The smallest request that is understood: by who chooses the upstream, else by the upstream."""
+    if endpoint.models:
+        return {**dialects[endpoint.answers[0]].sample_request, "model": next(iter(endpoint.models))}
+    upstream = endpoint.upstreams[0]
+    return _MESSAGE if upstream.demo else _sample_request(upstream.speaks, dialects)
 
 
 def _sample_request(speaks: str, dialects: Dialects) -> Mapping[str, Any]:
