@@ -33,6 +33,11 @@ class Batch(NamedTuple):
     items: Sequence[LogItem] | None
 
     @property
+    def size(self) -> int:
+        """The bytes of what is stored."""
+        return sum(map(len, self.stored))
+
+    @property
     def end(self) -> int:
         """The position behind the last event."""
         return self.at + len(self.stored)

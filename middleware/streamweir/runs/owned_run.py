@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
 
 from streamweir.runs.event_log import Batch
@@ -115,7 +114,7 @@ class OwnedRun:
             return
 
     async def _store_batch(self, batch: Batch, *, ends: bool) -> None:
-        self._room -= sum(map(len, batch.stored))
+        self._room -= batch.size
         if self._room < 0:
             self._detach("limit")
             await self._discard()
@@ -165,22 +164,23 @@ class Follower:
     def __init__(self, *, is_first: bool) -> None:
         self.is_first: Final = is_first
         self._batches: deque[Batch] = deque()
+        self._sizes: deque[int] = deque()
         self._bytes = 0
         self._changed = asyncio.Event()
         self._taken = asyncio.Event()
 
     def put(self, batch: Batch) -> None:
         """Add a batch; who is too far behind loses all that waits, and reads it in the store."""
-        size = _size_of(batch.stored)
+        size = batch.size
         if self._bytes + size > _AHEAD_BYTES and self._batches:
             if self.is_first:
                 batch = batch._replace(items=None)  # as it is stored it takes less
             else:
-                self._batches.clear()
-                self._bytes = 0
+                self._let_go()
                 self._changed.set()
                 return
         self._batches.append(batch)
+        self._sizes.append(size)
         self._bytes += size
         self._changed.set()
 
@@ -216,16 +216,16 @@ class Follower:
 
     def close(self) -> None:
         """The reader is gone: nobody waits for it."""
-        self._batches.clear()
-        self._bytes = 0
+        self._let_go()
         self._taken.set()
+
+    def _let_go(self) -> None:
+        self._batches.clear()
+        self._sizes.clear()
+        self._bytes = 0
 
     def _drop(self) -> Batch:
         batch = self._batches.popleft()
-        self._bytes -= _size_of(batch.stored)
+        self._bytes -= self._sizes.popleft()
         self._taken.set()
         return batch
-
-
-def _size_of(lines: Sequence[bytes]) -> int:
-    return sum(map(len, lines))

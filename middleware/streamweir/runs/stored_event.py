@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from streamweir.events import EVENT_TYPES, Content, Event, SessionStart, Thinking
-from streamweir.jsontext import write_json
+from streamweir.jsontext import one_line, write_json
 from streamweir.translation.items import TextRun
 
 __all__ = ["EventReader", "EventWriter", "Source", "UnreadableRun"]
@@ -21,6 +21,10 @@ _NO_TEXT: Final = b"null"
 _TEXTS: Final[tuple[type[Event], ...]] = (Content, Thinking)
 _PIECE_FIELDS: Final = frozenset({"content", "format", "channel", "stage", "meta"})
 """What a piece of text may have in common with the next one; with anything else it stands alone."""
+
+
+_lines: Final = msgspec.json.Encoder().encode_lines
+"""Writes strings as `write_json` does, all in one call."""
 
 
 class UnreadableRun(Exception):  # noqa: N818 (it says what happened)
@@ -70,8 +74,11 @@ class EventWriter:
             fields = _fields(event.with_text(""))
             del fields["content"]
             self._piece, self._rest = event, write_json(fields)
-        kind, rest = type(event).type, self._rest
-        return [_line(timestamp, kind, write_json(text), rest) for text in texts]
+        head, tail = b'[%d,"%b",' % (timestamp, type(event).type.encode()), b",%b]" % self._rest
+        lines = _lines(texts)
+        if not lines.isascii():
+            lines = one_line(lines)
+        return [head + text + tail for text in lines.split(b"\n")[:-1]]
 
 
 def _line(timestamp: int, kind: str, text: bytes, rest: bytes) -> bytes:

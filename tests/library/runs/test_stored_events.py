@@ -101,7 +101,7 @@ def test_a_run_without_an_owner_ends_properly_wherever_it_breaks_off(recorded: R
         body = b"".join(_stored("standard", [*kept, *closing]))
         assert check_stream(body) == []
         assert b'"code":"RUN_LOST"' in body
-        assert body.count(b'"type":"session_end"') == 1
+        assert body.count(b'data: {"type":"session_end"') == 1
 
 
 @pytest.mark.parametrize(
