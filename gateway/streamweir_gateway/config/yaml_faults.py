@@ -10,11 +10,11 @@ __all__ = ["fault_in_words"]
 _LOOKED_BACK: Final = 3
 """So many lines before the one where YAML stumbles may hold the cause."""
 
-_REFERENCE: Final = re.compile(r"[\[{][^\"'#]*\$\{")
-"""`${` within brackets, with no quotation mark before it."""
+_REFERENCE: Final = re.compile(r"(?<!\$)[\[{][^\"'#\[{]*\$\{")
+"""`${` within brackets, with no quotation mark before it; a match begins at the last bracket alone, once."""
 
 _TAB: Final = re.compile(r"[ ]*\t")
-_KEY: Final = re.compile(r"([ ]*)(?:- )?[^\s#:'\"][^:]*:(?:\s|$)")
+_KEY_LINE: Final = re.compile(r"([ ]*)(?:- )?[^\s#:'\"][^:]*:(?:\s|$)")
 
 
 def fault_in_words(text: str, line: int, column: int) -> str | None:
@@ -39,7 +39,7 @@ def fault_in_words(text: str, line: int, column: int) -> str | None:
 
 def _is_deeper_than_expected(near: list[str]) -> bool:
     """Whether the last line is a key at a depth that no line before it has begun."""
-    found = [match for match in map(_KEY.match, near) if match is not None]
+    found = [match for match in map(_KEY_LINE.match, near) if match is not None]
     if len(found) < 2 or found[-1].string is not near[-1]:
         return False
     *before, last = (len(match[1]) for match in found)

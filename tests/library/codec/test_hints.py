@@ -38,6 +38,15 @@ def test_a_dialect_is_shown_every_message_that_it_would_claim(dialect: Dialect) 
     assert not [message for message in claimed if dialect not in index.candidates(message)]
 
 
+@pytest.mark.parametrize("name", [["list"], {"object": 1}, 1, None], ids=str)
+@pytest.mark.parametrize("dialect", BUILT_IN.values(), ids=lambda dialect: dialect.name)
+def test_a_dialect_can_be_asked_about_anything(dialect: Dialect, name: object) -> None:
+    """An SSE event of the dialect may carry anything."""
+    assert dialect.decoder is not None
+    for event in (None, *sorted(dialect.hints.names if dialect.hints else ())):
+        assert 0 <= dialect.decoder.score({"type": name, "event": name, "error": name}, event) <= 1
+
+
 def test_each_sign_is_enough() -> None:
     acme = Dialect("acme", Decoder, hints=Hints(names=("chunk",), keys=("acme",), starts=(b"0:",)))
     index = HintIndex([acme])

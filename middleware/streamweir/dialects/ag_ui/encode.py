@@ -61,7 +61,7 @@ class AgUiEncoder(Encoder):
         self._request_id = ""
         self._ids = 0
         self._run: Message = {}
-        self._texts = OpenTexts(self._new_id)
+        self._texts = OpenTexts()
         self._reasoning: Reasoning | None = None
         self._steps = OpenSteps()
         self._in_pieces: dict[str, bool] = {}
@@ -149,7 +149,7 @@ class AgUiEncoder(Encoder):
             return []
         if not event.content:
             return self._texts.end(event) if event.is_complete else []
-        written = self._texts.write(event)
+        written = self._texts.write(event, self._new_id)
         if self._reasoning is not None:
             written = [*self._close_reasoning(), *written]
         return [*written, *self._texts.end(event)] if event.is_complete else written

@@ -33,19 +33,21 @@ _WORDS: Final = {
 class OpenTexts:
     """The text messages that are open, by message and channel: several agents may write side by side."""
 
-    def __init__(self, new_id: Callable[[Content], str]) -> None:
-        self._new_id = new_id
+    def __init__(self) -> None:
         self._open: dict[tuple[str | None, str | None], str] = {}
 
-    def write(self, event: Content) -> list[Message]:
-        """Return the events that add the text of `event`, after the start of its message."""
+    def write(self, event: Content, new_id: Callable[[Content], str]) -> list[Message]:
+        """Return the events that add the text of `event`, after the start of its message.
+
+        `new_id` makes the id of a message that begins.
+        """
         text_id = self._open.get(_key(event))
         if text_id is not None:
             return [_piece(text_id, event.content)]
         begin = []
         if len(self._open) >= MAX_OPEN:
             begin.append(_end(self._open.pop(next(iter(self._open)))))
-        text_id = self._open[_key(event)] = self._new_id(event)
+        text_id = self._open[_key(event)] = new_id(event)
         start = {"type": "TEXT_MESSAGE_START", "messageId": text_id, "role": "assistant"}
         begin.append(with_metadata(start, event, channel=event.channel, format=event.format))
         return [*begin, _piece(text_id, event.content)]

@@ -40,7 +40,7 @@ class AnthropicDecoder(Decoder):
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
         """Sure of its events, and of a whole message."""
-        kind = fields.get("type")
+        kind = text_of(fields.get("type"))
         if kind in _TYPES:
             return 0.97 if event in (None, kind) else 0.0
         match fields:
@@ -135,7 +135,7 @@ class AnthropicDecoder(Decoder):
             return
         yield upstream_error(
             error.get("message"),
-            code=kind,
+            code=text_of(error.get("code")) or kind,
             status=STATUSES.get(kind),
             details=leftover(error, ("type", "message")),
         )

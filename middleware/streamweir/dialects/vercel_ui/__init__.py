@@ -21,8 +21,11 @@ DIALECT = Dialect(
     package=__name__,
     hints=Hints(
         names=(
-            *("start", "start-step", "text-start", "text-delta", "reasoning-start", "reasoning-delta"),
-            *("tool-input-start", "tool-input-available", "finish-step", "finish", "error", "abort"),
+            *("start", "start-step", "finish-step", "finish", "error", "abort"),
+            *("text-start", "text-delta", "text-end"),
+            *("reasoning-start", "reasoning-delta", "reasoning-end"),
+            *("tool-input-start", "tool-input-delta", "tool-input-available"),
+            *("tool-output-available", "tool-output-error"),
         )
     ),
     sample_request={
