@@ -10,9 +10,10 @@ from streamweir.codec.coerce import text_of
 from streamweir.codec.failed_request import FailedRequest
 from streamweir.codec.frame_template import Number
 from streamweir.dialects.anthropic.encode_blocks import citation_of, ran_blocks
+from streamweir.dialects.anthropic.encode_extent import ObjectExtent
 from streamweir.dialects.anthropic.encode_whole import message_of
 from streamweir.dialects.anthropic.shared_words import CANCELLED, ERROR_TYPES, STOP_REASONS
-from streamweir.errors import CODES, LimitExceeded, MalformedEvent
+from streamweir.errors import CODES, LimitExceeded
 from streamweir.events import (
     Content,
     Error,
@@ -25,7 +26,7 @@ from streamweir.events import (
     ToolCallStart,
 )
 from streamweir.framing import Frame
-from streamweir.jsontext import parse_json_text, write_json, write_json_text
+from streamweir.jsontext import write_json, write_json_text
 
 __all__ = ["AnthropicEncoder"]
 
@@ -47,7 +48,7 @@ class AnthropicEncoder(ChatEncoder):
         self._block: str | None = None
         self._call: str | None = None
         """The call whose block is open."""
-        self._arguments: list[str] = []
+        self._arguments = ObjectExtent()
         self._held: list[tuple[str, str]] = []
         """Texts, by the kind of their block, that came while the arguments of a call were not whole."""
         self._held_size = 0
@@ -96,7 +97,7 @@ class AnthropicEncoder(ChatEncoder):
             if piece.tool_id in self._written or piece.tool_name is None or not self._may_switch():
                 return
             yield from self._open_call(piece.tool_id, piece.tool_name)
-        self._arguments.append(piece.arguments_delta)
+        self._arguments.add(piece.arguments_delta)
         yield self._delta({"type": "input_json_delta", "partial_json": piece.arguments_delta})
 
     def write_call(self, call: ToolCallStart) -> Iterator[Frame]:
@@ -178,7 +179,7 @@ class AnthropicEncoder(ChatEncoder):
 
     def _close_block(self) -> Iterator[Frame]:
         if self._block is not None:
-            self._block, self._call, self._arguments = None, None, []
+            self._block, self._call, self._arguments = None, None, ObjectExtent()
             yield _frame({"type": "content_block_stop", "index": self._index})
 
     def _open_call(self, tool_id: str, name: str) -> Iterator[Frame]:
@@ -207,13 +208,7 @@ class AnthropicEncoder(ChatEncoder):
 
     def _may_switch(self) -> bool:
         """Are the arguments of the open call whole, so that another block may begin?"""
-        if self._call is None:
-            return True
-        try:
-            parse_json_text("".join(self._arguments))
-        except MalformedEvent:
-            return False
-        return True
+        return self._call is None or self._arguments.is_whole
 
     def _delta(self, delta: dict[str, Any]) -> Frame:
         return _frame({"type": "content_block_delta", "index": self._index, "delta": delta})

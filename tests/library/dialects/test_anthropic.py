@@ -1,0 +1,46 @@
+"""What of Anthropic's protocol no recorded stream shows."""
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streams import random_cuts, translate
+from streamweir.dialects.anthropic.encode_extent import ObjectExtent
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)
+
+
+@given(st.dictionaries(st.text(), VALUES), st.integers(0, 9))
+def test_an_object_is_whole_with_its_last_character(value: dict[str, object], seed: int) -> None:
+    text = json.dumps(value)
+    extent = ObjectExtent()
+    for piece in random_cuts(text[:-1].encode(), seed):
+        extent.add(piece.decode())
+        assert not extent.is_whole
+    extent.add(text[-1])
+    assert extent.is_whole
+
+
+def test_text_amid_a_call_waits_for_its_end() -> None:
+    def chunk(delta: dict[str, object], reason: str | None = None) -> bytes:
+        message = {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+        return b"data: " + json.dumps(message).encode() + b"\n\n"
+
+    def piece(arguments: str) -> dict[str, object]:
+        function = {"name": "dim", "arguments": arguments}
+        return {"tool_calls": [{"index": 0, "id": "c_1", "function": function}]}
+
+    body = [
+        chunk(piece('{"a":')),
+        chunk({"content": "Meanwhile."}),
+        chunk(piece(" 1}")),
+        chunk({}, "tool_calls"),
+    ]
+    written = translate(body, speaks="openai-chat", answers="anthropic", framing="sse").decode()
+    assert written.index("content_block_stop") < written.index("Meanwhile.")
+    assert written.count('"type":"tool_use"') == 1
