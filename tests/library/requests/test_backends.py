@@ -137,6 +137,42 @@ WRITTEN: list[tuple[str, str, dict[str, Any], list[dict[str, Any]]]] = [
             }
         ],
     ),
+    (
+        "dify",
+        "/v1/chat-messages",
+        {
+            "messages": [user(PICTURE, BYTES)],
+            "thread_id": "cv-1",
+            "inputs": {"lang": "en"},
+            "user": "u",
+        },
+        [
+            {
+                "body": {
+                    "inputs": {"lang": "en"},
+                    "user": "u",
+                    "response_mode": "streaming",
+                    "query": "hi",
+                    "conversation_id": "cv-1",
+                    "files": [{"type": "image", "transfer_method": "remote_url", "url": PICTURE["url"]}],
+                }
+            }
+        ],
+    ),
+    (
+        "dify",
+        "/v1/workflows/run",
+        {"messages": [HI], "inputs": {"lang": "en"}},
+        [
+            {
+                "body": {
+                    "inputs": {"query": "hi", "lang": "en"},
+                    "user": "streamweir",
+                    "response_mode": "streaming",
+                }
+            }
+        ],
+    ),
 ]
 
 
@@ -150,7 +186,10 @@ def test_what_a_server_is_sent(
     ] == expected
 
 
-CANNOT_ANSWER = [("ollama", "/api/generate", answer("submit", "a", None, "c1"))]
+CANNOT_ANSWER = [
+    ("ollama", "/api/generate", answer("submit", "a", None, "c1")),
+    ("dify", "/v1/chat-messages", answer("submit", {"note": "a"}, {"form_token": "ft-1"}, "fm-1")),
+]
 
 
 @pytest.mark.parametrize(("dialect", "path", "given"), CANNOT_ANSWER)

@@ -1,0 +1,104 @@
+"""Reads an agent's thoughts, sent again as they fill: what it thinks, the tools it calls, what they say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from streamweir.codec.coerce import and_extra, arguments, custom, leftover, text_of, tool_error
+from streamweir.codec.text_pieces import TextPieces
+from streamweir.events import Event, Meta, Thinking, ToolCallEnd, ToolCallStart
+from streamweir.ids import short_id
+
+__all__ = ["Thoughts", "is_said"]
+
+_THOUGHT: Final = (
+    *("event", "task_id", "message_id", "conversation_id", "workflow_run_id", "created_at", "id", "position"),
+    *("thought", "tool", "tool_labels", "tool_input", "observation", "message_files"),
+)
+_FAILED: Final = re.compile(
+    r"\s*(?:tool (?:invoke|response|parameters validation) error|unknown error)\b", re.I
+)
+"""How the server (`tool_engine.py`) writes down that a tool has raised."""
+
+_ROOM: Final = 32 << 10
+"""More of an answer is not remembered: what follows is taken for a repetition of it."""
+
+
+class Thoughts:
+    """One thought at a time, and the answer around it, which thoughts repeat."""
+
+    def __init__(self) -> None:
+        self._said = TextPieces()
+        self._id: str | None = None
+        self._thought = ""
+        self._calls: list[tuple[str, str]] = []
+        """The ids and names of its calls, as far as they have no result."""
+        self._has_called = False
+
+    @property
+    def is_silent(self) -> bool:
+        """No text has come."""
+        return not self._said.size
+
+    @property
+    def said(self) -> str | None:
+        """The answer so far; None if that is too much to be remembered."""
+        return self._said.text if self._said.size <= _ROOM else None
+
+    def note(self, text: str) -> None:
+        """Take note of a piece of the answer."""
+        if self._said.size <= _ROOM:
+            self._said.append(text)
+
+    def read(self, fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
+        """Yield what a thought says that it, and the answer, did not say before."""
+        thought_id = short_id(text_of(fields.get("id")))
+        if thought_id != self._id:
+            self._id, self._thought, self._calls, self._has_called = thought_id, "", [], False
+        rest = leftover(fields, _THOUGHT)
+        yield from self._think(text_of(fields.get("thought")), and_extra(meta, rest))
+        yield from self._call(fields, meta)
+        if observation := fields.get("observation"):
+            yield from self._observe(observation, meta)
+        if rest and not fields.get("thought"):
+            yield custom("agent_thought", rest, meta)
+
+    def _think(self, text: str, meta: Meta | None) -> Iterator[Event]:
+        new = text[len(self._thought) :] if text.startswith(self._thought) else text
+        if text:
+            self._thought = text
+        if new.strip() and not is_said(self, new):
+            yield Thinking(new, "reasoning", meta=meta)
+
+    def _call(self, fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
+        """The tools of a thought, their names set apart by semicolons; their inputs stand by name."""
+        names = [name for name in text_of(fields.get("tool")).split(";") if name][:100]
+        if self._has_called or not names:
+            return
+        self._has_called = True
+        given = arguments(fields.get("tool_input"))
+        for number, name in enumerate(names, 1):
+            tool_id = f"{self._id or 'call'}" if len(names) == 1 else f"{self._id or 'call'}-{number}"
+            self._calls.append((tool_id, name))
+            own = given.get(name)
+            given_here = own if isinstance(own, dict) else given
+            yield ToolCallStart(tool_id, name, arguments=given_here, meta=meta)
+
+    def _observe(self, observation: Any, meta: Meta | None) -> Iterator[Event]:
+        """The results, by the names of their tools where there is more than one."""
+        said = arguments(observation)
+        calls, self._calls = self._calls, []
+        for tool_id, name in calls:
+            result = said.get(name, observation)
+            if isinstance(result, str) and _FAILED.match(result):
+                yield ToolCallEnd(tool_id, "failed", error=tool_error(result), meta=meta)
+            else:
+                yield ToolCallEnd(tool_id, result=result, meta=meta)
+
+
+def is_said(thoughts: Thoughts, text: str) -> bool:
+    """Does the answer hold this text? One that is too long to be remembered may."""
+    said = thoughts.said
+    return said is None or text.strip() in said

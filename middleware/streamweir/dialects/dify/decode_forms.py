@@ -1,0 +1,64 @@
+"""Reads forms: a workflow waits until a person has filled one in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from streamweir.codec.coerce import and_extra, leftover, text_of
+from streamweir.events import Event, Interaction, Meta
+
+__all__ = ["form", "form_state"]
+
+_STATES: Final = {"human_input_form_filled": "resolved", "human_input_form_timeout": "cancelled"}
+_ANSWER: Final = ("form_token", "form_id", "node_id")
+_EVENT: Final = (
+    *("event", "task_id", "id", "message_id", "conversation_id", "workflow_run_id", "created_at", "data"),
+)
+_FORM: Final = (*_ANSWER, "node_title", "form_content", "inputs", "actions", "resolved_default_values")
+
+
+def form(fields: Mapping[str, Any], meta: Meta | None) -> Event:
+    """Return what a person is asked to fill in, and what the server needs to know the answer by."""
+    data = _data(fields)
+    resume = {name: data[name] for name in _ANSWER if data.get(name)}
+    if run := fields.get("workflow_run_id"):
+        resume["workflow_run_id"] = run
+    ui = {"actions": data.get("actions"), **(leftover(data, _FORM) or {})}
+    return Interaction(
+        _id(data),
+        "form",
+        title=text_of(data.get("node_title")) or None,
+        description=text_of(data.get("form_content")) or None,
+        schema=_schema(data.get("inputs"), data.get("resolved_default_values")),
+        ui={name: value for name, value in ui.items() if value} or None,
+        resume=resume,
+        meta=and_extra(meta, leftover(fields, _EVENT)),
+    )
+
+
+def form_state(fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
+    """Yield that a form is no longer waited for."""
+    state = _STATES[fields["event"]]
+    yield Interaction(_id(_data(fields)), "form", state, meta=meta)  # type: ignore[arg-type]
+
+
+def _data(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    data = fields.get("data")
+    return data if isinstance(data, dict) else {}
+
+
+def _id(data: Mapping[str, Any]) -> str:
+    return text_of(data.get("form_id") or data.get("node_id")) or "form"
+
+
+def _schema(inputs: Any, defaults: Any) -> dict[str, Any]:
+    """The fields of the form; all are texts."""
+    defaults = defaults if isinstance(defaults, dict) else {}
+    properties: dict[str, Any] = {}
+    for field in inputs if isinstance(inputs, list) else ():
+        if isinstance(field, dict) and (name := text_of(field.get("output_variable_name"))):
+            properties[name] = {"type": "string"}
+            if name in defaults:
+                properties[name]["default"] = defaults[name]
+    return {"type": "object", "properties": properties}

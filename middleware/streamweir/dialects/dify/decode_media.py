@@ -1,0 +1,72 @@
+"""Reads files, speech and what the answer relies on."""
+
+from __future__ import annotations
+
+import mimetypes
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from streamweir.codec.coerce import leftover, text_of
+from streamweir.events import Data, Event, Meta
+
+__all__ = ["message_file", "references", "speech"]
+
+_KINDS: Final = {"image": "image/png", "audio": "audio/mpeg", "video": "video/mp4"}
+_FILE: Final = (
+    *("event", "task_id", "id", "message_id", "conversation_id", "workflow_run_id", "created_at"),
+    *(
+        "type",
+        "belongs_to",
+        "url",
+        "remote_url",
+        "filename",
+        "mime_type",
+        "related_id",
+        "dify_model_identity",
+    ),
+    *("transfer_method", "tenant_id", "extension", "size", "storage_key"),
+)
+_CITATION: Final = {
+    "segment_id": "id",
+    "document_name": "title",
+    "content": "snippet",
+    "document_id": "document_id",
+}
+
+
+def message_file(fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
+    """Yield a file of the assistant's; the user's own is no answer."""
+    url = text_of(fields.get("url") or fields.get("remote_url"))
+    if fields.get("belongs_to") == "user" or not url:
+        return
+    kind = text_of(fields.get("type"))
+    guessed = mimetypes.guess_type(url.partition("?")[0])[0]
+    media_type = text_of(fields.get("mime_type")) or guessed or _KINDS.get(kind, "application/octet-stream")
+    data = {"url": url, "media_type": media_type, **(leftover(fields, _FILE) or {})}
+    if name := text_of(fields.get("filename")):
+        data["name"] = name
+    data_type = kind if kind in ("image", "audio") else "file"
+    yield Data(data_type, data, meta=meta)  # type: ignore[arg-type]
+
+
+def speech(fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
+    """Yield a piece of the spoken answer; the last one is empty."""
+    if audio := text_of(fields.get("audio")):
+        yield Data("audio", {"base64": audio, "media_type": "audio/mpeg"}, meta=meta)
+
+
+def references(resources: Any) -> list[dict[str, Any]]:
+    """Return the citations that retrieved resources are."""
+    found = []
+    for resource in resources if isinstance(resources, list) else ():
+        if isinstance(resource, dict):
+            citation = {
+                ours: resource[name]
+                for name, ours in _CITATION.items()
+                if isinstance(resource.get(name), str)
+            }
+            score = resource.get("score")
+            if isinstance(score, int | float) and not isinstance(score, bool):
+                citation["score"] = score
+            found.append(citation)
+    return [citation for citation in found if citation]

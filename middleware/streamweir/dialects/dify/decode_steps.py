@@ -1,0 +1,61 @@
+"""Reads the steps of a workflow: nodes, their repetitions, and what an agent within one logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from streamweir.codec.coerce import and_extra, leftover, milliseconds, text_of
+from streamweir.events import Event, Meta, Scope, State, Status
+
+__all__ = ["STEPS", "step"]
+
+STEPS: Final[Mapping[str, tuple[Scope, State]]] = {
+    "node_started": ("node", "started"),
+    "node_finished": ("node", "finished"),
+    "node_retry": ("node", "running"),
+    "iteration_started": ("phase", "started"),
+    "iteration_next": ("phase", "running"),
+    "iteration_completed": ("phase", "finished"),
+    "loop_started": ("phase", "started"),
+    "loop_next": ("phase", "running"),
+    "loop_completed": ("phase", "finished"),
+    "parallel_branch_started": ("phase", "started"),
+    "parallel_branch_finished": ("phase", "finished"),
+    "agent_log": ("phase", "running"),
+}
+_FAILED: Final = ("failed", "exception", "error")
+_LOG: Final[Mapping[str, State]] = {"start": "started", "success": "finished"}
+_KNOWN: Final = (
+    *("id", "node_id", "node_type", "title", "label", "status", "error", "elapsed_time", "index"),
+    *("inputs", "process_data", "outputs", "execution_metadata", "metadata", "data", "node_execution_id"),
+    *("created_at", "finished_at", "predecessor_node_id", "extras", "files", "steps", "created_by"),
+    *("inputs_truncated", "process_data_truncated", "outputs_truncated", "parent_id", "message_id"),
+)
+_FIELDS: Final = (
+    *("event", "task_id", "id", "message_id", "conversation_id", "workflow_run_id", "created_at", "data"),
+)
+
+
+def step(name: str, fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
+    """Yield how a step stands; what goes into it and comes out of it may be a prompt, and stays."""
+    data = fields.get("data")
+    data = data if isinstance(data, dict) else {}
+    scope, state = STEPS[name]
+    status = text_of(data.get("status"))
+    if name == "agent_log":
+        state = _LOG.get(status, state)
+    if status in _FAILED or (data.get("error") and name != "node_retry"):
+        state = "failed"
+    title = text_of(data.get("title") or data.get("label")) or text_of(data.get("node_id"))
+    duration = milliseconds(data.get("elapsed_time"), scale=1000)
+    found: Meta = {**(meta or {})}
+    if node_id := text_of(data.get("node_id")):
+        found["node_id"] = node_id
+    if title:
+        found["node_name"] = title
+    if duration is not None:
+        found["duration_ms"] = duration
+    rest = {**(leftover(fields, _FIELDS) or {}), **(leftover(data, _KNOWN) or {})}
+    detail = {name: data[name] for name in ("node_type", "error", "index") if data.get(name) is not None}
+    yield Status(scope, state, title or None, detail or None, meta=and_extra(found, rest))
