@@ -17,7 +17,7 @@ from streamweir.codec.coerce import (
     upstream_error,
 )
 from streamweir.codec.message_template import TextFields
-from streamweir.dialects.dify.decode_agent import Thoughts, is_said
+from streamweir.dialects.dify.decode_agent import Thoughts, is_repeated
 from streamweir.dialects.dify.decode_forms import form, form_state
 from streamweir.dialects.dify.decode_media import message_file, references, speech
 from streamweir.dialects.dify.decode_steps import STEPS, step
@@ -232,7 +232,8 @@ class DifyDecoder(Decoder):
         found = {
             name: value
             for name, value in outputs.items()
-            if value not in (None, "", []) and not (isinstance(value, str) and is_said(self._thoughts, value))
+            if value not in (None, "", [])
+            and not (isinstance(value, str) and is_repeated(self._thoughts, value))
         }
         match [*found.values()]:
             case [str(text)] if self._thoughts.is_silent:

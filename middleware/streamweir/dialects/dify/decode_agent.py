@@ -11,7 +11,7 @@ from streamweir.codec.text_pieces import TextPieces
 from streamweir.events import Event, Meta, Thinking, ToolCallEnd, ToolCallStart
 from streamweir.ids import short_id
 
-__all__ = ["Thoughts", "is_said"]
+__all__ = ["Thoughts", "is_repeated"]
 
 _THOUGHT: Final = (
     *("event", "task_id", "message_id", "conversation_id", "workflow_run_id", "created_at", "id", "position"),
@@ -30,7 +30,7 @@ class Thoughts:
     """One thought at a time, and the answer around it, which thoughts repeat."""
 
     def __init__(self) -> None:
-        self._said = TextPieces()
+        self._answer = TextPieces()
         self._id: str | None = None
         self._thought = ""
         self._calls: list[tuple[str, str]] = []
@@ -40,17 +40,17 @@ class Thoughts:
     @property
     def is_silent(self) -> bool:
         """No text has come."""
-        return not self._said.size
+        return not self._answer.size
 
     @property
-    def said(self) -> str | None:
+    def answer(self) -> str | None:
         """The answer so far; None if that is too much to be remembered."""
-        return self._said.text if self._said.size <= _ROOM else None
+        return self._answer.text if self._answer.size <= _ROOM else None
 
     def note(self, text: str) -> None:
         """Take note of a piece of the answer."""
-        if self._said.size <= _ROOM:
-            self._said.append(text)
+        if self._answer.size <= _ROOM:
+            self._answer.append(text)
 
     def read(self, fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
         """Yield what a thought says that it, and the answer, did not say before."""
@@ -69,7 +69,7 @@ class Thoughts:
         new = text[len(self._thought) :] if text.startswith(self._thought) else text
         if text:
             self._thought = text
-        if new.strip() and not is_said(self, new):
+        if new.strip() and not is_repeated(self, new):
             yield Thinking(new, "reasoning", meta=meta)
 
     def _call(self, fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
@@ -88,17 +88,17 @@ class Thoughts:
 
     def _observe(self, observation: Any, meta: Meta | None) -> Iterator[Event]:
         """The results, by the names of their tools where there is more than one."""
-        said = arguments(observation)
+        results = arguments(observation)
         calls, self._calls = self._calls, []
         for tool_id, name in calls:
-            result = said.get(name, observation)
+            result = results.get(name, observation)
             if isinstance(result, str) and _FAILED.match(result):
                 yield ToolCallEnd(tool_id, "failed", error=tool_error(result), meta=meta)
             else:
                 yield ToolCallEnd(tool_id, result=result, meta=meta)
 
 
-def is_said(thoughts: Thoughts, text: str) -> bool:
+def is_repeated(thoughts: Thoughts, text: str) -> bool:
     """Does the answer hold this text? One that is too long to be remembered may."""
-    said = thoughts.said
-    return said is None or text.strip() in said
+    answer = thoughts.answer
+    return answer is None or text.strip() in answer
