@@ -173,6 +173,49 @@ WRITTEN: list[tuple[str, str, dict[str, Any], list[dict[str, Any]]]] = [
             }
         ],
     ),
+    (
+        "fastgpt",
+        "/api/v1/chat/completions",
+        {
+            "messages": [HI, {"role": "assistant", "content": "yes?"}, user(PICTURE)],
+            "thread_id": "t",
+            "inputs": {"lang": "en"},
+        },
+        [
+            {
+                "body": {
+                    "chatId": "t",
+                    "variables": {"lang": "en"},
+                    "stream": True,
+                    "detail": True,
+                    "messages": [
+                        {
+                            "role": "user",
+                            "content": [
+                                {"type": "text", "text": "hi"},
+                                {"type": "image_url", "image_url": {"url": PICTURE["url"]}},
+                            ],
+                        }
+                    ],
+                }
+            }
+        ],
+    ),
+    (
+        "fastgpt",
+        "",
+        {"thread_id": "t", "resume": [answer("submit", {"city": "Ulm"}, None, "interactive")]},
+        [
+            {
+                "body": {
+                    "chatId": "t",
+                    "stream": True,
+                    "detail": True,
+                    "messages": [{"role": "user", "content": '{"city":"Ulm"}'}],
+                }
+            }
+        ],
+    ),
 ]
 
 
@@ -188,6 +231,7 @@ def test_what_a_server_is_sent(
 
 CANNOT_ANSWER = [
     ("ollama", "/api/generate", answer("submit", "a", None, "c1")),
+    ("fastgpt", "", answer("cancel", None, {}, "interactive")),
     ("dify", "/v1/chat-messages", answer("submit", {"note": "a"}, {"form_token": "ft-1"}, "fm-1")),
 ]
 

@@ -1,0 +1,186 @@
+"""Reads FastGPT's events: chunks of the answer, calls of tools, steps, what a person is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final
+
+from streamweir.codec.base import Decoder
+from streamweir.codec.coerce import custom, leftover, milliseconds, named_data, text_of, upstream_error
+from streamweir.codec.message_template import TextFields
+from streamweir.codec.openai_chunks import ChunkReader, is_completion
+from streamweir.dialects.fastgpt.decode_questions import question
+from streamweir.dialects.fastgpt.decode_tools import Tools
+from streamweir.events import Event, Meta, Reference, SessionEnd, Status
+from streamweir.framing import Frame
+
+__all__ = ["FastGPTDecoder"]
+
+_NAMES: Final = frozenset(
+    {
+        *("answer", "fastAnswer", "flowNodeStatus", "flowNodeResponse", "flowResponses", "toolCall"),
+        *("toolParams", "toolResponse", "interactive", "updateVariables", "workflowDuration"),
+    }
+)
+_TEXTS: Final = (
+    "historyPreview",
+    "textOutput",
+    "query",
+    "answerText",
+    "quoteList",
+    "reasoningText",
+    "moduleLogo",
+)
+"""Of a node's record: its prompt, its history and its text are known, or are not the answer."""
+
+_RECORD: Final = (*_TEXTS, "nodeId", "id", "moduleName", "moduleType", "runningTime", "error", "errorText")
+_CITATION: Final = {"id": "id", "sourceName": "title", "q": "snippet", "collectionId": "document_id"}
+
+
+class FastGPTDecoder(Decoder):
+    """Reads one stream. A finish reason or `[DONE]` completes it; the records of the nodes still follow."""
+
+    text_fields: ClassVar = TextFields(
+        texts=(
+            ("choices", 0, "delta", "content"),
+            ("choices", 0, "delta", "reasoning_content"),
+        ),
+        ignored=(("created",),),
+    )
+
+    def __init__(self) -> None:
+        self._chunks = ChunkReader()
+        self._tools = Tools()
+        self._asked = False
+
+    @classmethod
+    def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
+        """Sure of its event names, beside what each of them holds."""
+        match event, fields:
+            case (("answer" | "fastAnswer"), {"choices": list()}):
+                return 0.97
+            case (("toolCall" | "toolParams" | "toolResponse"), {"tool": dict()}):
+                return 0.97
+            case "flowNodeStatus", {"status": _, "name": _}:
+                return 0.97
+            case "interactive", {"interactive": dict()}:
+                return 0.97
+            case (("flowNodeResponse" | "updateVariables" | "workflowDuration"), _):
+                return 0.6
+        return 0.0
+
+    def decode(self, frame: Frame) -> Iterable[Event]:
+        """Return the events that `frame` means."""
+        text = frame.data.strip()
+        if text == b"[DONE]":
+            self.complete = True
+            return ()
+        return self._read(frame.event, frame.json()) if text else ()
+
+    def close(self) -> Iterable[Event]:
+        """The end: suspended if a person was asked, or the client is to run calls."""
+        if not self.complete:
+            return ()
+        if self._asked:
+            return (*self._tools.close(), SessionEnd("suspended", summary=self._chunks.summary or None))
+        return (*self._tools.close(), *self._chunks.close())
+
+    def _read(self, name: str | None, value: Any) -> Iterable[Event]:
+        match name, value:
+            case "error", _:
+                return (_error(value),)
+            case ((None | "answer" | "fastAnswer"), dict()) if is_completion(value):
+                return self._answer(value)
+            case (("toolCall" | "toolParams" | "toolResponse"), {"tool": dict(tool)}):
+                self._tools.room = self.room
+                rest = leftover(value, ("tool", "responseValueId"))
+                return self._tools.read(str(name), tool, rest)
+            case "flowNodeStatus", {"status": status}:
+                return (_node(status, value),)
+            case "flowNodeResponse", dict():
+                return (_record(value),)
+            case "flowResponses", list():
+                return _records(value)
+            case "workflowDuration", {"durationSeconds": seconds}:
+                return (_duration(seconds, value),)
+            case "interactive", {"interactive": dict(asked)}:
+                self._asked = self.complete = True
+                return question(asked, leftover(value, ("interactive",)))
+            case "updateVariables", _:
+                return (named_data("updateVariables", value),)
+            case None, {"code": int(), "message": _}:
+                return (_error(value),)
+        return (custom(name or "message", value),)
+
+    def _answer(self, chunk: Mapping[str, Any]) -> Iterator[Event]:
+        self._chunks.room = self.room
+        yield from self._chunks.read(chunk)
+        self.complete = self.complete or self._chunks.complete
+
+
+def _error(value: Any) -> Event:
+    if not isinstance(value, dict):
+        return upstream_error(value)
+    code = value.get("code")
+    return upstream_error(
+        value.get("message") or value.get("error") or value.get("statusText"),
+        code=value.get("statusText") if isinstance(code, int) else code,
+        status=code if isinstance(code, int) else None,
+        details=leftover(value, ("code", "message", "statusText", "error")),
+    )
+
+
+def _node(status: Any, value: Mapping[str, Any]) -> Event:
+    name = text_of(value.get("name")) or None
+    state = "failed" if status in ("error", "failed") else "finished" if status == "finish" else "running"
+    return Status("node", state, name, leftover(value, ("status", "name")))  # type: ignore[arg-type]
+
+
+def _record(record: Mapping[str, Any]) -> Event:
+    """What became of a node."""
+    error = record.get("error") or record.get("errorText")
+    duration = milliseconds(record.get("runningTime"), scale=1000)
+    name = text_of(record.get("moduleName")) or None
+    meta: Meta = {}
+    if node_id := text_of(record.get("nodeId")):
+        meta["node_id"] = node_id
+    if name:
+        meta["node_name"] = name
+    if duration is not None:
+        meta["duration_ms"] = duration
+    if error:
+        return Status("node", "failed", name, {"error": text_of(error)}, meta=meta or None)
+    return Status("node", "finished", name, leftover(record, _RECORD), meta=meta or None)
+
+
+def _records(records: Iterable[Any]) -> Iterator[Event]:
+    """The records of all nodes once more: what the answer relies on, failures, and the rest as data."""
+    rest: list[dict[str, Any]] = []
+    for record in records:
+        if not isinstance(record, dict):
+            yield custom("flowResponses", record)
+            continue
+        if found := _citations(record.get("quoteList")):
+            yield Reference(found)
+        if record.get("error") or record.get("errorText"):
+            yield _record(record)
+        elif kept := leftover(record, _TEXTS):
+            rest.append(kept)
+    if rest:
+        yield named_data("flowResponses", rest)
+
+
+def _citations(quotes: Any) -> list[dict[str, Any]]:
+    found = [
+        {ours: text for name, ours in _CITATION.items() if (text := text_of(quote.get(name)))}
+        for quote in (quotes if isinstance(quotes, list) else ())
+        if isinstance(quote, dict)
+    ]
+    return [citation for citation in found if citation]
+
+
+def _duration(seconds: Any, value: Mapping[str, Any]) -> Event:
+    duration = milliseconds(seconds, scale=1000)
+    rest = leftover(value, ("durationSeconds",))
+    meta = None if duration is None else {"duration_ms": duration}
+    return Status("workflow", "finished", detail=rest, meta=meta)  # type: ignore[arg-type]

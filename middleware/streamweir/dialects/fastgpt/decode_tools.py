@@ -1,0 +1,83 @@
+"""Reads calls of tools that the server runs: announced, their arguments in pieces, their results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from streamweir.codec.coerce import arguments, custom, leftover, meta_of, text_of
+from streamweir.codec.text_pieces import TextPieces
+from streamweir.errors import LimitExceeded
+from streamweir.events import Event, Meta, ToolCallDelta, ToolCallEnd, ToolCallStart
+from streamweir.ids import short_id
+
+__all__ = ["Tools"]
+
+_TOOL: Final = ("id", "toolName", "toolAvatar", "functionName", "params", "response")
+_CALL: Final = 2048
+"""Bytes that a call takes beside its arguments."""
+
+
+class _Call(msgspec.Struct):
+    """A call while its arguments arrive."""
+
+    name: str
+    meta: Meta | None
+    pieces: TextPieces = msgspec.field(default_factory=TextPieces)
+
+
+class Tools:
+    """Reads the calls of one stream by their ids.
+
+    Attributes:
+        room: how many bytes the calls may take together before they are whole, about.
+    """
+
+    def __init__(self) -> None:
+        self.room = 8 << 20
+        self._open: dict[str, _Call] = {}
+        self._used_room = 0
+
+    def read(self, name: str, tool: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterator[Event]:
+        """Yield what an event says of a call: pieces, and with the result the whole of it."""
+        tool_id = short_id(text_of(tool.get("id"))) or "call"
+        rest = {**(leftover(tool, _TOOL) or {}), **(beside or {})}
+        if name == "toolCall" and tool_id not in self._open:
+            shown = short_id(text_of(tool.get("functionName") or tool.get("toolName"))) or "unknown"
+            title = text_of(tool.get("toolName"))
+            extra = {**rest, **({"title": title} if title not in ("", shown) else {})}
+            self._open[tool_id] = _Call(shown, meta_of(extra=extra))
+            self._make_room(_CALL)
+            rest = {}
+        if piece := text_of(tool.get("params")):
+            yield from self._piece(tool_id, piece)
+        if name == "toolResponse":
+            yield from self._result(tool_id, tool, rest)
+        elif rest:
+            yield custom(name, rest)
+
+    def _piece(self, tool_id: str, piece: str) -> Iterator[Event]:
+        call = self._open.get(tool_id)
+        if call is not None:
+            self._make_room(call.pieces.append(piece))
+            yield ToolCallDelta(tool_id, call.name, piece)
+
+    def _result(self, tool_id: str, tool: Mapping[str, Any], rest: dict[str, Any]) -> Iterator[Event]:
+        call = self._open.pop(tool_id, None)
+        if call is not None:
+            self._used_room -= _CALL + call.pieces.size
+            yield ToolCallStart(tool_id, call.name, arguments=arguments(call.pieces.text), meta=call.meta)
+        yield ToolCallEnd(tool_id, result=tool.get("response"), meta=meta_of(extra=rest))
+
+    def close(self) -> Iterator[Event]:
+        """Yield the calls whose results have not come."""
+        for tool_id, call in self._open.items():
+            yield ToolCallStart(tool_id, call.name, arguments=arguments(call.pieces.text), meta=call.meta)
+        self._open.clear()
+
+    def _make_room(self, size: int) -> None:
+        self._used_room += size
+        if self._used_room > self.room:
+            raise LimitExceeded("the calls of an answer are larger than allowed")
