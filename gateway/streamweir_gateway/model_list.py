@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
+from urllib.parse import unquote
 
 from starlette.types import Receive, Scope, Send
 
@@ -19,7 +20,7 @@ from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
 from streamweir.http.response_headers import NO_SNIFFING
 from streamweir.jsontext import write_json
-from streamweir_gateway.config import EndpointConfig
+from streamweir_gateway.config import REST, EndpointConfig
 
 __all__ = ["ModelList", "model_lists"]
 
@@ -56,7 +57,7 @@ class ModelList:
         del receive
         is_anthropic = any(header_values(scope["headers"], _ANTHROPIC))
         names = self._names(scope)
-        wanted = scope["path_params"].get("model")
+        wanted = _wanted(scope)
         if wanted is not None and wanted not in names:
             protocol = self._protocol(is_anthropic=is_anthropic)
             await send_refusal(
@@ -88,6 +89,12 @@ class ModelList:
     def _anthropic(self, name: str) -> dict[str, Any]:
         since = datetime.fromtimestamp(self._since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return {"type": "model", "id": name, "display_name": name, "created_at": since}
+
+
+def _wanted(scope: Scope) -> str | None:
+    """The model whose path it is; names may hold `/`, as it is or coded."""
+    rest = scope["path_params"].get(REST)
+    return None if rest is None else unquote(rest)
 
 
 def _listed(models: list[dict[str, Any]], is_anthropic: bool) -> dict[str, Any]:

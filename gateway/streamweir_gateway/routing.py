@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from streamweir.http.path_template import PathTemplate
 from streamweir.jsontext import write_json
-from streamweir_gateway.config import REST, EndpointConfig, GatewayConfig, is_open
+from streamweir_gateway.config import OPEN_END, REST, EndpointConfig, GatewayConfig, is_open
 from streamweir_gateway.model_list import model_lists
 from streamweir_gateway.open_path import raw_rest
 from streamweir_gateway.runs.streams import Streams
@@ -188,7 +188,7 @@ def _model_routes(config: GatewayConfig) -> Iterator[Route]:
     taken = {endpoint.template for endpoint in config.endpoints}
     for path, models in model_lists(config.endpoints, config.known_dialects).items():
         first, *others = models.endpoints
-        for template in (path, f"{path}/{{model}}"):
+        for template in (path, path + OPEN_END):
             if template not in taken:
                 yield Route(template, ("GET", "HEAD"), models, first, beside=tuple(others))
 

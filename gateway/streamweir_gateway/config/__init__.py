@@ -30,13 +30,14 @@ from streamweir_gateway.config.models import (
 )
 from streamweir_gateway.config.values.addresses import Address, is_loopback
 from streamweir_gateway.config.values.auth import ANY_ORIGIN, HASHED, MIN_KEY_CHARACTERS, key_digest
-from streamweir_gateway.config.values.path_templates import REST, is_open, join_path, placeholders
+from streamweir_gateway.config.values.path_templates import OPEN_END, REST, is_open, join_path, placeholders
 from streamweir_gateway.config.values.rates import RateLimit
 
 __all__ = [
     "ANY_ORIGIN",
     "HASHED",
     "MIN_KEY_CHARACTERS",
+    "OPEN_END",
     "REST",
     "Address",
     "Auth",

@@ -93,6 +93,15 @@ async def test_the_models_are_listed_beside_the_endpoints() -> None:
         assert (await get(running, "/v1/models/bot", version)).json["type"] == "model"
 
 
+@pytest.mark.parametrize("target", ["/v1/models/acme/bot-2", "/v1/models/acme%2Fbot-2"])
+async def test_a_model_whose_name_holds_a_slash_is_found(target: str) -> None:
+    chat = {"models": {"acme/bot-2": NOBODY}, "answers": ["openai-chat"]}
+    async with gateway(settled(endpoints={"/v1/chat/completions": chat})) as running:
+        assert (await get(running, target)).json["id"] == "acme/bot-2"
+        missing = await get(running, f"{target}/x")
+        assert (missing.status, missing.json["error"]["code"]) == (404, "model_not_found")
+
+
 async def test_a_key_may_be_limited_to_models() -> None:
     keys = {"web": {"key": WEB, "models": ["bot"], "endpoints": ["/v1/chat/completions"]}, "all": ALL}
     async with (
