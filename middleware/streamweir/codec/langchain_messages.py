@@ -1,0 +1,358 @@
+"""LangChain messages, in pieces and whole, as servers of LangGraph and LangChain write them.
+
+Source: langchain-core 1.7 and 0.3 (`messages/*.py`, `load/dump.py`). Read in each of their forms: fields at
+the top, `{"type", "data"}`, and `{"lc", "id", "kwargs"}`. A message comes as chunks, as a state that grows,
+whole, and again in the state of the graph: its text and its calls arrive once, by its id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, Literal
+
+import msgspec
+
+from streamweir.codec.coerce import and_extra, arguments, custom, leftover, text_of, tool_error
+from streamweir.codec.text_pieces import TextPieces
+from streamweir.errors import LimitExceeded
+from streamweir.events import (
+    Content,
+    Event,
+    Meta,
+    Thinking,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+    Whole,
+)
+from streamweir.ids import RecentIds, room_for, short_id
+
+__all__ = ["ChainMessages", "is_message", "plain_message"]
+
+_CHUNK: Final = "Chunk"
+_ROLES: Final = {
+    "ai": "ai",
+    "assistant": "ai",
+    "AIMessage": "ai",
+    "AIMessageChunk": "ai",
+    "tool": "tool",
+    "ToolMessage": "tool",
+    "ToolMessageChunk": "tool",
+    "function": "tool",
+    **dict.fromkeys(("human", "user", "HumanMessage", "HumanMessageChunk"), "human"),
+    **dict.fromkeys(("system", "developer", "SystemMessage", "SystemMessageChunk"), "system"),
+    **dict.fromkeys(("remove", "RemoveMessage"), "remove"),
+    **dict.fromkeys(("ChatMessage", "ChatMessageChunk", "chat"), "ai"),
+}
+_KNOWN: Final = (
+    *("type", "role", "content", "id", "name", "example", "tool_calls", "invalid_tool_calls"),
+    *("tool_call_chunks", "usage_metadata", "response_metadata", "additional_kwargs", "chunk_position"),
+    *("tool_call_id", "status", "artifact"),
+)
+_FINISH: Final = {
+    **dict.fromkeys(("length", "max_tokens", "MAX_TOKENS", "model_length"), "length"),
+    **dict.fromkeys(("content_filter", "SAFETY", "refusal"), "content_filter"),
+}
+_TOKENS: Final = {
+    "input_tokens": "prompt_tokens",
+    "output_tokens": "completion_tokens",
+    "total_tokens": "total_tokens",
+}
+_LARGEST_COUNT: Final = 1 << 53
+_CALL: Final = 1024
+"""Bytes that a call takes beside its names and arguments, while these arrive."""
+
+
+class _Call(msgspec.Struct):
+    """A call while its arguments arrive in chunks."""
+
+    tool_id: str
+    name: str
+    pieces: TextPieces = msgspec.field(default_factory=TextPieces)
+
+
+_Calls = dict[Any, _Call]
+
+Form = Literal["any", "growing"]
+
+
+def plain_message(given: Any) -> dict[str, Any] | None:
+    """Return a message with its fields at the top, whatever form it has; None for what is no message."""
+    value = given
+    match given:
+        case {"lc": int(), "kwargs": dict(fields), "id": [*_, str(name)]} if name in _ROLES:
+            value = {**fields, "type": name}
+        case {"type": str(kind), "data": dict(fields)} if kind in _ROLES:
+            value = {**fields, "type": kind}
+    if not isinstance(value, dict) or "content" not in value:
+        return None
+    named = value.get("type", value.get("role"))
+    return value if isinstance(named, str) and named in _ROLES else None
+
+
+def is_message(value: Any) -> bool:
+    """Is this a LangChain message, in any of its forms?"""
+    return plain_message(value) is not None
+
+
+class ChainMessages:
+    """Reads the messages of one run.
+
+    Args:
+        room: how many bytes of arguments may wait for the rest, about; half as many go to ids.
+
+    Attributes:
+        summary: tokens of all messages, and why the last one ended.
+        found: something was read that belongs to the answer.
+    """
+
+    def __init__(self, room: int = 8 << 20) -> None:
+        self.summary: dict[str, Any] = {}
+        self.found = False
+        self._left = room
+        self._pieces: dict[str, _Calls] = {}
+        self._open: set[str] = set()
+        self._started: RecentIds[None] = RecentIds(room // 8)
+        self._ended: RecentIds[None] = RecentIds(room // 8)
+        self._counted: RecentIds[dict[str, int]] = RecentIds(room // 8)
+        self._history: RecentIds[None] = RecentIds(room // 8)
+        self._waiting: dict[str, None] = {}
+        self._grown: tuple[Iterable[Mapping[str, Any]], Meta | None] = ((), None)
+        """The calls of the last message that grows, with its metadata."""
+
+    @property
+    def is_open(self) -> bool:
+        """A message has not ended, or a call has no result."""
+        return bool(self._open or self._waiting or self._pieces)
+
+    def note_history(self, values: Iterable[Any]) -> None:
+        """Messages that were there before the run: they are not the answer."""
+        for message in map(plain_message, values):
+            if message is not None:
+                self._history.add(short_id(text_of(message.get("id"))), None)
+
+    def read(self, value: Any, meta: Meta | None = None, *, form: Form = "any") -> Iterator[Event]:
+        """Yield what a message adds.
+
+        Args:
+            value: the message; what is none is kept as it is.
+            meta: of the step that it comes from.
+            form: what it holds: a piece if its type says so (`any`), or all of it so far (`growing`).
+        """
+        message = plain_message(value)
+        if message is None:
+            yield custom("message", value, meta)
+            return
+        message_id = short_id(text_of(message.get("id")))
+        if message_id and message_id in self._history:
+            return
+        kind = text_of(message.get("type", message.get("role")))
+        if _ROLES[kind] == "tool":
+            yield from self._result(message, meta)
+        elif _ROLES[kind] == "ai":
+            self.found = True
+            if form == "any" and kind.endswith(_CHUNK):
+                yield from self._piece(message, message_id, meta)
+            else:
+                yield from self._state(message, message_id, meta, grows=form == "growing")
+
+    def start_calls(self) -> Iterator[Event]:
+        """Yield the calls whose arguments are as whole as they will ever be."""
+        grown, self._grown = self._grown, ((), None)
+        yield from self._start_all(*grown)
+        for message_id in [*self._pieces]:
+            yield from self._start_pieces(message_id)
+
+    # Answers
+
+    def _piece(self, message: Mapping[str, Any], message_id: str, step: Meta | None) -> Iterator[Event]:
+        meta = _with_id(step, message_id)
+        yield from _texts(message, meta)
+        if beside := leftover(message, _KNOWN):
+            yield Content("", meta=and_extra(meta, beside))
+        self._count(message.get("usage_metadata"), message_id, is_chunk=True)
+        yield from self._call_pieces(message, message_id, meta)
+        ends = self._note_end(message)
+        self._note_open(message_id, is_open=not ends)
+        if ends:
+            yield from self._start_pieces(message_id, meta)
+
+    def _state(
+        self, message: Mapping[str, Any], message_id: str, step: Meta | None, *, grows: bool
+    ) -> Iterator[Event]:
+        """All of a message, which may have come in pieces before. While it grows its calls may be halves."""
+        meta = _with_id(step, message_id)
+        whole: Whole | None = "snapshot" if message_id else None
+        for event in _texts(message, meta):
+            yield msgspec.structs.replace(event, whole=whole)
+        if beside := leftover(message, _KNOWN):
+            yield Content("", meta=and_extra(meta, beside))
+        self._count(message.get("usage_metadata"), message_id, is_chunk=False)
+        self._note_open(message_id, is_open=False)
+        calls = _objects(message.get("tool_calls"))
+        if not self._note_end(message) and grows:
+            self._grown = calls, meta
+            return
+        self._grown = (), None
+        self._drop_pieces(message_id)
+        yield from self._start_all(calls, meta)
+
+    def _note_open(self, message_id: str, *, is_open: bool) -> None:
+        if not is_open:
+            self._open.discard(message_id)
+        elif len(self._open) < 1000:
+            self._open.add(message_id)
+
+    def _note_end(self, message: Mapping[str, Any]) -> bool:
+        """Has the model ended this message?"""
+        described = message.get("response_metadata")
+        described = described if isinstance(described, dict) else {}
+        reason = next(
+            (
+                found
+                for name in ("finish_reason", "stop_reason", "done_reason")
+                if (found := described.get(name))
+            ),
+            None,
+        )
+        if reason:
+            self.summary["finish_reason"] = _FINISH.get(text_of(reason), "stop")
+        return bool(reason) or message.get("chunk_position") == "last"
+
+    # Calls
+
+    def _call_pieces(self, message: Mapping[str, Any], message_id: str, meta: Meta | None) -> Iterator[Event]:
+        pieces = message.get("tool_call_chunks")
+        for piece in pieces if isinstance(pieces, list) else ():
+            if isinstance(piece, dict):
+                yield from self._call_piece(piece, message_id, meta)
+
+    def _call_piece(self, piece: Mapping[str, Any], message_id: str, meta: Meta | None) -> Iterator[Event]:
+        calls = self._pieces.setdefault(message_id, {})
+        tool_id, index = short_id(text_of(piece.get("id"))), piece.get("index")
+        key = index if isinstance(index, int | str) else (tool_id or next(reversed(calls), 0))
+        call = calls.get(key)
+        if call is None or (tool_id and call.tool_id and tool_id != call.tool_id):
+            if tool_id and tool_id in self._started:
+                return
+            if call is not None:
+                key = tool_id
+            name = text_of(piece.get("name"))[:1024]
+            call = calls[key] = _Call(tool_id, name)
+            self._left -= _CALL + room_for(tool_id, name)
+        call.tool_id = call.tool_id or tool_id
+        call.name = call.name or text_of(piece.get("name"))[:1024]
+        text = text_of(piece.get("args"))
+        self._left -= call.pieces.append(text)
+        if self._left < 0:
+            raise LimitExceeded("more text of arguments waits than is allowed")
+        if text:
+            yield ToolCallDelta(call.tool_id, call.name or None, text, meta=meta)
+
+    def _start_all(self, calls: Iterable[Mapping[str, Any]], meta: Meta | None) -> Iterator[Event]:
+        for call in calls:
+            given = call.get("args", call.get("arguments"))
+            yield from self._start(text_of(call.get("id")), text_of(call.get("name")), arguments(given), meta)
+
+    def _start_pieces(self, message_id: str, meta: Meta | None = None) -> Iterator[Event]:
+        for call in self._drop_pieces(message_id):
+            yield from self._start(call.tool_id, call.name, arguments(call.pieces.text), meta)
+
+    def _drop_pieces(self, message_id: str) -> Iterable[_Call]:
+        calls = self._pieces.pop(message_id, {}).values()
+        self._left += sum(call.pieces.size + _CALL + room_for(call.tool_id, call.name) for call in calls)
+        return calls
+
+    def _start(self, tool_id: str, name: str, given: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
+        tool_id = short_id(tool_id)
+        if tool_id:
+            if tool_id in self._started:
+                return
+            self._started.add(tool_id, None)
+            if len(self._waiting) < 1000:
+                self._waiting[tool_id] = None
+        yield ToolCallStart(tool_id, name or "unknown", arguments=given, meta=meta)
+
+    def _result(self, message: Mapping[str, Any], step: Meta | None) -> Iterator[Event]:
+        self.found = True
+        tool_id = short_id(text_of(message.get("tool_call_id")))
+        beside = leftover(message, _KNOWN)
+        if tool_id:
+            if tool_id in self._ended:
+                if beside:
+                    yield custom("message", beside, step)
+                return
+            self._ended.add(tool_id, None)
+            self._waiting.pop(tool_id, None)
+        yield from self.start_calls()
+        name = text_of(message.get("name")) or None
+        content = message.get("content")
+        meta = and_extra(step, beside)
+        if message.get("status") == "error":
+            yield ToolCallEnd(tool_id, "failed", error=tool_error(content), tool_name=name, meta=step)
+            return
+        artifact = message.get("artifact")
+        result = content if artifact is None else {"content": content, "artifact": artifact}
+        yield ToolCallEnd(tool_id, result=result, tool_name=name, meta=meta)
+
+    # Tokens
+
+    def _count(self, usage: Any, message_id: str, *, is_chunk: bool) -> None:
+        """Add the tokens of a message: chunks add up, a whole message is counted once."""
+        if not isinstance(usage, dict):
+            return
+        before = self._counted.get(message_id) or {}
+        for name, known in _TOKENS.items():
+            count = usage.get(name)
+            if type(count) is not int or not 0 <= count < _LARGEST_COUNT:
+                continue
+            new = count if is_chunk else max(count - before.get(known, 0), 0)
+            before = {**before, known: before.get(known, 0) + new}
+            self.summary[known] = min(self.summary.get(known, 0) + new, _LARGEST_COUNT)
+        self._counted.add(message_id, before)
+
+
+def _with_id(step: Meta | None, message_id: str) -> Meta | None:
+    return {**(step or {}), "message_id": message_id} if message_id else step
+
+
+def _texts(message: Mapping[str, Any], meta: Meta | None) -> Iterator[Content | Thinking]:
+    """Yield what a message says: its reasoning, then its text."""
+    beside = message.get("additional_kwargs")
+    if isinstance(beside, dict):
+        for name in ("reasoning_content", "reasoning"):
+            if text := _reasoning(beside.get(name)):
+                yield Thinking(text, "reasoning", meta=meta)
+                break
+    content = message.get("content")
+    thoughts, texts = [], []
+    for block in content if isinstance(content, list) else (content,):
+        match block:
+            case str():
+                texts.append(block)
+            case {"type": "text", "text": str(text)}:
+                texts.append(text)
+            case {"type": "thinking" | "reasoning" | "reasoning_content"}:
+                thoughts.append(_reasoning(block))
+    if text := "".join(thoughts):
+        yield Thinking(text, "reasoning", meta=meta)
+    if text := "".join(texts):
+        yield Content(text, meta=meta)
+
+
+def _reasoning(value: Any) -> str:
+    """The text of a thought, in any of the shapes that models have for it."""
+    match value:
+        case str():
+            return value
+        case {"thinking": str(text)} | {"reasoning": str(text)} | {"text": str(text)}:
+            return text
+        case {"reasoning_content": inner} | {"summary": inner}:
+            return _reasoning(inner)
+        case list():
+            return "".join(map(_reasoning, value))
+    return ""
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

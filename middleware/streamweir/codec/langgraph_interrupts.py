@@ -1,0 +1,83 @@
+"""What LangGraph asks of a person: the interrupts of a graph, and in which form their answers go back.
+
+Source: langgraph 1.2 (`types.py`, `Interrupt`), langchain 1.0 (`agents/middleware/human_in_the_loop.py`),
+langgraph 0.2 to 1.0 (`prebuilt/interrupt.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from streamweir.codec.coerce import and_extra, leftover, text_in, text_of
+from streamweir.events import Interaction, Meta
+
+__all__ = ["interrupt_of"]
+
+_TEXTS: Final = ("question", "query", "prompt", "message", "text", "description", "title")
+
+_KNOWN: Final = ("value", "id", "interrupt_id", "response_schema", "resumable", "ns", "when")
+
+
+def interrupt_of(value: Any, held: Mapping[str, str], meta: Meta | None = None) -> Interaction:
+    """Return the interaction that an interrupt is.
+
+    Args:
+        value: the interrupt as it is serialised, or what it asks, alone.
+        held: what an answer needs beside the interrupt's id.
+        meta: of the step.
+    """
+    fields = value if isinstance(value, dict) and "value" in value else {"value": value}
+    asked, interrupt_id = fields["value"], text_of(fields.get("id") or fields.get("interrupt_id"))
+    resume: dict[str, Any] = {**held, **({"interrupt_id": interrupt_id} if interrupt_id else {})}
+    meta = and_extra(meta, leftover(fields, _KNOWN))
+    schema = fields.get("response_schema")
+    schema = schema if isinstance(schema, dict) else None
+    match asked:
+        case {"action_requests": [*requests]} if requests:
+            resume["decisions"] = len(requests)
+            return _approval(interrupt_id, asked, requests, resume, meta)
+        case [{"action_request": dict(request)}, *_]:
+            resume["responses"] = len(asked)
+            return _approval(interrupt_id, {"requests": asked}, [request], resume, meta)
+        case dict() if text := text_in(asked, *_TEXTS):
+            question = _question(text, asked.get("options", asked.get("choices")))
+            return Interaction(
+                interrupt_id,
+                "questions",
+                questions=[question],
+                schema=schema,
+                ui=asked,
+                resume=resume,
+                meta=meta,
+            )
+        case str():
+            questions = [_question(asked, None)]
+            return Interaction(
+                interrupt_id, "questions", questions=questions, schema=schema, resume=resume, meta=meta
+            )
+    return Interaction(
+        interrupt_id, "form", schema=schema or {}, ui={"value": asked}, resume=resume, meta=meta
+    )
+
+
+def _question(text: str, options: Any) -> dict[str, Any]:
+    if isinstance(options, list) and options:
+        return {"text": text, "response_type": "single_choice", "options": [*map(text_of, options)]}
+    return {"text": text, "response_type": "free_text"}
+
+
+def _approval(
+    interrupt_id: str, asked: dict[str, Any], requests: list[Any], resume: dict[str, Any], meta: Meta | None
+) -> Interaction:
+    """Calls that a person is to allow."""
+    first = requests[0] if isinstance(requests[0], dict) else {}
+    return Interaction(
+        interrupt_id,
+        "approval",
+        title=text_in(first, "name", "action") or None,
+        description=text_of(first.get("description")) or None,
+        ui=asked,
+        resume=resume,
+        meta=meta,
+    )

@@ -1,0 +1,215 @@
+"""What servers of agents and graphs are sent, row by row, and how their interactions are answered."""
+
+from typing import Any
+
+import pytest
+
+from streamweir import RequestError, write_request
+
+HI = {"role": "user", "content": "hi"}
+SYSTEM = {"role": "system", "content": "Be brief."}
+BYTES = {"type": "image", "base64": "YWI=", "media_type": "image/png"}
+CALL = {"role": "assistant", "tool_calls": [{"id": "c1", "name": "snow", "arguments": {"where": "north"}}]}
+RESULT = {"role": "tool", "tool_call_id": "c1", "content": "deep"}
+
+
+def user(*parts: Any) -> dict[str, Any]:
+    return {"role": "user", "content": [{"type": "text", "text": "hi"}, *parts]}
+
+
+def answer(action: str, value: Any = None, resume: Any = None, interaction_id: str = "") -> dict[str, Any]:
+    fields = {"interaction_id": interaction_id, "action": action, "value": value, "resume": resume}
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+LANGGRAPH = {
+    "assistant_id": "agent",
+    "stream_mode": ["messages-tuple", "updates", "custom"],
+    "on_disconnect": "cancel",
+}
+THREAD = "6f6d7b1e-53a1-4c5d-9c6f-5a2b7a0b4c11"
+IN_THREAD = {**LANGGRAPH, "if_not_exists": "create"}
+THREAD_PATH = f"/api/threads/{THREAD}/runs/stream"
+HELD = {"thread_id": THREAD, "interrupt_id": "i1"}
+APPROVAL = {**HELD, "decisions": 1}
+
+WRITTEN: list[tuple[str, str, dict[str, Any], list[dict[str, Any]]]] = [
+    (
+        "langgraph-server",
+        "/api/runs/stream",
+        {
+            "messages": [SYSTEM, user(BYTES), CALL, {**RESULT, "is_error": True}],
+            "inputs": {"topic": "snow"},
+            "metadata": {"configurable": {"level": 3}},
+        },
+        [
+            {
+                "path": "/api/runs/stream",
+                "body": {
+                    **LANGGRAPH,
+                    "config": {"configurable": {"level": 3}},
+                    "input": {
+                        "messages": [
+                            SYSTEM,
+                            {
+                                "role": "user",
+                                "content": [
+                                    {"type": "text", "text": "hi"},
+                                    {"type": "image_url", "image_url": {"url": "data:image/png;base64,YWI="}},
+                                ],
+                            },
+                            {
+                                "role": "assistant",
+                                "content": "",
+                                "tool_calls": [
+                                    {
+                                        "id": "c1",
+                                        "name": "snow",
+                                        "args": {"where": "north"},
+                                        "type": "tool_call",
+                                    }
+                                ],
+                            },
+                            {**RESULT, "status": "error"},
+                        ],
+                        "topic": "snow",
+                    },
+                },
+            }
+        ],
+    ),
+    (
+        "langgraph-server",
+        "/api/runs/stream",
+        {"messages": [HI], "thread_id": THREAD},
+        [{"path": THREAD_PATH, "body": {**IN_THREAD, "input": {"messages": [HI]}}}],
+    ),
+    *(
+        (
+            "langgraph-server",
+            "/api/runs/stream",
+            {"resume": given},
+            [{"path": THREAD_PATH, "body": {**IN_THREAD, "command": {"resume": value}}}],
+        )
+        for given, value in [
+            ([answer("submit", "yes", HELD)], "yes"),
+            ([answer("approve", None, HELD)], True),
+            ([answer("cancel", None, HELD)], False),
+            ([answer("approve", None, APPROVAL)], {"decisions": [{"type": "approve"}]}),
+            ([answer("reject", "no", APPROVAL)], {"decisions": [{"type": "reject", "message": "no"}]}),
+            ([answer("submit", {"decisions": []}, APPROVAL)], {"decisions": []}),
+            ([answer("approve", None, {**HELD, "responses": 1})], [{"type": "accept", "args": None}]),
+            (
+                [answer("submit", 1, HELD), answer("submit", 2, {**HELD, "interrupt_id": "i2"})],
+                {"i1": 1, "i2": 2},
+            ),
+        ]
+    ),
+]
+
+
+@pytest.mark.parametrize(("dialect", "path", "request_", "expected"), WRITTEN)
+def test_what_a_server_is_sent(
+    dialect: str, path: str, request_: dict[str, Any], expected: list[dict[str, Any]]
+) -> None:
+    found = write_request(request_, dialect=dialect, path=path)
+    assert [
+        {name: row.get(name) for name in want} for row, want in zip(found, expected, strict=True)
+    ] == expected
+
+
+LANGGRAPH = {
+    "assistant_id": "agent",
+    "stream_mode": ["messages-tuple", "updates", "custom"],
+    "on_disconnect": "cancel",
+}
+THREAD = "6f6d7b1e-53a1-4c5d-9c6f-5a2b7a0b4c11"
+IN_THREAD = {**LANGGRAPH, "if_not_exists": "create"}
+THREAD_PATH = f"/api/threads/{THREAD}/runs/stream"
+HELD = {"thread_id": THREAD, "interrupt_id": "i1"}
+APPROVAL = {**HELD, "decisions": 1}
+
+WRITTEN += [
+    (
+        "langgraph-server",
+        "/api/runs/stream",
+        {
+            "messages": [SYSTEM, user(BYTES), CALL, {**RESULT, "is_error": True}],
+            "inputs": {"topic": "snow"},
+            "metadata": {"configurable": {"level": 3}},
+        },
+        [
+            {
+                "path": "/api/runs/stream",
+                "body": {
+                    **LANGGRAPH,
+                    "config": {"configurable": {"level": 3}},
+                    "input": {
+                        "messages": [
+                            SYSTEM,
+                            {
+                                "role": "user",
+                                "content": [
+                                    {"type": "text", "text": "hi"},
+                                    {"type": "image_url", "image_url": {"url": "data:image/png;base64,YWI="}},
+                                ],
+                            },
+                            {
+                                "role": "assistant",
+                                "content": "",
+                                "tool_calls": [
+                                    {
+                                        "id": "c1",
+                                        "name": "snow",
+                                        "args": {"where": "north"},
+                                        "type": "tool_call",
+                                    }
+                                ],
+                            },
+                            {**RESULT, "status": "error"},
+                        ],
+                        "topic": "snow",
+                    },
+                },
+            }
+        ],
+    ),
+    (
+        "langgraph-server",
+        "/api/runs/stream",
+        {"messages": [HI], "thread_id": THREAD},
+        [{"path": THREAD_PATH, "body": {**IN_THREAD, "input": {"messages": [HI]}}}],
+    ),
+    *(
+        (
+            "langgraph-server",
+            "/api/runs/stream",
+            {"resume": given},
+            [{"path": THREAD_PATH, "body": {**IN_THREAD, "command": {"resume": value}}}],
+        )
+        for given, value in [
+            ([answer("submit", "yes", HELD)], "yes"),
+            ([answer("approve", None, HELD)], True),
+            ([answer("cancel", None, HELD)], False),
+            ([answer("approve", None, APPROVAL)], {"decisions": [{"type": "approve"}]}),
+            ([answer("reject", "no", APPROVAL)], {"decisions": [{"type": "reject", "message": "no"}]}),
+            ([answer("submit", {"decisions": []}, APPROVAL)], {"decisions": []}),
+            ([answer("approve", None, {**HELD, "responses": 1})], [{"type": "accept", "args": None}]),
+            (
+                [answer("submit", 1, HELD), answer("submit", 2, {**HELD, "interrupt_id": "i2"})],
+                {"i1": 1, "i2": 2},
+            ),
+        ]
+    ),
+]
+
+CANNOT_ANSWER = [
+    ("langgraph-server", "/runs/stream", answer("submit", "a", {"interrupt_id": "i1"}, "i1")),
+]
+
+
+@pytest.mark.parametrize(("dialect", "path", "given"), CANNOT_ANSWER)
+def test_an_answer_that_cannot_be_given_is_refused(dialect: str, path: str, given: dict[str, Any]) -> None:
+    with pytest.raises(RequestError) as raised:
+        write_request({"resume": [given]}, dialect=dialect, path=path)
+    assert (raised.value.status, raised.value.field) == (400, "resume")
