@@ -216,6 +216,54 @@ WRITTEN: list[tuple[str, str, dict[str, Any], list[dict[str, Any]]]] = [
             }
         ],
     ),
+    (
+        "coze",
+        "/v3/chat",
+        {"messages": [user(PICTURE)], "thread_id": "cv-9", "inputs": {"lang": "en"}, "user": "u"},
+        [
+            {
+                "query": {"conversation_id": "cv-9"},
+                "body": {
+                    "user_id": "u",
+                    "stream": True,
+                    "auto_save_history": True,
+                    "additional_messages": [
+                        {
+                            "role": "user",
+                            "type": "question",
+                            "content": '[{"type":"text","text":"hi"},'
+                            '{"type":"image","file_url":"https://a.example/b.png"}]',
+                            "content_type": "object_string",
+                        }
+                    ],
+                    "custom_variables": {"lang": "en"},
+                },
+            }
+        ],
+    ),
+    (
+        "coze",
+        "/v3/chat",
+        {
+            "resume": [
+                answer("submit", {"days": 3}, {"chat_id": "c-1", "conversation_id": "cv-9"}, "call_1"),
+                answer("cancel", None, {"chat_id": "c-1", "conversation_id": "cv-9"}, "call_2"),
+            ]
+        },
+        [
+            {
+                "path": "/v3/chat/submit_tool_outputs",
+                "query": {"conversation_id": "cv-9", "chat_id": "c-1"},
+                "body": {
+                    "tool_outputs": [
+                        {"tool_call_id": "call_1", "output": '{"days":3}'},
+                        {"tool_call_id": "call_2", "output": "cancelled"},
+                    ],
+                    "stream": True,
+                },
+            }
+        ],
+    ),
 ]
 
 
@@ -232,6 +280,7 @@ def test_what_a_server_is_sent(
 CANNOT_ANSWER = [
     ("ollama", "/api/generate", answer("submit", "a", None, "c1")),
     ("fastgpt", "", answer("cancel", None, {}, "interactive")),
+    ("coze", "/v3/chat", answer("submit", "a", None, "call_1")),
     ("dify", "/v1/chat-messages", answer("submit", {"note": "a"}, {"form_token": "ft-1"}, "fm-1")),
 ]
 

@@ -1,0 +1,250 @@
+"""Reads Coze's events: the chat's states, the answer in pieces and once more, calls of its plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final
+
+from streamweir.codec.base import Decoder
+from streamweir.codec.coerce import (
+    and_extra,
+    arguments,
+    custom,
+    leftover,
+    meta_of,
+    named_data,
+    text_of,
+    upstream_error,
+)
+from streamweir.codec.message_template import TextFields
+from streamweir.errors import MalformedEvent
+from streamweir.events import (
+    Content,
+    Data,
+    Event,
+    Interaction,
+    Meta,
+    SessionEnd,
+    SessionStart,
+    Status,
+    Thinking,
+    ToolCallEnd,
+    ToolCallStart,
+)
+from streamweir.framing import Frame
+from streamweir.jsontext import parse_json_text
+
+__all__ = ["CozeDecoder"]
+
+_CHAT: Final = "conversation.chat."
+_MESSAGE: Final = "conversation.message."
+_IDS: Final = ("id", "conversation_id", "chat_id", "section_id", "bot_id")
+_MESSAGE_FIELDS: Final = (
+    *_IDS,
+    *("role", "type", "content", "content_type", "reasoning_content", "created_at", "updated_at"),
+)
+_CHAT_FIELDS: Final = (
+    *_IDS,
+    *("status", "usage", "last_error", "required_action", "created_at", "completed_at", "failed_at"),
+)
+_TOKENS: Final = {
+    "input_count": "prompt_tokens",
+    "output_count": "completion_tokens",
+    "token_count": "total_tokens",
+}
+_CODES: Final = {
+    4013: "rate_limit_error",
+    4027: "insufficient_quota",
+    4028: "insufficient_quota",
+    4100: "unauthorized",
+}
+"""What the platform's own numbers mean (its page on errors)."""
+
+_FINISHED: Final = "generate_answer_finish"
+"""A verbose message that says nothing else than that the answer is there."""
+
+
+class CozeDecoder(Decoder):
+    """Reads one chat. Its completion, or `done`, completes the stream."""
+
+    text_fields: ClassVar = TextFields(texts=(("content",), ("reasoning_content",)))
+
+    def __init__(self) -> None:
+        self._has_begun = False
+        self._has_failed = False
+        self._summary: dict[str, Any] = {}
+        self._waits = False
+
+    @classmethod
+    def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
+        """Sure of its event names, which no other dialect has."""
+        del fields
+        return 0.97 if event is not None and event.startswith((_CHAT, _MESSAGE)) else 0.0
+
+    def decode(self, frame: Frame) -> Iterable[Event]:
+        """Return the events that `frame` means."""
+        name = frame.event or ""
+        if name == "done":
+            self.complete = True
+            return ()
+        if not frame.data.strip():
+            return ()
+        fields = frame.json()
+        if not isinstance(fields, dict):
+            return (custom(name or "message", fields),)
+        return self._read(name, fields)
+
+    def close(self) -> Iterable[Event]:
+        """The end: suspended if the client is to run calls."""
+        if not self.complete:
+            return ()
+        return (SessionEnd("suspended" if self._waits else "completed", summary=self._summary or None),)
+
+    def _read(self, name: str, fields: dict[str, Any]) -> Iterator[Event]:
+        if name.startswith((_CHAT, _MESSAGE)):
+            yield from self._begin(name, fields)
+        match name:
+            case "conversation.message.delta":
+                yield from _delta(fields)
+            case "conversation.message.completed":
+                yield from _completed(fields)
+            case "conversation.audio.delta":
+                audio = {"base64": text_of(fields.get("content")), "media_type": "audio/pcm"}
+                rest = leftover(fields, _MESSAGE_FIELDS)
+                yield Data("audio", audio, meta=and_extra(_meta(fields), rest))
+            case "error":
+                yield _failure(fields)
+            case _ if name.startswith(_CHAT):
+                yield from self._chat(name.removeprefix(_CHAT), fields)
+            case _ if not name and "code" in fields:
+                yield _failure(fields)
+            case _:
+                yield custom(name or "message", fields)
+
+    def _begin(self, name: str, fields: Mapping[str, Any]) -> Iterator[Event]:
+        if not self._has_begun and not name.endswith("failed"):
+            self._has_begun = True
+            conversation = text_of(fields.get("conversation_id")) or None
+            bot = fields.get("bot_id")
+            extra = {"bot_id": bot} if bot else None
+            meta = meta_of(thread_id=conversation, extra=extra)
+            yield SessionStart(session_id=conversation, meta=meta)
+
+    def _chat(self, state: str, fields: Mapping[str, Any]) -> Iterator[Event]:
+        """The chat itself changes its state."""
+        meta = meta_of(thread_id=fields.get("conversation_id"), run_id=fields.get("id"))
+        rest = leftover(fields, _CHAT_FIELDS)
+        self._count(fields.get("usage"))
+        match state:
+            case "completed":
+                self.complete = True
+                if rest:
+                    yield custom("conversation.chat.completed", rest, meta)
+            case "failed":
+                yield _failure(fields, fields.get("last_error"), meta)
+            case "canceled":
+                yield SessionEnd("cancelled")
+            case "requires_action":
+                self.complete = self._waits = True
+                yield from _required(fields, meta)
+                if rest:
+                    yield custom("conversation.chat.requires_action", rest, meta)
+            case "created" | "in_progress":
+                is_new = state == "created"
+                yield Status("session", "started" if is_new else "running", meta=and_extra(meta, rest))
+            case _:
+                yield custom(_CHAT + state, {**fields}, meta)
+
+    def _count(self, usage: Any) -> None:
+        for name, value in usage.items() if isinstance(usage, dict) else ():
+            if type(value) is int and name in _TOKENS:
+                self._summary[_TOKENS[name]] = value
+
+
+def _meta(fields: Mapping[str, Any]) -> Meta | None:
+    return meta_of(
+        thread_id=fields.get("conversation_id"), message_id=fields.get("id"), run_id=fields.get("chat_id")
+    )
+
+
+def _delta(fields: Mapping[str, Any]) -> Iterator[Event]:
+    """A piece of the answer, or of what the model thinks about it."""
+    meta = and_extra(_meta(fields), leftover(fields, _MESSAGE_FIELDS))
+    if fields.get("type") not in ("answer", None):
+        yield custom(_MESSAGE + "delta", {**fields}, _meta(fields))
+        return
+    if text := text_of(fields.get("reasoning_content")):
+        yield Thinking(text, "reasoning", meta=meta)
+    if text := text_of(fields.get("content")):
+        yield Content(text, meta=meta)
+
+
+def _completed(fields: Mapping[str, Any]) -> Iterator[Event]:
+    """A whole message: the answer once more, a call, a result, a follow-up question, a note."""
+    meta = and_extra(_meta(fields), leftover(fields, _MESSAGE_FIELDS))
+    text = text_of(fields.get("content"))
+    match fields.get("type"):
+        case "answer":
+            if thought := text_of(fields.get("reasoning_content")):
+                yield Thinking(thought, "reasoning", "repeat", meta=meta)
+            if text:
+                yield Content(text, whole="repeat", meta=meta)
+        case "function_call":
+            call = arguments(text)
+            given = arguments(call.get("arguments", call.get("params")))
+            name = text_of(call.get("name")) or "unknown"
+            rest = leftover(call, ("name", "arguments", "params"))
+            yield ToolCallStart("", name, arguments=given, meta=and_extra(meta, rest))
+        case "tool_response" | "tool_output":
+            yield ToolCallEnd("", result=_plain(text), meta=meta)
+        case "follow_up":
+            yield named_data("follow_up", text, meta)
+        case "verbose" | "knowledge" as kind:
+            note = _plain(text)
+            if not (isinstance(note, dict) and note.get("msg_type") == _FINISHED):
+                yield named_data(kind, note, meta)
+        case "question":
+            return  # the user's own, echoed
+        case kind:
+            yield custom(text_of(kind) or "message", {**fields}, _meta(fields))
+
+
+def _plain(text: str) -> Any:
+    """What a text says that is JSON; another one as it is."""
+    try:
+        return parse_json_text(text)
+    except MalformedEvent:
+        return text
+
+
+def _required(fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
+    """The calls that the client is to run, whose results the server waits for."""
+    action = fields.get("required_action")
+    action = action if isinstance(action, dict) else {}
+    submit = action.get("submit_tool_outputs")
+    calls = submit.get("tool_calls") if isinstance(submit, dict) else None
+    resume = {"chat_id": text_of(fields.get("id")), "conversation_id": text_of(fields.get("conversation_id"))}
+    for call in calls if isinstance(calls, list) else ():
+        if isinstance(call, dict):
+            function = call.get("function")
+            function = function if isinstance(function, dict) else {}
+            tool_id, name = text_of(call.get("id")) or "call", text_of(function.get("name")) or "unknown"
+            rest = {
+                **(leftover(call, ("id", "type", "function")) or {}),
+                **(leftover(function, ("name", "arguments")) or {}),
+            }
+            given = arguments(function.get("arguments"))
+            yield ToolCallStart(tool_id, name, arguments=given, meta=and_extra(meta, rest))
+            yield Interaction(tool_id, "tool", title=name, resume=resume, meta=meta)
+
+
+def _failure(fields: Mapping[str, Any], error: Any = None, meta: Meta | None = None) -> Event:
+    """A failure: of the chat (`last_error`), of the stream, or of the request as a body."""
+    given = error if isinstance(error, dict) else fields
+    code = given.get("code")
+    return upstream_error(
+        given.get("msg") or given.get("message"),
+        code=_CODES.get(code, code) if isinstance(code, int) else code,
+        details=leftover(given, ("code", "msg", "message", *_CHAT_FIELDS)),
+        meta=meta,
+    )
