@@ -10,7 +10,7 @@ from streamweir.codec.base import Encoder
 from streamweir.codec.coerce import text_of
 from streamweir.codec.frame_template import Number
 from streamweir.dialects.data_formulator.encode_answer import Answer
-from streamweir.dialects.data_formulator.encode_questions import clarification, delegation, own_form
+from streamweir.dialects.data_formulator.encode_questions import clarification, delegation
 from streamweir.dialects.data_formulator.shared_failures import text_failure
 from streamweir.dialects.data_formulator.shared_vocabulary import (
     ACTIONS,
@@ -185,7 +185,7 @@ class DataFormulatorEncoder(Encoder):
             case Status(scope="skill", state="finished", name=str(name)):
                 return {"type": "skill_loaded", "skill": name, "unlocks": detail.get("unlocks", [])}
             case Status(scope="phase", state="running", name=str(name)):
-                return {"type": "progress", "phase": name}
+                return {"type": "progress", **_without_type(detail), "phase": name}
         self._lose("status")
         return None
 
@@ -196,8 +196,8 @@ class DataFormulatorEncoder(Encoder):
         if event.kind == "continue":
             self._may_continue = True
             return {"type": "continue_prompt"}
-        if event.kind not in ("questions", "handoff") and own_form(event) is None:
-            self._lose(f"{event.kind} as such")
+        if event.kind == "tool":
+            self._lose("call of the client's own tool")
         self._pending.add(event)
         return None
 

@@ -59,14 +59,13 @@ def _resume(event: Interaction | None) -> dict[str, Any]:
 def _questions(event: Interaction) -> list[dict[str, Any]]:
     if event.questions:
         return [_question(question) for question in event.questions]
+    text = "\n".join(dict.fromkeys(text for text in (event.title, event.description) if text))
     if event.kind == "approval":
-        text = "\n".join(dict.fromkeys(text for text in (event.title, event.description) if text))
         return [_question({"text": text or _OPEN_QUESTION, "options": ["Approve", "Reject"]})]
-    properties = (event.schema or {}).get("properties")
-    fields = properties.items() if isinstance(properties, dict) else ()
-    if asked := [_field(name, field) for name, field in fields if isinstance(field, dict)]:
+    if asked := _fields(event.schema or {}):
+        asked[0]["text"] = f"{text}\n{asked[0]['text']}" if text else asked[0]["text"]
         return asked
-    return [_free_text(event.description or event.title or _OPEN_QUESTION)]
+    return [_free_text(text or _OPEN_QUESTION)]
 
 
 def _question(question: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,9 +80,17 @@ def _question(question: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in written.items() if value is not None}
 
 
-def _field(name: str, field: Mapping[str, Any]) -> dict[str, Any]:
-    """A field of a form as a question."""
-    return _question({"text": text_in(field, "title", "description") or name, "options": field.get("enum")})
+def _fields(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The fields of a form as questions."""
+    properties, required = schema.get("properties"), schema.get("required")
+    named = required if isinstance(required, list) else ()
+    fields = properties.items() if isinstance(properties, dict) else ()
+    return [_field(name, field, name in named) for name, field in fields if isinstance(field, dict)]
+
+
+def _field(name: str, field: Mapping[str, Any], is_required: bool) -> dict[str, Any]:
+    text = text_in(field, "title", "description") or name
+    return _question({"text": text, "options": field.get("enum"), "required": is_required or None})
 
 
 def _label(option: Any) -> str:

@@ -123,8 +123,8 @@ class LegacyEncoder(Encoder):
                 return _tool_call(event, write_json_text(event.arguments) if as_text else event.arguments)
             case ToolCallEnd():
                 return _tool_result(event, self._tool_names.pop(event.tool_id, None))
-            case Warning():
-                return _present(type="warning", message=event.message, message_code=event.message_code)
+            case Warning() | Error():
+                return _problem(event)
             case Data(data_type="dataframe", data={"name": name, "columns": columns, "rows": rows}):
                 table = {
                     "type": "dataframe_display",
@@ -133,8 +133,6 @@ class LegacyEncoder(Encoder):
                     "data": rows,
                 }
                 return {"type": "dataframe_data", "data": {**table, **_described(event)}}
-            case Error(terminal=True):
-                return {"type": "error", "message": event.message, "code": event.code}
             case SessionEnd(status="completed" | "cancelled" | "suspended"):
                 return _done(event)
             case SessionStart() | SessionEnd() | ToolCallDelta():
@@ -173,6 +171,15 @@ def _tool_result(event: ToolCallEnd, name: str | None) -> dict[str, Any]:
         code=event.error["code"] if event.error else None,
         duration_ms=(event.meta or {}).get("duration_ms"),
     )
+
+
+def _problem(event: Warning | Error) -> dict[str, Any]:
+    """What went wrong; an error that ends nothing is a warning, for clients read nothing after an `error`."""
+    if isinstance(event, Warning):
+        return _present(type="warning", message=event.message, message_code=event.message_code)
+    if not event.terminal:
+        return {"type": "warning", "message": event.message, "message_code": event.code}
+    return {"type": "error", "message": event.message, "code": event.code}
 
 
 def _done(event: SessionEnd) -> dict[str, Any]:

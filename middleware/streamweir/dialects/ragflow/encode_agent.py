@@ -31,8 +31,10 @@ from streamweir.events import (
     Thinking,
     ToolCallDelta,
     ToolCallEnd,
+    ToolCallProgress,
     ToolCallStart,
     Warning,
+    wire_data,
 )
 
 __all__ = ["AgentWriter"]
@@ -125,6 +127,8 @@ class AgentWriter(Writer):
                 return (self._carry(event.data_type, outputs),)
             case Warning():
                 return (self._carry("warning", {"warning": event.message, "code": event.message_code}),)
+            case Error() | ToolCallProgress():
+                return (self._carry(event.type, {"type": event.type, "data": wire_data(event)}),)
         self.lose(event)
         return ()
 

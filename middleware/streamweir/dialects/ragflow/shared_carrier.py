@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, get_args
 
+from streamweir.codec.carried_events import read_carried
 from streamweir.codec.coerce import custom
 from streamweir.events import Data, DataType, Event, Meta, Scope, State, Status, Warning
 
@@ -21,6 +22,10 @@ _STATES: Final = get_args(State)
 def carried(outputs: Mapping[str, Any], meta: Meta | None) -> Event:
     """The event that a carrier node holds."""
     match outputs:
+        case {"type": str(kind), "data": dict(data), **rest} if not rest:
+            event = read_carried(kind, data, meta or {})
+            if event is not None:
+                return event
         case {"data_type": str(kind), "data": dict() | list() as data} if (
             kind == "state_delta"
         ) == isinstance(data, list):
