@@ -264,6 +264,30 @@ WRITTEN: list[tuple[str, str, dict[str, Any], list[dict[str, Any]]]] = [
             }
         ],
     ),
+    (
+        "flowise",
+        "/api/v1/prediction/7",
+        {"messages": [user(PICTURE, BYTES)], "thread_id": "t", "inputs": {"lang": "en"}},
+        [
+            {
+                "body": {
+                    "question": "hi",
+                    "streaming": True,
+                    "chatId": "t",
+                    "overrideConfig": {"sessionId": "t", "vars": {"lang": "en"}},
+                    "uploads": [
+                        {"type": "url", "data": PICTURE["url"], "name": "file", "mime": "image/png"},
+                        {
+                            "type": "file",
+                            "data": "data:image/png;base64,YWI=",
+                            "name": "file",
+                            "mime": "image/png",
+                        },
+                    ],
+                }
+            }
+        ],
+    ),
 ]
 
 
@@ -281,6 +305,7 @@ CANNOT_ANSWER = [
     ("ollama", "/api/generate", answer("submit", "a", None, "c1")),
     ("fastgpt", "", answer("cancel", None, {}, "interactive")),
     ("coze", "/v3/chat", answer("submit", "a", None, "call_1")),
+    ("flowise", "", answer("approve", True, {}, "a-1")),
     ("dify", "/v1/chat-messages", answer("submit", {"note": "a"}, {"form_token": "ft-1"}, "fm-1")),
 ]
 

@@ -1,0 +1,159 @@
+"""Reads Flowise's events, `{event, data}`; the line `message:` before each is no field of SSE."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final
+
+from streamweir.codec.base import Decoder
+from streamweir.codec.coerce import custom, leftover, meta_of, named_data, text_of, upstream_error
+from streamweir.codec.message_template import TextFields
+from streamweir.dialects.flowise.decode_steps import AgentReasoning, flow, next_agent, next_node
+from streamweir.dialects.flowise.decode_tools import UsedTools
+from streamweir.dialects.flowise.decode_values import approval, files, references, speech
+from streamweir.events import Content, Event, Interaction, Reference, SessionEnd, Thinking
+from streamweir.framing import Frame
+
+__all__ = ["FlowiseDecoder"]
+
+_OWN_NAMES: Final = frozenset(
+    {
+        *("sourceDocuments", "artifacts", "fileAnnotations", "usedTools", "calledTools"),
+        *("agentReasoning", "nextAgent", "agentFlowEvent", "nextAgentFlow", "agentFlowExecutedData"),
+        *("usageMetadata", "token"),
+    }
+)
+_COMMON_NAMES: Final = frozenset({"start", "thinking", "tool", "action", "metadata", "error", "abort", "end"})
+_TOKENS: Final = {
+    "input_tokens": "prompt_tokens",
+    "output_tokens": "completion_tokens",
+    "total_tokens": "total_tokens",
+}
+_IDS: Final = ("chatId", "chatMessageId", "sessionId", "question", "memoryType", "isStreamValid")
+_WHOLE: Final = (
+    *_IDS,
+    *("text", "sourceDocuments", "usedTools", "calledTools", "agentReasoning", "agentFlowExecutedData"),
+    *("fileAnnotations", "action", "artifacts"),
+)
+_NOTHING: Final = frozenset({"start", "agentFlowExecutedData", "tts_start", "tts_end"})
+"""The first token once more; the trajectory with its prompts; marks around speech."""
+
+
+class FlowiseDecoder(Decoder):
+    """Reads one prediction. `end` or `abort` is the end."""
+
+    text_fields: ClassVar = TextFields(texts=(("data",),))
+
+    def __init__(self) -> None:
+        self._tools = UsedTools()
+        self._reasoning = AgentReasoning(self._tools)
+        self._summary: dict[str, Any] = {}
+        self._asked = False
+        self._readers: Mapping[str, Callable[[Any], Iterable[Event]]] = {
+            "sourceDocuments": _sources,
+            "artifacts": lambda value: (named_data("artifacts", value),) if value else (),
+            "fileAnnotations": files,
+            "tool": self._tools.read,
+            "usedTools": self._tools.read,
+            "calledTools": self._tools.read,
+            "agentReasoning": self._reasoning.read,
+            "nextAgent": next_agent,
+            "agentFlowEvent": flow,
+            "nextAgentFlow": next_node,
+            "action": self._action,
+            "metadata": _metadata,
+            "usageMetadata": self._usage,
+            "tts_data": speech,
+            "error": lambda value: (_failure(value),),
+            "abort": lambda _: (SessionEnd("cancelled"),),
+            "end": lambda _: (self._end(),),
+        }
+
+    @classmethod
+    def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
+        """Sure of what it is called beside its data; a whole answer has an id of its message."""
+        if fields.keys() <= {"event", "data"} and event in (None, "message"):
+            name = fields.get("event")
+            return 0.7 if name in _OWN_NAMES else 0.4 if name in _COMMON_NAMES else 0.0
+        return 0.8 if {"text", "chatId", "chatMessageId"} <= fields.keys() else 0.0
+
+    def decode(self, frame: Frame) -> Iterable[Event]:
+        """Return the events that `frame` means."""
+        if not frame.data.strip():
+            return ()
+        match frame.json():
+            case {"event": "token", "data": str(text), **rest}:
+                return (Content(text, meta=meta_of(extra=rest)),) if text or rest else ()
+            case {"event": "thinking", "data": str(text), **rest} if text:
+                return (Thinking(text, "reasoning", meta=meta_of(extra=rest)),)
+            case {"event": str(name)} as message if name in self._readers or name in _NOTHING:
+                return self._read(name, message)
+            case {"text": _, "chatId": _} as whole:
+                return self._whole(whole)
+            case {"statusCode": int(status), "message": message}:
+                return (upstream_error(message, status=status),)
+            case {"event": str(name), **rest}:
+                return (custom(name, rest.get("data") if rest.keys() <= {"data"} else rest),)
+            case value:
+                return (custom("message", value),)
+
+    def _read(self, name: str, message: Mapping[str, Any]) -> Iterator[Event]:
+        if rest := leftover(message, ("event", "data")):
+            yield custom(name, rest)
+        if name not in _NOTHING:
+            yield from self._readers[name](message.get("data"))
+
+    def _whole(self, answer: Mapping[str, Any]) -> Iterator[Event]:
+        """An answer that was not asked to stream."""
+        yield from _metadata({name: answer.get(name) for name in _IDS})
+        for name in ("usedTools", "agentReasoning", "sourceDocuments", "fileAnnotations", "artifacts"):
+            if answer.get(name):
+                yield from self._readers[name](answer[name])
+        if text := text_of(answer.get("text")):
+            yield Content(text)
+        if rest := leftover(answer, _WHOLE):
+            yield custom("answer", rest)
+        if answer.get("action"):
+            yield from self._action(answer["action"])
+        yield self._end()
+
+    def _action(self, value: Any) -> Iterator[Event]:
+        if event := approval(value):
+            self.complete = self._asked = self._asked or isinstance(event, Interaction)
+            yield event
+
+    def _usage(self, usage: Any) -> Iterator[Event]:
+        if not isinstance(usage, dict):
+            return
+        for name, ours in _TOKENS.items():
+            if type(count := usage.get(name)) is int:
+                self._summary[ours] = count
+        if rest := leftover(usage, _TOKENS):
+            yield named_data("usageMetadata", rest)
+
+    def _end(self) -> Event:
+        return SessionEnd("suspended" if self._asked else "completed", summary=self._summary or None)
+
+    def close(self) -> Iterable[Event]:
+        """The end: only where a person was asked, for then no mark of it is needed."""
+        return (self._end(),) if self._asked else ()
+
+
+def _sources(value: Any) -> Iterator[Event]:
+    if found := references(value):
+        yield Reference(found)
+
+
+def _metadata(value: Any) -> Iterator[Event]:
+    """The ids, which come near the end, and what else is known of the answer."""
+    if not isinstance(value, dict):
+        return
+    meta = meta_of(thread_id=value.get("chatId"), message_id=value.get("chatMessageId"))
+    known = {name: value[name] for name in ("chatId", "chatMessageId", "sessionId") if value.get(name)}
+    yield named_data("metadata", {**known, **(leftover(value, _IDS) or {})}, meta)
+
+
+def _failure(value: Any) -> Event:
+    if isinstance(value, dict):
+        return upstream_error(value.get("message") or value.get("error"), code=value.get("code"))
+    return upstream_error(value)

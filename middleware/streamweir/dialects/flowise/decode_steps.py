@@ -1,0 +1,76 @@
+"""Reads the steps of agents: who is at work, what they said among themselves, how the flow stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from streamweir.codec.coerce import custom, leftover, meta_of, text_of
+from streamweir.dialects.flowise.decode_tools import UsedTools
+from streamweir.events import Event, State, Status, Thinking
+
+__all__ = ["AgentReasoning", "flow", "next_agent", "next_node"]
+
+_STATES: Final[Mapping[str, State]] = {
+    "INPROGRESS": "running",
+    "FINISHED": "finished",
+    "ERROR": "failed",
+    "TIMEOUT": "failed",
+    "TERMINATED": "failed",
+    "STOPPED": "suspended",
+}
+_AGENT: Final = (
+    *("agentName", "nodeName", "nodeId", "messages", "instructions", "usedTools", "sourceDocuments"),
+    *("state", "artifacts", "fileAnnotations"),
+)
+_MOST: Final = 1000
+
+
+class AgentReasoning:
+    """The agents' turns, of which each list repeats those before it."""
+
+    def __init__(self, tools: UsedTools) -> None:
+        self._tools = tools
+        self._known: list[int] = []
+        """For each agent's turn: how many of its messages are known."""
+
+    def read(self, value: Any) -> Iterator[Event]:
+        """Yield what a list of turns adds."""
+        for index, turn in enumerate(value[:_MOST] if isinstance(value, list) else ()):
+            if not isinstance(turn, dict):
+                yield custom("agentReasoning", turn)
+                continue
+            name = text_of(turn.get("agentName")) or None
+            meta = meta_of(node_name=name, node_id=turn.get("nodeId"))
+            if index >= len(self._known):
+                self._known.append(0)
+                yield Status("node", "running", name, leftover(turn, _AGENT), meta=meta)
+            messages = turn.get("messages")
+            messages = messages if isinstance(messages, list) else []
+            for text in filter(None, map(text_of, messages[self._known[index] :])):
+                yield Thinking(text, "planning", meta=meta)
+            self._known[index] = max(self._known[index], len(messages))
+            if isinstance(calls := turn.get("usedTools"), list):
+                yield from self._tools.read([call for call in calls if call])
+
+
+def next_agent(value: Any) -> Iterator[Event]:
+    """Yield that the work goes over to another agent."""
+    if name := text_of(value):
+        yield Status("node", "started", name, meta=meta_of(node_name=name))
+
+
+def flow(value: Any) -> Iterator[Event]:
+    """Yield how the flow stands."""
+    yield Status("workflow", _STATES.get(text_of(value), "running"), detail=text_of(value) or None)
+
+
+def next_node(value: Any) -> Iterator[Event]:
+    """Yield how a node of the flow stands."""
+    if not isinstance(value, dict):
+        yield custom("nextAgentFlow", value)
+        return
+    name = text_of(value.get("nodeLabel")) or text_of(value.get("nodeId")) or None
+    state = _STATES.get(text_of(value.get("status")), "running")
+    meta = meta_of(node_id=value.get("nodeId"), node_name=name)
+    yield Status("node", state, name, leftover(value, ("nodeId", "nodeLabel", "status")), meta=meta)

@@ -1,0 +1,60 @@
+"""Reads lists of calls that have been run, each of which may repeat those before it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from streamweir.codec.coerce import arguments, custom, leftover, meta_of, text_of, tool_error
+from streamweir.errors import LimitExceeded
+from streamweir.events import Event, ToolCallEnd, ToolCallStart
+from streamweir.jsontext import write_json
+
+__all__ = ["UsedTools"]
+
+_CALL: Final = ("tool", "toolInput", "toolOutput", "error", "sourceDocuments", "artifacts")
+_MOST: Final = 10_000
+
+
+class UsedTools:
+    """The calls so far, by name, input and how many of the same stand before them in a list."""
+
+    def __init__(self) -> None:
+        self._ids: dict[bytes, str] = {}
+        self._ended: set[bytes] = set()
+
+    def read(self, value: Any) -> Iterator[Event]:
+        """Yield the calls of a list that are new, and the results that are."""
+        alike: Counter[bytes] = Counter()
+        for call in value if isinstance(value, list) else [value]:
+            if isinstance(call, dict) and call.get("tool"):
+                key = _key(call)
+                alike[key] += 1
+                yield from self._call(key + b"%d" % alike[key], call)
+            elif call:
+                yield custom("tool", call)
+
+    def _call(self, key: bytes, call: Mapping[str, Any]) -> Iterator[Event]:
+        if key not in self._ids:
+            if len(self._ids) >= _MOST:
+                raise LimitExceeded("an answer has more calls than allowed")
+            self._ids[key] = f"call_{len(self._ids) + 1}"
+            rest = leftover(call, _CALL)
+            given, name = arguments(call.get("toolInput")), text_of(call["tool"])
+            yield ToolCallStart(self._ids[key], name, arguments=given, meta=meta_of(extra=rest))
+        has_result = "toolOutput" in call or bool(call.get("error"))
+        if has_result and key not in self._ended:
+            self._ended.add(key)
+            yield _end(self._ids[key], call)
+
+
+def _end(tool_id: str, call: Mapping[str, Any]) -> Event:
+    if call.get("error"):
+        return ToolCallEnd(tool_id, "failed", error=tool_error(call["error"]))
+    return ToolCallEnd(tool_id, result=call.get("toolOutput"))
+
+
+def _key(call: Mapping[str, Any]) -> bytes:
+    return hashlib.blake2b(write_json([call["tool"], call.get("toolInput")]), digest_size=16).digest()

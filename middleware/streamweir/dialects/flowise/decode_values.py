@@ -1,0 +1,77 @@
+"""Reads what stands beside the answer: sources, files, speech, an approval that is asked for."""
+
+from __future__ import annotations
+
+import mimetypes
+from collections.abc import Iterator
+from typing import Any, Final
+
+from streamweir.codec.coerce import custom, leftover, meta_of, text_of
+from streamweir.events import Data, Event, Interaction
+
+__all__ = ["approval", "files", "references", "speech"]
+
+_ACTION: Final = ("id", "mapping", "elements", "data")
+
+
+def references(documents: Any) -> list[dict[str, Any]]:
+    """Return the citations that source documents are."""
+    found = []
+    for document in documents if isinstance(documents, list) else ():
+        if not isinstance(document, dict):
+            continue
+        metadata = document.get("metadata")
+        metadata = metadata if isinstance(metadata, dict) else {}
+        source = text_of(metadata.get("source") or metadata.get("url"))
+        texts = {
+            "id": text_of(document.get("id")),
+            "title": text_of(metadata.get("title") or metadata.get("fileName")) or source,
+            "url": source if source.startswith(("http://", "https://")) else "",
+            "snippet": text_of(document.get("pageContent")),
+        }
+        found.append({name: text for name, text in texts.items() if text})
+    return [citation for citation in found if citation]
+
+
+def files(annotations: Any) -> Iterator[Event]:
+    """Yield the files that an answer refers to."""
+    for file in annotations if isinstance(annotations, list) else ():
+        url = text_of(file.get("filePath") or file.get("url")) if isinstance(file, dict) else ""
+        if not url:
+            yield custom("fileAnnotations", file)
+            continue
+        name = text_of(file.get("fileName"))
+        media_type = mimetypes.guess_type(name or url)[0] or "application/octet-stream"
+        rest = leftover(file, ("filePath", "url", "fileName"))
+        data = {"url": url, "media_type": media_type, **({"name": name} if name else {})}
+        yield Data("file", data, meta=meta_of(extra=rest))
+
+
+def speech(value: Any) -> Iterator[Event]:
+    """Yield a piece of the spoken answer."""
+    chunk = value.get("audioChunk") if isinstance(value, dict) else value
+    if text := text_of(chunk):
+        yield Data("audio", {"base64": text, "media_type": "audio/mpeg"})
+
+
+def approval(action: Any) -> Event | None:
+    """Return what a person is asked before the flow goes on."""
+    if not isinstance(action, dict):
+        return custom("action", action) if action else None
+    data = action.get("data")
+    data = data if isinstance(data, dict) else {}
+    name = text_of(data.get("nodeLabel")) or None
+    ui = {
+        "elements": action.get("elements"),
+        "mapping": action.get("mapping"),
+        **(leftover(action, _ACTION) or {}),
+        **(leftover(data, ("nodeId", "nodeLabel", "input")) or {}),
+    }
+    return Interaction(
+        text_of(action.get("id")) or "action",
+        "approval",
+        title=name,
+        description=text_of(data.get("input")) or None,
+        ui={key: value for key, value in ui.items() if value} or None,
+        meta=meta_of(node_id=data.get("nodeId"), node_name=name),
+    )
