@@ -125,6 +125,18 @@ def test_an_unknown_table_ends_the_stream_with_the_error_of_the_app(example: Exa
     assert last["data"]["status"] == "error"
 
 
+@pytest.mark.parametrize("example", ["resumable_app.py"], indirect=True)
+def test_an_answer_is_read_again_where_it_stopped(example: Example) -> None:
+    response, whole = example.ask("/chat", accept="text/event-stream")
+    first, second, rest = whole.split(b"\n\n", 2)
+    last = re.search(rb"id: (\S+)", second)
+    assert last is not None
+    location = response.headers["Content-Location"]
+    resumed, body = example.ask(location, Last_Event_ID=last[1].decode())
+    assert first.startswith(b"id: run_")
+    assert (resumed.status, body) == (200, rest)
+
+
 def events_of(body: bytes) -> list[dict[str, Any]]:
     return [event for line in body.split(b"\n") if (event := parse_stream_line(line))]
 

@@ -13,11 +13,11 @@ from typing import Final, Literal
 from streamweir.asgi.refusals import Refusal
 from streamweir.errors import ErrorInfo, error_info
 from streamweir.runs.owned_run import OwnedRun
+from streamweir.runs.run_index import RunIndex
 from streamweir.runs.store import StoreUnavailable
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.resumption.run_audience import RunAudience
-from streamweir_gateway.resumption.run_index import RunIndex
 from streamweir_gateway.runs.asked import Asked
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.request_context import RequestContext

@@ -17,17 +17,18 @@ from starlette.types import Receive, Scope, Send
 from streamweir.asgi.headers import header_values
 from streamweir.asgi.ownership import take_ownership
 from streamweir.asgi.refusals import Refusal
+from streamweir.asgi.resumption.asked_run import brought_handle, named_run
 from streamweir.events import Warning
+from streamweir.runs.handles import Position, new_handle, run_name
 from streamweir.runs.owned_run import OwnedRun
+from streamweir.runs.run_index import RunIndex
 from streamweir.runs.run_reader import About
 from streamweir.runs.store import RunStore, StoreUnavailable
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
-from streamweir_gateway.resumption.handles import Position, brought_handle, new_handle, position_of, run_name
 from streamweir_gateway.resumption.kept_run import KeptRun
 from streamweir_gateway.resumption.resumption import Resumption
 from streamweir_gateway.resumption.run_delivery import NothingLeft, RunDelivery
-from streamweir_gateway.resumption.run_index import RunIndex
 from streamweir_gateway.runs.asked import Asked
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.proxy import Proxy, send_no_content
@@ -61,7 +62,7 @@ class ResumableProxy(Proxy):
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send, record: RequestRecord) -> None:
         if header_values(scope["headers"], b"last-event-id"):
-            handle, position = _named_run(scope)
+            handle, position = named_run(scope)
             if handle is not None and position is not None:
                 self._check_method(scope)
                 await self._read_on(handle, position, scope, receive, send, record)
@@ -203,19 +204,3 @@ class ResumableProxy(Proxy):
             ttl=self._resume.ttl,
             handle=handle if self._resume.find else None,
         )
-
-
-def _named_run(scope: Scope) -> tuple[str | None, Position | None]:
-    """Return the run that a client wants to read on in, and where; an EventSource's own ids name none."""
-    brought = brought_handle(scope)
-    try:
-        position = position_of(scope)
-    except Refusal:
-        if brought is not None:
-            raise
-        return None, None
-    if position is None:
-        return None, None
-    if brought is not None and position.run not in (None, brought):
-        raise Refusal("BAD_REQUEST", "Last-Event-ID: names another run.")
-    return position.run or brought, position

@@ -11,16 +11,17 @@ from starlette.types import Receive, Scope, Send
 
 from streamweir.asgi.ownership import take_ownership
 from streamweir.asgi.refusals import Refusal
+from streamweir.asgi.resumption.asked_run import RUN_HEADER, has_all
+from streamweir.runs.handles import Position, run_name
+from streamweir.runs.run_description import about_of
 from streamweir.runs.run_reader import About
 from streamweir.runs.store import RunState, StoreUnavailable
 from streamweir.runs.stored_event import UnreadableRun
 from streamweir_gateway.observability.metrics import Metrics
 from streamweir_gateway.observability.record import RequestRecord
-from streamweir_gateway.resumption.handles import RUN_HEADER, Position, run_name
 from streamweir_gateway.resumption.kept_run import KeptRun
 from streamweir_gateway.resumption.registry import RunRegistry
 from streamweir_gateway.resumption.run_delivery import NothingLeft, RunDelivery
-from streamweir_gateway.resumption.run_description import about_of
 from streamweir_gateway.runs.destination import Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.response_writer import Headers
@@ -123,14 +124,8 @@ class Resumption:
         state = found.state
         record.resumes = found.about.request_id
         record.run = found.handle[:12]
-        if position is not None:
-            if position.run not in (None, found.handle):
-                raise Refusal("BAD_REQUEST", "Last-Event-ID: names another run.")
-            if position.event >= state.events:
-                raise Refusal("RUN_GONE")
-            is_all = position.event == state.events - 1 and position.frames is None
-            if state.state == "ended" and is_all:
-                raise NothingLeft
+        if position is not None and has_all(position, found.handle, state):
+            raise NothingLeft
         scope["state"]["request_id"] = found.about.request_id
         incoming = reading_request(found, scope, record.request_id)
         take_ownership(scope)

@@ -8,10 +8,10 @@ from typing import cast
 from streamweir.codec.base import Options
 from streamweir.runs.event_log import Batch, EventLog
 from streamweir.runs.owned_run import OwnedRun
+from streamweir.runs.run_index import RunIndex
 from streamweir.runs.stored_event import Source
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.sink import EventSink
-from streamweir_gateway.resumption.run_index import RunIndex
 from streamweir_gateway.upstream.response import UpstreamResponse
 
 __all__ = ["RunAudience"]

@@ -5,7 +5,6 @@ Source: the contract of resumable streams, section 3.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeAlias
 
@@ -13,21 +12,19 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from streamweir.asgi.headers import header_value, settled_request_id
 from streamweir.asgi.refusals import Refusal, send_refusal
+from streamweir.asgi.resumption.asked_run import position_of
 from streamweir.asgi.sending import send_whole
 from streamweir.http.accept import choose_framing
 from streamweir.jsontext import write_json
-from streamweir.runs.run_reader import all_lines
+from streamweir.runs.handles import is_handle, run_name
+from streamweir.runs.run_description import folded_run, run_description, until_ended
 from streamweir.runs.store import StoreUnavailable
-from streamweir.runs.stored_event import EventReader, UnreadableRun
-from streamweir.translation.fold import Fold
-from streamweir.translation.items import TextRun
+from streamweir.runs.stored_event import UnreadableRun
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import settled_trace_context
-from streamweir_gateway.resumption.handles import is_handle, position_of, run_name
 from streamweir_gateway.resumption.resumption import PRIVATE_HEADERS, FoundRun, Resumption
 from streamweir_gateway.resumption.run_delivery import NothingLeft
-from streamweir_gateway.resumption.run_description import run_description
 from streamweir_gateway.resumption.search import find_runs, latest_run
 from streamweir_gateway.routing import Route
 from streamweir_gateway.runs.proxy import send_no_content
@@ -201,19 +198,11 @@ class _Verbs:
 
     async def _folded(self, found: FoundRun) -> dict[str, Any]:
         """Return what the run has said so far as one result."""
-        fold = Fold(found.about.request_id)
-        lines = (await all_lines(self._resumption.registry.store, found.name))[: found.state.events]
+        store = self._resumption.registry.store
         try:
-            for _, item in EventReader().items(lines):
-                for event in item if isinstance(item, TextRun) else (item,):
-                    fold.add(event)
+            return await folded_run(store, found.name, found.handle, found.state, found.about)
         except UnreadableRun:
             raise Refusal("RUN_GONE") from None
-        result = fold.result()
-        if found.state.state == "running":
-            result["status"] = "running"
-        result["run"] = await self._described(found)
-        return result
 
     async def _described(self, found: FoundRun) -> dict[str, Any]:
         store = self._resumption.registry.store
@@ -229,11 +218,4 @@ class _Verbs:
             kept.stop("cancelled")
         else:
             await registry.store.ask_to_cancel(found.name)
-        until = time.monotonic() + _STOP_SECONDS
-        state, events = found.state, found.state.events
-        while state.state == "running" and (seconds := until - time.monotonic()) > 0:
-            await registry.store.wait(found.name, events, seconds)
-            looked = await registry.store.look(found.name)
-            if looked is None:
-                return
-            state, events = looked, looked.events
+        await until_ended(registry.store, found.name, found.state, _STOP_SECONDS)

@@ -6,16 +6,13 @@ Source: the contract of resumable streams, sections 3 and 4 (`find`).
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from urllib.parse import parse_qsl
 
 from starlette.types import Scope
 
 from streamweir.asgi.refusals import Refusal
-from streamweir.runs.stored_event import UnreadableRun
-from streamweir_gateway.resumption.handles import run_name
+from streamweir.asgi.resumption.asked_run import asked_ids
+from streamweir.runs.run_index import indexed_runs
 from streamweir_gateway.resumption.resumption import FoundRun, Resumption
-from streamweir_gateway.resumption.run_description import about_of
-from streamweir_gateway.resumption.run_index import KINDS, index_key
 
 __all__ = ["find_runs", "latest_run"]
 
@@ -48,26 +45,8 @@ async def _found(resumption: Resumption, scope: Scope) -> AsyncIterator[FoundRun
         endpoint.config.resume and endpoint.config.resume.find for endpoint in resumption.endpoints.values()
     ):
         raise Refusal("ENDPOINT_NOT_FOUND")
-    key: str | None = scope["state"].get("key")
-    kind, value = _asked(scope)
-    store = resumption.registry.store
-    for name in await store.find(index_key(key, kind, value)):
-        state = await store.look(name)
-        if state is None or state.state == "gone":
-            continue
-        try:
-            about = about_of(state)
-        except UnreadableRun:
-            continue
-        endpoint = resumption.endpoints.get(about.endpoint)
-        if endpoint is None or about.handle is None or run_name(key, about.handle) != name:
-            continue
-        yield FoundRun(about.handle, name, state, about, endpoint)
-
-
-def _asked(scope: Scope) -> tuple[str, str]:
-    pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=False)
-    asked = [(name, value) for name, value in pairs if name in KINDS]
-    if len(asked) != 1:
-        raise Refusal("BAD_REQUEST", f"Name one of: {', '.join(KINDS)}.")
-    return asked[0]
+    kind, value = asked_ids(scope)
+    async for run in indexed_runs(resumption.registry.store, scope["state"].get("key"), kind, value):
+        endpoint = resumption.endpoints.get(run.about.endpoint)
+        if endpoint is not None:
+            yield FoundRun(*run, endpoint)

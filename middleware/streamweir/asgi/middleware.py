@@ -6,7 +6,7 @@ Source: the library contract, section 1.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from streamweir.asgi.normalize import STREAM_TYPES, NormalizeMiddleware
 from streamweir.asgi.paths import Paths
@@ -19,6 +19,10 @@ from streamweir.options.limits import Limits
 from streamweir.request_id import new_request_id, valid_request_id
 from streamweir.stages import FullText
 from streamweir.translation.reader import EndOfBody
+
+if TYPE_CHECKING:
+    from streamweir.runs.options import Resume
+    from streamweir.runs.store import RunStore
 
 __all__ = ["StreamweirMiddleware"]
 
@@ -55,6 +59,8 @@ class StreamweirMiddleware:
         warnings: Sequence[str | Mapping[str, Any]] = (),
         debug: bool = False,
         reraise: bool = False,
+        resume: Resume | None = None,
+        store: RunStore | None = None,
         header: str = "X-Request-Id",
         generator: Callable[[], str] = new_request_id,
         validator: Callable[[str], bool] = valid_request_id,
@@ -79,6 +85,8 @@ class StreamweirMiddleware:
             warnings=warnings,
             debug=debug,
             reraise=reraise,
+            resume=resume,
+            store=store,
         )
         self._stack = RequestIDMiddleware(
             _OwnFaults(normalize, debug=debug, reraise=reraise),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from streamweir.asgi.headers import header_value, replaced, settled_request_id
 from streamweir.asgi.negotiation import UnknownProtocolError, accepts_any, choose_protocol
@@ -18,10 +18,17 @@ from streamweir.asgi.response_interceptor import ResponseInterceptor
 from streamweir.asgi.sending import ASGIApp, Receive, Scope, Send
 from streamweir.asgi.stream_options import StreamFraming, StreamOptions, TimeoutOptions
 from streamweir.context import WarningCollector
+from streamweir.errors import ConfigurationError
 from streamweir.options.durations import Duration
 from streamweir.options.limits import Limits
 from streamweir.stages import FullText
 from streamweir.translation.reader import EndOfBody
+
+if TYPE_CHECKING:
+    from streamweir.asgi.resumption.resumption import Exchange, Resumption
+    from streamweir.asgi.resumption.runs_app import RunsApp
+    from streamweir.runs.options import Resume
+    from streamweir.runs.store import RunStore
 
 __all__ = ["STREAM_TYPES", "NormalizeMiddleware"]
 
@@ -58,6 +65,8 @@ class NormalizeMiddleware:
         warnings: sent right after `session_start`: messages, or mappings with `message`, `message_code`.
         debug: add details to errors and warnings, redacted; for trusted clients only.
         reraise: raise the application's exception again once the response is complete, for error trackers.
+        resume: keep the streams, so that clients read on where they stopped; needs asyncio.
+        store: where they are kept; None: in a memory store of its own.
 
     Raises:
         UnknownDialectError: nobody reads `speaks` or writes one of `answers`.
@@ -85,6 +94,8 @@ class NormalizeMiddleware:
         warnings: Sequence[str | Mapping[str, Any]] = (),
         debug: bool = False,
         reraise: bool = False,
+        resume: Resume | None = None,
+        store: RunStore | None = None,
     ) -> None:
         self.app = app
         self._paths = PathPatterns(paths)
@@ -102,15 +113,32 @@ class NormalizeMiddleware:
                 "protocol_options": protocol_options,
                 "raw": raw,
                 "eof": eof,
-                "verbatim": verbatim,
+                "verbatim": verbatim and resume is None,
                 "limits": limits,
                 "warnings": warnings,
                 "debug": debug,
             },
         )
 
+        self._resumption: Resumption | None = None
+        self._runs: RunsApp | None = None
+        if resume is not None:
+            self._keep_runs(resume, store)
+        elif store is not None:
+            raise ConfigurationError("store is nothing without resume")
+
+    def _keep_runs(self, resume: Resume, store: RunStore | None) -> None:
+        from streamweir.asgi.resumption.resumption import Resumption  # noqa: PLC0415 (it loads asyncio)
+        from streamweir.asgi.resumption.runs_app import RunsApp  # noqa: PLC0415 (likewise)
+
+        self._resumption = Resumption(resume, store, self._options)
+        self._runs = RunsApp(self._resumption)
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
+        if self._runs is not None and scope["type"] == "http" and self._runs.serves(scope["path"]):
+            await self._runs(scope, receive, send)
+            return
         if scope["type"] != "http" or scope["method"] == "HEAD" or not self._paths.cover(scope["path"]):
             await self.app(scope, receive, send)
             return
@@ -121,7 +149,15 @@ class NormalizeMiddleware:
             refusal = Refusal("BAD_REQUEST", f"X-Streamweir-Protocol: {error}.")
             await send_refusal(send, refusal, request_id=request_id)
             return
-        await self._serve(scope, receive, send, answers, request_id)
+        exchange: Exchange = ResponseInterceptor
+        if self._resumption is not None:
+            admitted = await self._resumption.admit(
+                scope, receive, send, answers=answers, request_id=request_id
+            )
+            if admitted is None:
+                return
+            exchange, receive = admitted
+        await self._serve(exchange, scope, receive, send, answers, request_id)
 
     def covers_failures(self, scope: Scope) -> bool:
         """Return whether a failure of this request, before its response, is answered with a stream."""
@@ -130,7 +166,15 @@ class NormalizeMiddleware:
         accept = header_value(scope["headers"], b"accept")
         return self._paths.are_given or accepts_any(accept, self._options.media_types)
 
-    async def _serve(self, scope: Scope, receive: Receive, send: Send, answers: str, request_id: str) -> None:
+    async def _serve(
+        self,
+        make_exchange: Exchange,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        answers: str,
+        request_id: str,
+    ) -> None:
         inner, ownership = hand_down(scope)
         if self._paths.are_given:
             inner["headers"] = replaced(scope["headers"], b"accept-encoding", "identity")
@@ -139,8 +183,8 @@ class NormalizeMiddleware:
         if collector is None:
             collector = WarningCollector(request_id, debug=self._options.debug)
         ownership.collector = collector
-        exchange = ResponseInterceptor(
-            self._options,
+        exchange = make_exchange(
+            options=self._options,
             answers=answers,
             request_id=request_id,
             scope=inner,

@@ -15,9 +15,15 @@ from streamweir.context import bound_request_id
 from streamweir.errors import ConfigurationError
 from streamweir.request_id import new_request_id, valid_request_id
 
-__all__ = ["RequestIDMiddleware"]
+__all__ = ["RequestIDMiddleware", "RunRequestID"]
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
+class RunRequestID(str):
+    """The id of the request that a run began with: answers to those who read the run later have it too."""
+
+    __slots__ = ()
 
 
 class RequestIDMiddleware:
@@ -62,11 +68,14 @@ class RequestIDMiddleware:
         request_id = request_id_of(
             scope["headers"], self._name, is_valid=self._validator, make=self._generator
         )
-        scope.setdefault("state", {})["request_id"] = request_id
+        state = scope.setdefault("state", {})
+        state["request_id"] = request_id
 
         def send_with_id(message: Message) -> Awaitable[None]:
             if message["type"] == "http.response.start":
-                headers = replaced(message.get("headers", ()), self._name, request_id)
+                settled = state.get("request_id")
+                answered = settled if isinstance(settled, RunRequestID) else request_id
+                headers = replaced(message.get("headers", ()), self._name, answered)
                 message = {**message, "headers": headers}
             return send(message)
 

@@ -29,6 +29,7 @@ from streamweir.asgi.stream_options import AUTO, StreamOptions
 from streamweir.asgi.watchdog import Watchdog
 from streamweir.classification import classify_break
 from streamweir.context import WarningCollector
+from streamweir.emit.application_stream import ApplicationStream
 from streamweir.errors import ErrorInfo, error_info
 from streamweir.framing.content_coding import BodyDecoder, CodedBodyError, body_decoder
 from streamweir.stream_error import log_failure
@@ -228,9 +229,8 @@ class ResponseInterceptor:
         self._ownership.take_above()
         self._collector.attach()
         self._collector.open()
-        stream = NormalizedStream(
+        stream = self._make_stream(
             events,
-            self._send,
             clock=self._clock,
             headers=tuple(headers),
             on_over=self._listening.end,
@@ -242,6 +242,10 @@ class ResponseInterceptor:
         self._watch.begin(stream)
         self._start_watch()
         return stream
+
+    def _make_stream(self, events: ApplicationStream, **options: Any) -> NormalizedStream:
+        """Return what takes the response; `options` are those of `NormalizedStream`."""
+        return NormalizedStream(events, self._send, **options)
 
     # Clocks
 

@@ -72,6 +72,7 @@ class StreamOptions:
         self.hints = HintLog(self.speaks)
         self.debug = bool(translation["debug"])
         self.event_bytes = Limits.of(translation["limits"]).event_bytes
+        self.protocol_options: Mapping[str, Mapping[str, Any]] = translation["protocol_options"] or {}
         self._framing = framing
         self._translation = {**translation, "warnings": _warnings(translation["warnings"])}
         for name in self.answers:

@@ -14,8 +14,10 @@ from streamweir.runs.store import RunLost, RunStore, Signals, StoreUnavailable
 
 __all__ = ["Detached", "Follower", "OwnedRun"]
 
-Detached: TypeAlias = Literal["limit", "store", "fenced"]
-"""Why a run is not stored any longer: it is too long, its store is out of reach, another one took it over."""
+Detached: TypeAlias = Literal["limit", "store", "fenced", "unclaimed"]
+"""Why a run is not stored any longer: it is too long, its store is out of reach, another one took it over; or
+that it never was.
+"""
 
 _AHEAD_BYTES: Final = 256 << 10
 """So much may wait for a reader of this process; who is further behind reads the store."""
@@ -37,11 +39,21 @@ class OwnedRun:
         token: that appends need.
         ttl: seconds for which it is kept after its end.
         max_bytes: of the JSON of its events.
+        detached: `unclaimed` for one that the store does not know; its first client gets it all the same.
     """
 
-    def __init__(self, store: RunStore, name: str, token: str, *, ttl: float, max_bytes: int) -> None:
+    def __init__(
+        self,
+        store: RunStore,
+        name: str,
+        token: str,
+        *,
+        ttl: float,
+        max_bytes: int,
+        detached: Literal["unclaimed"] | None = None,
+    ) -> None:
         self.name: Final = name
-        self.detached: Detached | None = None
+        self.detached: Detached | None = detached
         self.events = 0
         self.ended = False
         self.readers = 0

@@ -151,6 +151,10 @@ class Pipeline:
         """Let `sink` have every event from the next one on."""
         self._sinks.append(sink)
 
+    def write_to(self, sink: EventSink) -> None:
+        """Let `sink` alone have every event from the next one on."""
+        self._sinks[:] = [sink]
+
     def tick(self) -> None:
         """Take the time: the events pushed from here on have it."""
         self.position.now = self.clock()

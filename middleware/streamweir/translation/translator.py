@@ -205,6 +205,10 @@ class Translator:
         """Let `sink` have the events of the stream too, from the next one on."""
         self.stream.pipeline.add_sink(sink)
 
+    def write_to(self, sink: EventSink) -> None:
+        """Let `sink` have the events in place of the client, from the next one on; nothing is returned."""
+        self.stream.pipeline.write_to(sink)
+
     def feed(self, data: bytes) -> bytes:
         """Take what arrived from the upstream; return what goes to the client. Never raises on input."""
         self.stream.feed(data)

@@ -6,14 +6,19 @@ Source: the contract of resumable streams, section 3 (`find`).
 from __future__ import annotations
 
 import hashlib
-from typing import Final
+from collections.abc import AsyncIterator
+from typing import Final, NamedTuple
 
 from streamweir.events import SessionStart
 from streamweir.runs.event_log import Batch
-from streamweir.runs.store import RunStore, StoreUnavailable
+from streamweir.runs.handles import run_name
+from streamweir.runs.run_description import about_of
+from streamweir.runs.run_reader import About
+from streamweir.runs.store import RunState, RunStore, StoreUnavailable
+from streamweir.runs.stored_event import UnreadableRun
 from streamweir.translation.items import TextRun
 
-__all__ = ["KINDS", "RunIndex", "index_key"]
+__all__ = ["KINDS", "IndexedRun", "RunIndex", "index_key", "indexed_runs"]
 
 KINDS: Final = ("thread_id", "session_id", "request_id")
 """What a run can be found by."""
@@ -32,6 +37,33 @@ def index_key(key: str | None, kind: str, value: str) -> str:
     """
     text = f"{key or ''}\0{kind}\0{value}"
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+class IndexedRun(NamedTuple):
+    """A run that was found."""
+
+    handle: str
+    name: str
+    state: RunState
+    about: About
+
+
+async def indexed_runs(store: RunStore, key: str | None, kind: str, value: str) -> AsyncIterator[IndexedRun]:
+    """Yield the runs of a key that are found by an id, newest first.
+
+    Raises:
+        StoreUnavailable: the store is out of reach.
+    """
+    for name in await store.find(index_key(key, kind, value)):
+        state = await store.look(name)
+        if state is None or state.state == "gone":
+            continue
+        try:
+            about = about_of(state)
+        except UnreadableRun:
+            continue
+        if about.handle is not None and run_name(key, about.handle) == name:
+            yield IndexedRun(about.handle, name, state, about)
 
 
 class RunIndex:

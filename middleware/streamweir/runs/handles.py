@@ -1,0 +1,63 @@
+"""The names of a run: its handle, what the store calls it, and the ids of its events.
+
+Source: the contract of resumable streams, sections 2 and 3.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from typing import Final, NamedTuple
+
+__all__ = ["Position", "is_handle", "new_handle", "read_event_id", "run_name"]
+
+_HANDLE: Final = re.compile(r"run_[0-9a-f]{32}")
+_POSITION: Final = re.compile(r"(?:(run_[0-9a-f]{32})\.)?(0|[1-9][0-9]{0,17})(?:-([1-9][0-9]{0,8}))?")
+
+
+class Position(NamedTuple):
+    """How far a client has read a run.
+
+    Attributes:
+        run: the handle that it names; None if it names none.
+        event: the last one of which it has anything; -1 for none.
+        frames: so many frames of that event; None if it has them all.
+    """
+
+    run: str | None = None
+    event: int = -1
+    frames: int | None = None
+
+    @property
+    def next_event(self) -> int:
+        """The first event that is to be written, or the rest of it."""
+        return self.event if self.frames is not None else self.event + 1
+
+
+def is_handle(text: str) -> bool:
+    """Return whether `text` has the form of a handle."""
+    return _HANDLE.fullmatch(text) is not None
+
+
+def new_handle() -> str:
+    """Return a handle that nobody can guess."""
+    return f"run_{secrets.token_hex(16)}"
+
+
+def read_event_id(text: str) -> Position | None:
+    """Return the position that an SSE id names; None if it is none of ours."""
+    match = _POSITION.fullmatch(text)
+    if match is None:
+        return None
+    return Position(match[1], int(match[2]), None if match[3] is None else int(match[3]))
+
+
+def run_name(key: str | None, handle: str) -> str:
+    """Return what the store calls a run: nothing of it can be read from that.
+
+    Args:
+        key: the name of the key that it belongs to; None where there are none.
+        handle: of the run.
+    """
+    return hashlib.sha256(f"{key or ''}\0{handle}".encode()).hexdigest()[:32]

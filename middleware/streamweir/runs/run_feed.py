@@ -1,0 +1,232 @@
+"""Writes a run for one client: from its position on, what comes before in silence.
+
+Source: the contract of resumable streams, sections 2, 3 and 5.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Final, Protocol
+
+from streamweir.errors import ErrorInfo, error_info
+from streamweir.events import Error, Event, SessionEnd, Stamp, Warning
+from streamweir.runs.closing import lost_end
+from streamweir.runs.event_log import Batch, LogItem
+from streamweir.runs.handles import Position
+from streamweir.runs.owned_run import OwnedRun
+from streamweir.runs.run_reader import About, all_lines
+from streamweir.runs.store import RunStore, StoreUnavailable
+from streamweir.runs.stored_event import EventReader, Source, UnreadableRun
+from streamweir.translation.items import TextRun
+from streamweir.translation.open_writer import Writer
+from streamweir.translation.run_writer import RunWriter
+
+__all__ = ["FeedTarget", "RunFeed"]
+
+_DETACHED: Final = {
+    "limit": Warning(
+        message="This answer is too long to be resumed.", message_code="RESUME_LIMIT", for_users=True
+    ),
+    "store": Warning(
+        message="This answer can no longer be resumed.", message_code="RESUME_LOST", for_users=True
+    ),
+}
+
+
+class FeedTarget(Protocol):
+    """What writes for the client, once it is known what the run is read with."""
+
+    @property
+    def is_open(self) -> bool:
+        """It is known."""
+        ...
+
+    @property
+    def resumes_itself(self) -> bool:
+        """The client takes a body without an end for one to come back to."""
+        ...
+
+    @property
+    def sink(self) -> Writer:
+        """What writes the run."""
+        ...
+
+    def open(self, source: Source) -> None:
+        """Write what comes as a run has to be written that is read with `source`."""
+        ...
+
+
+class RunFeed:
+    """Writes one run for one client.
+
+    Attributes:
+        error: that the run ended with, as far as it has been written.
+
+    Args:
+        store: keeps the run.
+        name: of the run in the store.
+        about: the run.
+        target: writes it.
+        position: how far the client is.
+        first_of: the run, where it was started for this client.
+    """
+
+    def __init__(
+        self,
+        store: RunStore,
+        name: str,
+        about: About,
+        target: FeedTarget,
+        *,
+        position: Position,
+        first_of: OwnedRun | None = None,
+    ) -> None:
+        self.error: ErrorInfo | None = None
+        self._store: Final = store
+        self._name: Final = name
+        self._about: Final = about
+        self._target: Final = target
+        self._position: Final = position
+        self._first_of: Final = first_of
+        self._events: Final = EventReader()
+        self._has_warned = False
+
+    def write(self, batch: Batch) -> None:
+        """Write what comes next.
+
+        Raises:
+            UnreadableRun: it is no part of a run.
+        """
+        for stamp, item in self._items(batch):
+            self._write_item(stamp, item)
+
+    async def close_short(self, code: str, at: int) -> None:
+        """Write the end of a body that is not whole: in the standard none, so that the client resumes.
+
+        Args:
+            code: why it ends.
+            at: the position of the next event.
+        """
+        target = self._target
+        if not target.is_open:
+            target.open(self._events.source)
+        if target.resumes_itself:
+            return
+        sink = target.sink
+        if isinstance(sink, RunWriter):
+            sink.run = None
+        for place, event in enumerate(await self._closing(code, at), at):
+            sink.write(event, Stamp(self._about.request_id, place, _now()))
+        sink.finish()
+        self.error = error_info(code)
+
+    def _items(self, batch: Batch) -> Iterator[LogItem]:
+        """Yield what is in a batch, and begin to write once it is known what the run is read with."""
+        request_id = self._about.request_id
+        if batch.items is not None and self._target.is_open:
+            yield from batch.items
+            return
+        at = batch.at
+        for timestamp, item in self._events.items(batch.stored):
+            if not self._target.is_open:
+                self._target.open(self._events.source)
+            yield LogItem(Stamp(request_id, at, timestamp), item)
+            at += len(item.texts) if isinstance(item, TextRun) else 1
+
+    def _write_item(self, stamp: Stamp, item: Event | TextRun) -> None:
+        sink, first = self._target.sink, self._position.next_event
+        self._warn_of_detachment(stamp)
+        if not isinstance(item, TextRun):
+            if isinstance(item, Error) and item.terminal:
+                self.error = _info_of(item)
+            if isinstance(sink, RunWriter) and stamp.sequence == first:
+                sink.skips = self._position.frames or 0
+            sink.write(item, stamp)
+            self._forget_what_is_known(stamp.sequence)
+            return
+        known = max(0, min(len(item.texts), first - stamp.sequence))
+        if known:
+            sink.write_run(item.event, item.texts[:known], stamp)
+            sink.take()
+        if rest := item.texts[known:]:
+            at = Stamp(stamp.request_id, stamp.sequence + known, stamp.timestamp)
+            if isinstance(sink, RunWriter) and at.sequence == first and self._position.frames:
+                sink.skips = self._position.frames
+                sink.write(item.event.with_text(rest[0]), at)
+                rest = rest[1:]
+                at = Stamp(at.request_id, at.sequence + 1, at.timestamp)
+            if rest:
+                sink.write_run(item.event, rest, at)
+
+    def _forget_what_is_known(self, sequence: int) -> None:
+        """The client has this event already: it was written for what follows from it."""
+        if sequence < self._position.next_event:
+            self._target.sink.take()
+
+    def _warn_of_detachment(self, stamp: Stamp) -> None:
+        """Say once, to the client that the run was started for, that it cannot be resumed any longer."""
+        owned = self._first_of
+        if owned is None or self._has_warned:
+            return
+        if owned.detached not in _DETACHED or stamp.sequence < owned.events:
+            return
+        self._has_warned = True
+        sink, warning = self._target.sink, _DETACHED[owned.detached]
+        if isinstance(sink, RunWriter):
+            sink.insert(warning, stamp)
+            sink.run = None
+        else:
+            sink.write(warning, stamp)
+
+    async def _closing(self, code: str, at: int) -> list[Event]:
+        """Return what ends this client's stream in a protocol that has an end for everything."""
+        lines: list[bytes] = []
+        if code != "STORE_UNAVAILABLE":
+            try:
+                lines = [*await all_lines(self._store, self._name)][:at]
+            except StoreUnavailable:
+                lines = []
+        if lines:
+            try:
+                ending = lost_end(lines, request_id=self._about.request_id, code=code)
+                return [event for _, item in EventReader().items(ending) for event in _single(item)]
+            except UnreadableRun:
+                lines = []
+        info = error_info(code)
+        error = Error(
+            error_type=info.error_type,
+            code=code,
+            message=info.message,
+            recoverable=info.recoverable,
+            reason="lost",
+        )
+        return [error, SessionEnd(status="error", reason=info.reason)]
+
+
+def _single(item: Event | TextRun) -> Iterator[Event]:
+    if isinstance(item, TextRun):
+        yield from item
+    else:
+        yield item
+
+
+def _info_of(error: Error) -> ErrorInfo:
+    """Return a stored failure as it was classified, as far as its event says it."""
+    try:
+        known = error_info(error.code)
+    except KeyError:
+        known = error_info("UPSTREAM_ERROR")
+    return ErrorInfo(
+        code=error.code,
+        error_type=error.error_type,
+        message=error.message,
+        recoverable=error.recoverable,
+        status=known.status,
+        reason=known.reason,
+        retry_after_ms=error.retry_after_ms,
+    )
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
