@@ -169,6 +169,7 @@ class RunDelivery:
             return
         if self._kept is not None and self._is_first and self._kept.refusal is not None:
             raise self._kept.refusal
+        delivery.sink.finish()
         if self._resumes and not delivery.has_something:
             raise NothingLeft
         failure = None if self._kept is None else self._kept.failure

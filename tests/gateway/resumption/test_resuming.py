@@ -227,6 +227,17 @@ async def test_the_result_so_far_is_one_object(store: str) -> None:
         assert done.json["run"]["status"] == "completed"
 
 
+async def test_an_answer_that_is_asked_for_whole_is_a_run_too(store: str) -> None:
+    async with started(store) as (running, _, gate):
+        gate.open()
+        answer = await ask(running, headers=[("Accept", "application/json")])
+        assert answer.json["status"] == "completed"
+        read = await ask(
+            running, "GET", f"/-/runs/{handle_of(answer)}", headers=[("Accept", "*/*")], body=b""
+        )
+        assert read.json == answer.json
+
+
 async def test_of_equal_requests_with_one_handle_one_starts(store: str) -> None:
     async with started(store) as (running, server, gate):
         handle = "run_" + "ab" * 16

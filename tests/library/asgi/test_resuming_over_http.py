@@ -277,6 +277,19 @@ async def test_the_same_request_joins_and_another_one_does_not() -> None:
         assert (await ask(host, headers=[("X-Streamweir-Run", "mine")])).status == 400
 
 
+async def test_a_client_with_a_handle_may_leave_before_there_is_anything_to_read() -> None:
+    agent, handle = Agent(until=0), "run_" + "4" * 32
+    async with mounted(agent) as host:
+        async with asking(host, headers=[("X-Streamweir-Run", handle)]):
+            await asyncio.sleep(0.2)
+        await asyncio.sleep(0.2)
+        joining = asyncio.create_task(ask(host, headers=[("X-Streamweir-Run", handle)]))
+        await asyncio.sleep(0.2)
+        agent.go_on()
+        assert (await joining).assert_valid().text.endswith("word 19 ")
+        assert agent.calls == 1
+
+
 async def test_what_is_no_stream_leaves_no_run() -> None:
     agent, handle = Agent(), "run_" + "6" * 32
     async with mounted(agent) as host:

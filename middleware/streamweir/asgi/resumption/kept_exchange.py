@@ -67,11 +67,14 @@ class KeptExchange(ResponseInterceptor):
         self._framing = "sse"
         self._delivery: asyncio.Task[None] | None = None
         self._care: asyncio.Task[None] | None = None
+        self._waiting: asyncio.Task[None] | None = None
 
     async def run(self, app: ASGIApp, *, reraise: bool) -> None:
         """Let `app` answer the request, and the client have all of it."""
         if self._claimed:
+            self._client.is_kept = self._run.owned.detached is None
             self._look_after()
+            self._waiting = asyncio.create_task(self._wait_with_client())
         try:
             await super().run(app, reraise=reraise)
             if self._delivery is not None:
@@ -87,8 +90,17 @@ class KeptExchange(ResponseInterceptor):
         if self._kept is not None and not self._kept.is_over:
             await self._kept.end(lambda events: events.fail("GATEWAY_DRAINING"))
 
+    async def _wait_with_client(self) -> None:
+        """Count the client as a reader while there is nothing to read yet."""
+        owned = self._run.owned
+        owned.readers += 1
+        try:
+            await self._client.watch()
+        finally:
+            owned.readers -= 1
+
     async def _let_go(self) -> None:
-        for task in (self._delivery, self._care):
+        for task in (self._delivery, self._care, self._waiting):
             if task is not None and not task.done():
                 task.cancel()
                 with suppress(asyncio.CancelledError):
@@ -129,6 +141,8 @@ class KeptExchange(ResponseInterceptor):
             self._kept.translator.warn("This answer cannot be resumed.", "RESUME_UNAVAILABLE")
         response = self._response(self._about, self._kept, is_kept=is_kept)  # reads from here on
         self._delivery = asyncio.create_task(response.deliver(self._client))
+        if self._waiting is not None:
+            self._waiting.cancel()
 
     def _response(self, about: About, stream: KeptStream, *, is_kept: bool) -> RunResponse:
         """Return what the first client gets."""
