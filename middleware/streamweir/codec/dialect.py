@@ -220,6 +220,8 @@ class Dialect:
 
     def asks_for_another_form(self, options: Options) -> bool:
         """Does an option choose how the dialect is written, aside from how it is read too?"""
+        if not options:
+            return False
         read = NO_OPTIONS if self.decoder is None else self.decoder.option_values
         return any(option_text(value) not in read.get(name, ()) for name, value in options.items())
 

@@ -88,15 +88,14 @@ class Translator:
         self._debug = debug
         known = process_dialects() if dialects is None else dialects
         options = known.checked_options(protocol_options) if protocol_options else NO_OPTIONS
-        asked = (protocol_options or {}).get(known.to_write(answers).name, NO_OPTIONS)
-        is_verbatim = (
-            verbatim and full_text == "dedupe" and not known.to_write(answers).asks_for_another_form(asked)
-        )
+        written = known.to_write(answers)
+        asked = options.get(written.name, NO_OPTIONS)
+        is_verbatim = verbatim and full_text == "dedupe" and not written.asks_for_another_form(asked)
         reader = StreamReader(
             speaks, dialects=known, options=options, limits=Limits.of(limits), raw=raw, eof=eof
         )
         self._writer = open_writer(
-            answers,
+            written,
             framing,
             request_id=request_id,
             options=options,

@@ -70,9 +70,9 @@ class LegacyEncoder(Encoder):
         if event.meta:
             message |= _beside(event.meta, self.extra_of(event))
         frame = self._frame(message)
-        is_complete = isinstance(event, SessionEnd) and event.status == "completed"
-        whole = self._whole_answer() if is_complete else None
-        return (frame,) if whole is None else (whole, frame)
+        if type(event) is SessionEnd and event.status == "completed":
+            return *self._whole_answer(), frame
+        return (frame,)
 
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
@@ -88,18 +88,22 @@ class LegacyEncoder(Encoder):
 
     def _keep(self, text: str) -> None:
         """Keep text for `final_answer`, as far as that fits into an event."""
-        if self.option("final_answer") == "on" and self._answered + len(text) <= _LONGEST_ANSWER:
+        if not self.options or self.option("final_answer") == "off":
+            return
+        if self._answered + len(text) <= _LONGEST_ANSWER:
             self._answer.append(text)
         self._answered += len(text)
 
-    def _whole_answer(self) -> Frame | None:
+    def _whole_answer(self) -> Iterable[Frame]:
         """The answer once more; none where it is no answer, or too long."""
         if not self._answer or self._answered > _LONGEST_ANSWER:
-            return None
-        return self._frame({"type": "final_answer", "content": "".join(self._answer)})
+            return ()
+        return (self._frame({"type": "final_answer", "content": "".join(self._answer)}),)
 
     def _frame(self, message: Mapping[str, Any]) -> Frame:
         """Frame a message, in the form that its stream has shown if it has shown one."""
+        if not self.options:
+            return Frame(write_json(message))
         kind = message["type"]
         if self.options.get("nested") and kind != "dataframe_data":
             message = {"type": kind, "data": {name: message[name] for name in message if name != "type"}}
