@@ -17,7 +17,7 @@ A form is learned from the stream itself and knows no dialect. Nothing is assume
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -103,10 +103,14 @@ class MessageTemplate:
     def __init__(self, event: Piece, name: str | None, data: bytes, holes: Sequence[_Hole]) -> None:
         self.event = event
         self._name = name
-        place = next(index for index, hole in enumerate(holes) if hole.is_text)
-        ends = [0, *(hole.end for hole in holes)]
-        begins = [*(hole.begin for hole in holes), len(data)]
-        constants = [data[end:begin] for end, begin in zip(ends, begins, strict=True)]
+        constants: list[bytes] = []
+        begin = place = 0
+        for index, hole in enumerate(holes):
+            constants.append(data[begin : hole.begin])
+            begin = hole.end
+            if hole.is_text:
+                place = index
+        constants.append(data[begin:])
         self.size = sum(map(len, constants))
         self._before, *ignored_before = constants[: place + 1]
         *ignored_after, self._after = constants[place + 1 :]
@@ -265,7 +269,7 @@ def _fits(data: bytes, holes: Sequence[_Hole]) -> bool:
 def _at(message: Any, path: Path) -> Any:
     for part in path:
         if isinstance(part, str):
-            message = message.get(part) if isinstance(message, Mapping) else None
+            message = message.get(part) if isinstance(message, dict) else None
         else:
             message = message[part] if isinstance(message, list) and part < len(message) else None
     return message

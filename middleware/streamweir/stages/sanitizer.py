@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any, ClassVar, Final, cast
 
 import msgspec
@@ -41,7 +42,11 @@ class ErrorSanitizer:
 
     def __init__(self, *, debug: bool) -> None:
         self._debug = debug
-        self._budget = RedactionBudget()
+
+    @cached_property
+    def _budget(self) -> RedactionBudget:
+        """Of the stream; most need none."""
+        return RedactionBudget()
 
     def process(self, event: Event) -> Iterable[Event] | None:
         """Return a safe event in place of `event`, None where it is safe itself."""

@@ -72,7 +72,6 @@ class StreamReader:
         options: by dialect, what it lets one choose when reading it; checked.
         limits: bounds of an event and of the number of malformed ones are kept here.
         raw: add `metadata.source` to the events.
-        keeps_frames: keep the frames of the item that is being given, in `frames`.
         eof: what a clean end of the body means that the dialect does not take for one.
 
     Attributes:
@@ -84,7 +83,7 @@ class StreamReader:
         malformed: how many events could not be read.
         unknown: how many events no rule of the dialect knew.
         faults: how often the decoder has raised what it should not have.
-        frames: those that the item being given was read from, with their bytes.
+        frames: those of the block that was read last.
         surroundings: what a block begins and ends with that may be read by `read_texts`; None if nothing may.
         has_ended: final evidence of the end was given, and the rest of the body is not read here.
 
@@ -101,7 +100,6 @@ class StreamReader:
         options: Mapping[str, Options] = NO_OPTIONS,
         limits: Limits | None = None,
         raw: bool = False,
-        keeps_frames: bool = False,
         eof: EndOfBody = "truncated",
     ) -> None:
         if eof not in _ENDS_OF_BODY:
@@ -118,7 +116,6 @@ class StreamReader:
         self._options = options
         self.limits = limits or Limits()
         self._raw = raw
-        self._keeps_frames = keeps_frames
         self._eof = eof
         self.errors_for_users = False
         self._has_reported_text = False
@@ -215,19 +212,15 @@ class StreamReader:
         templates, accepts_text = self._templates, self._accepts_text
         template = templates.form
         texts: list[str] = []
-        frames: list[Frame] | None = [] if self._keeps_frames else None
         try:
             for frame in (self._parser.chosen or self._parser).feed(data):
                 text = None if template is None else template.text_of(frame)
                 if text is not None and (accepts_text is None or accepts_text(text)):
                     texts.append(text)
-                    if frames is not None:
-                        frames.append(frame)
-                        self.frames = frames
                     continue
                 if texts and template is not None:
                     yield TextRun(template.event, texts)
-                    texts, frames = [], None if frames is None else []
+                    texts = []
                 for item in self._read(frame):  # noqa: UP028 (faster than to delegate)
                     yield item
                 template = templates.form
@@ -381,8 +374,6 @@ class StreamReader:
 
     def _read(self, frame: Frame) -> list[StreamItem]:
         """Return what a frame means: a list, for a generator within another costs as much as an event."""
-        if self._keeps_frames:
-            self.frames = (frame,)
         if self.takes_marked and (marked := event_in(frame.data)) is not None:
             before = self._note_malformed(frame) if marked.before else ()
             return [*before, *self.release(), SafeEvent(marked.event)]

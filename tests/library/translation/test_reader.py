@@ -52,25 +52,6 @@ def test_the_events_do_not_depend_on_how_the_body_is_cut(stream: Recorded) -> No
         assert read(random_cuts(stream.body, seed)) == whole
 
 
-@pytest.mark.parametrize("stream", FIRST.values(), ids=str)
-def test_the_frames_of_an_item_are_there_while_it_is_given(stream: Recorded) -> None:
-    """Whoever passes frames on as they came finds them, in order, each once for all the events it means."""
-    reader = StreamReader(stream.dialect, keeps_frames=True)
-    kept: list[bytes] = []
-    last: object = None
-    for item in items_of(reader, *random_cuts(stream.body, 1)):
-        if isinstance(item, TextRun):
-            assert len(reader.frames) == len(item.texts)
-        if reader.frames is not last:
-            kept += [frame.data for frame in reader.frames]
-        last = reader.frames
-    assert kept
-    body = stream.body.replace(b"\r\n", b"\n").replace(b"\ndata: ", b"\n").replace(b"\ndata:", b"\n")
-    position = 0
-    for data in kept:
-        position = body.index(data, position) + len(data)
-
-
 def test_a_dialect_says_whom_the_texts_of_its_failures_are_for() -> None:
     message = {"type": "error", "data": {"message": "Busy.", "error_type": "system"}, "metadata": {}}
     line = json.dumps(message).encode() + b"\n"
