@@ -34,7 +34,7 @@ def test_a_dialect_is_shown_every_message_that_it_would_claim(dialect: Dialect) 
         for message in head_messages(stream.body)
         if isinstance(message.value, dict) and decoder.score(message.value, message.event) > 0
     ]
-    assert claimed
+    assert claimed or decoder.looks_at_heads()  # whose messages may be no JSON objects
     assert not [message for message in claimed if dialect not in index.candidates(message)]
 
 

@@ -26,6 +26,54 @@ def answer(action: str, value: Any = None, resume: Any = None, interaction_id: s
 
 WRITTEN: list[tuple[str, str, dict[str, Any], list[dict[str, Any]]]] = [
     (
+        "vercel-data",
+        "/api/chat",
+        {"messages": [SYSTEM, user(BYTES, PICTURE), CALL, RESULT]},
+        [
+            {
+                "body": {
+                    "id": "made-1",
+                    "messages": [
+                        {
+                            "id": "made-2",
+                            **SYSTEM,
+                            "parts": [{"type": "text", "text": "Be brief."}],
+                        },
+                        {
+                            "id": "made-3",
+                            **HI,
+                            "parts": [
+                                {"type": "text", "text": "hi"},
+                                {"type": "file", "mimeType": "image/png", "data": "YWI="},
+                            ],
+                            "experimental_attachments": [
+                                {"contentType": "image/png", "url": "data:image/png;base64,YWI="},
+                                {"contentType": "image/png", "url": "https://a.example/b.png"},
+                            ],
+                        },
+                        {
+                            "id": "made-4",
+                            "role": "assistant",
+                            "content": "",
+                            "parts": [
+                                {
+                                    "type": "tool-invocation",
+                                    "toolInvocation": {
+                                        "state": "result",
+                                        "toolCallId": "c1",
+                                        "toolName": "snow",
+                                        "args": {"where": "north"},
+                                        "result": "deep",
+                                    },
+                                }
+                            ],
+                        },
+                    ],
+                }
+            }
+        ],
+    ),
+    (
         "ollama",
         "/api/chat",
         {

@@ -1,0 +1,170 @@
+"""Reads the lines of a data stream: what the code in front of the colon says, and the JSON behind it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final
+
+from streamweir.codec.base import Decoder
+from streamweir.codec.coerce import custom, leftover, meta_of, named_data, text_of, upstream_error
+from streamweir.codec.detection import head_messages
+from streamweir.dialects.vercel_data.decode_ending import Ending
+from streamweir.dialects.vercel_data.decode_parts import read_file, read_source
+from streamweir.dialects.vercel_data.decode_tools import Calls
+from streamweir.errors import MalformedEvent
+from streamweir.events import Content, Data, Event, Interaction, Meta, SessionEnd, Thinking
+from streamweir.framing import Frame
+from streamweir.jsontext import parse_json
+
+__all__ = ["VercelDataDecoder"]
+
+_LINE: Final = re.compile(rb"\s*([0-9a-z]|aui-[a-z-]{1,40}):(.*)\Z", re.DOTALL)
+_CODES: Final = re.compile(rb'[03g]:"|[28]:\[|[9abcdefhijk]:\{|aui-[a-z-]{1,40}:[\[{]')
+_TEXTS: Final[Mapping[str, type[Content] | type[Thinking]]] = {
+    "0": Content,
+    "aui-text-delta": Content,
+    "g": Thinking,
+    "aui-reasoning-delta": Thinking,
+}
+_DELTAS: Final = {Content: "textDelta", Thinking: "reasoningDelta"}
+_LISTS: Final = {"2": "data", "8": "annotation"}
+_ENCRYPTED: Final = {"i": "data", "j": "signature"}
+"""Reasoning that only the model's maker can read, and its signature: bookkeeping."""
+
+
+class VercelDataDecoder(Decoder):
+    """Reads a data stream. `d` is the end; without one the body may end where no step and no call is open."""
+
+    framing: ClassVar = "lines"
+
+    def __init__(self) -> None:
+        self._calls: Calls | None = None
+        self._ending = Ending()
+        self._message_id: str | None = None
+
+    @classmethod
+    def detect(cls, head: bytes) -> float:
+        """Sure of a whole line that begins with a code and with what that code is followed by."""
+        return 0.9 if any(map(_is_line, (message.data for message in head_messages(head)))) else 0.0
+
+    def decode(self, frame: Frame) -> Iterable[Event]:
+        """Return the events that a line means; `d` and `3` end the stream."""
+        if not frame.data.strip():
+            return ()
+        found = _LINE.match(frame.data)
+        if found is None:
+            return self._bare(frame)
+        value, damaged = parse_json(found[2])
+        frame.invalid_text = frame.invalid_text or damaged
+        if self._calls is None:
+            self._calls = Calls(self.room)
+        return self._calls.pass_on(self._read(found[1].decode(), value, self._calls))
+
+    def close(self) -> Iterable[Event]:
+        """The body has ended without a `d`."""
+        calls = self._calls
+        if calls is None or not self._ending.may_end_here:
+            return ()
+        if calls.waiting and not self._ending.leaves_calls:
+            return ()
+        return calls.pass_on(self._finish({}, calls))
+
+    @property
+    def complete(self) -> bool:  # type: ignore[override]
+        """The last step is over, and nothing asks for another one."""
+        return self._ending.is_over
+
+    def _bare(self, frame: Frame) -> Iterable[Event]:
+        """A line without a code: the JSON of a server that has refused."""
+        message = frame.json()
+        if isinstance(message, dict) and message.get("error"):
+            error = message["error"]
+            text = error.get("message") if isinstance(error, dict) else error
+            return (upstream_error(text, details=leftover(message, ("error",))),)
+        return (custom("line", message),)
+
+    def _read(self, code: str, value: Any, calls: Calls) -> Iterable[Event]:
+        if code in _TEXTS:
+            return self._text(_TEXTS[code], value)
+        if code in _LISTS:
+            items = value if isinstance(value, list) else [value]
+            return [named_data(_LISTS[code], item, self._meta()) for item in items]
+        if code == "3":
+            return (upstream_error(value, meta=self._meta()),)
+        if code == "aui-state":
+            return (self._state(value),)
+        if not isinstance(value, dict):
+            return (custom(code, value, self._meta()),)
+        if code in "9abc":
+            return calls.read(code, value, self._message_id)
+        return self._read_object(code, value, calls)
+
+    def _read_object(self, code: str, value: Mapping[str, Any], calls: Calls) -> Iterable[Event]:
+        match code:
+            case "d":
+                return self._finish(value, calls)
+            case "e":
+                self._ending.end_step(value)
+                return self._rest("finish-step", leftover(value, Ending.FIELDS))
+            case "f":
+                self._ending.begin_step()
+                self._message_id = text_of(value.get("messageId")) or None
+                return self._rest("start-step", leftover(value, ("messageId",)))
+            case "h":
+                return (read_source(value, self._message_id),)
+            case "k":
+                return (read_file(value, self._message_id),)
+            case "i" | "j":
+                known = _ENCRYPTED[code]
+                return self._rest("reasoning", leftover(value, (known,)))
+        return (custom(code, value, self._meta()),)
+
+    def _finish(self, value: Mapping[str, Any], calls: Calls) -> Iterator[Event]:
+        """The calls that the client is to run, and the end."""
+        self._ending.end(value)
+        meta = meta_of(message_id=self._message_id, extra=leftover(value, Ending.FIELDS))
+        if self._ending.has_failed:
+            yield SessionEnd("error", summary=self._ending.summary, meta=meta)
+            return
+        yield from calls.start_all()
+        waiting = calls.waiting
+        for tool_id, name in waiting.items():
+            yield Interaction(tool_id, "tool", title=name)
+        status = "suspended" if waiting else "completed"
+        yield SessionEnd(status, summary=self._ending.summary, meta=meta)  # type: ignore[arg-type]
+
+    def _text(self, kind: type[Content] | type[Thinking], value: Any) -> Iterable[Event]:
+        rest = None
+        if isinstance(value, dict):
+            known = _DELTAS[kind]
+            value, rest = value.get(known), leftover(value, (known,))
+        text, meta = text_of(value), self._meta(rest)
+        if not text and not rest:
+            return ()
+        return (Content(text, meta=meta) if kind is Content else Thinking(text, "reasoning", meta=meta),)
+
+    def _state(self, value: Any) -> Event:
+        """A state that is set whole; any other change has no JSON Patch without knowing what it changes."""
+        match value:
+            case [{"type": "set", "path": [], "value": dict(state), **rest}] if not rest:
+                return Data("state", state, meta=self._meta())
+        return named_data("aui-state", value, self._meta())
+
+    def _rest(self, name: str, rest: Mapping[str, Any] | None) -> Iterable[Event]:
+        return (custom(name, rest, self._meta()),) if rest else ()
+
+    def _meta(self, rest: Mapping[str, Any] | None = None) -> Meta | None:
+        return meta_of(message_id=self._message_id, extra=rest)
+
+
+def _is_line(data: bytes) -> bool:
+    """Is this a line of a data stream, whole?"""
+    found = _CODES.match(data)
+    if found is None:
+        return False
+    try:
+        parse_json(data[data.index(b":") + 1 :])
+    except MalformedEvent:
+        return False
+    return True
