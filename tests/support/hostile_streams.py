@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import cycle, islice
@@ -22,6 +23,7 @@ T = TypeVar("T")
 
 _LIMIT = 8 << 20
 _LONGEST_ID = 80
+_CODE = re.compile(rb"[a-z0-9-]{1,40}:(?=\{)")
 _WORDS = frozenset(
     {"type", "event", "domain", "status", "state", "role", "object", "code", "mode", "stage", "name"}
 )
@@ -29,15 +31,19 @@ _WORDS = frozenset(
 
 
 class Shape(NamedTuple):
-    """A message as a recorded stream of the dialect has it: the name of its SSE event and its value."""
+    """A message as a recorded stream of the dialect has it: the name of its SSE event and its value.
+
+    `code` is what stands in front of the JSON, where a line is not JSON alone.
+    """
 
     event: str | None
     value: dict[str, Any]
+    code: bytes = b""
 
     def frame(self, value: Any) -> bytes:
         """One SSE block with `value` in the place of the recorded one."""
         name = f"event: {self.event}\n".encode() if self.event else b""
-        return b"%bdata: %b\n\n" % (name, json.dumps(value, ensure_ascii=False).encode())
+        return b"%bdata: %b%b\n\n" % (name, self.code, json.dumps(value, ensure_ascii=False).encode())
 
     def __str__(self) -> str:
         return f"{self.event or ''} {json.dumps(self.value, ensure_ascii=False)[:100]}"
@@ -102,15 +108,16 @@ def mixed(shapes: Sequence[Shape], number: int) -> list[bytes]:
 
 
 def _messages(body: bytes) -> Iterator[Shape]:
-    parser = SniffingParser(_LIMIT)
+    parser = SniffingParser(_LIMIT, expected="ndjson")
     frames = [*parser.feed(body), *parser.finish()]
     for frame in frames:
+        code = found[0] if (found := _CODE.match(frame.data)) else b""
         try:
-            value, _ = parse_json(frame.data)
+            value, _ = parse_json(frame.data[len(code) :])
         except Exception:
             continue
         if isinstance(value, dict):
-            yield Shape(frame.event, value)
+            yield Shape(frame.event, value, code)
 
 
 def _form(value: Any) -> str:

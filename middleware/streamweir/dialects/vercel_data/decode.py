@@ -36,7 +36,7 @@ _ENCRYPTED: Final = {"i": "data", "j": "signature"}
 class VercelDataDecoder(Decoder):
     """Reads a data stream. `d` is the end; without one the body may end where no step and no call is open."""
 
-    framing: ClassVar = "lines"
+    framing: ClassVar = "ndjson"  # lines alike; a failure in place of a stream is JSON
 
     def __init__(self) -> None:
         self._calls: Calls | None = None
@@ -54,7 +54,7 @@ class VercelDataDecoder(Decoder):
             return ()
         found = _LINE.match(frame.data)
         if found is None:
-            return self._bare(frame)
+            return (custom("line", frame.json()),)
         value, damaged = parse_json(found[2])
         frame.invalid_text = frame.invalid_text or damaged
         if self._calls is None:
@@ -74,15 +74,6 @@ class VercelDataDecoder(Decoder):
     def complete(self) -> bool:  # type: ignore[override]
         """The last step is over, and nothing asks for another one."""
         return self._ending.is_over
-
-    def _bare(self, frame: Frame) -> Iterable[Event]:
-        """A line without a code: the JSON of a server that has refused."""
-        message = frame.json()
-        if isinstance(message, dict) and message.get("error"):
-            error = message["error"]
-            text = error.get("message") if isinstance(error, dict) else error
-            return (upstream_error(text, details=leftover(message, ("error",))),)
-        return (custom("line", message),)
 
     def _read(self, code: str, value: Any, calls: Calls) -> Iterable[Event]:
         if code in _TEXTS:
