@@ -28,6 +28,7 @@ from streamweir_gateway.relay.forwarded import Forwarding
 from streamweir_gateway.relay.relay import Relay
 from streamweir_gateway.relay.service import Service
 from streamweir_gateway.requests.conversations import Conversations, ConversationsOfWorker
+from streamweir_gateway.requests.dropped_parameters import DROPPED_PARAMETERS
 from streamweir_gateway.requests.request_mapping import request_mapping
 from streamweir_gateway.resumption.registry import RunRegistry
 from streamweir_gateway.resumption.resumable_proxy import ResumableProxy
@@ -204,7 +205,9 @@ class _Gateway:
             destinations,
             dialects=dialects,
             debug=self._config.debug,
-            mapping=request_mapping(config, dialects, self._conversations_of(config)),
+            mapping=request_mapping(
+                config, dialects, self._conversations_of(config), dropped=DROPPED_PARAMETERS
+            ),
         )
 
     @property

@@ -21,6 +21,7 @@ from streamweir_gateway.config import EndpointConfig
 from streamweir_gateway.requests.client_body import check_type, client_body, names_around
 from streamweir_gateway.requests.conversation_tap import ConversationTap
 from streamweir_gateway.requests.conversations import Conversation, Conversations
+from streamweir_gateway.requests.dropped_parameters import DroppedParameters
 from streamweir_gateway.requests.kept_answers import with_kept_answers
 from streamweir_gateway.requests.offers import Offer
 from streamweir_gateway.runs.destination import Destination, Incoming
@@ -61,6 +62,7 @@ def request_mapping(
     conversations: Conversations | None,
     *,
     new_id: Callable[[], Callable[[], str]] = lambda: lambda: str(uuid.uuid4()),
+    dropped: DroppedParameters | None = None,
 ) -> RequestMapping | None:
     """Return what makes the requests of an endpoint; None where bodies go through as they came.
 
@@ -69,10 +71,11 @@ def request_mapping(
         dialects: in which names are looked up.
         conversations: of the endpoint; None: none are kept.
         new_id: makes, for each request, what makes its ids.
+        dropped: where parameters without a place are logged; None: nowhere.
     """
     match config.request.kind:
         case "mapped":
-            return _Mapped(config, dialects, conversations, new_id)
+            return _Mapped(config, dialects, conversations, new_id, dropped)
         case "template":
             return _Templated(config, dialects)
     return None
@@ -110,9 +113,11 @@ class _Mapped(_Mapping):
         dialects: Dialects,
         conversations: Conversations | None,
         new_id: Callable[[], Callable[[], str]],
+        dropped: DroppedParameters | None,
     ) -> None:
         super().__init__(config, dialects)
         self._new_id = new_id
+        self._dropped = dropped
         self._keeps_history = config.history == "inline"
         tree = config.request.tree
         self._overlay: Tree | None = None if tree is None else compile_tree(tree, _found_sound)
@@ -169,6 +174,8 @@ class _Mapped(_Mapping):
         plan = plan_request(
             request, target, extra=request.get("extra", {}) if same else {}, new_id=writing.ids()
         )
+        if plan.unused and self._dropped is not None:
+            self._dropped.report(writing.incoming.answers, dialect.name, plan.unused)
         return Offer(plan.requests, plan.lost, self._tap(writing, request, destination, writer))
 
     def _overlay_of(self, tree: Tree, around: Mapping[str, Any]) -> Callable[[Request], Mapping[str, Any]]:

@@ -11,6 +11,7 @@ __all__ = [
     "FIELDS",
     "FILE_TYPES",
     "LOSSES",
+    "MODEL_PARAMETERS",
     "PARAMETERS",
     "ROLES",
     "Answer",
@@ -31,6 +32,18 @@ PARAMETERS: Final = (
     *("temperature", "top_p", "max_tokens", "stop"),
     *("seed", "presence_penalty", "frequency_penalty"),
 )
+
+MODEL_PARAMETERS: Final = (
+    *("logprobs", "top_logprobs", "logit_bias", "n", "top_k", "functions", "function_call"),
+    *("parallel_tool_calls", "reasoning", "reasoning_effort", "thinking", "verbosity", "prediction"),
+    *("modalities", "audio", "web_search_options", "service_tier", "store", "include", "truncation"),
+    *("background", "prompt", "prompt_cache_key", "prompt_cache_retention", "safety_identifier"),
+    *("max_tool_calls", "cache_control", "container", "context_management", "mcp_servers", "output_config"),
+)
+"""What clients of OpenAI and Anthropic may send to a model beside all that; no agent reads it.
+
+Source: OpenAI's chat completions and responses, Anthropic's messages (2026), their request bodies.
+"""
 
 LOSSES: Final = ("system", "history", "files", "tools", "inputs", "state", "context", "response_format")
 """What a client learns of where an upstream cannot take it, in this order."""

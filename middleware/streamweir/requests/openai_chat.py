@@ -46,7 +46,6 @@ def read_chat(fields: Fields) -> Request:
 def chat_body(outgoing: Outgoing) -> dict[str, Any]:
     """Return the chat completions body of a request, with the answers of the client's tools."""
     request = outgoing.request
-    parameters = request.get("parameters", {})
     body = without_absent(
         model=request.get("model") or _DEFAULT_MODEL,
         messages=chat_messages(answered_calls(outgoing), outgoing),
@@ -54,7 +53,7 @@ def chat_body(outgoing: Outgoing) -> dict[str, Any]:
         stream_options={"include_usage": True},
         tools=chat_tools(request.get("tools", [])),
         tool_choice=_tool_choice(request.get("tool_choice")),
-        **{name: parameters[name] for name in PARAMETERS if name in parameters},
+        **outgoing.parameters(*PARAMETERS),
         user=outgoing.user,
         metadata=request.get("metadata"),
         response_format=request.get("response_format"),

@@ -38,6 +38,7 @@ class Outgoing:
         thread_id: the conversation, as the upstream names it; None: it does not know it.
         extra: what a client of the same dialect sent beside all that.
         lost: what has no place at the upstream.
+        unused: the sampling parameters that nobody has asked for.
 
     Args:
         request: the canonical request.
@@ -69,6 +70,7 @@ class Outgoing:
         self.thread_id: Final = thread_id
         self.extra: Final = extra
         self.lost: Final[set[str]] = set()
+        self.unused: Final = {*request.get("parameters", NOTHING)}
         self.new_id: Final = new_id
         self._keeps_history = keeps_history
 
@@ -135,6 +137,12 @@ class Outgoing:
     def user(self) -> str | None:
         """Who asks, as the client names them."""
         return self.request.get("user")
+
+    def parameters(self, *names: str) -> dict[str, Any]:
+        """Return the sampling parameters of these names, as far as the client gave them."""
+        self.unused.difference_update(names)
+        given = self.request.get("parameters", NOTHING)
+        return {name: given[name] for name in names if name in given}
 
     @property
     def inputs(self) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl
 
 from streamweir.jsontext import plain_json
-from streamweir.requests.canonical import LOSSES, Request
+from streamweir.requests.canonical import LOSSES, MODEL_PARAMETERS, PARAMETERS, Request
 from streamweir.requests.errors import RequestError
 from streamweir.requests.messages import files_of
 from streamweir.requests.outgoing import Outgoing
@@ -48,10 +48,12 @@ class Plan(NamedTuple):
     Attributes:
         requests: one after the other; the last one's answer is the stream.
         lost: the names of what it cannot take, in the contract's order.
+        unused: the names of the parameters that have no place in them, which no client is shown.
     """
 
     requests: list[Written]
     lost: tuple[str, ...]
+    unused: tuple[str, ...] = ()
 
 
 def plan_request(
@@ -88,7 +90,7 @@ def plan_request(
     )
     made = writer.write(outgoing)
     requests = [made] if isinstance(made, Written) else [*made]
-    return Plan(_laid_over(requests, overlay), _lost(outgoing, writer))
+    return Plan(_laid_over(requests, overlay), _lost(outgoing, writer), _unused(outgoing))
 
 
 def upstream_thread(thread_id: str | None, kind: Threads) -> str | None:
@@ -175,6 +177,13 @@ def _lost(outgoing: Outgoing, writer: RequestWriter) -> tuple[str, ...]:
     if "files" not in writer.takes and any(map(files_of, outgoing.new_messages)):
         lost.add("files")
     return tuple(name for name in LOSSES if name in lost)
+
+
+def _unused(outgoing: Outgoing) -> tuple[str, ...]:
+    """The parameters without a place: of what nobody reads, those that chat protocols define."""
+    given = outgoing.request.get("extra", NOTHING)
+    extra = [name for name in MODEL_PARAMETERS if name in given and name not in outgoing.extra]
+    return (*(name for name in PARAMETERS if name in outgoing.unused), *extra)
 
 
 def _random_id() -> str:

@@ -8,6 +8,7 @@ import pytest
 from loopback import Answer, Gateway, ask, gateway, settled
 from scripted_upstream import SSE, WHOLE, Call, chunk, upstream
 from streamweir_gateway.config import ConfigErrors
+from streamweir_gateway.requests.dropped_parameters import DROPPED_PARAMETERS
 
 pytestmark = pytest.mark.anyio
 
@@ -91,6 +92,27 @@ async def test_the_models_are_listed_beside_the_endpoints() -> None:
         listed = (await get(running, "/v1/models", version)).json
         assert (listed["first_id"], listed["last_id"], listed["has_more"]) == ("bot", "other", False)
         assert (await get(running, "/v1/models/bot", version)).json["type"] == "model"
+
+
+async def test_parameters_without_a_place_are_logged_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(DROPPED_PARAMETERS, "_logged", {})
+    sampled = {
+        "model": "other",
+        "temperature": 0.2,
+        "logprobs": True,
+        "my_secret": 1,
+        "stream": True,
+        **ASKED,
+    }
+    async with upstream(by_path) as server, gateway(settled(**door(server.url))) as running:
+        for body in (sampled, sampled, {**sampled, "seed": 7}):
+            got = await post(running, "/v1/chat/completions", body)
+            assert b"temperature" not in got.body
+    lines = [record.getMessage() for record in caplog.records if "dropped" in record.getMessage()]
+    assert [line.partition("dropped: ")[2] for line in lines] == ["temperature, logprobs", "seed"]
+    assert not {"temperature", "logprobs"} & json.loads(server.calls[0].body).keys()
 
 
 @pytest.mark.parametrize("target", ["/v1/models/acme/bot-2", "/v1/models/acme%2Fbot-2"])

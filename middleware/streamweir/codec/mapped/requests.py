@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.mapped.problems import KeyPath
 from streamweir.codec.mapped.section import Section
-from streamweir.requests.canonical import FIELDS, Message, Part, Request
+from streamweir.requests.canonical import FIELDS, PARAMETERS, Message, Part, Request
 from streamweir.requests.canonical_reader import read_fields
 from streamweir.requests.fields import Fields
 from streamweir.requests.messages import files_of, last_user_index
@@ -86,6 +86,8 @@ def _writer(section: Section, history: History) -> RequestWriter:
     takes = {name for name in _TAKEN if name in names} | ({"files"} if "messages" in names else set())
 
     def write(outgoing: Outgoing) -> Written:
+        if "parameters" in names:
+            outgoing.parameters(*PARAMETERS)
         return template.written(_root(outgoing, names, history))
 
     return RequestWriter(

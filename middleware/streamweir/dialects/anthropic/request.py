@@ -160,7 +160,7 @@ def _tool_choice(fields: Fields) -> str | dict[str, str] | None:
 
 def _write(outgoing: Outgoing) -> Written:
     request = outgoing.request
-    parameters = request.get("parameters", {})
+    parameters = outgoing.parameters("max_tokens", "temperature", "top_p", "stop")
     body = without_absent(
         model=request.get("model") or _DEFAULT_MODEL,
         max_tokens=parameters.get("max_tokens") or _MAX_TOKENS,

@@ -23,7 +23,7 @@ _STREAM: Final = {"alt": "sse"}
 
 def _write(outgoing: Outgoing) -> Written:
     request = outgoing.request
-    parameters = request.get("parameters", {})
+    parameters = outgoing.parameters("temperature", "top_p", "max_tokens", "stop")
     body = without_absent(
         contents=_contents(outgoing),
         systemInstruction={"parts": [{"text": outgoing.system}]} if outgoing.system else None,

@@ -34,8 +34,7 @@ _OPTIONS: Final[Mapping[str, str]] = {
 
 def _write(outgoing: Outgoing) -> Written:
     request = outgoing.request
-    parameters = request.get("parameters", {})
-    options = {_OPTIONS[name]: value for name, value in parameters.items() if name in _OPTIONS}
+    options = {_OPTIONS[name]: value for name, value in outgoing.parameters(*_OPTIONS).items()}
     common = without_absent(model=request.get("model") or _DEFAULT_MODEL, options=options)
     body = _generate(outgoing) if _GENERATE.search(outgoing.path) else _chat(outgoing)
     return Written({**common, **body, "stream": True})

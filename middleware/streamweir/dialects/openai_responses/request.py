@@ -168,7 +168,7 @@ def _response_format(fields: Fields) -> dict[str, Any] | None:
 
 def _write(outgoing: Outgoing) -> Written:
     request = outgoing.request
-    parameters = request.get("parameters", {})
+    parameters = outgoing.parameters("temperature", "top_p", "max_tokens")
     choice = request.get("tool_choice")
     body = without_absent(
         model=request.get("model") or _DEFAULT_MODEL,

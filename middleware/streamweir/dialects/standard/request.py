@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from streamweir.requests.canonical import FIELDS, LOSSES, Request
+from streamweir.requests.canonical import FIELDS, LOSSES, PARAMETERS, Request
 from streamweir.requests.canonical_reader import read_fields
 from streamweir.requests.fields import Fields
 from streamweir.requests.old_names import INPUTS, MESSAGES, THREADS
@@ -25,6 +25,7 @@ def _read(fields: Fields) -> Request:
 def _write(outgoing: Outgoing) -> Written:
     """The canonical request itself."""
     request: dict[str, Any] = {**outgoing.request, "stream": True}
+    outgoing.parameters(*PARAMETERS)
     extra = {name: value for name, value in outgoing.extra.items() if name not in FIELDS}
     body = {name: request[name] for name in FIELDS if name in request and name != "extra"}
     return Written({**body, **extra})

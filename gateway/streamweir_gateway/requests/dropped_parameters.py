@@ -1,0 +1,44 @@
+"""What an operator reads of parameters for a model that an agent cannot be sent: once, not with each request.
+
+Clients set them without being asked; nothing of it stands in a stream.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+__all__ = ["DROPPED_PARAMETERS", "DroppedParameters"]
+
+logger = logging.getLogger("streamweir.gateway")
+
+
+class DroppedParameters:
+    """Which were logged: those of each protocol for each dialect of an upstream, by names that are ours."""
+
+    def __init__(self) -> None:
+        self._logged: dict[tuple[str, str], set[str]] = {}
+
+    def report(self, protocol: str, dialect: str, names: Iterable[str]) -> None:
+        """Log the parameters that were not logged yet.
+
+        Args:
+            protocol: of the client.
+            dialect: of the upstream.
+            names: of parameters, each out of a list that no client extends.
+        """
+        logged = self._logged.setdefault((protocol, dialect), set())
+        new = [name for name in names if name not in logged]
+        if not new:
+            return
+        logged.update(new)
+        logger.warning(
+            "parameters of %s have no place in requests to %s and are dropped: %s",
+            protocol,
+            dialect,
+            ", ".join(new),
+        )
+
+
+DROPPED_PARAMETERS = DroppedParameters()
+"""Of the process: a configuration that is read again repeats nothing."""
