@@ -3,6 +3,7 @@
 docs/dialects/     a page for each, from the README.md in its folder and what its code does; an overview
 README.md          the table of dialects
 config.yaml        the protocols that clients may have, and a demo endpoint for each dialect
+docs/dialects/pairs.md   what survives from each dialect that is read to each that is written
 docs/requests.md   what is read of the clients of each dialect, and written for its servers
 docs/configuration-reference.md every key of the configuration, from its models
 docs/adding-a-dialect.md        the files that `streamweir dialects --new` begins with
@@ -59,6 +60,7 @@ def documents() -> dict[Path, str]:
     return {
         **{ROOT / f"docs/dialects/{name}.md": _page(dialects[name], found[name]) for name in found},
         ROOT / "docs/dialects/README.md": _overview(found.values()),
+        ROOT / "docs/dialects/pairs.md": _pairs(found.values()),
         ROOT / "docs/configuration-reference.md": config_reference(NEEDS_RESTART),
         **{ROOT / name: _filled((ROOT / name).read_text(), parts[name]) for name in parts},
     }
@@ -132,8 +134,54 @@ It depends on the dialect that is written alone. What has no word there is left 
 stream ends with a warning that says so.
 
 {_rows(("dialect", "cannot say, or not fully"), losses)}
+What that means for each pair: [Pairs](pairs.md).
+
 <!-- `make docs` writes this page from the dialects. -->
 """
+
+
+def _pairs(found: Collection[Description]) -> str:
+    sources = [one for one in found if one.reads]
+    targets = [one for one in found if one.writes]
+    rows = [(_link(source, ""), *(_missing(source, target) for target in targets)) for source in sources]
+    return f"""\
+# Pairs
+
+From each dialect that is read (a row) to each that is written (a column): `all` of what the one says survives,
+or all but what is named. The text, its order and the end of the run always do. What is named is left out, or said
+in part only, and counted in a warning at the end of the stream.
+
+{_rows(("from", *(_link(target, "") for target in targets)), rows)}
+<!-- `make docs` writes this page from the dialects: what their examples become, and what encoders cannot say. -->
+"""
+
+
+def _missing(source: Description, target: Description) -> str:
+    lost = [name for name in target.unsupported if name in source.said]
+    names = dict.fromkeys(_KINDS.get(name, name.removeprefix("data ")) for name in lost)
+    return f"but {', '.join(names)}" if names else "all"
+
+
+_KINDS: Final = {
+    "tool_call_progress": "progress of tools",
+    "tool_call_end success": "results of tools",
+    "tool_call_end failed": "results of tools",
+    "content, replacing": "text taken back",
+    "content, another channel": "channels of text",
+    "data custom": "custom data",
+    "data state_delta": "changes of state",
+    "data dataframe": "tables",
+    "data chart": "charts",
+    "data image": "images",
+    "data file": "files",
+    "reference": "references",
+    "warning": "warnings",
+    "interaction form": "forms",
+    "interaction questions": "questions",
+    "interaction approval": "approvals",
+    "error, the run goes on": "errors amid a run",
+}
+"""What is lost, in the words of the page."""
 
 
 def _table(found: Iterable[Description], folder: str) -> str:

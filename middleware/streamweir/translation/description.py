@@ -8,7 +8,7 @@ for it. Everything else is asked of the classes, so that a description cannot dr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
@@ -105,6 +105,13 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
         """The standard events for which the dialect has no word."""
         return tuple(row.event for row in self.writing if row.lost)
 
+    @property
+    def said(self) -> frozenset[str]:
+        """The standard events that come of what it reads, by the names that `writing` gives them."""
+        return frozenset(
+            _name_of(event["type"], event["data"]) for row in self.reading for event in row.becomes
+        )
+
 
 def describe(dialect: str | Dialect) -> Description:
     """Return what a dialect, by its name or itself, reads, writes and cannot say.
@@ -123,6 +130,26 @@ def describe(dialect: str | Dialect) -> Description:
         reading=tuple(_readings(dialect)) if dialect.decoder else (),
         writing=tuple(_writings(dialect.encoder)) if dialect.encoder else (),
     )
+
+
+def _name_of(kind: str, data: Mapping[str, Any]) -> str:
+    """The name of an event in `EVENT_EXAMPLES`."""
+    match kind:
+        case "content" if data.get("op") == "replace":
+            return "content, replacing"
+        case "content" if data.get("channel"):
+            return "content, another channel"
+        case "tool_call_end":
+            return f"{kind} success" if data.get("status", "success") == "success" else f"{kind} failed"
+        case "data":
+            return f"{kind} {data.get('data_type')}"
+        case "interaction":
+            return f"{kind} {data.get('kind')}"
+        case "session_end":
+            return f"{kind} {data.get('status')}"
+        case "error" if data.get("terminal") is False:
+            return "error, the run goes on"
+    return kind
 
 
 def framings_of(dialect: Dialect) -> tuple[str, ...]:
