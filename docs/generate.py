@@ -3,7 +3,7 @@
 docs/dialects/     a page for each, from the README.md in its folder and what its code does; an overview
 README.md          the table of dialects
 config.yaml        the protocols that clients may have, and a demo endpoint for each dialect
-docs/dialects/pairs.md   what survives from each dialect that is read to each that is written
+docs/pairs.md      what survives from each dialect that is read to each that is written
 docs/requests.md   what is read of the clients of each dialect, and written for its servers
 docs/configuration-reference.md every key of the configuration, from its models
 docs/adding-a-dialect.md        the files that `streamweir dialects --new` begins with
@@ -60,7 +60,7 @@ def documents() -> dict[Path, str]:
     return {
         **{ROOT / f"docs/dialects/{name}.md": _page(dialects[name], found[name]) for name in found},
         ROOT / "docs/dialects/README.md": _overview(found.values()),
-        ROOT / "docs/dialects/pairs.md": _pairs(found.values()),
+        ROOT / "docs/pairs.md": _pairs(found.values()),
         ROOT / "docs/configuration-reference.md": config_reference(NEEDS_RESTART),
         **{ROOT / name: _filled((ROOT / name).read_text(), parts[name]) for name in parts},
     }
@@ -134,7 +134,7 @@ It depends on the dialect that is written alone. What has no word there is left 
 stream ends with a warning that says so.
 
 {_rows(("dialect", "cannot say, or not fully"), losses)}
-What that means for each pair: [Pairs](pairs.md).
+What that means for each pair: [Pairs](../pairs.md).
 
 <!-- `make docs` writes this page from the dialects. -->
 """
@@ -143,21 +143,23 @@ What that means for each pair: [Pairs](pairs.md).
 def _pairs(found: Collection[Description]) -> str:
     sources = [one for one in found if one.reads]
     targets = [one for one in found if one.writes]
-    rows = [(_link(source, ""), *(_missing(source, target) for target in targets)) for source in sources]
+    rows = [
+        (_link(source, "dialects/"), *(_missing(source, target) for target in targets)) for source in sources
+    ]
     return f"""\
 # Pairs
 
-From each dialect that is read (a row) to each that is written (a column): `all` of what the one says survives,
-or all but what is named. The text, its order and the end of the run always do. What is named is left out, or said
-in part only, and counted in a warning at the end of the stream.
+From each dialect that is read (a row) to each that is written (a column): `all` of what the one says
+survives, or all but what is named. Texts, their order and the end of the run always do. What is named is left
+out, or written in part only, and counted in a warning at the end of the stream.
 
-{_rows(("from", *(_link(target, "") for target in targets)), rows)}
-<!-- `make docs` writes this page from the dialects: what their examples become, and what encoders cannot say. -->
+{_rows(("from", *(_link(target, "dialects/") for target in targets)), rows)}
+<!-- `make docs` writes this page: what examples of dialects become, and what encoders cannot say of it. -->
 """
 
 
 def _missing(source: Description, target: Description) -> str:
-    lost = [name for name in target.unsupported if name in source.said]
+    lost = [name for name in target.unsupported if source.name == FIRST or name in source.produced]
     names = dict.fromkeys(_KINDS.get(name, name.removeprefix("data ")) for name in lost)
     return f"but {', '.join(names)}" if names else "all"
 

@@ -106,7 +106,7 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(row.event for row in self.writing if row.lost)
 
     @property
-    def said(self) -> frozenset[str]:
+    def produced(self) -> frozenset[str]:
         """The standard events that come of what it reads, by the names that `writing` gives them."""
         return frozenset(
             _name_of(event["type"], event["data"]) for row in self.reading for event in row.becomes
