@@ -203,7 +203,57 @@ WRITTEN += [
     ),
 ]
 
+ADK_HELD = {"id": "adk-1", "name": "adk_request_confirmation"}
+
+
+def adk(path: str, *parts: Any, **fields: Any) -> list[dict[str, Any]]:
+    message = {"role": "user", "parts": [*parts]}
+    body = {"appName": "shop", "userId": "user", "sessionId": "s1", "streaming": True, "newMessage": message}
+    run = {"path": "/api/run_sse", "body": {**body, **fields}}
+    return [{"path": path, "body": {}}, run] if path else [run]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (
+            {"messages": [user(BYTES)], "state": {"topic": "snow"}},
+            adk(
+                "/api/apps/shop/users/user/sessions/s1",
+                {"text": "hi"},
+                {"inlineData": {"mimeType": "image/png", "data": "YWI="}},
+                stateDelta={"topic": "snow"},
+            ),
+        ),
+        (
+            {"messages": [HI, CALL, RESULT]},
+            adk(
+                "/api/apps/shop/users/user/sessions/s1",
+                {"functionResponse": {"id": "c1", "name": "snow", "response": {"result": "deep"}}},
+            ),
+        ),
+        *(
+            (
+                {"resume": [given]},
+                adk("", {"functionResponse": {**ADK_HELD, "response": response}}),
+            )
+            for given, response in [
+                (answer("approve", None, ADK_HELD), {"confirmed": True}),
+                (answer("reject", None, ADK_HELD), {"confirmed": False}),
+                (answer("submit", {"x": 1}, ADK_HELD), {"confirmed": True, "x": 1}),
+                (answer("submit", "y", ADK_HELD), {"confirmed": True, "result": "y"}),
+            ]
+        ),
+    ],
+)
+def test_what_an_adk_server_is_sent(given: dict[str, Any], expected: list[dict[str, Any]]) -> None:
+    request = {**given, "thread_id": "s1"}
+    found = write_request(request, dialect="google-adk", path="/api/run_sse", mapped={"appName": "shop"})
+    assert [{name: row[name] for name in ("path", "body")} for row in found] == expected
+
+
 CANNOT_ANSWER = [
+    ("google-adk", "/run_sse", answer("approve", None, ADK_HELD)),
     ("langgraph-server", "/runs/stream", answer("submit", "a", {"interrupt_id": "i1"}, "i1")),
 ]
 

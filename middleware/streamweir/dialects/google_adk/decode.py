@@ -1,0 +1,153 @@
+"""Reads the events of a run: pieces, the whole event behind them, calls, what a person is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final
+
+from streamweir.codec.base import Decoder
+from streamweir.codec.coerce import and_extra, custom, leftover, meta_of, text_of, upstream_error
+from streamweir.codec.detection import head_messages
+from streamweir.codec.message_template import TextFields
+from streamweir.dialects.google_adk.decode_parts import Parts
+from streamweir.events import Content, Data, Event, Meta, SessionEnd
+from streamweir.framing import Frame
+
+__all__ = ["GoogleAdkDecoder"]
+
+_EVENT: Final = (
+    *("id", "invocationId", "author", "partial", "turnComplete", "finishReason", "content", "actions"),
+    *("longRunningToolIds", "timestamp", "usageMetadata", "modelVersion", "nodeInfo", "branch"),
+    *("errorCode", "errorMessage", "interrupted", "avgLogprobs", "logprobsResult", "interactionId"),
+)
+_ACTIONS: Final = ("stateDelta", "requestedToolConfirmations", "skipSummarization", "requestedAuthConfigs")
+_FINISH: Final = {
+    "MAX_TOKENS": "length",
+    **dict.fromkeys(("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"), "content_filter"),
+}
+_TOKENS: Final = {
+    "promptTokenCount": "prompt_tokens",
+    "candidatesTokenCount": "completion_tokens",
+    "totalTokenCount": "total_tokens",
+}
+_LARGEST_COUNT: Final = 1 << 53
+
+
+class GoogleAdkDecoder(Decoder):
+    """Reads one run. It has no mark of its end: the body ends behind an event that is whole."""
+
+    text_fields: ClassVar = TextFields(
+        texts=(("content", "parts", 0, "text"),), ignored=(("timestamp",), ("id",))
+    )
+
+    def __init__(self) -> None:
+        self._parts = Parts()
+        self._summary: dict[str, Any] = {}
+        self._message_id: str | None = None
+        """Of the message whose pieces come; older servers give each piece an id of its own."""
+
+    @classmethod
+    def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
+        """Sure of an event of a run, and of the frame that fails it."""
+        del event
+        match fields:
+            case {"invocationId": str(), "author": str()}:
+                return 0.95
+            case {"error": str(), "error_details": dict()}:
+                return 0.9
+        return 0.0
+
+    @classmethod
+    def detect(cls, head: bytes) -> float:
+        """The same of the elements of an array, which `/run` answers."""
+        values = [message.value for message in head_messages(head)]
+        objects = [item for value in values for item in (value if isinstance(value, list) else [value])]
+        return max((cls.score(item, None) for item in objects if isinstance(item, dict)), default=0.0)
+
+    def decode(self, frame: Frame) -> Iterable[Event]:
+        """Return the events that `frame` means; what nobody knows is kept as it is."""
+        if not frame.data.strip():
+            return ()
+        value = frame.json()
+        return self._read_all(value) if isinstance(value, list) else self._read(value)
+
+    def close(self) -> Iterable[Event]:
+        """The end of the body: proper behind a whole event, if each call has its result or waits for one."""
+        if not self.complete or (self._parts.is_open and not self._parts.waits):
+            return ()
+        status: Any = "suspended" if self._parts.waits else "completed"
+        return (SessionEnd(status, summary=self._summary or None),)
+
+    def _read_all(self, values: Iterable[Any]) -> Iterator[Event]:
+        for value in values:
+            yield from self._read(value)
+
+    def _read(self, value: Any) -> Iterator[Event]:
+        match value:
+            case {"invocationId": str()} | {"author": str(), "content": dict()}:
+                yield from self._event(value)
+            case {"error": error} if error:
+                yield _failure(error, value.get("error_details"))
+            case {"detail": detail} if detail:
+                yield upstream_error(detail)
+            case _:
+                yield custom("message", value)
+
+    def _event(self, event: Mapping[str, Any]) -> Iterator[Event]:
+        partial = event.get("partial") is True
+        meta = self._meta(event)
+        code, content = text_of(event.get("errorCode")), event.get("content")
+        if code and code not in _FINISH:
+            yield upstream_error(event.get("errorMessage"), code=code, meta=meta)
+            return
+        self.complete = not partial
+        if isinstance(content, dict):
+            yield from self._parts.read(content, event, meta, partial=partial)
+        if reason := code or text_of(event.get("finishReason")):
+            self._summary["finish_reason"] = _FINISH.get(reason, "stop")
+        if not partial:
+            self._count(event.get("usageMetadata"))
+        yield from _actions(event.get("actions"), meta)
+        if rest := leftover(event, _EVENT):
+            yield Content("", meta=and_extra(meta, rest))
+        self._message_id = self._message_id if partial else None
+
+    def _meta(self, event: Mapping[str, Any]) -> Meta | None:
+        """The ids of an event; its pieces and the whole behind them are one message."""
+        if self._message_id is None:
+            self._message_id = text_of(event.get("id"))
+        return meta_of(
+            message_id=self._message_id,
+            run_id=event.get("invocationId"),
+            node_name=event.get("author"),
+        )
+
+    def _count(self, usage: Any) -> None:
+        """Add the tokens of one call of the model to those of the run."""
+        for name, known in _TOKENS.items() if isinstance(usage, dict) else ():
+            count = usage.get(name)
+            if type(count) is int and 0 <= count < _LARGEST_COUNT:
+                self._summary[known] = min(self._summary.get(known, 0) + count, _LARGEST_COUNT)
+
+
+def _actions(actions: Any, meta: Meta | None) -> Iterator[Event]:
+    """What an event changes: the state, and what is the application's own."""
+    if not isinstance(actions, dict):
+        return
+    delta = actions.get("stateDelta")
+    if isinstance(delta, dict) and delta:
+        patch = [
+            {"op": "add", "path": "/" + name.replace("~", "~0").replace("/", "~1"), "value": value}
+            for name, value in delta.items()
+        ]
+        yield Data("state_delta", patch, meta=meta)
+    rest = {
+        name: value for name, value in (leftover(actions, _ACTIONS) or {}).items() if value not in ({}, [])
+    }
+    if rest:
+        yield custom("actions", rest, meta)
+
+
+def _failure(error: Any, details: Any) -> Event:
+    code = details.get("error_type") if isinstance(details, dict) else None
+    return upstream_error(error, code=code)

@@ -1,0 +1,167 @@
+"""Reads what the content of an event consists of: text, thoughts, calls, results, files, questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from streamweir.codec.coerce import arguments, custom, leftover, text_in, text_of, tool_error
+from streamweir.events import (
+    Content,
+    Data,
+    Event,
+    Interaction,
+    Meta,
+    Thinking,
+    ToolCallEnd,
+    ToolCallStart,
+    Whole,
+)
+from streamweir.ids import short_id
+
+__all__ = ["Parts"]
+
+CONFIRMATION: Final = "adk_request_confirmation"
+_ASKING: Final = ("adk_request_credential", "adk_request_input")
+_KINDS: Final = ("image", "audio")
+_BESIDE: Final = ("thought", "thoughtSignature")
+_MOST_OPEN: Final = 1000
+
+
+class Parts:
+    """Reads the parts of one run's events.
+
+    Attributes:
+        waits: a person is asked, or a tool that runs on elsewhere has to be answered for.
+    """
+
+    def __init__(self) -> None:
+        self.waits = False
+        self._open: dict[str, None] = {}
+
+    @property
+    def is_open(self) -> bool:
+        """A call has no result."""
+        return bool(self._open)
+
+    def read(
+        self, content: Mapping[str, Any], event: Mapping[str, Any], meta: Meta | None, *, partial: bool
+    ) -> Iterator[Event]:
+        """Yield what the parts of an event say: pieces if it is `partial`, else all of the message."""
+        if rest := leftover(content, ("parts", "role")):
+            yield custom("content", rest, meta)
+        parts = content.get("parts")
+        parts = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+        yield from _texts(parts, meta, None if partial else "snapshot")
+        long_running = event.get("longRunningToolIds")
+        for part in parts:
+            yield from self._part(part, long_running, _confirmed_later(event), meta, partial=partial)
+
+    def _part(
+        self, part: Mapping[str, Any], long_running: Any, pending: Any, meta: Meta | None, *, partial: bool
+    ) -> Iterator[Event]:
+        known = "text"
+        match part:
+            case {"functionCall": dict(call)}:
+                known = "functionCall"
+                if not partial:
+                    yield from self._call(call, long_running, meta)
+            case {"functionResponse": dict(response)}:
+                known = "functionResponse"
+                if text_of(response.get("id")) not in pending:
+                    yield self._end_of(response, meta)
+            case {"inlineData": dict(file)} | {"fileData": dict(file)}:
+                known = "inlineData" if "inlineData" in part else "fileData"
+                yield _file(file, meta)
+        if rest := leftover(part, (known, *_BESIDE)):
+            yield custom("part", rest, meta)
+
+    def _call(self, call: Mapping[str, Any], long_running: Any, meta: Meta | None) -> Iterator[Event]:
+        tool_id, name = short_id(text_of(call.get("id"))), text_of(call.get("name")) or "unknown"
+        given = arguments(call.get("args"))
+        resume = {"id": tool_id, "name": name}
+        if name == CONFIRMATION:
+            self.waits = True
+            yield _approval(tool_id, given, resume, meta)
+        elif name in _ASKING:
+            self.waits = True
+            yield _question(tool_id, given, resume, meta)
+        else:
+            if tool_id and len(self._open) < _MOST_OPEN:
+                self._open[tool_id] = None
+            yield ToolCallStart(tool_id, name, arguments=given, meta=meta)
+            if isinstance(long_running, list) and tool_id in long_running:
+                self.waits = True
+                yield Interaction(tool_id, "form", title=name, schema={}, resume=resume, meta=meta)
+        if rest := leftover(call, ("id", "name", "args", "willContinue", "partialArgs")):
+            yield custom("functionCall", rest, meta)
+
+    def _end_of(self, response: Mapping[str, Any], meta: Meta | None) -> Event:
+        tool_id = short_id(text_of(response.get("id")))
+        self._open.pop(tool_id, None)
+        name, result = text_of(response.get("name")) or None, response.get("response")
+        rest = leftover(response, ("id", "name", "response"))
+        match result:
+            case {"error": str(error), **others} if not others:
+                return ToolCallEnd(tool_id, "failed", error=tool_error(error), tool_name=name, meta=meta)
+        if rest:
+            result = {**rest, "response": result}
+        return ToolCallEnd(tool_id, result=result, tool_name=name, meta=meta)
+
+
+def _confirmed_later(event: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The calls that have not run, for a person has to confirm them: their results are none."""
+    actions = event.get("actions")
+    asked = actions.get("requestedToolConfirmations") if isinstance(actions, dict) else None
+    return asked if isinstance(asked, dict) else {}
+
+
+def _texts(parts: list[dict[str, Any]], meta: Meta | None, whole: Whole | None) -> Iterator[Event]:
+    thoughts: list[str] = []
+    texts: list[str] = []
+    for part in parts:
+        if isinstance(text := part.get("text"), str):
+            (thoughts if part.get("thought") is True else texts).append(text)
+    if text := "".join(thoughts):
+        yield Thinking(text, "reasoning", whole=whole, meta=meta)
+    if text := "".join(texts):
+        yield Content(text, whole=whole, meta=meta)
+
+
+def _approval(tool_id: str, given: dict[str, Any], resume: dict[str, Any], meta: Meta | None) -> Event:
+    call, asked = given.get("originalFunctionCall"), given.get("toolConfirmation")
+    call = call if isinstance(call, dict) else {}
+    asked = asked if isinstance(asked, dict) else {}
+    return Interaction(
+        tool_id,
+        "approval",
+        title=text_of(call.get("name")) or None,
+        description=text_of(asked.get("hint")) or None,
+        ui=given,
+        resume=resume,
+        meta=meta,
+    )
+
+
+def _question(tool_id: str, given: dict[str, Any], resume: dict[str, Any], meta: Meta | None) -> Event:
+    schema = next(
+        (
+            found
+            for name in ("responseSchema", "response_schema")
+            if isinstance(found := given.get(name), dict)
+        ),
+        {},
+    )
+    text = text_in(given, "message", "prompt", "hint") or None
+    return Interaction(tool_id, "form", description=text, schema=schema, ui=given, resume=resume, meta=meta)
+
+
+def _file(file: Mapping[str, Any], meta: Meta | None) -> Event:
+    media_type = text_of(file.get("mimeType")) or "application/octet-stream"
+    kind = media_type.partition("/")[0]
+    data = {"media_type": media_type, **(leftover(file, ("mimeType", "data", "fileUri")) or {})}
+    if "data" in file:
+        data["base64"] = text_of(file["data"])
+    else:
+        data["url"] = text_of(file.get("fileUri"))
+    return Data(kind if kind in _KINDS else "file", data, meta=meta)  # type: ignore[arg-type]

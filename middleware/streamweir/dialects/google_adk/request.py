@@ -1,0 +1,94 @@
+"""Requests to an ADK server: the session first, then a message in it.
+
+Source: google-adk 2.13 (`cli/adk_web_server.py`, `RunAgentRequest`); the request contract, sections 4 and 5.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from streamweir.requests.canonical import Answer
+from streamweir.requests.media import media_type_of
+from streamweir.requests.messages import text_of_message, tool_results
+from streamweir.requests.outgoing import Outgoing
+from streamweir.requests.sides import RequestWriter
+from streamweir.requests.written import Written, path_segment, without_absent
+
+__all__ = ["WRITER"]
+
+_EXISTS: Final = {400: "exist", 409: "exist"}
+
+
+def _write(outgoing: Outgoing) -> list[Written]:
+    app = _name(outgoing, "appName") or ""
+    user = _name(outgoing, "userId") or outgoing.user or "user"
+    if outgoing.answers and outgoing.thread_id is None:
+        raise outgoing.cannot_answer()
+    session = outgoing.thread_id or outgoing.new_id()
+    place = (path_segment(app, "appName"), path_segment(user, "user"), path_segment(session, "thread_id"))
+    base = outgoing.path.removesuffix("/").rpartition("/")[0]
+    path = "{}/apps/{}/users/{}/sessions/{}".format(base, *place)
+    body = {
+        "appName": app,
+        "userId": user,
+        "sessionId": session,
+        "streaming": True,
+        "newMessage": {"role": "user", "parts": _parts(outgoing)},
+        **without_absent(stateDelta=outgoing.request.get("state")),
+    }
+    first = [] if outgoing.answers else [Written({}, path=path, goes_on=_EXISTS)]
+    return [*first, Written(body, is_overlaid=True)]
+
+
+def _name(outgoing: Outgoing, name: str) -> str | None:
+    """A name that the configuration gives, or the inputs."""
+    found = outgoing.overlay.get(name) or outgoing.inputs.get(name)
+    return found if isinstance(found, str) else None
+
+
+def _parts(outgoing: Outgoing) -> list[dict[str, Any]]:
+    if outgoing.answers:
+        return [_answer(answer, outgoing) for answer in outgoing.answers]
+    if outgoing.thread_id is not None and (results := tool_results(outgoing.messages)):
+        names = {
+            call["id"]: call["name"]
+            for message in outgoing.messages
+            for call in message.get("tool_calls", [])
+        }
+        return [
+            _response(tool_id := result.get("tool_call_id", ""), names.get(tool_id, "tool"), result)
+            for result in results
+        ]
+    files = [
+        {"inlineData": {"mimeType": media_type_of(part), "data": part["base64"]}}
+        for part in outgoing.files("bytes")
+    ]
+    return [{"text": outgoing.text}, *files]
+
+
+def _response(tool_id: str, name: str, result: Any) -> dict[str, Any]:
+    key = "error" if result.get("is_error") else "result"
+    response = {key: text_of_message(result)}
+    return {"functionResponse": {"id": tool_id, "name": name, "response": response}}
+
+
+def _answer(answer: Answer, outgoing: Outgoing) -> dict[str, Any]:
+    held, value = outgoing.held(answer), answer.get("value")
+    response: dict[str, Any] = {"confirmed": answer["action"] in ("submit", "approve")}
+    if isinstance(value, dict):
+        response |= value
+    elif value is not None:
+        response["result"] = value
+    name = held.get("name")
+    return {
+        "functionResponse": {
+            "id": held.get("id") or answer["interaction_id"],
+            "name": name if isinstance(name, str) else "tool",
+            "response": response,
+        }
+    }
+
+
+WRITER: Final = RequestWriter(
+    _write, threads="client", takes=frozenset({"files", "state"}), needs=("appName",)
+)
