@@ -328,12 +328,17 @@ class Fold:
 
 
 def _compact(event: Event) -> Event:
-    """Return `event` with its objects and lists as the JSON that they become."""
+    """Return `event` with its objects and lists as the JSON that they become, without ids and extra."""
     match event:
         case Data() | Reference() | Interaction() | Warning() | ToolCallStart() | ToolCallEnd():
-            fields = {name: getattr(event, name) for name in WIRE_FIELDS[type(event)]}
-            return msgspec.structs.replace(event, **{name: _as_json(fields[name]) for name in fields})
+            fields = {name: _as_json(getattr(event, name)) for name in WIRE_FIELDS[type(event)]}
+            return msgspec.structs.replace(event, **fields, meta=_needed(event.meta))
     return event
+
+
+def _needed(meta: Meta | None) -> Meta | None:
+    """What the answer says of `meta`."""
+    return {"duration_ms": meta["duration_ms"]} if meta and "duration_ms" in meta else None
 
 
 def _as_json(value: Any) -> Any:
