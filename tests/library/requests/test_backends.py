@@ -336,6 +336,36 @@ WRITTEN: list[tuple[str, str, dict[str, Any], list[dict[str, Any]]]] = [
             }
         ],
     ),
+    (
+        "llama-workflows",
+        "/workflows/chat/run-nowait",
+        {"messages": [HI], "inputs": {"lang": "en"}},
+        [
+            {
+                "method": "POST",
+                "path": "/workflows/chat/run-nowait",
+                "body": {"start_event": {"message": "hi", "lang": "en"}},
+                "takes": {"handler_id": "handler_id"},
+            },
+            {
+                "method": "GET",
+                "path": "/events/{handler_id}",
+                "query": {"sse": "true", "after_sequence": "-1"},
+            },
+        ],
+    ),
+    (
+        "llama-workflows",
+        "/workflows/chat/run-nowait",
+        {"resume": [answer("submit", "Ulm", {"handler_id": "h-1", "after_sequence": "2"}, "input")]},
+        [
+            {
+                "path": "/events/h-1",
+                "body": {"event": {"type": "HumanResponseEvent", "value": {"response": "Ulm"}}},
+            },
+            {"method": "GET", "path": "/events/h-1", "query": {"sse": "true", "after_sequence": "2"}},
+        ],
+    ),
 ]
 
 
@@ -354,6 +384,7 @@ CANNOT_ANSWER = [
     ("fastgpt", "", answer("cancel", None, {}, "interactive")),
     ("coze", "/v3/chat", answer("submit", "a", None, "call_1")),
     ("flowise", "", answer("approve", True, {}, "a-1")),
+    ("llama-workflows", "", answer("reject", None, {"handler_id": "h-1"}, "input")),
     ("dify", "/v1/chat-messages", answer("submit", {"note": "a"}, {"form_token": "ft-1"}, "fm-1")),
 ]
 

@@ -1,0 +1,189 @@
+"""Reads a workflow's events: their type, the types that it is derived from, and what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final
+
+from streamweir.codec.base import Decoder
+from streamweir.codec.coerce import (
+    arguments,
+    custom,
+    leftover,
+    meta_of,
+    named_data,
+    text_of,
+    tool_error,
+    upstream_error,
+)
+from streamweir.codec.message_template import TextFields
+from streamweir.events import (
+    Content,
+    Event,
+    Interaction,
+    Meta,
+    SessionEnd,
+    Status,
+    Thinking,
+    ToolCallEnd,
+    ToolCallStart,
+)
+from streamweir.framing import Frame
+
+__all__ = ["LlamaWorkflowsDecoder"]
+
+_ENVELOPE: Final = ("value", "qualified_name", "type", "types")
+_FAILURES: Final = frozenset({"WorkflowFailedEvent", "WorkflowTimedOutEvent"})
+_KNOWN: Final = (
+    *("ToolCall", "ToolCallResult", "WorkflowCancelledEvent", "StopEvent", "InputRequiredEvent"),
+    *("StepStateChanged", "AgentInput", "AgentOutput", "AgentStream", *_FAILURES),
+)
+_DELTA: Final = ("delta", "response", "current_agent_name", "raw", "tool_calls", "thinking_delta")
+_STATES: Final = {"preparing": "started", "running": "running", "in_progress": "running"}
+
+
+class LlamaWorkflowsDecoder(Decoder):
+    """Reads one run. An event that stops the workflow, or one that asks a person, is the end."""
+
+    text_fields: ClassVar = TextFields(texts=(("value", "delta"),))
+
+    @classmethod
+    def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
+        """Sure of the envelope."""
+        del event
+        match fields:
+            case {"value": dict(), "qualified_name": str(), "type": str()}:
+                return 0.95
+        return 0.0
+
+    def decode(self, frame: Frame) -> Iterable[Event]:
+        """Return the events that `frame` means."""
+        if not frame.data.strip():
+            return ()
+        message = frame.json()
+        match message:
+            case {"type": str(name), "value": dict(value)}:
+                found = self._read(_kind(name, message.get("types")), name, value, frame.id)
+                rest = leftover(message, _ENVELOPE)
+                return (custom(name, rest), *found) if rest else found
+        return (custom("message", message),)
+
+    def _read(self, kind: str, name: str, value: dict[str, Any], frame_id: str | None) -> Iterable[Event]:
+        """What an event means by its kind; one that nobody knows by what it holds."""
+        match kind:
+            case "ToolCall":
+                return (_call(value),)
+            case "ToolCallResult":
+                return (_result(value),)
+            case "InputRequiredEvent":
+                return _question(value, frame_id)
+            case "StopEvent":
+                return _stop(value)
+            case "WorkflowCancelledEvent":
+                return (SessionEnd("cancelled"),)
+            case "StepStateChanged":
+                return (_step(value),)
+            case "AgentInput" | "AgentOutput":
+                return (_agent(kind, value),)
+            case _ if kind in _FAILURES:
+                return (_failure(kind, value),)
+            case _ if isinstance(value.get("delta"), str):
+                return _delta(value)
+        return (custom(name, value),)
+
+
+def _kind(name: str, types: Any) -> str:
+    """What an event is known as: itself, or the nearest of its bases that is known."""
+    bases = types if isinstance(types, list) else []
+    known = (
+        base for base in (name, *bases) if isinstance(base, str) and (base in _KNOWN or base in _FAILURES)
+    )
+    return next(known, name)
+
+
+def _delta(value: Mapping[str, Any]) -> Iterator[Event]:
+    """A piece of the answer; `response` is all of it so far."""
+    agent = text_of(value.get("current_agent_name")) or None
+    meta = meta_of(node_name=agent, extra=leftover(value, _DELTA))
+    if text := text_of(value.get("thinking_delta")):
+        yield Thinking(text, "reasoning", meta=meta)
+    if text := text_of(value["delta"]):
+        yield Content(text, meta=meta)
+
+
+def _call(value: Mapping[str, Any]) -> Event:
+    rest = leftover(value, ("tool_id", "tool_name", "tool_kwargs"))
+    return ToolCallStart(
+        text_of(value.get("tool_id")),
+        text_of(value.get("tool_name")) or "unknown",
+        arguments=arguments(value.get("tool_kwargs")),
+        meta=meta_of(extra=rest),
+    )
+
+
+def _result(value: Mapping[str, Any]) -> Event:
+    """A result: as it is, or a tool's output that says whether it is an error."""
+    output = value.get("tool_output", value.get("output"))
+    known = ("tool_id", "tool_name", "tool_kwargs", "tool_output", "output", "return_direct")
+    tool_id, name = text_of(value.get("tool_id")), text_of(value.get("tool_name")) or None
+    meta = meta_of(extra=leftover(value, known))
+    if isinstance(output, dict) and output.get("is_error") is True:
+        error = tool_error(output.get("content"))
+        return ToolCallEnd(tool_id, "failed", error=error, tool_name=name, meta=meta)
+    return ToolCallEnd(tool_id, result=output, tool_name=name, meta=meta)
+
+
+def _question(value: Mapping[str, Any], frame_id: str | None) -> Iterator[Event]:
+    """What a person is asked; the workflow waits, and goes on behind the last event that was seen."""
+    names = ("prefix", "prompt", "question", "message")
+    text = next((found for name in names if (found := text_of(value.get(name)))), "")
+    handler = text_of(value.get("handler_id"))
+    resume = {"handler_id": handler} if handler else {}
+    if frame_id:
+        resume["after_sequence"] = frame_id
+    yield Interaction(
+        text_of(value.get("interaction_id")) or "input",
+        "questions",
+        questions=[{"text": text, "response_type": "free_text"}],
+        ui=leftover(value, (*names, "handler_id", "interaction_id")),
+        resume=resume or None,
+    )
+    yield SessionEnd("suspended")
+
+
+def _stop(value: Mapping[str, Any]) -> Iterator[Event]:
+    """The result: a text repeats the answer, anything else is data."""
+    result = value.get("result")
+    if isinstance(result, str) and result:
+        yield Content(result, whole="repeat")
+    elif result not in (None, "", {}, []):
+        yield named_data("result", result)
+    if rest := leftover(value, ("result",)):
+        yield named_data("StopEvent", rest)
+    yield SessionEnd()
+
+
+def _failure(kind: str, value: Mapping[str, Any]) -> Event:
+    exception = value.get("exception")
+    exception = exception if isinstance(exception, dict) else value
+    if kind == "WorkflowTimedOutEvent":
+        return upstream_error(exception.get("exception_message"), status=504, details=dict(value))
+    return upstream_error(
+        exception.get("exception_message"), code=exception.get("exception_type"), details=dict(value)
+    )
+
+
+def _step(value: Mapping[str, Any]) -> Event:
+    name = text_of(value.get("name")) or None
+    state = _STATES.get(text_of(value.get("step_state")), "finished")
+    meta: Meta | None = meta_of(node_name=name)
+    return Status("node", state, name, leftover(value, ("name", "step_state")), meta=meta)  # type: ignore[arg-type]
+
+
+def _agent(kind: str, value: Mapping[str, Any]) -> Event:
+    """An agent begins or ends its turn; what it is given is the prompt, what it answers has been said."""
+    name = text_of(value.get("current_agent_name")) or None
+    known = ("current_agent_name", "input", "response", "raw", "tool_calls", "structured_response")
+    state = "started" if kind == "AgentInput" else "finished"
+    rest = leftover(value, known)
+    return Status("node", state, name, rest, meta=meta_of(node_name=name))  # type: ignore[arg-type]
