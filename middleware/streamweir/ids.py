@@ -75,17 +75,20 @@ class RecentIds(Generic[V]):
         """Remember `name`, as the last one that came."""
         self.discard(name)
         self._known[name] = value
-        self._left -= room_for(name) + _ENTRY
+        self._left -= _size_of(name, value)
         while self._left < 0 and len(self._known) > 1:
             self.discard(next(iter(self._known)))
 
     def discard(self, name: str) -> None:
         """Forget `name`."""
         if name in self._known:
-            del self._known[name]
-            self._left += room_for(name) + _ENTRY
+            self._left += _size_of(name, self._known.pop(name))
 
     def clear(self) -> None:
         """Forget all."""
         for name in [*self._known]:
             self.discard(name)
+
+
+def _size_of(name: str, value: object) -> int:
+    return _ENTRY + (room_for(name, value) if isinstance(value, str) else room_for(name))

@@ -22,6 +22,7 @@ from streamweir.codec.registry import process_dialects
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 DIALECTS = process_dialects().readable
+WRITTEN = process_dialects().writable
 SMALL, LARGE = 4 << 10, 32 << 10
 PROPORTION = 3
 """So many times more than in proportion is nobody's noise; what is quadratic takes eight times more."""
@@ -40,8 +41,8 @@ def translator(speaks: str, **options: Any) -> Translator:
     return Translator(speaks=speaks, **{**fixed, **options})
 
 
-def stream(speaks: str, pieces: Iterable[bytes]) -> None:
-    engine = translator(speaks)
+def stream(speaks: str, pieces: Iterable[bytes], answers: str = "standard") -> None:
+    engine = translator(speaks, answers=answers)
     for piece in pieces:
         engine.feed(piece)
     engine.close()
@@ -191,11 +192,54 @@ def test_what_several_large_events_meant_is_not_kept(speaks: str, hostile: int) 
     assert not too_much
 
 
-def warm_up(speaks: str) -> None:
+@pytest.mark.parametrize("answers", WRITTEN)
+def test_what_is_kept_of_what_was_written_does_not_grow(answers: str, hostile: int) -> None:
+    """Events of every type, each with one part blown up, in rows; the upstream speaks the standard."""
+    cases = sample(lasting_cases("standard"), 4 * hostile)
+    rows = [[case.of_size(EVENT * 9 // 10, mark) for mark in range(6)] for case in cases]
+    rows += [mixed(lasting("standard"), MESSAGES)]
+    warm_up("standard", answers)
+    too_much = {}
+    tracemalloc.start()
+    try:
+        for place, messages in enumerate(rows):
+            kept = Kept("standard", answers=answers, limits={"event_bytes": EVENT})
+            if (most := max(map(kept.after, messages))) > 4 * EVENT:
+                too_much[str(cases[place]) if place < len(cases) else "all"] = most / EVENT
+    finally:
+        tracemalloc.stop()
+    assert not too_much
+
+
+@pytest.mark.parametrize("answers", [name for name in WRITTEN if name in DIALECTS])
+def test_what_is_kept_of_frames_that_leave_as_they_came_does_not_grow(answers: str, hostile: int) -> None:
+    cases = sample(lasting_cases(answers), hostile)
+    rows = [[case.of_size(EVENT * 9 // 10, mark) for mark in range(6)] for case in cases]
+    warm_up(answers, answers)
+    too_much = {}
+    tracemalloc.start()
+    try:
+        for is_copied in (True, False):
+            for case, messages in zip(cases, rows, strict=True):
+                limits = {"event_bytes": EVENT}
+                kept = Kept(answers, answers=answers, verbatim=is_copied, limits=limits)
+                if (most := max(map(kept.after, messages))) > 4 * EVENT:
+                    too_much[f"{is_copied} {case}"] = most / EVENT
+    finally:
+        tracemalloc.stop()
+    assert not too_much
+
+
+def lasting_cases(speaks: str) -> list[Blown]:
+    shapes = {*map(str, lasting(speaks))}
+    return [case for case in cases_of(speaks) if str(case.shape) in shapes]
+
+
+def warm_up(speaks: str, answers: str = "standard") -> None:
     """Let all be loaded that is loaded once for all streams; the parsers remember a few hundred keys."""
-    stream(speaks, [cases_of(speaks)[0].of_size(EVENT)])
+    stream(speaks, [cases_of(speaks)[0].of_size(EVENT)], answers)
     for shape in shapes_of(speaks):
-        stream(speaks, [shape.frame(shape.value)])
+        stream(speaks, [shape.frame(shape.value)], answers)
     gc.collect()
 
 

@@ -177,6 +177,8 @@ class Encoder:
         writes_extra: the stream is read in the dialect that is written, so that what its decoder kept as
             `extra` may come back. Whoever knows what is read sets it.
         model: what the client calls the model that it asks; None if it names none.
+        room: how many bytes the encoder may keep between two events, about. What does not fit is shortened or
+            forgotten, or ends the stream with `LimitExceeded`. Set before the first event.
     """
 
     framings: ClassVar[tuple[Literal["sse", "ndjson", "lines"], ...]] = ("sse",)
@@ -194,6 +196,7 @@ class Encoder:
     is_shown: bool = False
     writes_extra: bool = False
     model: str | None = None
+    room: int = 8 << 20
 
     def __init_subclass__(cls) -> None:
         """What a class says of its frames does not hold of one that writes in another way."""

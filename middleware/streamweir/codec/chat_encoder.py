@@ -9,10 +9,12 @@ stands beside the end (`suspension`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from streamweir.codec.asked import Asked
 from streamweir.codec.base import Encoder
+from streamweir.codec.kept_calls import KeptCalls
 from streamweir.codec.questions import asks_person, question_text
 from streamweir.codec.suspension import suspension
 from streamweir.events import (
@@ -53,10 +55,19 @@ class ChatEncoder(Encoder):
         self.message_id: str | None = None
         self.stamp = Stamp("", 0, 0)
         self._message: tuple[str | None, str | None] | None = None
-        self._open: dict[str, ToolCallStart] = {}
-        self._handed: dict[str, ToolCallStart] = {}
+
+    @cached_property
+    def _open(self) -> KeptCalls:
+        return KeptCalls(self.room // 2)
+
+    @cached_property
+    def _handed(self) -> KeptCalls:
         """Calls that the client is to run, unless somebody else does before the end."""
-        self._asked = Asked()
+        return KeptCalls(self.room // 2)
+
+    @cached_property
+    def _asked(self) -> Asked:
+        return Asked(self.room // 2)
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the frames that say `event`."""
@@ -130,12 +141,12 @@ class ChatEncoder(Encoder):
             case Thinking(content=text):
                 return self.write_thinking(text) if text else ()
             case ToolCallStart():
-                self._open[event.tool_id] = event
+                self._open.add(event)
             case ToolCallDelta(for_client=True):
                 return self.write_argument_piece(event)
             case ToolCallEnd():
-                self._handed.pop(event.tool_id, None)
-                call = self._open.pop(event.tool_id, None) or ToolCallStart(event.tool_id, "unknown")
+                self._handed.discard(event.tool_id)
+                call = self._open.pop(event.tool_id) or ToolCallStart(event.tool_id, "unknown")
                 return self.write_result(call, event)
             case Interaction():
                 return self._interaction(event)
@@ -175,14 +186,14 @@ class ChatEncoder(Encoder):
         asked = event.interaction_id
         if event.state != "requested":
             self._asked.discard(asked)
-            self._handed.pop(asked, None)
+            self._handed.discard(asked)
             self.lost[f"interaction {event.state}"] += 1
         elif asks_person(event):
             self._asked.add(event)
             self._message = None
             yield from self.write_text(question_text(event), begins=True)
-        elif asked in self._open:
-            self._handed[asked] = self._open[asked]
+        elif call := self._open.get(asked):
+            self._handed.add(call)
         else:
             self.lose(event)
 
@@ -192,8 +203,8 @@ class ChatEncoder(Encoder):
         if event.status == "cancelled":
             yield from self.write_cancelled()
             return
-        calls = self._handed if event.status == "suspended" else {}
-        for call in calls.values():
+        calls = self._handed if event.status == "suspended" else ()
+        for call in calls:
             yield from self.write_call(call)
         waits = event.status == "suspended" and (self._asked or not calls)
         beside = suspension(self._asked) if waits else {}

@@ -237,8 +237,12 @@ class Dialect:
         decoder.options = options
         return decoder
 
-    def make_encoder(self, options: Options) -> Encoder:
+    def make_encoder(self, options: Options, *, room: int | None = None) -> Encoder:
         """Return a fresh encoder for one stream.
+
+        Args:
+            options: the chosen ones.
+            room: how many bytes it may keep; as much as usual if None.
 
         Raises:
             ConfigurationError: the dialect is only read.
@@ -247,6 +251,8 @@ class Dialect:
             raise ConfigurationError(f"the dialect {self.name!r} cannot be written")
         encoder = self.encoder()
         encoder.options = options
+        if room is not None:
+            encoder.room = room
         return encoder
 
     def __repr__(self) -> str:

@@ -62,7 +62,8 @@ def open_writer(  # noqa: PLR0913 (what there is to settle of a client)
     if framing not in MEDIA_TYPES:
         raise ConfigurationError(f"unknown framing {framing!r} (one of: {', '.join(MEDIA_TYPES)})")
     dialect = (process_dialects() if dialects is None else dialects).to_write(protocol)
-    encoder = dialect.make_encoder(options.get(dialect.name, NO_OPTIONS))
+    room = None if source is None else source.limits.event_bytes
+    encoder = dialect.make_encoder(options.get(dialect.name, NO_OPTIONS), room=room)
     encoder.model = model
     if framing == "json":
         limit = LIMIT if source is None else source.limits.stream_bytes // _PARTS_OF_A_STREAM

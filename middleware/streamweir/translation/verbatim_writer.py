@@ -164,7 +164,7 @@ class VerbatimWriter(StreamWriter):
             return
         options = {**self._encoder.options, **form}
         if is_fresh:  # some settle what they write with before their first event
-            self._encoder = self._dialect.make_encoder(options)
+            self._encoder = self._dialect.make_encoder(options, room=self._encoder.room)
         else:
             self._encoder.options = options
 

@@ -62,6 +62,10 @@ class Scope:
         """The raw text of the frame, or what follows the prefix that the rule asked for (`_text`)."""
         return self.frame.text if self.rest is None else self.rest
 
+    def forget(self) -> None:
+        """Let go of what was looked at: a large frame is not kept until the next one."""
+        self.message, self.item, self.frame, self.rest = None, None, _NO_FRAME, None
+
     def visit(self, items: int) -> None:
         """Count `items` of a list that are going to be looked at.
 

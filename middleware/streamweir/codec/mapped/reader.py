@@ -116,6 +116,12 @@ class MappedDecoder(Decoder):
         """Return what `frame` means by itself: calls are not completed, what is taken is kept in `taker`."""
         if not self._has_begun:
             self._begin()
+        try:
+            return self._events_of(frame)
+        finally:
+            self._scope.forget()
+
+    def _events_of(self, frame: Frame) -> Iterable[Event]:
         reading, scope = self.reading, self._scope
         scope.frame, scope.rest, scope.visited = frame, None, 0
         self._reads_by_base = self._has_learned = False

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from streamweir.codec.kept_calls import KeptCalls
+from streamweir.codec.text_pieces import TextPieces
 from streamweir.events import (
     Content,
     Event,
@@ -28,51 +30,52 @@ MAX_ANSWER: Final = 1 << 20
 class Answer:
     """All text of the answer so far."""
 
-    def __init__(self) -> None:
-        self._pieces: list[str] = []
-        self._bytes = 0
+    def __init__(self, room: int) -> None:
+        self._most = min(MAX_ANSWER, room // 2)
+        self._pieces = TextPieces()
+        self._is_too_long = False
 
     def note(self, event: Event) -> None:
         """Take note of `event`, if it is text of the answer."""
         if isinstance(event, Content) and event.channel is None:
             if event.op == "replace":
-                self._pieces.clear()
-                self._bytes = 0
-            self.add((event.content,))
+                self._pieces = TextPieces()
+                self._is_too_long = False
+            self.add(event.content)
 
-    def add(self, texts: tuple[str, ...] | list[str]) -> None:
-        """The answer goes on with `texts`."""
-        if self._bytes <= MAX_ANSWER:
-            self._bytes += sum(len(text.encode("utf-8", "replace")) for text in texts)
-            self._pieces += texts
-        if self._bytes > MAX_ANSWER:
-            self._pieces.clear()
+    def add(self, text: str) -> None:
+        """The answer goes on with `text`."""
+        if not self._is_too_long:
+            self._pieces.append(text)
+            self._is_too_long = self._pieces.size > self._most
+        if self._is_too_long:
+            self._pieces = TextPieces()
 
     def text(self) -> str | None:
         """Return it; None if it is too long to be kept."""
-        if self._bytes > MAX_ANSWER:
-            return None
-        if len(self._pieces) > 1:
-            self._pieces = ["".join(self._pieces)]
-        return self._pieces[0] if self._pieces else ""
+        return None if self._is_too_long else self._pieces.text
 
 
 class OpenCalls:
     """Name and arguments of the calls that have no end yet: their later events do not say them."""
 
-    def __init__(self) -> None:
-        self._starts: dict[str, Mapping[str, Any]] = {}
+    def __init__(self, room: int) -> None:
+        self._starts = KeptCalls(room)
 
     def of(self, event: Event) -> Mapping[str, Any]:
         """Return what the start of the call of `event` says that the event itself does not."""
         match event:
             case ToolCallStart():
-                self._starts[event.tool_id] = {"tool_name": event.tool_name, "arguments": event.arguments}
+                self._starts.add(event)
             case ToolCallProgress():
-                return self._starts.get(event.tool_id, {})
+                return _named(self._starts.get(event.tool_id))
             case ToolCallEnd():
-                return self._starts.pop(event.tool_id, {})
+                return _named(self._starts.pop(event.tool_id))
         return {}
+
+
+def _named(start: ToolCallStart | None) -> Mapping[str, Any]:
+    return {} if start is None else {"tool_name": start.tool_name, "arguments": start.arguments}
 
 
 def flat_event(event: Event, stamp: Stamp, beside: Mapping[str, Any]) -> dict[str, Any]:

@@ -53,10 +53,7 @@ class MappedEncoder(Encoder):
         super().__init__()
         self._scope = Scope({})
         self._counts: dict[int, int] = {}
-        self._calls = OpenCalls()
-        self._answer = Answer() if self.writing.keeps_answer else None
-        if self._answer is not None:
-            self._scope.answer = self._answer.text
+        self._answer: Answer | None = None
         self._piece: Content | Thinking | None = None
         self._rule: WriteRule | None = None
         """What takes pieces like `_piece`, whatever their text."""
@@ -84,6 +81,8 @@ class MappedEncoder(Encoder):
         except MalformedEvent:  # more items of lists than may be visited
             self._note_lost(event)
             return ()
+        finally:
+            self._scope.forget()
         if self._base is not None:
             self._base.writes_extra = self.writes_extra
             return self._base.encode(event, stamp)
@@ -108,7 +107,7 @@ class MappedEncoder(Encoder):
     def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
         """Count pieces that were written as the first of them, and keep what they add to the answer."""
         if self._answer is not None and isinstance(event, Content) and event.channel is None:
-            self._answer.add([*texts])
+            self._answer.add("".join(texts))
         if self._rule is not None:
             self._counts[self._rule.place] = self._counts.get(self._rule.place, 0) + len(texts)
         elif self._base is not None:
@@ -124,10 +123,15 @@ class MappedEncoder(Encoder):
             return
         self._has_begun = True
         writing = self.writing
+        self._calls = OpenCalls(self.room // 2)
+        if writing.keeps_answer:
+            self._answer = Answer(self.room)
+            self._scope.answer = self._answer.text
         self._scope.options = {name: values[self.option(name)] for name, values in writing.options.items()}
         if writing.base is not None:
             self._base = writing.base()
             self._base.options = self.options
+            self._base.room = self.room
             self._base.lost = self.lost
 
     def _find(self, event: Event, message: dict[str, Any]) -> WriteRule | None:
@@ -154,5 +158,6 @@ class MappedEncoder(Encoder):
         """The rule that takes all pieces like `event`; None where that is not sure."""
         rules = self.writing.rules[event.type]
         found = self._find(event, flat_event(event, stamp, {})) if rules else None
+        self._scope.forget()
         asked = rules[: rules.index(found) + 1] if found is not None else rules
         return None if any(rule.depends_on_text or rule.uses_state for rule in asked) else found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 from streamweir.codec.asked import Asked
@@ -30,6 +31,7 @@ from streamweir.events import (
     wire_data,
 )
 from streamweir.framing import Frame
+from streamweir.ids import RecentIds
 from streamweir.jsontext import write_json, write_json_text
 
 __all__ = ["AgUiEncoder"]
@@ -61,12 +63,24 @@ class AgUiEncoder(Encoder):
         self._request_id = ""
         self._ids = 0
         self._run: Message = {}
-        self._texts = OpenTexts()
         self._reasoning: Reasoning | None = None
-        self._steps = OpenSteps()
-        self._in_pieces: dict[str, bool] = {}
+
+    @cached_property
+    def _texts(self) -> OpenTexts:
+        return OpenTexts(self.room // 4)
+
+    @cached_property
+    def _steps(self) -> OpenSteps:
+        return OpenSteps(self.room // 4)
+
+    @cached_property
+    def _in_pieces(self) -> RecentIds[bool]:
         """The calls that have begun before their arguments are whole: has a piece of them been written?"""
-        self._asked = Asked()
+        return RecentIds(self.room // 8)
+
+    @cached_property
+    def _asked(self) -> Asked:
+        return Asked(self.room // 2)
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the frames that say `event`, none where there is nothing to say."""
@@ -180,7 +194,8 @@ class AgUiEncoder(Encoder):
         tool_id = self._tool_id(event.tool_id)
         if isinstance(event, ToolCallDelta):
             return self._pieces(event, tool_id)
-        has_pieces = self._in_pieces.pop(event.tool_id, None)
+        has_pieces = self._in_pieces.get(event.tool_id)
+        self._in_pieces.discard(event.tool_id)
         begin = self._begin_call(event, tool_id) if has_pieces is None else []
         whole = [] if has_pieces else [_piece(tool_id, write_json_text(event.arguments))]
         return [*begin, *whole, {"type": "TOOL_CALL_END", "toolCallId": tool_id}]
@@ -191,7 +206,7 @@ class AgUiEncoder(Encoder):
         if has_pieces is None and not event.tool_name:
             return []
         begin = self._begin_call(event, tool_id) if has_pieces is None else []
-        self._in_pieces[event.tool_id] = bool(has_pieces or event.arguments_delta)
+        self._in_pieces.add(event.tool_id, bool(has_pieces or event.arguments_delta))
         return [*begin, _piece(tool_id, event.arguments_delta)] if event.arguments_delta else begin
 
     def _begin_call(self, event: ToolCallStart | ToolCallDelta, tool_id: str) -> list[Message]:

@@ -12,16 +12,22 @@ __all__ = ["OpenSteps"]
 Message = dict[str, Any]
 
 MAX_OPEN: Final = 1000
-"""So many steps are open at once; of another its state is said, but it opens nothing."""
+_STEP: Final = 4096
+"""Bytes that an open step may take: its id and its name."""
 
 _NOT_STEPS: Final = frozenset({"session", "queue"})
 _ENDS: Final = frozenset({"finished", "failed"})
 
 
 class OpenSteps:
-    """The steps that have begun and not ended."""
+    """The steps that have begun and not ended. One too many opens nothing; its state is said all the same.
 
-    def __init__(self) -> None:
+    Args:
+        room: how many bytes may be kept of them, about.
+    """
+
+    def __init__(self, room: int) -> None:
+        self._most = min(MAX_OPEN, max(1, room // _STEP))
         self._open: dict[tuple[str, str], str] = {}
 
     def write(self, event: Status) -> list[Message]:
@@ -29,7 +35,7 @@ class OpenSteps:
         if event.scope in _NOT_STEPS:
             return []
         key = event.scope, (event.meta or {}).get("node_id") or _name(event)
-        if event.state == "started" and key not in self._open and len(self._open) < MAX_OPEN:
+        if event.state == "started" and key not in self._open and len(self._open) < self._most:
             self._open[key] = self._free(_name(event))
             return [_step("STEP_STARTED", self._open[key], event)]
         if event.state in _ENDS and key in self._open:

@@ -13,7 +13,8 @@ __all__ = ["OpenTexts", "Reasoning"]
 Message = dict[str, Any]
 
 MAX_OPEN: Final = 1000
-"""So many text messages are open at once; the oldest is ended before another begins."""
+_TEXT: Final = 6144
+"""Bytes that an open message may take: its ids and its channel."""
 
 _WORDS: Final = {
     "reasoning": (
@@ -31,9 +32,16 @@ _WORDS: Final = {
 
 
 class OpenTexts:
-    """The text messages that are open, by message and channel: several agents may write side by side."""
+    """The text messages that are open, by message and channel: several agents may write side by side.
 
-    def __init__(self) -> None:
+    Of too many the oldest is ended before another begins.
+
+    Args:
+        room: how many bytes may be kept of them, about.
+    """
+
+    def __init__(self, room: int) -> None:
+        self._most = min(MAX_OPEN, max(1, room // _TEXT))
         self._open: dict[tuple[str | None, str | None], str] = {}
 
     def write(self, event: Content, new_id: Callable[[Content], str]) -> list[Message]:
@@ -45,7 +53,7 @@ class OpenTexts:
         if text_id is not None:
             return [_piece(text_id, event.content)]
         begin = []
-        if len(self._open) >= MAX_OPEN:
+        if len(self._open) >= self._most:
             begin.append(_end(self._open.pop(next(iter(self._open)))))
         text_id = self._open[_key(event)] = new_id(event)
         start = {"type": "TEXT_MESSAGE_START", "messageId": text_id, "role": "assistant"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 from streamweir.codec.chat_encoder import ChatEncoder
@@ -26,10 +27,13 @@ from streamweir.events import (
     ToolCallStart,
 )
 from streamweir.framing import Frame
+from streamweir.ids import RecentIds
 from streamweir.jsontext import write_json, write_json_text
 
 __all__ = ["AnthropicEncoder"]
 
+_HELD: Final = 128
+"""What a text that is held back counts for beside its characters."""
 MAX_HELD: Final = 1 << 20
 """So many characters wait for the end of a call."""
 
@@ -52,8 +56,11 @@ class AnthropicEncoder(ChatEncoder):
         self._held: list[tuple[str, str]] = []
         """Texts, by the kind of their block, that came while the arguments of a call were not whole."""
         self._held_size = 0
-        self._written: set[str] = set()
+
+    @cached_property
+    def _written(self) -> RecentIds[None]:
         """Calls of which all has been written, or what is there of them goes on."""
+        return RecentIds(self.room // 8)
 
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
@@ -185,7 +192,7 @@ class AnthropicEncoder(ChatEncoder):
     def _open_call(self, tool_id: str, name: str) -> Iterator[Frame]:
         yield from self._open_block("call", {"type": "tool_use", "id": tool_id, "name": name, "input": {}})
         self._call = tool_id
-        self._written.add(tool_id)
+        self._written.add(tool_id, None)
 
     def _is_held(self, kind: str, text: str) -> bool:
         """Keep a text for later: a block that is closed too early is a call with half its arguments.
@@ -196,8 +203,8 @@ class AnthropicEncoder(ChatEncoder):
         if self._may_switch():
             return False
         self._held.append((kind, text))
-        self._held_size += len(text)
-        if self._held_size > MAX_HELD:
+        self._held_size += len(text) + _HELD
+        if self._held_size > min(MAX_HELD, self.room // 2):
             raise LimitExceeded("more text comes within a call than can be held back")
         return True
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 from streamweir.codec.asked import Asked
@@ -42,6 +44,7 @@ from streamweir.events import (
     Warning,
 )
 from streamweir.framing import Frame
+from streamweir.ids import RecentIds
 from streamweir.jsontext import write_json, write_json_text
 
 __all__ = ["DataFormulatorEncoder"]
@@ -63,14 +66,27 @@ class DataFormulatorEncoder(Encoder):
 
     def __init__(self) -> None:
         super().__init__()
-        self._answer = Answer()
-        self._names: dict[str, str] = {}
-        self._own_actions: set[str] = set()
-        self._pending = Asked()
         self._may_continue = False
         self._result_is_due = False
         self._has_ended = False
-        self._written_chart: Any = None
+        self._written_chart = b""
+
+    @cached_property
+    def _answer(self) -> Answer:
+        return Answer(self.room // 2)
+
+    @cached_property
+    def _names(self) -> RecentIds[str]:
+        """By the id of a call that is open, the name of its tool."""
+        return RecentIds(self.room // 8)
+
+    @cached_property
+    def _own_actions(self) -> RecentIds[None]:
+        return RecentIds(self.room // 16)
+
+    @cached_property
+    def _pending(self) -> Asked:
+        return Asked(self.room // 2)
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the frame that says `event`; questions wait for the end, which they are in this protocol."""
@@ -132,13 +148,14 @@ class DataFormulatorEncoder(Encoder):
         if isinstance(event, ToolCallProgress):
             return self._progress(event)
         if isinstance(event, ToolCallStart):
-            self._names[event.tool_id] = event.tool_name
+            self._names.add(event.tool_id, event.tool_name)
             own = self._own(event, "iteration", "action")
             if own.get("action") == event.tool_name:
-                self._own_actions.add(event.tool_id)
+                self._own_actions.add(event.tool_id, None)
                 return {"type": "action", **_without_type(event.arguments), **own}
             return {**_tool_start(event, all_arguments=self.option("profile") == "loading"), **own}
-        result = _tool_result(event, self._names.pop(event.tool_id, "unknown"))
+        result = _tool_result(event, self._names.get(event.tool_id) or "unknown")
+        self._names.discard(event.tool_id)
         if event.tool_id in self._own_actions:
             self._own_actions.discard(event.tool_id)
             if event.status == "success":
@@ -153,7 +170,7 @@ class DataFormulatorEncoder(Encoder):
         if "action" not in own:
             self._lose("tool call progress")
             return None
-        self._own_actions.add(event.tool_id)
+        self._own_actions.add(event.tool_id, None)
         return {"type": "action", **own}
 
     def _data(self, event: Data) -> _Message | None:
@@ -164,9 +181,9 @@ class DataFormulatorEncoder(Encoder):
                 self._result_is_due = False
                 if not own and self.option("profile") == "loading":
                     return _preview(event)
-                self._written_chart = _chart_of(extra) if own else None
+                self._written_chart = _digest(_chart_of(extra)) if own else b""
                 return {**_result(event, extra if own else {}), **self._own(event, "iteration")}
-            case Data(data_type="chart", data=chart) if self._written_chart == chart:
+            case Data(data_type="chart", data=chart) if self._written_chart == _digest(chart):
                 return None
             case Data(data_type="custom", data={"name": str(name), "value": dict(value)}):
                 if name in OWN_CUSTOM:
@@ -316,6 +333,10 @@ def _result(event: Data, own: Mapping[str, Any]) -> _Message:
     }
     content = {"question": text_of(about.get("description")), "result": result}
     return {"type": "result", "status": "success", "content": content}
+
+
+def _digest(value: Any) -> bytes:
+    return hashlib.blake2b(write_json(value), digest_size=16).digest()
 
 
 def _chart_of(own: Mapping[str, Any]) -> Any:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import Final
 
+from streamweir.codec.text_pieces import TextPieces
 from streamweir.events import Content
 
 __all__ = ["Answer"]
 
-MAX_SIZE: Final = 8 << 20
-"""Characters of an answer that are kept; a longer one is not repeated."""
-
-_PIECE_COST: Final = 64  # what a piece takes beside its characters
+_MESSAGE: Final = 512
+"""What a message counts for beside its text."""
 
 
 class Answer:
-    """Collects the text of a stream by message, within bounds.
+    """Collects the text of a stream by message, within bounds; a longer one is not repeated.
+
+    Args:
+        room: how many bytes may be kept.
 
     Attributes:
         has_channels: text of another channel was sent, so that the answer is not all that was sent.
@@ -23,10 +25,10 @@ class Answer:
         too_long: it is not kept any more.
     """
 
-    def __init__(self) -> None:
-        self._messages: dict[str | int, list[str]] = {}
+    def __init__(self, room: int) -> None:
+        self._messages: dict[str | int, TextPieces] = {}
         self._unnamed = 0
-        self._size = 0
+        self._left = room
         self.has_channels = False
         self.replaced = False
         self.too_long = False
@@ -39,13 +41,14 @@ class Answer:
         key = (event.meta or {}).get("message_id") or self._unnamed
         if event.op == "replace":
             self.replaced = True
-            self._messages[key] = []
-        if event.content:
-            self._messages.setdefault(key, []).append(event.content)
-            self._size += len(event.content) + _PIECE_COST
+            self._left += self._messages.pop(key, TextPieces()).size
+        if key not in self._messages:
+            self._messages[key] = TextPieces()
+            self._left -= _MESSAGE
+        self._left -= self._messages[key].append(event.content)
         if event.is_complete and key == self._unnamed:
             self._unnamed += 1
-        if self._size > MAX_SIZE:
+        if self._left < 0:
             self.too_long = True
             self._messages.clear()
         return True
@@ -53,4 +56,4 @@ class Answer:
     @property
     def text(self) -> str:
         """All of it; nothing if it was too long."""
-        return "".join(piece for pieces in self._messages.values() for piece in pieces)
+        return "".join([pieces.text for pieces in self._messages.values()])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, Final, NamedTuple
 
 from streamweir.codec.base import Encoder
@@ -37,6 +38,7 @@ from streamweir.events import (
     wire_data,
 )
 from streamweir.framing import Frame
+from streamweir.ids import RecentIds
 from streamweir.jsontext import write_json
 
 __all__ = ["EasyflowEncoder"]
@@ -48,8 +50,6 @@ _INTERACTION_WORDS: Final = {"requested": "request", "cancelled": "cancel", "res
 _FORMS: Final = frozenset({"form", "questions", "approval"})
 _MISREAD: Final = frozenset({"tool_progress"})
 """Types of our own that AIFlowy's pages would take for another: any tool event is a call or its result."""
-
-_MAX_MESSAGES: Final = 10_000
 
 
 class _Parts(NamedTuple):
@@ -78,9 +78,16 @@ class EasyflowEncoder(Encoder):
     def __init__(self) -> None:
         super().__init__()
         self._conversation_id = ""
-        self._indexes: dict[str, int] = {}
         self._state = ""
         self._has_asked = False
+        self._message_id = ""
+        self._index = 0
+        """The number of the next piece of the message that is written."""
+
+    @cached_property
+    def _indexes(self) -> RecentIds[int]:
+        """The same of other messages."""
+        return RecentIds(self.room // 4)
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the frame that says `event`, none where there is nothing to say."""
@@ -109,12 +116,15 @@ class EasyflowEncoder(Encoder):
             return None
         if self.option("variant") == "aiflowy":
             return {}
-        return {"index": (self._indexes.get((event.meta or {}).get("message_id") or "", 0), 1)}
+        if (message_id := (event.meta or {}).get("message_id") or "") != self._message_id:
+            self._turn_to(message_id)
+        return {"index": (self._index, 1)}
 
     def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
         """The number of the next piece."""
+        del event
         if self.option("variant") != "aiflowy":
-            self._indexes[(event.meta or {}).get("message_id") or ""] += len(texts)
+            self._index += len(texts)
 
     def _parts_of(self, event: Event) -> _Parts | None:
         match event:
@@ -206,11 +216,15 @@ class EasyflowEncoder(Encoder):
         return {**message, "version": "1.1"}
 
     def _next_index(self, message_id: str) -> int:
-        index = self._indexes.get(message_id, 0)
-        self._indexes[message_id] = index + 1
-        if len(self._indexes) > _MAX_MESSAGES:
-            del self._indexes[next(iter(self._indexes))]
-        return index
+        if message_id != self._message_id:
+            self._turn_to(message_id)
+        self._index += 1
+        return self._index - 1
+
+    def _turn_to(self, message_id: str) -> None:
+        """Let `message_id` be the message whose pieces are counted."""
+        self._indexes.add(self._message_id, self._index)
+        self._message_id, self._index = message_id, self._indexes.get(message_id) or 0
 
 
 def _open_meta(parts: _Parts, meta: Meta, extra: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Encoder
 from streamweir.codec.frame_template import Number
 from streamweir.codec.questions import asks_person, question_text
+from streamweir.codec.text_pieces import TextPieces
 from streamweir.dialects.legacy.shared_fields import KNOWN
 from streamweir.events import (
     META_IDS,
@@ -27,6 +29,7 @@ from streamweir.events import (
     Warning,
 )
 from streamweir.framing import Frame
+from streamweir.ids import RecentIds
 from streamweir.jsontext import write_json, write_json_text
 
 __all__ = ["LegacyEncoder"]
@@ -56,10 +59,13 @@ class LegacyEncoder(Encoder):
     def __init__(self) -> None:
         super().__init__()
         self._has_text = False
-        self._tool_names: dict[str, str] = {}
-        self._answer: list[str] = []
-        self._answered = 0
-        """So many characters are kept for the answer as a whole."""
+        self._answer = TextPieces()
+        self._is_too_long = False
+
+    @cached_property
+    def _tool_names(self) -> RecentIds[str]:
+        """By the id of a call that is open, the name of its tool."""
+        return RecentIds(self.room // 4)
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the frame that says `event`, none where the old vocabulary has no word."""
@@ -88,17 +94,17 @@ class LegacyEncoder(Encoder):
 
     def _keep(self, text: str) -> None:
         """Keep text for `final_answer`, as far as that fits into an event."""
-        if not self.options or self.option("final_answer") == "off":
+        if not self.options or self.option("final_answer") == "off" or self._is_too_long:
             return
-        if self._answered + len(text) <= _LONGEST_ANSWER:
-            self._answer.append(text)
-        self._answered += len(text)
+        self._answer.append(text)
+        if self._answer.size > min(_LONGEST_ANSWER, self.room // 2):
+            self._is_too_long, self._answer = True, TextPieces()
 
     def _whole_answer(self) -> Iterable[Frame]:
         """The answer once more; none where it is no answer, or too long."""
-        if not self._answer or self._answered > _LONGEST_ANSWER:
+        if not self._answer.size:
             return ()
-        return (self._frame({"type": "final_answer", "content": "".join(self._answer)}),)
+        return (self._frame({"type": "final_answer", "content": self._answer.text}),)
 
     def _frame(self, message: Mapping[str, Any]) -> Frame:
         """Frame a message, in the form that its stream has shown if it has shown one."""
@@ -122,11 +128,13 @@ class LegacyEncoder(Encoder):
             case Thinking(content=text):
                 return {"type": "thinking", "content": text} if text else None
             case ToolCallStart():
-                self._tool_names[event.tool_id] = event.tool_name
+                self._tool_names.add(event.tool_id, event.tool_name)
                 as_text = self.option("tool_args") == "text"
                 return _tool_call(event, write_json_text(event.arguments) if as_text else event.arguments)
             case ToolCallEnd():
-                return _tool_result(event, self._tool_names.pop(event.tool_id, None))
+                name = self._tool_names.get(event.tool_id)
+                self._tool_names.discard(event.tool_id)
+                return _tool_result(event, name)
             case Warning() | Error():
                 return _problem(event)
             case Data(data_type="dataframe", data={"name": name, "columns": columns, "rows": rows}):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from streamweir.codec.chat_encoder import ChatEncoder
 from streamweir.codec.failed_request import FailedRequest
 from streamweir.codec.frame_template import Number
+from streamweir.codec.kept_values import KeptValues
 from streamweir.codec.openai_chunks import usage_of
 from streamweir.codec.openai_errors import error_object
 from streamweir.dialects.openai_chat.encode_whole import completion
@@ -24,6 +26,7 @@ from streamweir.events import (
     ToolCallStart,
 )
 from streamweir.framing import Frame
+from streamweir.ids import RecentIds
 from streamweir.jsontext import write_json, write_json_text
 
 __all__ = ["OpenAIChatEncoder"]
@@ -45,8 +48,16 @@ class OpenAIChatEncoder(ChatEncoder):
         self._has_begun = False
         self._has_text = False
         self._has_failed = False
-        self._indices: dict[str, int] = {}
-        self._citations: list[dict[str, Any]] = []
+        self._calls_written = 0
+
+    @cached_property
+    def _indices(self) -> RecentIds[int]:
+        """By the id of a call, its place among all."""
+        return RecentIds(self.room // 4)
+
+    @cached_property
+    def _citations(self) -> KeptValues:
+        return KeptValues(self.room // 2)
 
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
@@ -111,12 +122,13 @@ class OpenAIChatEncoder(ChatEncoder):
         """Keep the citations for the end: clients cannot join two lists of them."""
         for citation in event.citations:
             url = citation.get("url")
-            if isinstance(url, str):
-                self._citations.append(
-                    {"url": url, "title": str(citation.get("title") or ""), "start_index": 0, "end_index": 0}
-                )
-            else:
+            if not isinstance(url, str):
                 self.lost["reference without an address"] += 1
+                continue
+            title = str(citation.get("title") or "")
+            cited = {"url": url, "title": title, "start_index": 0, "end_index": 0}
+            if not self._citations.append({"type": "url_citation", "url_citation": cited}):
+                self.lose(event)
         return ()
 
     def write_failure(self, error: Error) -> Iterable[Frame]:
@@ -132,13 +144,13 @@ class OpenAIChatEncoder(ChatEncoder):
     def write_end(self, reason: str, end: SessionEnd, beside: dict[str, Any]) -> Iterator[Frame]:
         """Yield the citations, and the finish reason with the usage."""
         if self._citations:
-            annotations = [{"type": "url_citation", "url_citation": found} for found in self._citations]
-            yield from self._chunks({"annotations": annotations})
+            yield from self._chunks({"annotations": self._citations.take()})
         found = {"usage": usage} if (usage := usage_of(end.summary)) else {}
         yield from self._chunks({}, reason, **found, **beside)
 
     def _call(self, tool_id: str, name: str, arguments: str) -> Iterable[Frame]:
-        index = self._indices[tool_id] = len(self._indices)
+        index, self._calls_written = self._calls_written, self._calls_written + 1
+        self._indices.add(tool_id, index)
         function = {"name": name, "arguments": arguments}
         call = {"index": index, "id": tool_id, "type": "function", "function": function}
         return self._chunks({"tool_calls": [call]})

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from streamweir.codec.chat_encoder import ChatEncoder
 from streamweir.codec.failed_request import FailedRequest
 from streamweir.codec.frame_template import Number
+from streamweir.codec.kept_values import KeptValues
 from streamweir.codec.openai_errors import error_object
 from streamweir.codec.suspension import SUSPENSION
 from streamweir.codec.text_pieces import TextPieces
@@ -20,8 +22,8 @@ from streamweir.dialects.openai_responses.encode_items import (
     message_item,
     reasoning_item,
 )
+from streamweir.dialects.openai_responses.encode_output import Output
 from streamweir.dialects.openai_responses.encode_response import response_error, response_of
-from streamweir.errors import LimitExceeded
 from streamweir.events import (
     Content,
     Error,
@@ -38,8 +40,15 @@ from streamweir.jsontext import write_json, write_json_text
 
 __all__ = ["ResponsesEncoder"]
 
-MAX_KEPT: Final = 16 << 20
-"""So many bytes of the answer are kept: the end of the protocol says all of it again."""
+
+class _OpenCall(NamedTuple):
+    """A call whose arguments are coming: where it stands in the output, and what has come."""
+
+    place: int
+    item_id: str
+    tool_id: str
+    name: str
+    arguments: TextPieces
 
 
 class ResponsesEncoder(ChatEncoder):
@@ -48,16 +57,23 @@ class ResponsesEncoder(ChatEncoder):
     def __init__(self) -> None:
         super().__init__()
         self._sequence = 0
-        self._kept = 0
-        self._output: list[dict[str, Any]] = []
         self._item: str | None = None
         """What is open of message and reasoning."""
+        self._item_id = ""
         self._place = 0
         self._text = TextPieces()
-        self._annotations: list[dict[str, Any]] = []
-        self._calls: dict[str, tuple[int, TextPieces]] = {}
-        """Calls whose arguments are coming: where they stand in the output, and the pieces."""
+        self._calls: dict[str, _OpenCall] = {}
+        """Calls whose arguments are coming."""
         self._has_begun = False
+
+    @cached_property
+    def _output(self) -> Output:
+        return Output(self.room, must_be_whole=not self.is_shown)
+
+    @cached_property
+    def _annotations(self) -> KeptValues:
+        """What the message that is open cites."""
+        return KeptValues(self.room // 4)
 
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
@@ -72,7 +88,7 @@ class ResponsesEncoder(ChatEncoder):
         """Keep the texts for the end of their item."""
         del event
         self._sequence += len(texts)
-        self._keep(self._text.append("".join(texts)))
+        self._output.append(self._text, "".join(texts))
 
     def whole_answer(self, folded: Mapping[str, Any], stamp: Stamp) -> Mapping[str, Any]:
         """Return a whole response."""
@@ -93,7 +109,7 @@ class ResponsesEncoder(ChatEncoder):
             yield from self._open_item("message", message_item(self._id("msg"), None))
             part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
             yield self._frame("content_part.added", content_index=0, part=part, **self._here())
-        self._keep(self._text.append(text))
+        self._output.append(self._text, text)
         yield self._frame("output_text.delta", content_index=0, delta=text, logprobs=[], **self._here())
 
     def write_thinking(self, text: str) -> Iterator[Frame]:
@@ -102,7 +118,7 @@ class ResponsesEncoder(ChatEncoder):
             yield from self._open_item("reasoning", reasoning_item(self._id("rs"), None))
             part = {"type": "summary_text", "text": ""}
             yield self._frame("reasoning_summary_part.added", summary_index=0, part=part, **self._here())
-        self._keep(self._text.append(text))
+        self._output.append(self._text, text)
         yield self._frame("reasoning_summary_text.delta", summary_index=0, delta=text, **self._here())
 
     def write_argument_piece(self, piece: ToolCallDelta) -> Iterator[Frame]:
@@ -111,12 +127,12 @@ class ResponsesEncoder(ChatEncoder):
             if piece.tool_name is None:
                 return
             yield from self._open_call(piece.tool_id, piece.tool_name)
-        place, pieces = self._calls[piece.tool_id]
-        self._keep(pieces.append(piece.arguments_delta))
+        call = self._calls[piece.tool_id]
+        self._output.append(call.arguments, piece.arguments_delta)
         yield self._frame(
             "function_call_arguments.delta",
-            item_id=self._output[place]["id"],
-            output_index=place,
+            item_id=call.item_id,
+            output_index=call.place,
             delta=piece.arguments_delta,
         )
 
@@ -125,23 +141,23 @@ class ResponsesEncoder(ChatEncoder):
         if call.tool_id not in self._calls:
             arguments = write_json_text(call.arguments)
             yield from self.write_argument_piece(ToolCallDelta(call.tool_id, call.tool_name, arguments))
-        place, pieces = self._calls.pop(call.tool_id)
-        item = function_call(self._output[place]["id"], call.tool_id, call.tool_name, pieces.text)
+        begun = self._calls.pop(call.tool_id)
+        item = function_call(begun.item_id, call.tool_id, call.tool_name, begun.arguments.text)
         yield self._frame(
             "function_call_arguments.done",
             item_id=item["id"],
-            output_index=place,
+            output_index=begun.place,
             name=call.tool_name,
             arguments=item["arguments"],
         )
-        yield self._done(place, item)
+        self._output.count(-begun.arguments.size)
+        yield self._done(begun.place, item)
 
     def write_result(self, call: ToolCallStart, end: ToolCallEnd) -> Iterator[Frame]:
         """Yield the item of a call that has been run."""
         yield from self._close()
         item_id, place = self._id("mcp"), len(self._output)
         item = mcp_call(item_id, call, end)
-        self._keep(len(write_json(item)))
         where = {"item_id": item_id, "output_index": place}
         begun = {**item, "arguments": "", "output": None, "error": None, "status": "in_progress"}
         yield self._added(begun)
@@ -159,8 +175,9 @@ class ResponsesEncoder(ChatEncoder):
                 self.lost["reference without an address" if annotation is None else "reference"] += 1
                 continue
             index = len(self._annotations)
-            self._annotations.append(annotation)
-            self._keep(len(write_json(annotation)))
+            if not self._annotations.append(annotation):
+                self.lost["reference"] += 1
+                continue
             yield self._frame(
                 "output_text.annotation.added",
                 content_index=0,
@@ -172,19 +189,19 @@ class ResponsesEncoder(ChatEncoder):
     def write_failure(self, error: Error) -> Iterator[Frame]:
         """Yield the failed response; what is open is closed before it."""
         yield from self._finish_items()
-        response = self._response("stop", None, self._output)
+        response = self._response("stop", None, self._output.items)
         yield self._frame("failed", response={**response, "status": "failed", "error": response_error(error)})
 
     def write_cancelled(self) -> Iterator[Frame]:
         """Yield the response that has been stopped."""
         yield from self._finish_items()
-        response = self._response("stop", None, self._output)
+        response = self._response("stop", None, self._output.items)
         yield self._frame("incomplete", response={**response, "status": "cancelled"})
 
     def write_end(self, reason: str, end: SessionEnd, beside: dict[str, Any]) -> Iterator[Frame]:
         """Yield the whole response."""
         yield from self._finish_items()
-        response = {**self._response(reason, end.summary, self._output), **beside}
+        response = {**self._response(reason, end.summary, self._output.items), **beside}
         yield self._frame(response["status"], response=response)
 
     # Items
@@ -198,7 +215,7 @@ class ResponsesEncoder(ChatEncoder):
 
     def _open_item(self, kind: str, item: dict[str, Any]) -> Iterator[Frame]:
         yield from self._close()
-        self._place = len(self._output)
+        self._place, self._item_id = len(self._output), item["id"]
         yield from self._created()
         yield self._added(item)
         self._item = kind
@@ -209,9 +226,10 @@ class ResponsesEncoder(ChatEncoder):
         if kind is None:
             yield from self._created()
             return
-        text, self._text = self._text.text, TextPieces()
-        annotations, self._annotations = self._annotations, []
-        item_id = self._output[self._place]["id"]
+        text, item_id = self._text.text, self._item_id
+        annotations = self._annotations.take()
+        self._output.count(-self._text.size)
+        self._text = TextPieces()
         if kind == "message":
             item = message_item(item_id, text, annotations)
             yield self._frame("output_text.done", content_index=0, text=text, logprobs=[], **self._here())
@@ -225,35 +243,34 @@ class ResponsesEncoder(ChatEncoder):
 
     def _open_call(self, tool_id: str, name: str) -> Iterator[Frame]:
         yield from self._close()
-        self._calls[tool_id] = len(self._output), TextPieces()
         item = function_call(self._id("fc"), tool_id, name, "")
+        self._calls[tool_id] = _OpenCall(len(self._output), item["id"], tool_id, name, TextPieces())
         yield self._added({**item, "status": "in_progress"})
 
     def _finish_items(self) -> Iterator[Frame]:
         """End what is open, calls that are not whole as what they are."""
         yield from self._close()
-        for place, pieces in self._calls.values():
-            item = {**self._output[place], "arguments": pieces.text, "status": "incomplete"}
-            yield self._done(place, item)
+        for call in self._calls.values():
+            item = function_call(call.item_id, call.tool_id, call.name, call.arguments.text)
+            self._output.count(-call.arguments.size)
+            yield self._done(call.place, {**item, "status": "incomplete"})
         self._calls.clear()
 
     def _added(self, item: dict[str, Any]) -> Frame:
-        self._output.append(item)
-        return self._frame("output_item.added", output_index=len(self._output) - 1, item=item)
+        place = self._output.add(item)
+        return self._frame("output_item.added", output_index=place, item=item)
 
     def _done(self, place: int, item: dict[str, Any]) -> Frame:
-        self._output[place] = item
+        self._output.set(place, item)
         return self._frame("output_item.done", output_index=place, item=item)
 
     def _id(self, prefix: str) -> str:
         return f"{prefix}_{self.stamp.request_id}_{len(self._output)}"
 
     def _here(self) -> dict[str, Any]:
-        return {"item_id": self._output[self._place]["id"], "output_index": self._place}
+        return {"item_id": self._item_id, "output_index": self._place}
 
-    def _response(
-        self, reason: str, summary: Mapping[str, Any] | None, output: list[dict[str, Any]]
-    ) -> dict[str, Any]:
+    def _response(self, reason: str, summary: Mapping[str, Any] | None, output: list[Any]) -> dict[str, Any]:
         return response_of(
             reason,
             summary,
@@ -262,11 +279,6 @@ class ResponsesEncoder(ChatEncoder):
             model=self.model_name,
             created_at=self.stamp.timestamp // 1000,
         )
-
-    def _keep(self, size: int) -> None:
-        self._kept += size
-        if self._kept > MAX_KEPT:
-            raise LimitExceeded("an answer is larger than can be said again at its end")
 
     def _frame(self, kind: str, **fields: Any) -> Frame:
         name = f"response.{kind}"

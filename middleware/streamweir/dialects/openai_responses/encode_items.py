@@ -15,9 +15,7 @@ _SERVER: Final = "agent"
 """What stands for the server that has run a tool: an upstream does not say which it was."""
 
 
-def message_item(
-    item_id: str, text: str | None, annotations: Sequence[Mapping[str, Any]] = ()
-) -> dict[str, Any]:
+def message_item(item_id: str, text: str | None, annotations: Sequence[Any] = ()) -> dict[str, Any]:
     """Return a message; one without a text (None) is about to begin."""
     part = {"type": "output_text", "text": text, "annotations": [*annotations], "logprobs": []}
     return {

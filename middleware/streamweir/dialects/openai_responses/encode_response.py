@@ -15,7 +15,7 @@ _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_
 def response_of(
     reason: str,
     summary: Mapping[str, Any] | None,
-    output: list[dict[str, Any]],
+    output: list[Any],
     *,
     id: str,  # noqa: A002 - the name on the wire
     model: str,

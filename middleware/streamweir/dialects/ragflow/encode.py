@@ -60,11 +60,15 @@ class RagflowEncoder(Encoder):
         match self.option("form"):
             case "chat":
                 cumulative = self.option("answer") == "cumulative"
-                return CumulativeChatWriter(self.lost) if cumulative else ChatWriter(self.lost)
+                return (
+                    CumulativeChatWriter(self.lost, self.room)
+                    if cumulative
+                    else ChatWriter(self.lost, self.room)
+                )
             case "openai":
-                return OpenAIWriter(self.lost)
+                return OpenAIWriter(self.lost, self.room)
             case _:
-                return AgentWriter(self.lost, filtered=self.option("events") == "filtered")
+                return AgentWriter(self.lost, self.room, filtered=self.option("events") == "filtered")
 
 
 def _frame(message: Message | None) -> Frame:

@@ -11,6 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from streamweir.codec.asked import Asked
+from streamweir.codec.kept_calls import KeptCalls
+from streamweir.codec.kept_values import KeptValues
 from streamweir.codec.openai_chunks import usage_of
 from streamweir.dialects.ragflow.encode_media import download_of, hexadecimal_audio
 from streamweir.dialects.ragflow.encode_writer import Message, Writer
@@ -36,6 +39,7 @@ from streamweir.events import (
     Warning,
     wire_data,
 )
+from streamweir.ids import RecentIds
 
 __all__ = ["AgentWriter"]
 
@@ -51,14 +55,16 @@ class AgentWriter(Writer):
             `data.content` of every event before the first `message_end`.
     """
 
-    def __init__(self, lost: Counter[str], *, filtered: bool) -> None:
-        super().__init__(lost)
+    def __init__(self, lost: Counter[str], room: int, *, filtered: bool) -> None:
+        super().__init__(lost, room)
         self._filtered = filtered
         self._thinking = False
         self._message_ended = False
-        self._asked: Message | None = None
-        self._downloads: list[dict[str, Any]] = []
-        self._calls: dict[str, tuple[ToolCallStart, int]] = {}
+        self._asked = Asked(room // 2)
+        self._downloads = KeptValues(room // 4)
+        self._calls = KeptCalls(room // 4)
+        self._began: RecentIds[int] = RecentIds(room // 16)
+        """When calls began."""
         self._now = 0
         self._carried = 0
         self._task_id: str | None = None
@@ -96,7 +102,7 @@ class AgentWriter(Writer):
             case Data(data_type="audio", data=dict() as data) if speech := hexadecimal_audio(data):
                 return (("message", {"content": "", "audio_binary": speech}),)
             case Data(data_type="file" | "image" | "audio"):
-                self._downloads.append(download_of(event, self.extra_of(event)))
+                self._offer(event)
                 return ()
             case ToolCallDelta():
                 return ()
@@ -112,11 +118,14 @@ class AgentWriter(Writer):
             case SessionStart():
                 return (("workflow_started", {"inputs": {}, **self.extra_of(event)}),)
             case ToolCallStart():
-                self._calls[event.tool_id] = event, self._now
+                self._calls.add(event)
+                self._began.add(event.tool_id, self._now)
                 return (("node_started", _tool_started(event)),)
             case ToolCallEnd():
-                call, began = self._calls.pop(event.tool_id, (None, self._now))
-                return (("node_finished", _tool_finished(event, call, self._now - began)),)
+                call, began = self._calls.pop(event.tool_id), self._began.get(event.tool_id)
+                self._began.discard(event.tool_id)
+                took = 0 if began is None else self._now - began
+                return (("node_finished", _tool_finished(event, call, took)),)
             case Status(scope="node"):
                 return (_node(event, self.extra_of(event)),)
             case Status():
@@ -144,6 +153,11 @@ class AgentWriter(Writer):
             extra = {} if event.content else self.extra_of(event)
             yield from self._end_message(extra)
 
+    def _offer(self, event: Data) -> None:
+        """Keep a file for the end of its message."""
+        if not self._downloads.append(download_of(event, self.extra_of(event))):
+            self.lose(event)
+
     def _turn(self, *, thinking: bool) -> Iterator[tuple[str, Message]]:
         """Mark where thinking begins and ends."""
         if self._thinking != thinking:
@@ -156,7 +170,7 @@ class AgentWriter(Writer):
         if reference := self._take_reference(keyed=True):
             data["reference"] = reference
         if self._downloads:
-            data["downloads"], self._downloads = self._downloads, []
+            data["downloads"] = self._downloads.take()
         self._message_ended = True
         yield "message_end", data
 
@@ -164,17 +178,17 @@ class AgentWriter(Writer):
 
     def _ask(self, event: Interaction) -> None:
         """Keep the form for the end: nothing follows it."""
-        if event.state != "requested" or self._asked is not None:
+        if event.state != "requested" or self._asked:
             self.lost[f"interaction {event.state}"] += 1
             return
         if event.kind == "tool":
             self.lost["interaction of kind tool"] += 1
-        self._asked = asked_by(event, message_id=self._message_id)
+        self._asked.add(event)
 
     def _before_end(self) -> Iterator[tuple[str, Message]]:
         """What is still to be said of the last message; the SDK needs its end before any other event."""
         yield from self._turn(thinking=False)
-        if self._citations or self._downloads or (self._filtered and not self._message_ended):
+        if self._reference or self._downloads or (self._filtered and not self._message_ended):
             yield from self._end_message({})
 
     def _end(self, event: SessionEnd) -> Iterator[tuple[str, Message]]:
@@ -182,7 +196,8 @@ class AgentWriter(Writer):
             return
         yield from self._before_end()
         if event.status == "suspended":
-            yield "user_inputs", self._asked or {"inputs": {}, "tips": ""}
+            asked = [asked_by(asked, message_id=self._message_id) for asked in self._asked]
+            yield "user_inputs", asked[0] if asked else {"inputs": {}, "tips": ""}
             return
         meta, summary = event.meta or {}, event.summary or {}
         extra = dict(self.extra_of(event))

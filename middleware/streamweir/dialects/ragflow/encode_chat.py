@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from streamweir.codec.questions import asks_person, question_text
+from streamweir.codec.text_pieces import TextPieces
 from streamweir.dialects.ragflow.encode_media import hexadecimal_audio
 from streamweir.dialects.ragflow.encode_writer import Message, Writer
+from streamweir.errors import LimitExceeded
 from streamweir.events import (
     Content,
     Data,
@@ -25,14 +27,17 @@ from streamweir.events import (
 
 __all__ = ["ChatWriter", "CumulativeChatWriter"]
 
+_PART: Final = 256
+"""What text or thinking counts for beside its characters."""
+
 
 class ChatWriter(Writer):
     """Writes pieces, think flags and a last frame with `final` and the reference."""
 
     time_key: str | None = ""
 
-    def __init__(self, lost: Counter[str]) -> None:
-        super().__init__(lost)
+    def __init__(self, lost: Counter[str], room: int) -> None:
+        super().__init__(lost, room)
         self._thinking = False
         self._has_text = False
         self._stamp = Stamp("", 0, 0)
@@ -114,24 +119,34 @@ class CumulativeChatWriter(ChatWriter):
     can_replace = True
     time_key = None
 
-    def __init__(self, lost: Counter[str]) -> None:
-        super().__init__(lost)
+    def __init__(self, lost: Counter[str], room: int) -> None:
+        super().__init__(lost, room)
         self._before = ""
-        self._parts: list[tuple[bool, str]] = []
+        self._parts: list[tuple[bool, TextPieces]] = []
+        self._left = room // 2
 
     def _text(self, event: Content) -> Iterator[Message]:
         if event.op == "replace":
+            self._left += sum(pieces.size for thinking, pieces in self._parts if not thinking)
             self._parts = [part for part in self._parts if part[0]]
         if event.content:
             self._has_text = True
-            self._parts.append((False, event.content))
+            self._add(event.content, thinking=False)
             yield self._envelope(self._whole)
         if event.is_complete:
             self._before, self._parts = self._whole, []
 
     def _think(self, text: str) -> Iterator[Message]:
-        self._parts.append((True, text))
+        self._add(text, thinking=True)
         yield self._envelope(self._whole)
+
+    def _add(self, text: str, *, thinking: bool) -> None:
+        if not self._parts or self._parts[-1][0] != thinking:
+            self._parts.append((thinking, TextPieces()))
+            self._left -= _PART
+        self._left -= self._parts[-1][1].append(text)
+        if self._left < 0:
+            raise LimitExceeded("an answer is larger than can be repeated in every frame")
 
     def _last(self) -> Iterator[Message]:
         reference = self._take_reference(keyed=False) or {}
@@ -142,11 +157,11 @@ class CumulativeChatWriter(ChatWriter):
     @property
     def _whole(self) -> str:
         text, inside = self._before, False
-        for thinking, piece in self._parts:
+        for thinking, pieces in self._parts:
             if thinking != inside:
                 text += "<think>" if thinking else "</think>"
                 inside = thinking
-            text += piece
+            text += pieces.text
         return text
 
     @property

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from streamweir.codec.asked import Asked
 from streamweir.codec.openai_chunks import chunk, usage_of
 from streamweir.codec.questions import asks_person
 from streamweir.dialects.ragflow.encode_writer import Message, Writer
@@ -31,10 +32,10 @@ class OpenAIWriter(Writer):
 
     time_key = "created"
 
-    def __init__(self, lost: Counter[str]) -> None:
-        super().__init__(lost)
+    def __init__(self, lost: Counter[str], room: int) -> None:
+        super().__init__(lost, room)
         self._model = "model"
-        self._asked: Message | None = None
+        self._asked = Asked(room // 2)
 
     def write(self, event: Event, stamp: Stamp) -> Iterator[Message]:
         """Yield the chunks that say `event`."""
@@ -51,8 +52,8 @@ class OpenAIWriter(Writer):
                 yield self._chunk({"reasoning_content": event.content}, stamp)
             case Reference():
                 self._cite(event)
-            case Interaction() if asks_person(event) and self._asked is None:
-                self._asked = asked_by(event, message_id=self._message_id)
+            case Interaction() if asks_person(event) and not self._asked:
+                self._asked.add(event)
             case Error(terminal=True):
                 yield self._chunk({"content": f"**ERROR**: {event.message}"}, stamp)
                 yield self._chunk({}, stamp, finish_reason="stop")
@@ -70,7 +71,8 @@ class OpenAIWriter(Writer):
         summary = event.summary or {}
         reason = summary.get("finish_reason", "stop")
         if event.status == "suspended":
-            delta["waiting_for_user"] = self._asked or {"cpn_id": "", "inputs": {}}
+            asked = [asked_by(asked, message_id=self._message_id) for asked in self._asked]
+            delta["waiting_for_user"] = asked[0] if asked else {"cpn_id": "", "inputs": {}}
             reason = "waiting_for_user"
         elif event.status == "cancelled":
             self.lost["end as cancelled"] += 1

@@ -9,6 +9,7 @@ from typing import Any
 from streamweir.codec.base import NO_EXTRA, extra_in
 from streamweir.dialects.ragflow.shared_citations import write_reference
 from streamweir.events import Event, Reference, SessionStart, Stamp
+from streamweir.jsontext import json_to_keep, parse_json
 
 __all__ = ["Message", "Writer"]
 
@@ -20,6 +21,7 @@ class Writer:
 
     Args:
         lost: where what the form cannot say is counted.
+        room: how many bytes may be kept; see `Encoder`.
 
     Attributes:
         writes_extra: the fields of RAGFlow's own that came with an event may be written; see `Encoder`.
@@ -32,14 +34,15 @@ class Writer:
     None where the message of a text says what came before it too.
     """
 
-    def __init__(self, lost: Counter[str]) -> None:
+    def __init__(self, lost: Counter[str], room: int) -> None:
         self.lost = lost
+        self.room = room
         self.writes_extra = False
         self._session_id: str | None = None
         self._message_id: str | None = None
         self._answer_id: str | None = None
-        self._citations: list[dict[str, Any]] = []
-        self._reference_extra: Mapping[str, Any] = {}
+        self._reference = b""
+        """The JSON of citations that are still to be written, and of what came beside them."""
 
     def write(self, event: Event, stamp: Stamp) -> Iterable[Message]:
         """Return the messages that say `event`."""
@@ -71,13 +74,16 @@ class Writer:
 
     def _cite(self, event: Reference) -> None:
         """Keep the citations for the message that takes them: the last one."""
-        self._citations = event.citations
-        self._reference_extra = self.extra_of(event)
+        kept = json_to_keep([event.citations, {**self.extra_of(event)}])
+        if len(kept) > self.room // 2:
+            self.lose(event)
+            return
+        self._reference = kept if event.citations else b""
 
     def _take_reference(self, *, keyed: bool) -> Message | None:
         """The reference that is still to be written, None if there is none."""
-        if not self._citations:
+        if not self._reference:
             return None
-        reference = write_reference(self._citations, self._reference_extra, keyed=keyed)
-        self._citations, self._reference_extra = [], {}
-        return reference
+        citations, extra = parse_json(self._reference)[0]
+        self._reference = b""
+        return write_reference(citations, extra, keyed=keyed)

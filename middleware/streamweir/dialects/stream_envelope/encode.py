@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, Final
 
+from streamweir.codec.asked import Asked
 from streamweir.codec.base import Encoder
 from streamweir.codec.coerce import leftover
 from streamweir.codec.frame_template import Number
@@ -30,6 +32,7 @@ from streamweir.events import (
     Warning,
 )
 from streamweir.framing import Frame
+from streamweir.ids import RecentIds
 from streamweir.jsontext import write_json
 
 __all__ = ["EnvelopeEncoder"]
@@ -71,11 +74,19 @@ class EnvelopeEncoder(Encoder):
     def __init__(self) -> None:
         super().__init__()
         self._thread_id = ""
-        self._names: dict[str, str] = {}
         self._step = 0
         self._is_thinking = False
-        self._asked: Interaction | None = None
         self._is_carried = True
+
+    @cached_property
+    def _names(self) -> RecentIds[str]:
+        """By the id of a call that is open, the name of its tool."""
+        return RecentIds(self.room // 4)
+
+    @cached_property
+    def _waiting(self) -> Asked:
+        """The question that waits for what comes next: the last one."""
+        return Asked(self.room)
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the frames that say `event`."""
@@ -124,17 +135,19 @@ class EnvelopeEncoder(Encoder):
     def _interaction(self, event: Interaction) -> Iterable[_Message]:
         """A question waits for what comes next; an answered or withdrawn one is forgotten."""
         if event.state == "requested":
-            self._asked, self._is_carried = event, False
-            return []
-        if self._asked and self._asked.interaction_id == event.interaction_id:
-            self._asked = None
+            self._waiting.clear()
+            self._waiting.add(event)
+            self._is_carried = not self._waiting
+            return [self._carried(event)] if self._is_carried else []
+        self._waiting.discard(event.interaction_id)
         return [self._carried(event)]
 
     def _question(self, event: Event) -> Iterator[_Message]:
         """The question that waits to be told, if `event` shows that the run goes on without an answer."""
-        if self._asked and not self._is_carried and _goes_on(event):
+        if not self._is_carried and _goes_on(event):
             self._is_carried = True
-            yield self._carried(self._asked)
+            for asked in self._waiting:
+                yield self._carried(asked)
 
     def _content(self, event: Content) -> Iterator[_Message]:
         if not event.content:
@@ -156,13 +169,15 @@ class EnvelopeEncoder(Encoder):
         return "code_agent_thought", {**node, "content": event.content}
 
     def _tool_start(self, event: ToolCallStart) -> _Message:
-        self._names[event.tool_id] = event.tool_name
+        self._names.add(event.tool_id, event.tool_name)
         description = {"description": event.description} if event.description else {}
         return "tool_start", {"tool_name": event.tool_name, "tool_input": event.arguments, **description}
 
     def _tool_end(self, event: ToolCallEnd) -> _Message:
+        name = self._names.get(event.tool_id) or "unknown"
+        self._names.discard(event.tool_id)
         data = {
-            "tool_name": self._names.pop(event.tool_id, "unknown"),
+            "tool_name": name,
             "tool_output": event.result,
             "duration": (event.meta or {}).get("duration_ms"),
             "status": "success" if event.status == "success" else "error",
@@ -185,7 +200,7 @@ class EnvelopeEncoder(Encoder):
         return []
 
     def _interrupt(self) -> _Message:
-        asked = self._asked
+        asked = next(iter(self._waiting), None)
         node: dict[str, Any] = {"node_name": "unknown", "node_label": "Unknown Node"}
         if asked is None:
             return "interrupt", {**node, "state": {CARRIER: None}, "thread_id": self._thread_id}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Encoder
@@ -54,9 +55,15 @@ class VercelUiEncoder(Encoder):
 
     def __init__(self) -> None:
         super().__init__()
-        self._parts = OpenParts()
-        self._calls = Calls()
         self._sources = 0
+
+    @cached_property
+    def _parts(self) -> OpenParts:
+        return OpenParts(self.room // 4)
+
+    @cached_property
+    def _calls(self) -> Calls:
+        return Calls(self.room // 2)
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the frames that say `event`, none where there is nothing to say."""

@@ -13,13 +13,21 @@ __all__ = ["OpenParts"]
 Chunk = dict[str, Any]
 
 MAX_OPEN: Final = 1000
-"""So many texts are open at once; the oldest is ended before another begins."""
+_PART: Final = 4096
+"""Bytes that an open text may take: its message's id and its channel."""
 
 
 class OpenParts:
-    """What is open: texts by message and channel, for agents may write side by side; one reasoning."""
+    """What is open: texts by message and channel, for agents may write side by side; one reasoning.
 
-    def __init__(self) -> None:
+    Of too many texts the oldest is ended before another begins.
+
+    Args:
+        room: how many bytes may be kept of them, about.
+    """
+
+    def __init__(self, room: int) -> None:
+        self._most = min(MAX_OPEN, max(1, room // _PART))
         self._texts: dict[tuple[str | None, str | None], str] = {}
         self._reasoning = ""
         self._stage: str | None = None
@@ -31,7 +39,7 @@ class OpenParts:
         if part is not None:
             return [_piece("text", part, event.content)]
         begin = self._end_reasoning()
-        if len(self._texts) >= MAX_OPEN:
+        if len(self._texts) >= self._most:
             begin.append(_end("text", self._texts.pop(next(iter(self._texts)))))
         part = self._texts[_key(event)] = self._new_id("text")
         begin.append(_start("text", part, {"channel": event.channel, "format": event.format}))

@@ -5,31 +5,33 @@ A page shows what is `dynamic` without knowing the tool, and runs nothing that i
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Any, Final
 
+from streamweir.codec.kept_calls import KeptCalls
 from streamweir.events import Interaction, ToolCallDelta, ToolCallEnd, ToolCallStart
+from streamweir.ids import RecentIds
 
 __all__ = ["Calls"]
 
 Chunk = dict[str, Any]
 
-MAX_KEPT: Final = 10_000
-"""So many calls are remembered; of an older one an end is written as of any other."""
-
 _OURS: Final = {"dynamic": True, "providerExecuted": True}
 
 
 class Calls:
-    """The calls of one stream.
+    """The calls of one stream; of too many the oldest are forgotten, and ended as any other.
+
+    Args:
+        room: how many bytes may be kept of them, about.
 
     Attributes:
         have_ended: some call of the step is over.
     """
 
-    def __init__(self) -> None:
-        self._begun: OrderedDict[str, ToolCallStart | None] = OrderedDict()
-        """By id, a call as it started; None while its arguments are written."""
+    def __init__(self, room: int) -> None:
+        self._begun: RecentIds[None] = RecentIds(room // 4)
+        self._started = KeptCalls(room // 2)
+        """Calls that have not ended, as they started."""
         self._open = 0
         self.have_ended = False
 
@@ -63,12 +65,13 @@ class Calls:
     def start(self, event: ToolCallStart) -> list[Chunk]:
         """Return a call with its whole arguments."""
         begin = [] if event.tool_id in self._begun else [self._begin(event)]
-        self._begun[event.tool_id] = event
+        self._started.add(event)
         return [*begin, _available(event, **_OURS)]
 
     def end(self, event: ToolCallEnd) -> Chunk:
         """Return the result of a call, or why it has none."""
         self._open, self.have_ended = max(0, self._open - 1), True
+        self._started.discard(event.tool_id)
         ended = {"toolCallId": event.tool_id, **_OURS}
         if event.error:
             return {"type": "tool-output-error", "errorText": event.error["message"], **ended}
@@ -76,14 +79,12 @@ class Calls:
 
     def hand_over(self, event: Interaction) -> list[Chunk]:
         """Return the call once more, as one that the client is to run."""
-        start = self._begun.get(event.interaction_id)
+        start = self._started.get(event.interaction_id)
         return [] if start is None else [_available(start, dynamic=True, providerExecuted=False)]
 
     def _begin(self, event: ToolCallStart | ToolCallDelta) -> Chunk:
-        self._begun[event.tool_id] = None
+        self._begun.add(event.tool_id, None)
         self._open += 1
-        if len(self._begun) > MAX_KEPT:
-            self._begun.popitem(last=False)
         return {
             "type": "tool-input-start",
             "toolCallId": event.tool_id,

@@ -1,0 +1,67 @@
+"""The output of a response: all of its items, which its end repeats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from streamweir.codec.text_pieces import TextPieces
+from streamweir.errors import LimitExceeded
+from streamweir.jsontext import json_to_keep
+
+__all__ = ["Output"]
+
+
+class Output:
+    """The items of one response, held as their JSON.
+
+    Args:
+        room: how many bytes may be kept.
+        must_be_whole: more than that ends the stream; else the items are forgotten then.
+    """
+
+    def __init__(self, room: int, *, must_be_whole: bool) -> None:
+        self._left = room
+        self._must_be_whole = must_be_whole
+        self._items: list[bytes] = []
+        self._is_forgotten = False
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def add(self, item: dict[str, Any]) -> int:
+        """Let `item` stand at the end; return its place."""
+        self._items.append(b"")
+        self.set(len(self._items) - 1, item)
+        return len(self._items) - 1
+
+    def set(self, place: int, item: dict[str, Any]) -> None:
+        """Let `item` stand at `place`."""
+        kept = b"" if self._is_forgotten else json_to_keep(item)
+        before, self._items[place] = self._items[place], kept
+        self.count(len(kept) - len(before))
+
+    def append(self, pieces: TextPieces, text: str) -> None:
+        """Let an item that is not whole go on with `text`."""
+        if not self._is_forgotten:
+            self.count(pieces.append(text))
+
+    def count(self, size: int) -> None:
+        """Take note that an item that is not whole has grown by so many bytes.
+
+        Raises:
+            LimitExceeded: there is more than can be repeated.
+        """
+        self._left -= size
+        if self._left >= 0 or self._is_forgotten:
+            return
+        if self._must_be_whole:
+            raise LimitExceeded("an answer is larger than can be said again at its end")
+        self._is_forgotten = True
+        self._items = [b""] * len(self._items)
+
+    @property
+    def items(self) -> list[orjson.Fragment]:
+        """All of them, to be written; none where they were too large."""
+        return [] if self._is_forgotten else [*map(orjson.Fragment, self._items)]
