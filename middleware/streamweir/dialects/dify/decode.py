@@ -73,26 +73,6 @@ class DifyDecoder(Decoder):
         self._asked = False
         self._thoughts = Thoughts()
         self._summary: dict[str, Any] = {}
-        self._readers: Mapping[str, Callable[[dict[str, Any], Meta | None], Iterable[Event]]] = {
-            "message": self._message,
-            "agent_message": self._agent_message,
-            "message_replace": self._replaced,
-            "message_end": self._message_end,
-            "message_file": message_file,
-            "agent_thought": self._thoughts.read,
-            "reasoning_chunk": _reasoning,
-            "text_chunk": self._text_chunk,
-            "text_replace": self._text_replace,
-            "tts_message": speech,
-            "tts_message_end": speech,
-            "workflow_started": _workflow_started,
-            "workflow_finished": self._workflow_finished,
-            "workflow_paused": self._workflow_paused,
-            "human_input_required": self._form,
-            "human_input_form_filled": form_state,
-            "human_input_form_timeout": form_state,
-            "error": _error,
-        }
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
@@ -117,7 +97,7 @@ class DifyDecoder(Decoder):
         match fields:
             case {"event": "ping"}:
                 return ()
-            case {"event": str(name)} if name in self._readers or name in STEPS:
+            case {"event": str(name)} if name in _READERS or name in _STATELESS or name in STEPS:
                 return self._read(name, fields)
             case {"workflow_run_id": _, "data": dict()} if "event" not in fields:
                 return self._read("workflow_finished", fields)
@@ -148,10 +128,15 @@ class DifyDecoder(Decoder):
             yield SessionStart(session_id=text_of(conversation) or None, meta=meta)
         if name in STEPS:
             yield from step(name, fields, meta)
+        elif name in _STATELESS:
+            yield from _STATELESS[name](fields, meta)
         else:
-            yield from self._readers[name](fields, meta)
+            yield from _READERS[name](self, fields, meta)
 
     # The answer
+
+    def _thought(self, fields: dict[str, Any], meta: Meta | None) -> Iterable[Event]:
+        return self._thoughts.read(fields, meta)
 
     def _message(self, fields: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
         """A piece; behind an agent's pieces all of them once more; with `mode` the whole answer at once."""
@@ -289,3 +274,27 @@ def _data_of(fields: Mapping[str, Any], *known: str) -> tuple[Mapping[str, Any],
 def _timed(meta: Meta | None, data: Mapping[str, Any]) -> Meta | None:
     duration = milliseconds(data.get("elapsed_time"), scale=1000)
     return meta if duration is None else {**(meta or {}), "duration_ms": duration}
+
+
+_READERS: Final[Mapping[str, Callable[[DifyDecoder, dict[str, Any], Meta | None], Iterable[Event]]]] = {
+    "message": DifyDecoder._message,
+    "agent_message": DifyDecoder._agent_message,
+    "message_replace": DifyDecoder._replaced,
+    "message_end": DifyDecoder._message_end,
+    "agent_thought": DifyDecoder._thought,
+    "text_chunk": DifyDecoder._text_chunk,
+    "text_replace": DifyDecoder._text_replace,
+    "workflow_finished": DifyDecoder._workflow_finished,
+    "workflow_paused": DifyDecoder._workflow_paused,
+    "human_input_required": DifyDecoder._form,
+}
+_STATELESS: Final[Mapping[str, Callable[[dict[str, Any], Meta | None], Iterable[Event]]]] = {
+    "message_file": message_file,
+    "reasoning_chunk": _reasoning,
+    "tts_message": speech,
+    "tts_message_end": speech,
+    "workflow_started": _workflow_started,
+    "human_input_form_filled": form_state,
+    "human_input_form_timeout": form_state,
+    "error": _error,
+}
