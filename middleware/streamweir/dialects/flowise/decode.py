@@ -49,25 +49,6 @@ class FlowiseDecoder(Decoder):
         self._reasoning = AgentReasoning(self._tools)
         self._summary: dict[str, Any] = {}
         self._asked = False
-        self._readers: Mapping[str, Callable[[Any], Iterable[Event]]] = {
-            "sourceDocuments": _sources,
-            "artifacts": lambda value: (named_data("artifacts", value),) if value else (),
-            "fileAnnotations": files,
-            "tool": self._tools.read,
-            "usedTools": self._tools.read,
-            "calledTools": self._tools.read,
-            "agentReasoning": self._reasoning.read,
-            "nextAgent": next_agent,
-            "agentFlowEvent": flow,
-            "nextAgentFlow": next_node,
-            "action": self._action,
-            "metadata": _metadata,
-            "usageMetadata": self._usage,
-            "tts_data": speech,
-            "error": lambda value: (_failure(value),),
-            "abort": lambda _: (SessionEnd("cancelled"),),
-            "end": lambda _: (self._end(),),
-        }
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
@@ -86,7 +67,9 @@ class FlowiseDecoder(Decoder):
                 return (Content(text, meta=meta_of(extra=rest)),) if text or rest else ()
             case {"event": "thinking", "data": str(text), **rest} if text:
                 return (Thinking(text, "reasoning", meta=meta_of(extra=rest)),)
-            case {"event": str(name)} as message if name in self._readers or name in _NOTHING:
+            case {"event": str(name)} as message if (
+                name in _READERS or name in _STATELESS or name in _NOTHING
+            ):
                 return self._read(name, message)
             case {"text": _, "chatId": _} as whole:
                 return self._whole(whole)
@@ -101,14 +84,18 @@ class FlowiseDecoder(Decoder):
         if rest := leftover(message, ("event", "data")):
             yield custom(name, rest)
         if name not in _NOTHING:
-            yield from self._readers[name](message.get("data"))
+            yield from self._meant(name, message.get("data"))
+
+    def _meant(self, name: str, value: Any) -> Iterable[Event]:
+        read = _READERS.get(name)
+        return _STATELESS[name](value) if read is None else read(self, value)
 
     def _whole(self, answer: Mapping[str, Any]) -> Iterator[Event]:
         """An answer that was not asked to stream."""
         yield from _metadata({name: answer.get(name) for name in _IDS})
         for name in ("usedTools", "agentReasoning", "sourceDocuments", "fileAnnotations", "artifacts"):
             if answer.get(name):
-                yield from self._readers[name](answer[name])
+                yield from self._meant(name, answer[name])
         if text := text_of(answer.get("text")):
             yield Content(text)
         if rest := leftover(answer, _WHOLE):
@@ -157,3 +144,26 @@ def _failure(value: Any) -> Event:
     if isinstance(value, dict):
         return upstream_error(value.get("message") or value.get("error"), code=value.get("code"))
     return upstream_error(value)
+
+
+_READERS: Final[Mapping[str, Callable[[FlowiseDecoder, Any], Iterable[Event]]]] = {
+    "tool": lambda decoder, value: decoder._tools.read(value),
+    "usedTools": lambda decoder, value: decoder._tools.read(value),
+    "calledTools": lambda decoder, value: decoder._tools.read(value),
+    "agentReasoning": lambda decoder, value: decoder._reasoning.read(value),
+    "action": FlowiseDecoder._action,
+    "usageMetadata": FlowiseDecoder._usage,
+    "end": lambda decoder, _: (decoder._end(),),
+}
+_STATELESS: Final[Mapping[str, Callable[[Any], Iterable[Event]]]] = {
+    "sourceDocuments": _sources,
+    "artifacts": lambda value: (named_data("artifacts", value),) if value else (),
+    "fileAnnotations": files,
+    "nextAgent": next_agent,
+    "agentFlowEvent": flow,
+    "nextAgentFlow": next_node,
+    "metadata": _metadata,
+    "tts_data": speech,
+    "error": lambda value: (_failure(value),),
+    "abort": lambda _: (SessionEnd("cancelled"),),
+}

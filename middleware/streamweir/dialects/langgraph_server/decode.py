@@ -31,8 +31,6 @@ _STATUSES: Final = {
 }
 """By the endings of names such as `OpenAIRateLimitError`."""
 
-_Read = Callable[[Any, Meta | None], Iterator[Event]]
-
 
 class LanggraphServerDecoder(Decoder):
     """Reads one run. The end of the body ends it if no message and no call is open; `end` does at once."""
@@ -46,17 +44,6 @@ class LanggraphServerDecoder(Decoder):
         self._waits = False
         self._begun = False
         self._has_state = False
-        self._modes: dict[str, _Read] = {
-            "messages": self._tuple,
-            "messages/partial": self._growing,
-            "messages/complete": self._whole,
-            "messages/metadata": self._beside_messages,
-            "updates": self._updates,
-            "values": self._values,
-            "custom": self._custom,
-            "tasks": self._task,
-            "debug": self._debug,
-        }
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
@@ -104,11 +91,11 @@ class LanggraphServerDecoder(Decoder):
             yield from self._answer(value, meta)
             return
         self.complete = True
-        read = self._modes.get(mode)
+        read = _READERS.get(mode)
         if read is None:
             yield custom(mode or "message", value, meta)
         else:
-            yield from read(value, meta)
+            yield from read(self, value, meta)
 
     def _start(self, fields: Mapping[str, Any]) -> Iterator[Event]:
         for name in ("run_id", "thread_id"):
@@ -297,3 +284,16 @@ def _status(name: Any) -> int | None:
     """The status of a model's answer, by the exception that a client of its raises for it."""
     text = text_of(name)
     return next((status for ending, status in _STATUSES.items() if text.endswith(ending)), None)
+
+
+_READERS: Final[Mapping[str, Callable[[LanggraphServerDecoder, Any, Meta | None], Iterator[Event]]]] = {
+    "messages": LanggraphServerDecoder._tuple,
+    "messages/partial": LanggraphServerDecoder._growing,
+    "messages/complete": LanggraphServerDecoder._whole,
+    "messages/metadata": LanggraphServerDecoder._beside_messages,
+    "updates": LanggraphServerDecoder._updates,
+    "values": LanggraphServerDecoder._values,
+    "custom": LanggraphServerDecoder._custom,
+    "tasks": LanggraphServerDecoder._task,
+    "debug": LanggraphServerDecoder._debug,
+}
