@@ -152,6 +152,33 @@ async def test_what_a_question_holds_is_kept_for_its_answer() -> None:
     assert (refused.status, len(server.calls)) == (400, 2)
 
 
+async def test_the_next_message_of_a_chat_client_answers_a_question() -> None:
+    """In a conversation that it names; without one the question and the answer go on as text."""
+    asks = (RECORDED / "stream-envelope" / "interrupt-asks.sse").read_bytes()
+    async with upstream(answer(asks, "Content-Type: text/event-stream")) as server:
+        chat = {
+            "upstream": server.url,
+            "path": "/chat/stream",
+            "speaks": "stream-envelope",
+            "request": "mapped",
+        }
+        paths = {"/v1/responses": "openai-responses", "/v1/chat/completions": "openai-chat"}
+        config = settled(endpoints={path: {**chat, "answers": [name]} for path, name in paths.items()})
+        async with gateway(config) as running:
+            for text in ("May I?", "Yes, go on"):
+                body = {"model": "m", "input": text, "conversation": "mine"}
+                await ask(running, target="/v1/responses", body=json.dumps(body).encode())
+            turns = [("user", "May I?"), ("assistant", "Approve?"), ("user", "Yes, go on")]
+            chatted = {"model": "m", "messages": [{"role": role, "content": text} for role, text in turns]}
+            await ask(running, target="/v1/chat/completions", body=json.dumps(chatted).encode())
+    first, answered, inline = server.calls
+    assert json.loads(first.body)["message"] == "May I?"
+    assert answered.target == "/chat/resume"
+    assert json.loads(answered.body)["command"] == {"resume": "Yes, go on"}
+    assert inline.target == "/chat/stream"
+    assert json.loads(inline.body)["message"].endswith("assistant: Approve?\n</conversation>\n\nYes, go on")
+
+
 def test_conversations_are_forgotten_and_belong_to_a_key() -> None:
     known = Conversations(60.0, 2)
     for number in range(3):

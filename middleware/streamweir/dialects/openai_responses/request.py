@@ -254,7 +254,7 @@ def _text_format(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return None
 
 
-READER: Final = RequestReader(_read, answers_by_message=True)
+READER: Final = RequestReader(_read, has_own_threads=True, answers_by_message=True)
 WRITER: Final = RequestWriter(
     _write,
     history="all",
