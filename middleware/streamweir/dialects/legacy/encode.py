@@ -75,7 +75,7 @@ class LegacyEncoder(Encoder):
             return ()
         if event.meta:
             message |= _beside(event.meta, self.extra_of(event))
-        frame = self._frame(message)
+        frame = self._frame(message) if self.options else Frame(write_json(message))
         if type(event) is SessionEnd and event.status == "completed":
             return *self._whole_answer(), frame
         return (frame,)
@@ -108,8 +108,6 @@ class LegacyEncoder(Encoder):
 
     def _frame(self, message: Mapping[str, Any]) -> Frame:
         """Frame a message, in the form that its stream has shown if it has shown one."""
-        if not self.options:
-            return Frame(write_json(message))
         kind = message["type"]
         if self.options.get("nested") and kind != "dataframe_data":
             message = {"type": kind, "data": {name: message[name] for name in message if name != "type"}}
@@ -120,8 +118,9 @@ class LegacyEncoder(Encoder):
             case Content(content=text):
                 if event.channel is not None:
                     self.lost["channel of text"] += 1
-                self._has_text = self._has_text or bool(text)
-                self._keep(text)
+                self._has_text = self._has_text or text != ""
+                if self.options:
+                    self._keep(text)
                 return {"type": "token", "content": text} if text else None
             case Interaction() if asks_person(event):
                 return self._question(event)
