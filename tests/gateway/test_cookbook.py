@@ -107,7 +107,7 @@ def test_a_workflow_gets_its_own_fields() -> None:
 
 def test_a_new_thread_gets_a_session_first() -> None:
     first, second = asked("sessions-of-the-backend.yaml", "/support", {"question": "How many?"})
-    assert (first["path"], first["takes"]) == ("/api/v1/chats/7/sessions", {"session_id": "data.id"})
+    assert (first["path"], first["takes"]) == ("/api/v1/chats/7/sessions", {"thread_id": "data.id"})
     assert second["path"] == "/api/v1/chats/7/completions"
     assert second["body"]["question"] == "How many?"
 

@@ -91,7 +91,8 @@ async def test_plain_text_may_have_any_text_type_and_none(
 @pytest.mark.parametrize(
     ("options", "accept", "framing"),
     [
-        ({}, "*/*", "ndjson"),
+        ({"verbatim": False}, "*/*", "ndjson"),
+        ({}, "*/*", "sse"),  # what the upstream of the same dialect has
         ({}, "text/event-stream", "sse"),
         ({"framing": "sse"}, "*/*", "sse"),
         ({"framing": "sse"}, "application/x-ndjson", "ndjson"),

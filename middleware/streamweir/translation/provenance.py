@@ -10,10 +10,18 @@ from typing import Any
 import msgspec
 
 from streamweir.errors import MalformedEvent
-from streamweir.events import Event, Meta
+from streamweir.events import Error, Event, Meta, Status, ToolCallEnd, Warning
 from streamweir.framing import Frame
 
-__all__ = ["with_source"]
+__all__ = ["is_failure", "with_source"]
+
+
+def is_failure(event: Event) -> bool:
+    """Whether `event` reports a failure: the frame that it stands in is then shown with none of its events."""
+    match event:
+        case Error() | Warning() | ToolCallEnd(status="failed") | Status(state="failed"):
+            return True
+    return False
 
 
 def with_source(event: Event, frame: Frame, dialect: str) -> Event:

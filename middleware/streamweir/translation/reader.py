@@ -38,7 +38,7 @@ from streamweir.options.limits import Limits
 from streamweir.stages import error_event
 from streamweir.translation.items import SafeEvent, StreamItem, TextRun
 from streamweir.translation.marked_event import event_in, whole_event
-from streamweir.translation.provenance import with_source
+from streamweir.translation.provenance import is_failure, with_source
 from streamweir.translation.report import (
     MAX_REPORTED_MALFORMED,
     invalid_text_warning,
@@ -411,11 +411,12 @@ class StreamReader:
         if events and not self.started:
             self.started = True
             items += self.release()
+        shows_source = self._raw and not any(map(is_failure, events))
         for event in events:
             if type(event) is SessionEnd:
                 items += self._unconfirmed(event)
             given = self._attributed(event) if self.errors_for_users else event
-            items.append(self._sourced(given, frame) if self._raw else given)
+            items.append(self._sourced(given, frame) if shows_source else given)
         return items
 
     def _sourced(self, event: Event, frame: Frame) -> Event:

@@ -184,6 +184,8 @@ CASES = [
 OWN_WORDS = {
     ("data-formulator", "error@20"): "LLM_SERVICE_ERROR upstream_error",
     ("data-formulator", "error-then-more@20"): "LLM_SERVICE_ERROR upstream_error",
+    ("ag-ui", "open-tools@20:200"): "suspended",  # a call without a result is the client's to run
+    ("ag-ui", "nested@20:10000"): "suspended",
 }
 """By dialect and faults: what is right for this dialect alone."""
 
