@@ -17,7 +17,7 @@ __all__ = ["is_failure", "with_source"]
 
 
 def is_failure(event: Event) -> bool:
-    """Whether `event` reports a failure: the frame that it stands in is then shown with none of its events."""
+    """Whether `event` reports a failure; the frame that holds it is then shown with none of its events."""
     match event:
         case Error() | Warning() | ToolCallEnd(status="failed") | Status(state="failed"):
             return True

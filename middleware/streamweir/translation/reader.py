@@ -119,6 +119,7 @@ class StreamReader:
         self._eof = eof
         self.errors_for_users = False
         self._has_reported_text = False
+        self._has_failure = False
         self._has_understood = False
         self._has_messages = False
         self._surrounded: MessageTemplate | None = None
@@ -411,13 +412,20 @@ class StreamReader:
         if events and not self.started:
             self.started = True
             items += self.release()
-        shows_source = self._raw and not any(map(is_failure, events))
+        shows_source = self._raw and self._may_be_shown(events)
         for event in events:
             if type(event) is SessionEnd:
                 items += self._unconfirmed(event)
             given = self._attributed(event) if self.errors_for_users else event
             items.append(self._sourced(given, frame) if shows_source else given)
         return items
+
+    def _may_be_shown(self, events: Sequence[Event]) -> bool:
+        """No failure stands in the frame that gave `events`: neither its own, nor one that an end repeats."""
+        has_failure = any(map(is_failure, events))
+        self._has_failure = self._has_failure or has_failure
+        repeats = self._has_failure and any(type(event) is SessionEnd for event in events)
+        return not (has_failure or repeats)
 
     def _sourced(self, event: Event, frame: Frame) -> Event:
         if not self._raw or self.dialect is None:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
+import msgspec
+
 from streamweir.codec.asked import Asked
 from streamweir.codec.base import Encoder
 from streamweir.codec.frame_template import Number
@@ -27,6 +29,7 @@ from streamweir.events import (
     Thinking,
     ToolCallDelta,
     ToolCallEnd,
+    ToolCallProgress,
     ToolCallStart,
     wire_data,
 )
@@ -102,6 +105,8 @@ class AgUiEncoder(Encoder):
                 return self._thinking(event)
             case ToolCallStart() | ToolCallDelta():
                 return self._call(event)
+            case ToolCallProgress():
+                return [_custom(msgspec.structs.replace(event, tool_id=self._tool_id(event.tool_id)))]
             case ToolCallEnd():
                 return [call_result(event, self._made_id(), self._tool_id(event.tool_id))]
             case Data():

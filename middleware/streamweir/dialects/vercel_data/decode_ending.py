@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from streamweir.codec.coerce import leftover, text_of
+from streamweir.jsontext import json_to_keep, parse_json
 
 __all__ = ["Ending"]
 
@@ -16,6 +17,8 @@ _TOKENS: Final = {
 }
 _COUNTED: Final = frozenset({*(name for names in _TOKENS.values() for name in names), "totalTokens"})
 _LARGEST: Final = 1 << 53
+_SMALL: Final = 4096
+"""What steps say beside their counts is put together up to so many bytes; of more, the last one's counts."""
 
 
 class Ending:
@@ -28,7 +31,8 @@ class Ending:
         self._is_continued = False
         self._reason = ""
         self._spent: dict[str, int] = {}
-        self._rest: dict[str, Any] = {}
+        self._rest = b"{}"
+        """As JSON: as objects it would take up to thirty times as much."""
 
     @property
     def may_end_here(self) -> bool:
@@ -70,7 +74,7 @@ class Ending:
     @property
     def summary(self) -> dict[str, Any] | None:
         """What all steps took, and why the last one ended."""
-        summary: dict[str, Any] = {**self._rest, **self._spent}
+        summary: dict[str, Any] = {**parse_json(self._rest)[0], **self._spent}
         if len(self._spent) == len(_TOKENS):
             summary["total_tokens"] = sum(self._spent.values())
         if self._reason:
@@ -80,7 +84,9 @@ class Ending:
     def _counts(self, usage: Any) -> dict[str, int]:
         if not isinstance(usage, dict):
             return {}
-        self._rest |= leftover(usage, _COUNTED) or {}
+        if rest := leftover(usage, _COUNTED):
+            before = parse_json(self._rest)[0] if 2 < len(self._rest) < _SMALL else {}
+            self._rest = json_to_keep({**before, **rest})
         found: dict[str, int] = {}
         for own, names in _TOKENS.items():
             for name in names:
