@@ -283,7 +283,7 @@ def test_raw_output_adds_the_source_but_never_to_a_failure() -> None:
     output = convert(TEXT + failed.encode() + b"x\n" + DONE, speaks="standard", framing="ndjson", raw=True)
     assert check_stream(output, framing="ndjson") == []
     sources = [event for event in events_of(output) if "source" in event["metadata"]]
-    assert [event["type"] for event in sources] == ["content", "session_end"]
+    assert [event["type"] for event in sources] == ["content"]  # an end may repeat what failed
     assert sources[0]["metadata"]["source"] == {
         "dialect": "standard",
         "event": "content",
