@@ -57,7 +57,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--hostile",
         type=int,
-        default=20,
+        default=8,
         metavar="N",
         help="so many hostile messages of each dialect are measured (all: 100000)",
     )

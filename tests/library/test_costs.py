@@ -29,8 +29,12 @@ PROPORTION = 3
 STANDSTILL = 2.0
 """Seconds that one event of the largest size may take."""
 LARGEST = 8 << 20
+NEIGHBOURS = 2
+"""So many times longer it may take among the other tests, which share a processor's cache; not by itself."""
 EVENT = 32 << 10
 """The largest event where memory is measured: four times as much may be kept."""
+TABLES = 64 << 10
+"""What a stream holds whatever its limits are: forms, tables, the beginnings of texts."""
 MESSAGES = 800
 NOTICEABLE = 0.002
 """Seconds; less is not compared."""
@@ -99,7 +103,7 @@ def test_no_event_stops_a_worker(speaks: str, hostile: int, event_bytes: int) ->
 
     dearest = sorted(sample(cases_of(speaks), hostile), key=cost)[-max(2, hostile // 10) :]
     frames = [(case, case.of_size(event_bytes * 9 // 10)) for case in dearest]
-    allowed = STANDSTILL * event_bytes / LARGEST
+    allowed = STANDSTILL * event_bytes / LARGEST * (NEIGHBOURS if event_bytes < LARGEST else 1)
     assert not [
         str(case) for case, frame in frames if all(seconds_for(speaks, [frame]) > allowed for _ in range(3))
     ]
@@ -223,7 +227,7 @@ def test_what_is_kept_of_frames_that_leave_as_they_came_does_not_grow(answers: s
             for case, messages in zip(cases, rows, strict=True):
                 limits = {"event_bytes": EVENT}
                 kept = Kept(answers, answers=answers, verbatim=is_copied, limits=limits)
-                if (most := max(map(kept.after, messages))) > 4 * EVENT:
+                if (most := max(map(kept.after, messages))) > 4 * EVENT + TABLES:
                     too_much[f"{is_copied} {case}"] = most / EVENT
     finally:
         tracemalloc.stop()

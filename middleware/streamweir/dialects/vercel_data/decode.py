@@ -96,8 +96,10 @@ class VercelDataDecoder(Decoder):
             case "d":
                 return self._finish(value, calls)
             case "e":
-                self._ending.end_step(value)
-                return self._rest("finish-step", leftover(value, Ending.FIELDS))
+                rest = leftover(value, Ending.FIELDS)
+                if usage := self._ending.end_step(value):
+                    rest = {**(rest or {}), "usage": usage}
+                return self._rest("finish-step", rest)
             case "f":
                 self._ending.begin_step()
                 self._message_id = text_of(value.get("messageId")) or None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from streamweir.codec.coerce import leftover, text_of
-from streamweir.jsontext import json_to_keep, parse_json
+from streamweir.jsontext import write_json
 
 __all__ = ["Ending"]
 
@@ -17,8 +17,8 @@ _TOKENS: Final = {
 }
 _COUNTED: Final = frozenset({*(name for names in _TOKENS.values() for name in names), "totalTokens"})
 _LARGEST: Final = 1 << 53
-_SMALL: Final = 4096
-"""What steps say beside their counts is put together up to so many bytes; of more, the last one's counts."""
+_MOST_REST: Final = 4096
+"""Bytes of JSON: so much of what steps say beside their counts is kept for the end."""
 
 
 class Ending:
@@ -31,8 +31,7 @@ class Ending:
         self._is_continued = False
         self._reason = ""
         self._spent: dict[str, int] = {}
-        self._rest = b"{}"
-        """As JSON: as objects it would take up to thirty times as much."""
+        self._rest: dict[str, Any] = {}
 
     @property
     def may_end_here(self) -> bool:
@@ -58,38 +57,48 @@ class Ending:
         """A step begins."""
         self._is_in_step, self._is_continued, self._reason = True, False, ""
 
-    def end_step(self, step: Mapping[str, Any]) -> None:
-        """A step is over; what it took adds up."""
+    def end_step(self, step: Mapping[str, Any]) -> dict[str, Any] | None:
+        """A step is over; what it took adds up. Return what it says of that and is too much to be kept."""
         self._is_in_step = False
         self._is_continued = step.get("isContinued") is True
         self._reason = text_of(step.get("finishReason"))
-        for name, count in self._counts(step.get("usage")).items():
+        usage = step.get("usage")
+        for name, count in _counts(usage).items():
             self._spent[name] = self._spent.get(name, 0) + count
+        rest = _uncounted(usage)
+        together = {**self._rest, **rest}
+        if rest and len(write_json(together)) > _MOST_REST:
+            return rest
+        self._rest = together
+        return None
 
     def end(self, message: Mapping[str, Any]) -> None:
         """All is over; what this counts is of all steps."""
         self._reason = text_of(message.get("finishReason")) or self._reason
-        self._spent |= self._counts(message.get("usage"))
+        usage = message.get("usage")
+        self._spent |= _counts(usage)
+        self._rest |= _uncounted(usage)
 
     @property
     def summary(self) -> dict[str, Any] | None:
         """What all steps took, and why the last one ended."""
-        summary: dict[str, Any] = {**parse_json(self._rest)[0], **self._spent}
+        summary: dict[str, Any] = {**self._rest, **self._spent}
         if len(self._spent) == len(_TOKENS):
             summary["total_tokens"] = sum(self._spent.values())
         if self._reason:
             summary["finish_reason"] = _REASONS.get(self._reason, self._reason)
         return summary or None
 
-    def _counts(self, usage: Any) -> dict[str, int]:
-        if not isinstance(usage, dict):
-            return {}
-        if rest := leftover(usage, _COUNTED):
-            before = parse_json(self._rest)[0] if 2 < len(self._rest) < _SMALL else {}
-            self._rest = json_to_keep({**before, **rest})
-        found: dict[str, int] = {}
+
+def _counts(usage: Any) -> dict[str, int]:
+    found: dict[str, int] = {}
+    if isinstance(usage, dict):
         for own, names in _TOKENS.items():
             for name in names:
                 if type(count := usage.get(name)) is int and 0 <= count < _LARGEST:
                     found[own] = count
-        return found
+    return found
+
+
+def _uncounted(usage: Any) -> dict[str, Any]:
+    return (leftover(usage, _COUNTED) or {}) if isinstance(usage, dict) else {}
