@@ -160,6 +160,7 @@ class _Gateway:
         self.observer = observer
         self._admissions = Admissions(observer.breaker_changed)
         self._demos: Mapping[str, str] = {}
+        self._late: list[_MadeLater] = []
 
     @asynccontextmanager
     async def lifespan(self, _app: object) -> AsyncIterator[None]:
@@ -170,6 +171,8 @@ class _Gateway:
 
                 dialects = [self._config.known_dialects.to_write(name) for name in names]
                 self._demos = await stack.enter_async_context(serve_demos(dialects))
+            for late in self._late:
+                _ = late.app
             stack.push_async_callback(self._clients.aclose)
             if self._owns_runs:
                 stack.push_async_callback(self._resumption.registry.aclose)
@@ -179,7 +182,9 @@ class _Gateway:
         """Return the application behind an endpoint."""
         if all(target.demo is None for target in config.upstreams):
             return self._proxy(config)
-        return _OnFirstUse(lambda: self._proxy(config))  # a demo's address is known once it runs
+        late = _MadeLater(lambda: self._proxy(config))  # a demo's address is known once it runs
+        self._late.append(late)
+        return late
 
     def _demo_names(self) -> list[str]:
         targets = (target for endpoint in self._config.endpoints for target in endpoint.upstreams)
@@ -257,15 +262,16 @@ class _Gateway:
         )
 
 
-class _OnFirstUse:
-    """An application that is made when the first request comes."""
+class _MadeLater:
+    """An application that is made once the gateway has started."""
 
     def __init__(self, make: Callable[[], ASGIApp]) -> None:
         self._make = make
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app(scope, receive, send)
+        await self.app(scope, receive, send)
 
     @cached_property
-    def _app(self) -> ASGIApp:
+    def app(self) -> ASGIApp:
+        """It, made when it is first asked for."""
         return self._make()

@@ -71,6 +71,9 @@ FAILURES: list[tuple[Any, str]] = [
 KNOWS_IT_BETTER = {
     "ragflow": ("UPSTREAM_ERROR",),  # every code but 0
     "auto": ("UPSTREAM_ERROR",),  # it may be RAGFlow
+    "coze": ("UPSTREAM_ERROR",),  # every code but 0
+    "fastgpt": ("UPSTREAM_ERROR",),  # a code of its own range
+    "google-adk": ("UPSTREAM_ERROR",),  # a `detail`, as its framework answers
     "stream-envelope": ("UPSTREAM_ERROR",),  # a field `error`, whatever it holds
 }
 """What is a failure in one dialect alone."""

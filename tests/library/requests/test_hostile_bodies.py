@@ -164,7 +164,8 @@ def test_the_cost_is_in_proportion(dialect: str) -> None:
         turns = [
             {"role": ("user", "assistant")[number % 2], "content": "hi " * 20} for number in range(count)
         ]
-        body = {"messages": [*turns, {"role": "user", "content": "hi"}]}
+        messages = [*turns, {"role": "user", "content": "hi"}]
+        body = {"messages": messages, "inputs": {"appName": "app"}}  # google-adk needs one
         best = 1e9
         for _ in range(3):
             begin = time.process_time()
