@@ -111,14 +111,21 @@ def _mend(tree: Tree, fault: Fault) -> None:
 def _holder(tree: Tree, path: KeyPath) -> tuple[Any, Any]:
     """Return the mapping or list that holds what `path` leads to, and the last step.
 
-    One string may stand for a list of one: the step into it leads nowhere, and the string itself is meant.
+    One string may stand for a list of one, and a list for a mapping that holds it: the step into it leads
+    nowhere, and what is written there itself is meant.
     """
     holder: Any = tree
+    above: tuple[Any, Any] = tree, path[0]
     for depth, step in enumerate(path[:-1]):
         if isinstance(step, int) and isinstance(holder, dict):
             continue  # the one item of a list, without the list around it
+        if isinstance(step, str) and isinstance(holder, list):
+            continue  # the list of a mapping, without the mapping around it
         inner = holder[step]
+        above = holder, step
         if not isinstance(inner, dict | list):
             return holder, path[depth]
         holder = inner
+    if isinstance(holder, list) and isinstance(path[-1], str):
+        return above
     return holder, path[-1]
