@@ -84,13 +84,17 @@ class RunWriter(StreamWriter):
         return []
 
     def _with_ids(self, frames: Sequence[Frame], position: int) -> list[bytes]:
-        last = len(frames)
-        for place, frame in enumerate(frames, 1):
-            frame.id = None if self.run is None else f"{self.run}.{position}"
-            if frame.id is not None and place < last:
-                frame.id += f"-{place}"
         skipped, self.skips = self.skips, 0
-        return [*map(self._bytes_of, frames[skipped:])]
+        written = []
+        for place, frame in enumerate(frames[skipped:], skipped + 1):
+            frame_id = None
+            if self.run is not None:
+                frame_id = (
+                    f"{self.run}.{position}" if place == len(frames) else f"{self.run}.{position}-{place}"
+                )
+            # A frame of its own: an encoder may give the same one to every stream, as it does with an end.
+            written.append(self._bytes_of(Frame(frame.data, frame.event, frame_id)))
+        return written
 
     def _numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp

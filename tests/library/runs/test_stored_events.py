@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from streams import Recorded, recorded_streams
+from streamweir import convert
 from streamweir.codec.registry import process_dialects
 from streamweir.events import Event, Stamp
 from streamweir.runs.closing import lost_end
@@ -89,6 +90,18 @@ def test_any_client_gets_later_what_it_would_have_got(recorded: Recorded) -> Non
         if process_dialects()[protocol].writes:
             live = _live(protocol, batches, reader.source)
             assert b"".join(_stored(protocol, lines)) == live, protocol
+
+
+@pytest.mark.parametrize("protocol", process_dialects().writable)
+def test_the_handle_of_a_run_is_in_no_other_stream(protocol: str) -> None:
+    ends_well = [recorded for recorded in recorded_streams() if recorded.dialect == "legacy"]
+    assert ends_well
+    for recorded in ends_well:
+        batches = _batches(recorded, [recorded.body])
+        lines = [line for batch in batches for line in batch.stored]
+        b"".join(_stored(protocol, lines))
+        plain = convert(recorded.body, speaks="legacy", answers=protocol)
+        assert b"run_0000" not in plain, recorded
 
 
 @pytest.mark.parametrize("recorded", recorded_streams()[::5], ids=str)
