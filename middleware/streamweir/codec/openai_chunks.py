@@ -11,28 +11,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
-import msgspec
-
-from streamweir.codec.base import MAX_EVENTS_OF_A_FRAME
-from streamweir.codec.coerce import arguments, custom, leftover, meta_of, text_of, upstream_error
-from streamweir.codec.text_pieces import TextPieces
-from streamweir.errors import LimitExceeded
+from streamweir.codec.coerce import custom, leftover, meta_of, text_of, upstream_error
+from streamweir.codec.openai_calls import MAX_CALL_BYTES, ClientCalls, bounded
 from streamweir.events import (
     Content,
     Data,
     Event,
-    Interaction,
     Meta,
     Reference,
     SessionEnd,
     SessionStart,
     Thinking,
-    ToolCallDelta,
-    ToolCallStart,
     Whole,
 )
-from streamweir.ids import short_id, short_index
-from streamweir.jsontext import write_json, write_json_text
+from streamweir.ids import short_id
+from streamweir.jsontext import write_json
 
 __all__ = ["TOKENS", "ChunkReader", "chunk", "is_completion", "tokens_in", "usage_of"]
 
@@ -75,66 +68,8 @@ _CHOICE: Final = (
 """What a chunk and a choice consist of: ids, times, and words of the server that its end repeats."""
 
 
-MAX_CALL_BYTES: Final = 8 << 20
-"""So many bytes the calls of a stream may take together before they are whole, if nothing else is said."""
-
-_CALL: Final = 2048
-"""Bytes that a call takes beside its arguments: its names, and the tables in which it is looked up."""
-
-_LONGEST_NAME: Final = 1024
 _MOST_COUNTS: Final = 100
 _LARGEST_COUNT: Final = 1024
-
-
-class _Call(msgspec.Struct):
-    """A tool call while its arguments arrive."""
-
-    upstream_id: str
-    tool_id: str
-    order: int
-    name: str = ""
-    arguments: TextPieces = msgspec.field(default_factory=TextPieces)
-
-
-class _Calls:
-    """The calls of one choice, to be found by id and by index."""
-
-    def __init__(self) -> None:
-        self.all: list[_Call] = []
-        self._by_id: dict[str, _Call] = {}
-        self._by_index: dict[Any, _Call] = {}
-        self._without_id: dict[Any, _Call] = {}
-        """By index, the last call that has not been given an id."""
-
-    def find(self, piece: Mapping[str, Any]) -> _Call | None:
-        """The call that `piece` belongs to: by index; an id of its own at a taken index is another call."""
-        upstream_id, index = _id_of(piece), short_index(piece.get("index"))
-        if not upstream_id:
-            if index is not None:
-                return self._by_index.get(index)
-            return self.all[-1] if self.all and not _names_a_call(piece) else None
-        known = self._by_id.get(upstream_id)
-        nameless = self._without_id.get(index) if index is not None else None
-        if nameless is None or (known is not None and known.order > nameless.order):
-            return known
-        nameless.upstream_id = upstream_id
-        self._by_id[upstream_id] = nameless
-        del self._without_id[index]
-        return nameless
-
-    def add(self, call: _Call, piece: Mapping[str, Any]) -> None:
-        """Remember `call`, which begins with `piece`."""
-        index = short_index(piece.get("index"))
-        self.all.append(call)
-        self._by_index[index] = call
-        if call.upstream_id:
-            self._by_id[call.upstream_id] = call
-        else:
-            self._without_id[index] = call
-
-
-def _id_of(piece: Mapping[str, Any]) -> str:
-    return short_id(text_of(piece.get("id")))
 
 
 class ChunkReader:
@@ -145,6 +80,7 @@ class ChunkReader:
 
     Attributes:
         known: the fields of a delta that a rule reads; a dialect with more of them adds its own.
+        calls: those that are for the client to run.
         complete: a finish reason has come.
         summary: finish reason and usage so far.
     """
@@ -152,15 +88,11 @@ class ChunkReader:
     known: ClassVar[frozenset[str]] = _DELTA
 
     def __init__(self, *, room: int = MAX_CALL_BYTES) -> None:
-        self.room = room
         self.complete = False
         self.summary: dict[str, Any] = {}
         self._begun = False
         self._id: Any = None
-        self._calls: dict[int, _Calls] = {}
-        self._ids = 0
-        self._used_room = 0
-        self._asked = False
+        self.calls = ClientCalls(room)
 
     def read(self, message: Mapping[str, Any]) -> Iterator[Event]:
         """Yield what one chunk, one whole answer or one error object says."""
@@ -177,7 +109,7 @@ class ChunkReader:
         yield from self._count(message.get("usage"), meta)
         if rest := leftover(message, _CHUNK):
             yield custom("chunk", rest, meta)
-        for choice in _bounded(choices):
+        for choice in bounded(choices):
             if isinstance(choice, dict):
                 yield from self.read_choice(choice, meta)
 
@@ -196,8 +128,8 @@ class ChunkReader:
 
     def close(self) -> Iterator[Event]:
         """Yield what is left at the end, and the end: suspended if the client is to run tools."""
-        yield from self._hand_over(None)
-        yield SessionEnd("suspended" if self._asked else "completed", summary=self.summary or None)
+        yield from self.calls.hand_over()
+        yield SessionEnd("suspended" if self.calls.has_asked else "completed", summary=self.summary or None)
 
     # One choice
 
@@ -233,7 +165,7 @@ class ChunkReader:
             yield Reference(citations, meta=meta)
         if audio := _audio(delta.get("audio")):
             yield Data("audio", audio, meta=meta)
-        yield from self._take_calls(delta, index, meta)
+        yield from self.calls.take(delta, index, meta)
 
     def read_text(self, text: str, index: int, meta: Meta | None, whole: Whole | None) -> Iterator[Event]:
         """Yield a piece of the answer; further choices go into channels of their own."""
@@ -246,56 +178,7 @@ class ChunkReader:
             return
         self.complete = True
         self.summary["finish_reason"] = FINISH_REASONS.get(reason, "stop")
-        yield from self._hand_over(index)
-
-    # Calls
-
-    def _take_calls(self, delta: Mapping[str, Any], index: int, meta: Meta | None) -> Iterator[Event]:
-        pieces = _bounded(delta.get("tool_calls"))
-        if isinstance(function := delta.get("function_call"), dict):
-            pieces = [*pieces, {"index": "function_call", "function": function}]
-        for piece in pieces:
-            if isinstance(piece, dict):
-                yield from self._take_call(piece, self._calls.setdefault(index, _Calls()), meta)
-
-    def _take_call(self, piece: Mapping[str, Any], calls: _Calls, meta: Meta | None) -> Iterator[Event]:
-        call = self._call_of(piece, calls)
-        function = piece.get("function")
-        fields = function if isinstance(function, dict) else piece
-        name = text_of(fields.get("name"))
-        if name != call.name and len(call.name) < _LONGEST_NAME:
-            call.name = short_id(call.name + name)
-        value = fields.get("arguments")
-        text = value if isinstance(value, str) else "" if value is None else write_json_text(value)
-        if text:
-            self._make_room(call.arguments.append(text))
-            yield ToolCallDelta(call.tool_id, call.name or None, text, for_client=True, meta=meta)
-
-    def _call_of(self, piece: Mapping[str, Any], calls: _Calls) -> _Call:
-        call = calls.find(piece)
-        if call is None:
-            self._make_room(_CALL)
-            self._ids += 1
-            upstream_id = _id_of(piece)
-            call = _Call(upstream_id, upstream_id or f"call_{self._ids}", self._ids)
-            calls.add(call, piece)
-        return call
-
-    def _make_room(self, size: int) -> None:
-        self._used_room += size
-        if self._used_room > self.room:
-            raise LimitExceeded("the calls of an answer are larger than allowed")
-
-    def _hand_over(self, index: int | None) -> Iterator[Event]:
-        """The calls of a choice (None: of all) are whole: the client is to run them."""
-        for key in [index] if index is not None else list(self._calls):
-            calls = self._calls.pop(key, None)
-            for call in calls.all if calls else ():
-                self._asked = True
-                self._used_room -= call.arguments.size + _CALL
-                whole = arguments(call.arguments.text)
-                yield ToolCallStart(call.tool_id, call.name or "unknown", arguments=whole)
-                yield Interaction(call.tool_id, "tool", title=call.name or None)
+        yield from self.calls.hand_over(index)
 
 
 def is_completion(message: Mapping[str, Any]) -> bool:
@@ -333,13 +216,6 @@ def chunk(
     }
 
 
-def _bounded(items: Any) -> list[Any]:
-    """The items of a list, if it is one; a chunk has a few, and each is looked at in many ways."""
-    if isinstance(items, list) and len(items) > MAX_EVENTS_OF_A_FRAME:
-        raise LimitExceeded("one chunk holds more than allowed")
-    return items if isinstance(items, list) else []
-
-
 def _message_id(value: Any) -> Any:
     return short_id(value) if isinstance(value, str) else value if isinstance(value, int | float) else None
 
@@ -366,12 +242,6 @@ def _error_in(message: Mapping[str, Any]) -> Event | None:
         status=status if isinstance(status, int) else None,
         details=leftover(error, ("message", "code", "type", "object")),
     )
-
-
-def _names_a_call(piece: Mapping[str, Any]) -> bool:
-    """Does a piece without an index begin a call? Later pieces have arguments only."""
-    function = piece.get("function")
-    return bool(piece.get("id")) or (isinstance(function, dict) and bool(function.get("name")))
 
 
 def _text_of_parts(value: Any) -> str:

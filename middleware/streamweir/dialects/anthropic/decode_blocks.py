@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from streamweir.codec.coerce import and_extra, arguments, custom, leftover, text_of, tool_error
-from streamweir.codec.openai_chunks import MAX_CALL_BYTES
+from streamweir.codec.openai_calls import MAX_CALL_BYTES
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.errors import LimitExceeded
 from streamweir.events import (

@@ -113,7 +113,7 @@ class FastGPTDecoder(Decoder):
         return (custom(name or "message", value),)
 
     def _answer(self, chunk: Mapping[str, Any]) -> Iterator[Event]:
-        self._chunks.room = self.room
+        self._chunks.calls.room = self.room
         yield from self._chunks.read(chunk)
         self.complete = self.complete or self._chunks.complete
 

@@ -1,0 +1,171 @@
+"""The tool calls of `chat.completion` objects, collected from their pieces until they are whole.
+
+Source: the Chat Completions API (openai-node 6.49 `src/core/streaming.ts`). Intended leniency: calls without
+ids or indices; arguments that are objects; the older `function_call`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from streamweir.codec.base import MAX_EVENTS_OF_A_FRAME
+from streamweir.codec.coerce import arguments, text_of
+from streamweir.codec.text_pieces import TextPieces
+from streamweir.errors import LimitExceeded
+from streamweir.events import Event, Interaction, Meta, ToolCallDelta, ToolCallStart
+from streamweir.ids import short_id, short_index
+from streamweir.jsontext import write_json_text
+
+__all__ = ["MAX_CALL_BYTES", "ClientCalls", "bounded"]
+
+MAX_CALL_BYTES: Final = 8 << 20
+"""So many bytes the calls of a stream may take together before they are whole, if nothing else is said."""
+
+_CALL: Final = 2048
+"""Bytes that a call takes beside its arguments: its names, and the tables in which it is looked up."""
+
+_LONGEST_NAME: Final = 1024
+
+
+class ClientCalls:
+    """The calls of one stream, for its client to run, by the choice that they belong to.
+
+    Args:
+        room: how many bytes they may take together before they are whole, about.
+
+    Attributes:
+        room: as given.
+        has_asked: some were handed over.
+    """
+
+    def __init__(self, room: int = MAX_CALL_BYTES) -> None:
+        self.room = room
+        self.has_asked = False
+        self._choices: dict[int, _Calls] = {}
+        self._ids = 0
+        self._used_room = 0
+
+    def take(self, delta: Mapping[str, Any], choice: int, meta: Meta | None) -> Iterator[ToolCallDelta]:
+        """Yield the pieces of calls in `delta`, the fields of a choice.
+
+        Raises:
+            LimitExceeded: they are larger than allowed, or more.
+        """
+        pieces = bounded(delta.get("tool_calls"))
+        if isinstance(function := delta.get("function_call"), dict):
+            pieces = [*pieces, {"index": "function_call", "function": function}]
+        for piece in pieces:
+            if isinstance(piece, dict):
+                yield from self._take_call(piece, self._choices.setdefault(choice, _Calls()), meta)
+
+    def hand_over(self, choice: int | None = None) -> Iterator[Event]:
+        """Yield the starts of the calls of a choice (None: of all), which are whole, and ask for them."""
+        for key in [choice] if choice is not None else list(self._choices):
+            calls = self._choices.pop(key, None)
+            for call in calls.all if calls else ():
+                self.has_asked = True
+                self._used_room -= call.arguments.size + _CALL
+                whole = arguments(call.arguments.text)
+                yield ToolCallStart(call.tool_id, call.name or "unknown", arguments=whole)
+                yield Interaction(call.tool_id, "tool", title=call.name or None)
+
+    def _take_call(
+        self, piece: Mapping[str, Any], calls: _Calls, meta: Meta | None
+    ) -> Iterator[ToolCallDelta]:
+        call = self._call_of(piece, calls)
+        function = piece.get("function")
+        fields = function if isinstance(function, dict) else piece
+        name = text_of(fields.get("name"))
+        if name != call.name and len(call.name) < _LONGEST_NAME:
+            call.name = short_id(call.name + name)
+        value = fields.get("arguments")
+        text = value if isinstance(value, str) else "" if value is None else write_json_text(value)
+        if text:
+            self._make_room(call.arguments.append(text))
+            yield ToolCallDelta(call.tool_id, call.name or None, text, for_client=True, meta=meta)
+
+    def _call_of(self, piece: Mapping[str, Any], calls: _Calls) -> _Call:
+        call = calls.find(piece)
+        if call is None:
+            self._make_room(_CALL)
+            self._ids += 1
+            upstream_id = _id_of(piece)
+            call = _Call(upstream_id, upstream_id or f"call_{self._ids}", self._ids)
+            calls.add(call, piece)
+        return call
+
+    def _make_room(self, size: int) -> None:
+        self._used_room += size
+        if self._used_room > self.room:
+            raise LimitExceeded("the calls of an answer are larger than allowed")
+
+
+class _Call(msgspec.Struct):
+    """A tool call while its arguments arrive."""
+
+    upstream_id: str
+    tool_id: str
+    order: int
+    name: str = ""
+    arguments: TextPieces = msgspec.field(default_factory=TextPieces)
+
+
+class _Calls:
+    """The calls of one choice, to be found by id and by index."""
+
+    def __init__(self) -> None:
+        self.all: list[_Call] = []
+        self._by_id: dict[str, _Call] = {}
+        self._by_index: dict[Any, _Call] = {}
+        self._without_id: dict[Any, _Call] = {}
+        """By index, the last call that has not been given an id."""
+
+    def find(self, piece: Mapping[str, Any]) -> _Call | None:
+        """The call that `piece` belongs to: by index; an id of its own at a taken index is another call."""
+        upstream_id, index = _id_of(piece), short_index(piece.get("index"))
+        if not upstream_id:
+            if index is not None:
+                return self._by_index.get(index)
+            return self.all[-1] if self.all and not _names_a_call(piece) else None
+        known = self._by_id.get(upstream_id)
+        nameless = self._without_id.get(index) if index is not None else None
+        if nameless is None or (known is not None and known.order > nameless.order):
+            return known
+        nameless.upstream_id = upstream_id
+        self._by_id[upstream_id] = nameless
+        del self._without_id[index]
+        return nameless
+
+    def add(self, call: _Call, piece: Mapping[str, Any]) -> None:
+        """Remember `call`, which begins with `piece`."""
+        index = short_index(piece.get("index"))
+        self.all.append(call)
+        self._by_index[index] = call
+        if call.upstream_id:
+            self._by_id[call.upstream_id] = call
+        else:
+            self._without_id[index] = call
+
+
+def _id_of(piece: Mapping[str, Any]) -> str:
+    return short_id(text_of(piece.get("id")))
+
+
+def _names_a_call(piece: Mapping[str, Any]) -> bool:
+    """Does a piece without an index begin a call? Later pieces have arguments only."""
+    function = piece.get("function")
+    return bool(piece.get("id")) or (isinstance(function, dict) and bool(function.get("name")))
+
+
+def bounded(items: Any) -> list[Any]:
+    """Return the items of a list, if it is one; a chunk has a few, and each is looked at in many ways.
+
+    Raises:
+        LimitExceeded: there are more.
+    """
+    if isinstance(items, list) and len(items) > MAX_EVENTS_OF_A_FRAME:
+        raise LimitExceeded("one chunk holds more than allowed")
+    return items if isinstance(items, list) else []
