@@ -16,13 +16,13 @@ from streamweir.codec.process_token import TOKEN_PREFIX
 from streamweir.codec.registry import process_dialects
 from streamweir.errors import StreamweirError
 from streamweir.framing import DOCUMENT_STARTS, Frame
+from streamweir.framing.blank import BLANK
 
 __all__ = ["Detector", "detect_dialect"]
 
 logger = logging.getLogger("streamweir")
 
 _LINE_END: Final = re.compile(rb"[\r\n]")
-_BLANK: Final = b"\xef\xbb\xbf \t\r\n"
 
 _NOBODY: Final = (0.0, "")
 
@@ -105,7 +105,7 @@ class Detector:
     def _count(self, line: bytes) -> None:
         if _has_content(line):
             self._is_document = self._is_document or (
-                not self._lines and line.strip(_BLANK) in DOCUMENT_STARTS
+                not self._lines and line.strip(BLANK) in DOCUMENT_STARTS
             )
             self._lines += 1
             self.exhausted = self.exhausted or self._has_read_enough
@@ -155,7 +155,7 @@ class Detector:
 
 
 def _has_content(line: bytes | bytearray) -> bool:
-    line = line.strip(_BLANK)
+    line = line.strip(BLANK)
     return bool(line) and not line.startswith(b":")
 
 

@@ -9,8 +9,9 @@ Source: the standard protocol 1.1, section 5.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -18,17 +19,19 @@ from streamweir.classification import FailureInBody, failure_in_body
 from streamweir.codec.coerce import is_custom, upstream_error
 from streamweir.codec.detection import head_messages
 from streamweir.errors import MalformedEvent
-from streamweir.events import Error, Event
+from streamweir.events import Data, Error, Event
 from streamweir.framing import Frame
 
 __all__ = [
     "ErrorOnlyBody",
     "error_event_of",
     "error_only_body",
-    "failure_in_frame",
-    "is_unknown",
-    "refined",
+    "first_message",
 ]
+
+
+_LONGEST: Final = 256 << 10
+"""No error body is larger, so that no larger message waits for what follows it."""
 
 
 class ErrorOnlyBody(NamedTuple):
@@ -40,8 +43,29 @@ class ErrorOnlyBody(NamedTuple):
     """What the dialect makes of it: events that no rule knows."""
 
 
-def failure_in_frame(frame: Frame) -> FailureInBody | None:
-    """Return the failure that the message in `frame` tells of; None where there is none, or no message."""
+def first_message(frame: Frame, decoded: Iterable[Event], *, room: int) -> ErrorOnlyBody | Iterable[Event]:
+    """Return what may leave of the first message of a body, or what waits: a failure that is no event.
+
+    Args:
+        frame: that holds the message.
+        decoded: what the dialect makes of it.
+        room: the most bytes that an event may have; a message of an eighth of it does not wait.
+    """
+    rest = iter(decoded)
+    events = [*islice(rest, 1)]
+    is_large = len(frame.data) > min(_LONGEST, room // 8)
+    begins_otherwise = is_large or (events and not isinstance(events[0], Error | Data))
+    failure = None if begins_otherwise else _failure_in(frame)
+    if failure is None:
+        return chain(events, rest)
+    events += rest
+    if all(map(is_custom, events)):
+        return ErrorOnlyBody(failure, frame, events)
+    return _refined(events, failure)
+
+
+def _failure_in(frame: Frame) -> FailureInBody | None:
+    """The failure that the message in `frame` tells of; None where there is none, or no message."""
     try:
         return failure_in_body(frame.json())
     except MalformedEvent:
@@ -54,13 +78,8 @@ def error_only_body(body: bytes) -> FailureInBody | None:
     return failure_in_body(values[0]) if len(values) == 1 else None
 
 
-def is_unknown(events: Sequence[Event]) -> bool:
-    """Are these the events of a message that no rule of its dialect knows?"""
-    return all(map(is_custom, events))
-
-
-def refined(events: Sequence[Event], failure: FailureInBody) -> Sequence[Event]:
-    """Return `events`; an error that is all of them says what the dialect has left open of `failure`."""
+def _refined(events: Sequence[Event], failure: FailureInBody) -> Sequence[Event]:
+    """The same events; an error that is all of them says what the dialect has left open of `failure`."""
     match events:
         case [Error() as error]:
             given = error_event_of(failure)

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from streamweir.framing.blank import BOM
+
 __all__ = ["Block", "BlockCutter", "LineFraming", "payload_of", "with_payload"]
 
 LineFraming: TypeAlias = Literal["sse", "ndjson", "lines"]
 
-_BOM: Final = b"\xef\xbb\xbf"
 _LINE_ENDS: Final = b"\r\n"
 
 
@@ -119,11 +120,11 @@ class BlockCutter:
 def payload_of(raw: bytes, framing: LineFraming) -> bytes:
     """Return what the frame in a block says."""
     if framing == "lines":
-        return raw.strip(_LINE_ENDS).removeprefix(_BOM)
+        return raw.strip(_LINE_ENDS).removeprefix(BOM)
     if framing == "ndjson":
-        line = raw.strip().removeprefix(_BOM).lstrip()
+        line = raw.strip().removeprefix(BOM).lstrip()
         return line.removeprefix(b"data:").lstrip()
-    lines = raw.removeprefix(_BOM).splitlines()
+    lines = raw.removeprefix(BOM).splitlines()
     data = [_field_value(line) for line in lines if _is_data(line)]
     return b"\n".join(data) if data else next((line for line in lines if _is_bare_object(line)), b"")
 
@@ -135,7 +136,7 @@ def with_payload(raw: bytes, payload: bytes, framing: LineFraming) -> bytes:
         return payload + end
     out: list[bytes] = []
     is_written = False
-    for line in raw.removeprefix(_BOM).splitlines(keepends=True):
+    for line in raw.removeprefix(BOM).splitlines(keepends=True):
         is_bare = _is_bare_object(line)
         if not is_bare and not _is_data(line):
             out.append(line)

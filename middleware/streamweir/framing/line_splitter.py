@@ -6,13 +6,10 @@ A line ends at LF, CRLF or CR, never at what only Python takes for a line end.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
 
 from streamweir.errors import LimitExceeded
 
-__all__ = ["BOM", "LineSplitter"]
-
-BOM: Final = b"\xef\xbb\xbf"
+__all__ = ["LineSplitter"]
 
 
 class LineSplitter:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from streamweir.framing.blank import BOM
 from streamweir.framing.frame import Frame
-from streamweir.framing.line_splitter import BOM, LineSplitter
+from streamweir.framing.line_splitter import LineSplitter
 
 __all__ = ["LinesParser"]
 

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from streamweir.errors import LimitExceeded
+from streamweir.framing.blank import BOM
 from streamweir.framing.frame import Frame
-from streamweir.framing.line_splitter import BOM, LineSplitter
+from streamweir.framing.line_splitter import LineSplitter
 
 __all__ = ["DOCUMENT_STARTS", "DocumentParser", "NDJSONParser", "write_ndjson"]
 

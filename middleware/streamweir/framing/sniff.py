@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from streamweir.errors import NotTheDialect
+from streamweir.framing.blank import BLANK
 from streamweir.framing.frame import Frame
 from streamweir.framing.lines import LinesParser
 from streamweir.framing.ndjson import NDJSONParser
@@ -14,7 +15,6 @@ from streamweir.framing.text_body import TextBodyParser
 
 __all__ = ["SniffingParser"]
 
-_BLANK = b"\xef\xbb\xbf \t\r\n"
 """What says nothing in front of a body: a byte order mark, cut or whole, and white space."""
 
 _SSE_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
@@ -79,7 +79,7 @@ class SniffingParser:
         """
         if self.chosen is not None:
             return self.chosen.feed(data)
-        self._head = (self._head + data).lstrip(_BLANK)
+        self._head = (self._head + data).lstrip(BLANK)
         if self._head.startswith(b"<"):
             return _refused()
         self.chosen = self._choose(self._head)
@@ -101,7 +101,7 @@ class SniffingParser:
     def decide(self, head: bytes) -> str | None:
         """Return what a body is framed as that begins with `head`, which is not read; None: it is open."""
         if self.chosen is None:
-            self.chosen = self._choose(head.lstrip(_BLANK))
+            self.chosen = self._choose(head.lstrip(BLANK))
         return self.framing
 
     def finish(self) -> Iterator[Frame]:

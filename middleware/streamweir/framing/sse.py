@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from streamweir.errors import LimitExceeded
+from streamweir.framing.blank import BOM
 from streamweir.framing.frame import Frame
 from streamweir.ids import short_id
 
 __all__ = ["SSEParser", "sse_writer", "write_sse", "write_sse_comment"]
 
-_BOM = b"\xef\xbb\xbf"
 _LF, _CR = 0x0A, 0x0D  # as numbers they are found ten times as fast
 _MOST_LINES = 1024
 """A line takes as much memory as thirty letters, so that so many become one."""
@@ -54,7 +54,7 @@ class SSEParser:
         Raises:
             LimitExceeded: while they are taken: an event is larger than the limit, after all before it.
         """
-        if self._head is not None and data and not self._head and data[0] != _BOM[0]:
+        if self._head is not None and data and not self._head and data[0] != BOM[0]:
             self._head = None  # there is none to skip
             self._is_open = False
         if self._is_open or not data.endswith(b"\n\n") or _CR in data:
@@ -169,11 +169,11 @@ class SSEParser:
 
     def _skip_bom(self, data: bytes) -> bytes:
         head = (self._head or b"") + data
-        if len(head) < len(_BOM) and _BOM.startswith(head):
+        if len(head) < len(BOM) and BOM.startswith(head):
             self._head = head
             return b""
         self._head = None
-        return head.removeprefix(_BOM)
+        return head.removeprefix(BOM)
 
     def _unify_line_ends(self, data: bytes) -> bytes:
         """CR and CRLF become LF; a CRLF cut in two by the network is still one line end."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from streamweir.framing.blank import BOM
 from streamweir.framing.frame import Frame
 
 __all__ = ["TextBodyParser"]
-
-_BOM: Final = b"\xef\xbb\xbf"
 
 _LENGTHS: Final = ((0xF0, 4), (0xE0, 3), (0xC0, 2))
 """The first byte of a character says how many there are."""
@@ -28,17 +27,17 @@ class TextBodyParser:
     def __init__(self, limit: int) -> None:
         self.recognised = False
         self.cut_off = False
-        self._limit = max(limit, len(_BOM) + 1)
+        self._limit = max(limit, len(BOM) + 1)
         self._rest = b""
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         """Yield what is whole of `data`."""
         data = self._rest + data
         if not self.recognised:
-            if len(data) < len(_BOM) and _BOM.startswith(data):
+            if len(data) < len(BOM) and BOM.startswith(data):
                 self._rest = data
                 return
-            data = data.removeprefix(_BOM)
+            data = data.removeprefix(BOM)
         begin = 0
         while len(data) - begin > self._limit:
             end = begin + (_whole(data[begin : begin + self._limit]) or self._limit)
@@ -52,7 +51,7 @@ class TextBodyParser:
     def finish(self) -> Iterator[Frame]:
         """Yield the beginning of a character that the body ended in."""
         rest, self._rest = self._rest, b""
-        if rest and (self.recognised or not _BOM.startswith(rest)):
+        if rest and (self.recognised or not BOM.startswith(rest)):
             self.cut_off = True
             frame = self._piece(rest)
             frame.unterminated = True

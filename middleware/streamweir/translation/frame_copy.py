@@ -14,32 +14,19 @@ from typing import Final, cast, get_args
 
 from streamweir.codec.process_token import TOKEN_PREFIX
 from streamweir.errors import ErrorInfo, NotTheDialect
-from streamweir.events import (
-    Content,
-    Data,
-    Error,
-    Event,
-    Interaction,
-    SessionEnd,
-    SessionStart,
-    Thinking,
-    ToolCallDelta,
-    ToolCallEnd,
-    ToolCallProgress,
-    ToolCallStart,
-    Warning,
-)
+from streamweir.events import Error, Event, SessionEnd, SessionStart
 from streamweir.framing import Block, BlockCutter, LineFraming, payload_of
-from streamweir.stages import ErrorSanitizer
-from streamweir.translation.items import SafeEvent, StreamItem, TextRun
+from streamweir.framing.blank import BLANK
+from streamweir.jsontext import decode_text
+from streamweir.translation.items import StreamItem, TextRun
 from streamweir.translation.pipeline import Pipeline
 from streamweir.translation.reader import StreamReader
-from streamweir.translation.safe_frame import SafeFrame, without_failures
+from streamweir.translation.safe_frame import FrameSanitizer
+from streamweir.translation.surroundings import Surroundings
 from streamweir.translation.verbatim_writer import VerbatimWriter
 
 __all__ = ["FrameCopy"]
 
-_BLANK: Final = b"\xef\xbb\xbf \t\r\n"
 _PROBE: Final = 192
 _PROBES: Final = 24
 """In so many pieces of this size a large read is taken, until texts are known by what surrounds them."""
@@ -49,12 +36,6 @@ _LONGEST_UNREAD: Final = 4 << 10
 
 _LONGEST_HEAD: Final = 64 << 10
 """A body that begins with more blanks than this is written anew."""
-
-_NOTES: Final = frozenset({"END_UNCONFIRMED", "UPSTREAM_INVALID_TEXT"})
-"""What the reader adds to the events of a frame, so to speak in its margin."""
-
-_FREE: Final = (ToolCallStart, ToolCallDelta, ToolCallProgress, ToolCallEnd, Interaction, Data)
-"""Events that hold what an application likes: a field of theirs that is called `error` is no failure."""
 
 _DONE: Final = b"[DONE]"
 
@@ -74,7 +55,8 @@ class FrameCopy:
         self._writer = writer
         self._position = pipeline.position
         self._probes = _PROBES
-        self._sanitizer = ErrorSanitizer(debug=False)
+        self._sanitizer = FrameSanitizer()
+        self._around: Surroundings | None = None
         self._is_settled = False
         """Whether frames are copied is known."""
         self._head = b""
@@ -99,8 +81,8 @@ class FrameCopy:
             return
         if self._unread:
             data, self._unread = self._unread + data, b""
-        surroundings = reader.surroundings
-        if surroundings is None:
+        around = self._around
+        if around is None:
             if self._probes and len(data) > _PROBE:
                 self._probes -= 1
                 self._read(data[:_PROBE])
@@ -108,21 +90,22 @@ class FrameCopy:
             else:
                 self._read(data)
             return
-        end = surroundings[1]
+        end = around.end
         if not self._cutter.is_between and (first := data.find(end)) >= 0:
             self._read(data[: first + len(end)])
             data = data[first + len(end) :]
         if self._cutter.is_between and not self._end and not self._position.ended:
-            self._take_texts(data, *surroundings)
+            self._take_texts(data, around)
         else:
             self._read(data)
 
-    def _take_texts(self, data: bytes, begin: bytes, end: bytes) -> None:
+    def _take_texts(self, data: bytes, around: Surroundings) -> None:
         """Take blocks, if they are texts all in one; the last of them may be the beginning of one."""
+        begin, end = around.begin, around.end
         stop = data.rfind(end) + len(end)
         if stop >= len(end):
             texts, data = (data, b"") if stop == len(data) else (data[:stop], data[stop:])
-            run = self._reader.read_texts(texts)
+            run = self._reader.read_texts(texts, around)
             if run is None:
                 self._read(texts)
             else:
@@ -198,7 +181,7 @@ class FrameCopy:
         if reader.dialect is None:
             return False
         framing = reader.decide_framing(self._head)
-        text = self._head.lstrip(_BLANK)
+        text = self._head.lstrip(BLANK)
         if framing is None and len(self._head) <= _LONGEST_HEAD and not text.startswith(b"<"):
             return False
         self._is_settled = True
@@ -238,7 +221,7 @@ class FrameCopy:
                         self._take_run(run, b"".join(raws))
                         run, raws = read, []
                     raws.append(_as_text(block.raw))
-                    self._reader.note_surroundings(block.raw)
+                    self._around = self._reader.surroundings_in(block.raw)
                     continue
                 self._take_run(run, b"".join(raws))
                 run, raws = None, []
@@ -249,7 +232,7 @@ class FrameCopy:
     def _significant(self, new: bytes) -> bytes:
         """Return what of a piece is not in front of the body."""
         if self._is_blank:
-            new = new.lstrip(_BLANK)
+            new = new.lstrip(BLANK)
             self._is_blank = not new
         return new
 
@@ -282,7 +265,7 @@ class FrameCopy:
         pipeline, writer = self._pipeline, self._writer
         if pipeline.started:
             self._write_waiting()
-        safe = self._safe(raw, items)
+        safe = self._sanitizer.process(_as_text(raw), items, self._cutter.framing)
         ends = next((place for place, item in enumerate(items) if _is_end(item)), None)
         begins = items[:1] if items and isinstance(items[0], SessionStart) else ()
         writer.announced = () if pipeline.started else [*pipeline.waiting]
@@ -341,34 +324,6 @@ class FrameCopy:
         else:
             self.settle()
 
-    # What may leave
-
-    def _safe(self, raw: bytes, items: Sequence[StreamItem]) -> bytes:
-        """Return the frame as it may leave."""
-        raw = _as_text(raw)
-        if len(items) == 1 and isinstance(text := items[0], Content | Thinking) and not text.meta:
-            return raw  # nothing stands beside it
-        failures: list[Event] = []
-        safe: list[Event] = []
-        others: list[Event] = []
-        for item in items:
-            if isinstance(item, TextRun | SafeEvent) or _is_report(item):
-                continue
-            if (clean := self._sanitizer.process(item)) is not None:
-                failures.append(item)
-                safe += clean
-            else:
-                others.append(item)
-        is_code = self._sanitizer.is_code
-        if not failures:
-            return (
-                raw
-                if any(map(_is_free, others))
-                else without_failures(raw, self._cutter.framing, is_code=is_code)
-            )
-        frame = SafeFrame(failures, safe, others, is_code=is_code)
-        return frame.rewritten(raw, self._cutter.framing)
-
     def _write_waiting(self) -> None:
         if self._pipeline.waiting and self._pipeline.started:
             self._writer.part = "ours"
@@ -384,20 +339,8 @@ def _as_text(raw: bytes) -> bytes:
     """Return bytes as they are where they are UTF-8, else with U+FFFD in the place of what is not."""
     if raw.isascii():
         return raw
-    try:
-        raw.decode()
-    except UnicodeDecodeError:
-        return raw.decode(errors="replace").encode()
-    return raw
-
-
-def _is_free(event: Event) -> bool:
-    return isinstance(event, _FREE) or (isinstance(event, SessionEnd) and event.status == "cancelled")
-
-
-def _is_report(item: Event) -> bool:
-    """Is this a warning about a frame, which stands in none?"""
-    return isinstance(item, Warning) and item.message_code in _NOTES and item.for_users is True
+    text, is_damaged = decode_text(raw)
+    return text.encode() if is_damaged else raw
 
 
 def _is_end(item: StreamItem) -> bool:

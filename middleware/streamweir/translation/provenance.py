@@ -5,34 +5,55 @@ Source: the standard protocol 1.1, section 1. The safety stage takes it off erro
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from streamweir.errors import MalformedEvent
-from streamweir.events import Error, Event, Meta, Status, ToolCallEnd, Warning
+from streamweir.events import Error, Event, Meta, SessionEnd, Status, ToolCallEnd, Warning
 from streamweir.framing import Frame
 
-__all__ = ["is_failure", "with_source"]
+__all__ = ["Provenance"]
 
 
-def is_failure(event: Event) -> bool:
-    """Whether `event` reports a failure; the frame that holds it is then shown with none of its events."""
+class Provenance:
+    """Shows what the events of one stream were read from.
+
+    Args:
+        dialect: what is read.
+    """
+
+    def __init__(self, dialect: str) -> None:
+        self._dialect = dialect
+        self._has_failure = False
+
+    def may_show(self, events: Sequence[Event]) -> bool:
+        """Note `events` of a frame, and return whether it may be shown with them.
+
+        Not where a failure stands in it: neither its own, nor one that an end repeats.
+        """
+        has_failure = any(map(_is_failure, events))
+        self._has_failure = self._has_failure or has_failure
+        repeats = self._has_failure and any(type(event) is SessionEnd for event in events)
+        return not (has_failure or repeats)
+
+    def with_source(self, event: Event, frame: Frame) -> Event:
+        """Return `event` with the frame that it was read from."""
+        try:
+            raw = frame.json()
+        except MalformedEvent:
+            raw = frame.text
+        name = frame.event or (raw.get("type") or raw.get("event") if isinstance(raw, dict) else None)
+        source: dict[str, Any] = {"dialect": self._dialect, "raw": raw}
+        if isinstance(name, str) and name:
+            source["event"] = name
+        meta: Meta = {**(event.meta or {}), "source": source}
+        return msgspec.structs.replace(event, meta=meta)
+
+
+def _is_failure(event: Event) -> bool:
     match event:
         case Error() | Warning() | ToolCallEnd(status="failed") | Status(state="failed"):
             return True
     return False
-
-
-def with_source(event: Event, frame: Frame, dialect: str) -> Event:
-    """Return `event` with the frame that it was read from."""
-    try:
-        raw = frame.json()
-    except MalformedEvent:
-        raw = frame.text
-    name = frame.event or (raw.get("type") or raw.get("event") if isinstance(raw, dict) else None)
-    source: dict[str, Any] = {"dialect": dialect, "raw": raw}
-    if isinstance(name, str) and name:
-        source["event"] = name
-    meta: Meta = {**(event.meta or {}), "source": source}
-    return msgspec.structs.replace(event, meta=meta)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
 from typing import Final, Literal, TypeAlias, get_args
 
 import msgspec
@@ -17,11 +16,9 @@ from streamweir.codec.error_only_body import (
     ErrorOnlyBody,
     error_event_of,
     error_only_body,
-    failure_in_frame,
-    is_unknown,
-    refined,
+    first_message,
 )
-from streamweir.codec.message_template import MessageTemplate, MessageTemplates
+from streamweir.codec.message_template import MessageTemplates
 from streamweir.codec.process_token import TOKEN_PREFIX
 from streamweir.codec.registry import process_dialects
 from streamweir.errors import (
@@ -38,20 +35,19 @@ from streamweir.options.limits import Limits
 from streamweir.stages import error_event
 from streamweir.translation.items import SafeEvent, StreamItem, TextRun
 from streamweir.translation.marked_event import event_in, whole_event
-from streamweir.translation.provenance import is_failure, with_source
+from streamweir.translation.provenance import Provenance
 from streamweir.translation.report import (
     MAX_REPORTED_MALFORMED,
     invalid_text_warning,
     malformed_warning,
     more_malformed_warning,
 )
+from streamweir.translation.surroundings import Surroundings
+from streamweir.translation.understanding import Understanding
 
 __all__ = ["EndOfBody", "StreamReader"]
 
 logger = logging.getLogger("streamweir")
-
-_LONGEST_LONE: Final = 256 << 10
-"""No error body is larger, so that no larger message waits for what follows it."""
 
 EndOfBody: TypeAlias = Literal["truncated", "complete"]
 """What it means that a body ends cleanly without the end of its dialect."""
@@ -81,10 +77,7 @@ class StreamReader:
         takes_marked: know the events that this process puts into the stream as text (`marked_event`).
         errors_for_users: the texts of failures are written for users, where an event does not say it itself.
         malformed: how many events could not be read.
-        unknown: how many events no rule of the dialect knew.
         faults: how often the decoder has raised what it should not have.
-        frames: those of the block that was read last.
-        surroundings: what a block begins and ends with that may be read by `read_texts`; None if nothing may.
         has_ended: final evidence of the end was given, and the rest of the body is not read here.
 
     Raises:
@@ -108,10 +101,8 @@ class StreamReader:
         self.started = False
         self.has_ended = False
         self.malformed = 0
-        self.unknown = 0
         self.faults = 0
         self.takes_marked = False
-        self.frames: Sequence[Frame] = ()
         self._dialects = process_dialects() if dialects is None else dialects
         self._options = options
         self.limits = limits or Limits()
@@ -119,11 +110,11 @@ class StreamReader:
         self._eof = eof
         self.errors_for_users = False
         self._has_reported_text = False
-        self._has_failure = False
-        self._has_understood = False
+        self._understanding = Understanding()
+        self._provenance: Provenance | None = None
         self._has_messages = False
-        self._surrounded: MessageTemplate | None = None
-        self.surroundings: tuple[bytes, bytes] | None = None
+        self._text_frame: Frame | None = None
+        """That of the text which was read last by itself."""
         self._half_a_frame: bytes | None = None
         self._lone: ErrorOnlyBody | None = None
         self._decoder: Decoder | None = None
@@ -152,7 +143,12 @@ class StreamReader:
     @property
     def has_understood(self) -> bool:
         """A rule of the dialect has known a message other than the end."""
-        return self._has_understood
+        return self._understanding.has_any
+
+    @property
+    def unknown(self) -> int:
+        """How many events no rule of the dialect knew."""
+        return self._understanding.unknown
 
     @property
     def shown_form(self) -> Options:
@@ -255,32 +251,29 @@ class StreamReader:
         A run is one text of the form that is in force. Raises what `feed` does.
         """
         assert self._decoder is not None
-        self.frames = frames = [*(self._parser.chosen or self._parser).feed(data)]
+        frames = [*(self._parser.chosen or self._parser).feed(data)]
         template = self._templates.form
         if template is not None and len(frames) == 1:
             text = template.text_of(frames[0])
             if text is not None and self._decoder.accepts_text(text):
+                self._text_frame = frames[0]
                 return TextRun(template.event, [text])
         return [item for frame in frames for item in self._read(frame)]
 
-    def note_surroundings(self, block: bytes) -> None:
-        """Note what stands around the text that was read last, whose block this is, for `read_texts`."""
-        form = self._templates.form
-        begin, found, end = block.partition(self.frames[0].data)
-        self._surrounded = form
-        self.surroundings = (begin, end) if found and end else None
+    def surroundings_in(self, block: bytes) -> Surroundings | None:
+        """Return what stands around the text that was read last, whose block this is, for `read_texts`."""
+        form, frame = self._templates.form, self._text_frame
+        return None if form is None or frame is None else Surroundings.of(form, frame.data, block)
 
-    def read_texts(self, data: bytes) -> TextRun | None:
-        """Return what `data` says, if it is nothing but blocks that are texts of the form in force.
+    def read_texts(self, data: bytes, around: Surroundings) -> TextRun | None:
+        """Return what `data` says, if it is nothing but such blocks, and their form is the one in force.
 
         None for anything else, of which no note was taken.
         """
-        if self.surroundings is None or self._decoder is None or len(data) > self.limits.event_bytes:
+        decoder, form = self._decoder, around.form
+        if decoder is None or form is not self._templates.form or len(data) > self.limits.event_bytes:
             return None
-        (begin, end), decoder, form = self.surroundings, self._decoder, self._templates.form
-        if form is None or form is not self._surrounded:
-            return None
-        texts = form.texts_in(data, begin, end)
+        texts = form.texts_in(data, around.begin, around.end)
         if texts is None or (decoder.judges_texts and not all(map(decoder.accepts_text, texts))):
             return None
         return TextRun(form.event, texts)
@@ -317,20 +310,22 @@ class StreamReader:
         for event in self._decoder.close() if self._decoder is not None else ():
             if isinstance(event, SessionEnd):
                 has_ended = True
-                yield from self._unconfirmed(event)
+                yield from self._understanding.unconfirmed(event)
             yield self._attributed(event)
         if self._eof == "complete" and self.started and not has_ended:
             end = SessionEnd()
-            yield from self._unconfirmed(end)
+            yield from self._understanding.unconfirmed(end)
             yield end
 
     def release(self) -> Iterator[Event]:
         """Yield what was held back of a body that may have been nothing but a failure: something follows."""
         lone, self._lone = self._lone, None
-        self._note_understood(lone.events if lone else ())
-        for event in lone.events if lone else ():
+        if lone is None:
+            return
+        self._understanding.note(lone.events)
+        for event in lone.events:
             self.started = True
-            yield self._sourced(event, lone.frame) if lone else event
+            yield event if self._provenance is None else self._provenance.with_source(event, lone.frame)
 
     def reject(self) -> Iterator[Event]:
         """Yield what becomes of something that came in another way than as bytes, and is no event."""
@@ -351,6 +346,8 @@ class StreamReader:
         self.errors_for_users = decoder.errors_for_users
         if type(decoder).accepts_text is not Decoder.accepts_text:
             self._accepts_text = decoder.accepts_text
+        if self._raw:
+            self._provenance = Provenance(dialect.name)
         self._parser = SniffingParser(self.limits.event_bytes, expected=decoder.framing)
         self._templates = MessageTemplates(None if self._raw else decoder.text_fields)
 
@@ -392,13 +389,14 @@ class StreamReader:
         except Exception as error:
             self._log_fault(error)
             is_whole = False
-        is_plain = self.started and not (self.unknown or self.errors_for_users or self._raw)
+        understanding = self._understanding
+        is_plain = self.started and not (understanding.unknown or self.errors_for_users or self._raw)
         items: list[StreamItem] = [*events] if is_plain else self._given(events, frame)
         if not is_whole:
             items += self._note_malformed(frame)
             events = []
-        if events and (type(events[0]) is Data or not self._has_understood):
-            self._note_understood(events)
+        if events and (type(events[0]) is Data or not understanding.has_any):
+            understanding.note(events)
         self._templates.note(frame, events[0] if len(events) == 1 else None)
         if frame.invalid_text and not self._has_reported_text:
             self._has_reported_text = True
@@ -412,41 +410,15 @@ class StreamReader:
         if events and not self.started:
             self.started = True
             items += self.release()
-        shows_source = self._raw and self._may_be_shown(events)
+        shown = self._provenance
+        if shown is not None and not shown.may_show(events):
+            shown = None
         for event in events:
             if type(event) is SessionEnd:
-                items += self._unconfirmed(event)
+                items += self._understanding.unconfirmed(event)
             given = self._attributed(event) if self.errors_for_users else event
-            items.append(self._sourced(given, frame) if shows_source else given)
+            items.append(given if shown is None else shown.with_source(given, frame))
         return items
-
-    def _may_be_shown(self, events: Sequence[Event]) -> bool:
-        """No failure stands in the frame that gave `events`: neither its own, nor one that an end repeats."""
-        has_failure = any(map(is_failure, events))
-        self._has_failure = self._has_failure or has_failure
-        repeats = self._has_failure and any(type(event) is SessionEnd for event in events)
-        return not (has_failure or repeats)
-
-    def _sourced(self, event: Event, frame: Frame) -> Event:
-        if not self._raw or self.dialect is None:
-            return event
-        return with_source(event, frame, self.dialect.name)
-
-    def _note_understood(self, events: Sequence[Event]) -> None:
-        """Note whether a rule of the dialect knew the message that gave `events`."""
-        is_known = False
-        for event in events:
-            if type(event) is not Data or not event.unknown:
-                is_known = True
-                self._has_understood = self._has_understood or type(event) is not SessionEnd
-        if events and not is_known:
-            self.unknown += 1
-
-    def _unconfirmed(self, end: SessionEnd) -> Iterator[Event]:
-        """A dialect that understood nothing of a stream but its end may not be the one that was spoken."""
-        if end.status == "completed" and self.unknown and not self._has_understood:
-            message = "The answer ended, but nothing in it was understood."
-            yield Warning(message=message, message_code="END_UNCONFIRMED", for_users=True)
 
     def _log_fault(self, error: Exception) -> None:
         """Log what a decoder raised that it should not have, once for each stream."""
@@ -482,17 +454,10 @@ class StreamReader:
         """Return what may leave of the first message; a failure that is no event waits for the next one."""
         if self._lone:
             return decoded
-        rest = iter(decoded)
-        events = [*islice(rest, 1)]
-        is_large = len(frame.data) > min(_LONGEST_LONE, self.limits.event_bytes // 8)
-        begins_otherwise = is_large or (events and not isinstance(events[0], Error | Data))
-        failure = None if begins_otherwise else failure_in_frame(frame)
-        if failure is None:
-            return chain(events, rest)
-        events += rest
-        if not is_unknown(events):
-            return refined(events, failure)
-        self._lone = ErrorOnlyBody(failure, frame, events)
+        first = first_message(frame, decoded, room=self.limits.event_bytes)
+        if not isinstance(first, ErrorOnlyBody):
+            return first
+        self._lone = first
         return ()
 
 

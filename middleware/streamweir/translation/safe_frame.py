@@ -13,13 +13,35 @@ import msgspec
 
 from streamweir.classification.failure_signs import NOTHING, field_name, is_failing_name, may_name_failure
 from streamweir.errors import MACHINE_CODE, MalformedEvent
-from streamweir.events import Error, Event, ToolCallEnd, Warning, wire_data
+from streamweir.events import (
+    Content,
+    Data,
+    Error,
+    Event,
+    Interaction,
+    SessionEnd,
+    Thinking,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallProgress,
+    ToolCallStart,
+    Warning,
+    wire_data,
+)
 from streamweir.framing import LineFraming, payload_of, with_payload
 from streamweir.jsontext import parse_json, write_json
 from streamweir.redaction import REDACTED, is_secret_name
+from streamweir.stages import ErrorSanitizer
 from streamweir.stages.safe_report import SENTENCES, WITHHELD, SafeReport
+from streamweir.translation.items import SafeEvent, StreamItem, TextRun
 
-__all__ = ["SafeFrame", "without_failures"]
+__all__ = ["FrameSanitizer", "SafeFrame", "without_failures"]
+
+_NOTES: Final = frozenset({"END_UNCONFIRMED", "UPSTREAM_INVALID_TEXT"})
+"""What the reader adds to the events of a frame, so to speak in its margin."""
+
+_FREE: Final = (ToolCallStart, ToolCallDelta, ToolCallProgress, ToolCallEnd, Interaction, Data)
+"""Events that hold what an application likes: a field of theirs that is called `error` is no failure."""
 
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[ T][\d:.+Z-]{1,24}")
 _OPENING: Final = re.compile(r"\s*[*\w ]{0,32}:? ?|(?s:.*)\*\*[A-Z]+\*\*: ?")
@@ -27,6 +49,39 @@ _OPENING: Final = re.compile(r"\s*[*\w ]{0,32}:? ?|(?s:.*)\*\*[A-Z]+\*\*: ?")
 
 _LONGEST_PLAIN: Final = 8
 """No secret is as short, under whatever name it stands."""
+
+
+class FrameSanitizer:
+    """Makes the frames of one stream safe, which say failures or keep them beside what they say."""
+
+    def __init__(self) -> None:
+        self._errors = ErrorSanitizer(debug=False)
+
+    def process(self, raw: bytes, items: Sequence[StreamItem], framing: LineFraming) -> bytes:
+        """Return a frame as it may leave.
+
+        Args:
+            raw: its block, which is UTF-8.
+            items: what was read in it.
+            framing: of the body.
+        """
+        if len(items) == 1 and isinstance(text := items[0], Content | Thinking) and not text.meta:
+            return raw  # nothing stands beside it
+        failures: list[Event] = []
+        safe: list[Event] = []
+        others: list[Event] = []
+        for item in items:
+            if isinstance(item, TextRun | SafeEvent) or _is_report(item):
+                continue
+            if (clean := self._errors.process(item)) is not None:
+                failures.append(item)
+                safe += clean
+            else:
+                others.append(item)
+        is_code = self._errors.is_code
+        if failures:
+            return SafeFrame(failures, safe, others, is_code=is_code).rewritten(raw, framing)
+        return raw if any(map(_is_free, others)) else without_failures(raw, framing, is_code=is_code)
 
 
 class SafeFrame:
@@ -167,3 +222,12 @@ def _texts_in(value: Any) -> Iterator[str]:
             yield from _texts_in(item)
     elif isinstance(value, msgspec.Struct):
         yield from _texts_in(msgspec.structs.asdict(value))
+
+
+def _is_free(event: Event) -> bool:
+    return isinstance(event, _FREE) or (isinstance(event, SessionEnd) and event.status == "cancelled")
+
+
+def _is_report(item: Event) -> bool:
+    """Is this a warning about a frame, which stands in none?"""
+    return isinstance(item, Warning) and item.message_code in _NOTES and item.for_users is True

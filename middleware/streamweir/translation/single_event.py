@@ -26,6 +26,7 @@ from streamweir.events import (
     wire_data,
     wire_metadata,
 )
+from streamweir.framing.blank import BOM
 from streamweir.jsontext import parse_json, write_json
 from streamweir.options.limits import Limits
 from streamweir.stages import ErrorSanitizer, passed_on
@@ -37,7 +38,6 @@ __all__ = ["normalize_stream_event", "parse_stream_line"]
 _OLD: Final = "legacy"
 """The dialect of an event that none claims for sure: it reads the standard's own shape as well."""
 
-_BOM: Final = b"\xef\xbb\xbf"
 _LIMITS: Final = Limits(event_bytes=256 << 20)
 _END: Final = b"\n\n"
 _REQUIRED: Final = {
@@ -87,7 +87,7 @@ def parse_stream_line(line: str | bytes) -> dict[str, Any] | None:
 
     None for a blank line, a comment, another SSE field, `[DONE]` and whatever is no JSON object.
     """
-    data = _bytes_of(line).strip().removeprefix(_BOM).strip().removeprefix(b"data:").strip()
+    data = _bytes_of(line).strip().removeprefix(BOM).strip().removeprefix(b"data:").strip()
     if not data.startswith(b"{"):
         return None
     try:

@@ -1,0 +1,44 @@
+"""How much of a stream the rules of its dialect have known, and what an end is worth behind nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from streamweir.events import Data, Event, SessionEnd, Warning
+
+__all__ = ["Understanding"]
+
+
+class Understanding:
+    """What was understood of one stream.
+
+    Attributes:
+        has_any: a rule of the dialect has known a message other than the end.
+        unknown: how many messages no rule knew.
+    """
+
+    __slots__ = ("has_any", "unknown")
+
+    def __init__(self) -> None:
+        self.has_any = False
+        self.unknown = 0
+
+    def note(self, events: Sequence[Event]) -> None:
+        """Note whether a rule of the dialect knew the message that gave `events`."""
+        is_known = False
+        for event in events:
+            if type(event) is not Data or not event.unknown:
+                is_known = True
+                self.has_any = self.has_any or type(event) is not SessionEnd
+        if events and not is_known:
+            self.unknown += 1
+
+    def unconfirmed(self, end: SessionEnd) -> Sequence[Warning]:
+        """Return what is to be reported before `end`.
+
+        A dialect that understood nothing of a stream but its end may not be the one that was spoken.
+        """
+        if end.status != "completed" or not self.unknown or self.has_any:
+            return ()
+        message = "The answer ended, but nothing in it was understood."
+        return (Warning(message=message, message_code="END_UNCONFIRMED", for_users=True),)
