@@ -18,6 +18,7 @@ from streamweir.asgi.headers import header_values
 from streamweir.asgi.ownership import take_ownership
 from streamweir.asgi.refusals import Refusal
 from streamweir.asgi.resumption.asked_run import brought_handle, named_run
+from streamweir.asgi.resumption.found_run import NothingLeft, check_same_request
 from streamweir.events import Warning
 from streamweir.runs.handles import Position, new_handle, run_name
 from streamweir.runs.owned_run import OwnedRun
@@ -28,7 +29,7 @@ from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.resumption.kept_run import KeptRun
 from streamweir_gateway.resumption.resumption import Resumption
-from streamweir_gateway.resumption.run_delivery import NothingLeft, RunDelivery
+from streamweir_gateway.resumption.run_delivery import RunDelivery
 from streamweir_gateway.runs.asked import Asked
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.proxy import Proxy, send_no_content
@@ -180,12 +181,7 @@ class ResumableProxy(Proxy):
     ) -> None:
         """Give the whole answer of a run that was started by the same request before."""
         found = await self._resumption.find(scope, handle)
-        if (found.about.endpoint, found.about.path, found.about.body) != (
-            about.endpoint,
-            about.path,
-            about.body,
-        ):
-            raise Refusal("RUN_EXISTS")
+        check_same_request(found.about, about)
         await self._resumption.read(found, scope, receive, send, record=record, position=None, headers=[])
 
     def _index(self, store: RunStore, name: str, scope: Scope) -> RunIndex:

@@ -12,16 +12,15 @@ from starlette.types import Receive, Scope, Send
 from streamweir.asgi.ownership import take_ownership
 from streamweir.asgi.refusals import Refusal
 from streamweir.asgi.resumption.asked_run import RUN_HEADER, has_all
-from streamweir.runs.handles import Position, run_name
-from streamweir.runs.run_description import about_of
+from streamweir.asgi.resumption.found_run import NothingLeft, find_run, store_unavailable
+from streamweir.runs.handles import Position
 from streamweir.runs.run_reader import About
 from streamweir.runs.store import RunState, StoreUnavailable
-from streamweir.runs.stored_event import UnreadableRun
 from streamweir_gateway.observability.metrics import Metrics
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.resumption.kept_run import KeptRun
 from streamweir_gateway.resumption.registry import RunRegistry
-from streamweir_gateway.resumption.run_delivery import NothingLeft, RunDelivery
+from streamweir_gateway.resumption.run_delivery import RunDelivery
 from streamweir_gateway.runs.destination import Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.response_writer import Headers
@@ -31,8 +30,6 @@ __all__ = ["PRIVATE_HEADERS", "FoundRun", "Resumption"]
 
 PRIVATE_HEADERS: Final[Headers] = [(b"cache-control", b"no-cache, no-store, no-transform")]
 """Of streams that are read by their handle."""
-
-_RETRY: Final = {"Retry-After": "1"}
 
 
 class FoundRun(NamedTuple):
@@ -79,21 +76,14 @@ class Resumption:
         Raises:
             Refusal: there is none, it is gone, or the store is out of reach.
         """
-        name = run_name(scope["state"].get("key"), handle)
         try:
-            state = await self.registry.store.look(name)
+            found = await find_run(self.registry.store, scope["state"].get("key"), handle)
         except StoreUnavailable:
-            raise Refusal("STORE_UNAVAILABLE", headers=_RETRY) from None
-        if state is None:
-            raise Refusal("RUN_NOT_FOUND")
-        try:
-            about = about_of(state)
-        except UnreadableRun:
-            raise Refusal("RUN_GONE") from None
-        endpoint = self.endpoints.get(about.endpoint)
-        if state.state == "gone" or endpoint is None:
+            raise store_unavailable() from None
+        endpoint = self.endpoints.get(found.about.endpoint)
+        if endpoint is None:
             raise Refusal("RUN_GONE")
-        return FoundRun(handle, name, state, about, endpoint)
+        return FoundRun(*found, endpoint)
 
     async def read(
         self,

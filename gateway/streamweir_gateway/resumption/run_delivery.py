@@ -9,6 +9,7 @@ from typing import Final
 
 from starlette.types import Receive, Scope, Send
 
+from streamweir.asgi.resumption.found_run import NothingLeft
 from streamweir.runs.handles import Position
 from streamweir.runs.run_feed import RunFeed
 from streamweir.runs.run_reader import About, RunReader
@@ -24,11 +25,7 @@ from streamweir_gateway.runs.interruptible_wait import Interrupted
 from streamweir_gateway.runs.response_writer import ClientGone, Headers
 from streamweir_gateway.runs.run_supervisor import RunSupervisor
 
-__all__ = ["NothingLeft", "RunDelivery"]
-
-
-class NothingLeft(Exception):  # noqa: N818 - it says what is the case
-    """The run is over, and its client has all of it."""
+__all__ = ["RunDelivery"]
 
 
 class RunDelivery:
@@ -160,7 +157,7 @@ class RunDelivery:
                 break
             if self._kept is not None and self._is_first and self._kept.audience.response is not None:
                 delivery.forward_headers(self._kept.audience.response)
-            if self._kept is None or not self._is_over():
+            if not reader.has_last:
                 await delivery.send()
             if self.supervisor.is_over:
                 raise ClientGone
@@ -174,11 +171,6 @@ class RunDelivery:
             raise NothingLeft
         failure = None if self._kept is None else self._kept.failure
         await delivery.finish(self._feed.error, failure)
-
-    def _is_over(self) -> bool:
-        """The last event has been written: it leaves with the end of the body."""
-        kept = self._kept
-        return kept is not None and kept.owned.ended and self._reader.at >= kept.owned.events
 
     async def _finish_short(self, code: str) -> None:
         await self._feed.close_short(code, self._reader.at)

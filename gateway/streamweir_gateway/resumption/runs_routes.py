@@ -13,29 +13,24 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from streamweir.asgi.headers import header_value, settled_request_id
 from streamweir.asgi.refusals import Refusal, send_refusal
 from streamweir.asgi.resumption.asked_run import position_of
+from streamweir.asgi.resumption.found_run import NothingLeft, stop_run, store_unavailable
 from streamweir.asgi.sending import send_whole
 from streamweir.http.accept import choose_framing
 from streamweir.jsontext import write_json
 from streamweir.runs.handles import is_handle, run_name
-from streamweir.runs.run_description import folded_run, run_description, until_ended
+from streamweir.runs.run_description import folded_run, run_description
 from streamweir.runs.store import StoreUnavailable
 from streamweir.runs.stored_event import UnreadableRun
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import settled_trace_context
 from streamweir_gateway.resumption.resumption import PRIVATE_HEADERS, FoundRun, Resumption
-from streamweir_gateway.resumption.run_delivery import NothingLeft
 from streamweir_gateway.resumption.search import find_runs, latest_run
 from streamweir_gateway.routing import Route
 from streamweir_gateway.runs.proxy import send_no_content
-from streamweir_gateway.runs.response_writer import ClientGone
+from streamweir_gateway.runs.response_writer import ClientGone, Headers
 
 __all__ = ["runs_routes"]
-
-_STOP_SECONDS: Final = 2.0
-"""So long a cancel waits for the run to end; then it says that it will."""
-
-_RETRY: Final = {"Retry-After": "1"}
 
 _Verb: TypeAlias = Callable[["_Call"], Awaitable[None]]
 
@@ -45,7 +40,7 @@ def runs_routes(path: str, resumption: Resumption, observer: Observer) -> list[R
     verbs = _Verbs(resumption)
 
     def app(methods: Mapping[str, _Verb]) -> ASGIApp:
-        return _RunsApp(methods, observer)
+        return _RunsApp(path, methods, observer)
 
     return [
         Route(template, tuple(methods), app(methods), None, needs_key=True, is_private=True)
@@ -79,17 +74,18 @@ class _Call:
             raise Refusal("RUN_NOT_FOUND")
         return handle
 
-    async def answer(self, status: int, value: dict[str, Any]) -> None:
+    async def answer(self, status: int, value: dict[str, Any], headers: Headers | None = None) -> None:
         """Answer with JSON."""
         self.record.status = status
         body = write_json(value)
-        headers = [
+        fields = [
             (b"content-type", b"application/json"),
             (b"cache-control", b"no-store"),
             (b"x-content-type-options", b"nosniff"),
-            (b"x-request-id", self.record.request_id.encode("ascii")),
+            (b"x-request-id", self.scope["state"]["request_id"].encode("ascii")),
+            *(headers or ()),
         ]
-        await send_whole(self.send, status, body, headers)
+        await send_whole(self.send, status, body, fields)
 
     async def answer_nothing(self) -> None:
         """Answer that there is nothing."""
@@ -98,9 +94,10 @@ class _Call:
 
 
 class _RunsApp:
-    """The ASGI endpoint of one path below `server.runs`."""
+    """The ASGI endpoint of one path below `server.runs`, which is all of it that the log is to name."""
 
-    def __init__(self, verbs: Mapping[str, _Verb], observer: Observer) -> None:
+    def __init__(self, runs: str, verbs: Mapping[str, _Verb], observer: Observer) -> None:
+        self._runs = runs
         self._verbs = verbs
         self._observer = observer
 
@@ -110,14 +107,14 @@ class _RunsApp:
             request_id,
             scope["method"],
             None,
-            path="/-/runs",
+            path=self._runs,
             key=scope["state"].get("key"),
             trace_id=settled_trace_context(scope).trace_id,
         )
         try:
             await self._verbs[scope["method"]](_Call(scope, receive, send, record))
         except StoreUnavailable:
-            refusal = Refusal("STORE_UNAVAILABLE", headers=_RETRY)
+            refusal = store_unavailable()
             record.refused(refusal.code, scope["state"].get("client"))
             await send_refusal(send, refusal, request_id=request_id)
         except Refusal as refusal:
@@ -180,7 +177,9 @@ class _Verbs:
         position = position_of(call.scope)
         if choose_framing(header_value(call.scope["headers"], b"accept"), "sse") == "json":
             call.record.resumes = found.about.request_id
-            await call.answer(200, await self._folded(found))
+            result = await self._folded(found)
+            call.scope["state"]["request_id"] = found.about.request_id
+            await call.answer(200, result, self._resumption.headers(found.handle))
             return
         try:
             await self._resumption.read(
@@ -209,13 +208,5 @@ class _Verbs:
         return await run_description(store, found.name, found.handle, found.state, found.about)
 
     async def _stop(self, found: FoundRun) -> None:
-        """Ask for the end of a run, and wait for it a little."""
-        if found.state.state != "running":
-            return
         registry = self._resumption.registry
-        kept = registry.under_way.get(found.name)
-        if kept is not None:
-            kept.stop("cancelled")
-        else:
-            await registry.store.ask_to_cancel(found.name)
-        await until_ended(registry.store, found.name, found.state, _STOP_SECONDS)
+        await stop_run(registry.store, found.name, found.state, registry.under_way.get(found.name))

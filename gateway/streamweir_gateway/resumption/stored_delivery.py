@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from starlette.types import Send
 
-from streamweir.codec.base import Options
-from streamweir.errors import ConfigurationError
+from streamweir.runs.feed_writer import open_feed_writer
 from streamweir.runs.stored_event import Source
-from streamweir.translation.open_writer import Writer, open_writer
-from streamweir.translation.reader import StreamReader
+from streamweir.translation.open_writer import Writer
 from streamweir_gateway.connection.client_connection import ClientConnection
 from streamweir_gateway.runs.delivery import Delivery
 from streamweir_gateway.runs.destination import Incoming
@@ -85,22 +81,15 @@ class StoredDelivery(Delivery):
             await self._response.begin()
 
     def _set_sink(self, source: Source) -> None:
-        config, dialects = self._endpoint.config, self._endpoint.dialects
-        incoming = self._incoming
-        try:
-            options: Mapping[str, Options] = dialects.checked_options(source.options)
-            reader = StreamReader(source.speaks, dialects=dialects, options=options)
-        except ConfigurationError:  # another configuration than the one that the run began with
-            options = dialects.checked_options(config.protocol_options)
-            reader = StreamReader("auto", dialects=dialects)
-        self._sink = open_writer(
-            incoming.answers,
-            incoming.framing,
+        config, incoming = self._endpoint.config, self._incoming
+        self._sink = open_feed_writer(
+            source,
+            answers=incoming.answers,
+            framing=incoming.framing,
             request_id=incoming.request_id,
-            options=options,
-            dialects=dialects,
-            source=reader,
-            run=self._handle,
+            dialects=self._endpoint.dialects,
+            handle=self._handle,
+            other_options=config.protocol_options,
         )
         if self._response.is_started:
             self._sink.begin_body()

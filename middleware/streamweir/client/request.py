@@ -15,7 +15,7 @@ import anyio
 
 from streamweir.client.attempt import StreamAttempt
 from streamweir.client.http_request import AsyncClient, Body
-from streamweir.client.request_plan import RequestPlan, new_handle
+from streamweir.client.request_plan import RequestPlan
 from streamweir.events import Error
 from streamweir.options.durations import Duration
 from streamweir.options.timeouts import Timeouts
@@ -26,6 +26,7 @@ from streamweir.request_errors import (
     StreamRequestError,
     StreamTruncated,
 )
+from streamweir.runs.handles import new_handle
 from streamweir.translation.received_event import ReceivedEvent, failure_events
 
 __all__ = ["StreamRequest", "stream_request"]
@@ -167,7 +168,7 @@ class StreamRequest:
         Raises:
             StreamRequestError: the server could not be asked, or does not know the run.
         """
-        await self._note_run()
+        self._note_run()
         if self.run is None:
             await self.aclose()
             return "cancelled"
@@ -193,9 +194,8 @@ class StreamRequest:
             raise final
         if final is not failure:
             attempt.ending.clear()
-            attempt.ending.extend(
-                failure_events(final.info, request_id=self.request_id, sequence=(self._position or -1) + 1)
-            )
+            following = 0 if self._position is None else self._position + 1
+            attempt.ending.extend(failure_events(final.info, request_id=self.request_id, sequence=following))
         return attempt.ending.popleft()
 
     def _is_known(self, event: ReceivedEvent) -> bool:
@@ -208,7 +208,7 @@ class StreamRequest:
         self._event_at, self._pause = None, 0.0
         return False
 
-    async def _note_run(self) -> None:
+    def _note_run(self) -> None:
         if self._attempt.status is not None:
             self.run = self._attempt.run or (self.run if self.resumes else None)
 
@@ -217,7 +217,7 @@ class StreamRequest:
     async def _comes_back(self, failure: StreamRequestError) -> bool:
         """Begin another attempt, after a while; False where there is to be none."""
         attempt = self._attempt
-        await self._note_run()
+        self._note_run()
         if not _may_be_over(failure) or (self.run is None) or not self._can_ask_again():
             return False
         now = anyio.current_time()

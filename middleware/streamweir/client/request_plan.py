@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
 from streamweir.client.attempt import StreamAttempt
-from streamweir.client.http_request import AsyncClient, Body, HttpRequest, on_same_server
+from streamweir.client.http_request import AsyncClient, Body, HttpRequest, failed_connection, on_same_server
 from streamweir.client.rejections import info_of_rejection
 from streamweir.codec.registry import process_dialects
-from streamweir.errors import ConfigurationError
+from streamweir.errors import ConfigurationError, error_info
 from streamweir.jsontext import write_json
 from streamweir.options.durations import Duration, parse_duration
 from streamweir.options.timeouts import Timeouts
-from streamweir.request_errors import RequestRejected
+from streamweir.request_errors import RequestRejected, StreamFailed
 from streamweir.request_id import new_request_id, valid_request_id
 
-__all__ = ["RequestPlan", "new_handle"]
+__all__ = ["RequestPlan"]
 
 _ACCEPT: Final = {
     "sse": "text/event-stream",
@@ -32,9 +31,14 @@ _IDLE_SECONDS: Final = 45.0
 _RUNS: Final = "/-/runs"
 
 
-def new_handle() -> str:
-    """Return a handle for a run that nobody can guess."""
-    return f"run_{secrets.token_hex(16)}"
+class _StoppedRun(msgspec.Struct):
+    status: str = "cancelled"
+
+
+class _Stopped(msgspec.Struct):
+    """What a server answers whose run was to be stopped."""
+
+    run: _StoppedRun
 
 
 class RequestPlan:
@@ -120,6 +124,7 @@ class RequestPlan:
 
         Raises:
             RequestRejected: the server does not know it.
+            StreamRequestError: the server could not be asked, or its answer is none.
         """
         url = f"{self._where(run, location)}/cancel"
         headers = {name: value for name, value in self._headers.items() if name != "content-type"}
@@ -127,13 +132,19 @@ class RequestPlan:
         try:
             response = await exchange.send()
             body = await exchange.read_rejection()
+        except Exception as error:
+            kind, info = failed_connection(error)
+            raise kind(info, request_id=self._request_id) from error
         finally:
             await exchange.aclose()
-        if response.status_code not in (200, 202):
-            info = info_of_rejection(response.status_code, retry_after=None, body=body)
-            raise RequestRejected(info, request_id=self._request_id, status=response.status_code)
-        status: str = msgspec.json.decode(body)["run"].get("status", "cancelled")
-        return status
+        if response.status_code in (200, 202):
+            try:
+                return msgspec.json.decode(body, type=_Stopped).run.status
+            except msgspec.MsgspecError as error:
+                info = error_info("UPSTREAM_INVALID_RESPONSE")
+                raise StreamFailed(info, request_id=self._request_id, status=response.status_code) from error
+        info = info_of_rejection(response.status_code, retry_after=None, body=body)
+        raise RequestRejected(info, request_id=self._request_id, status=response.status_code)
 
     def _where(self, run: str, location: str) -> str:
         return on_same_server(self._url, location, otherwise=f"{_RUNS}/{run}")

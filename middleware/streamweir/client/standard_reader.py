@@ -149,7 +149,7 @@ class StandardReader:
         return self.fail(info_of_envelope(envelope, status=200))
 
     def _note_malformed(self, frame: Frame) -> Iterator[ReceivedEvent]:
-        if frame.unterminated and frame.data.startswith((b"{", b"[")) and not _is_json(frame):
+        if frame.unterminated and frame.data.startswith((b"{", b"[")) and not frame.is_json:
             return  # half an event: the stream is truncated, not malformed
         self._malformed += 1
         if self._malformed > self._limits.malformed_events:
@@ -170,11 +170,3 @@ class StandardReader:
         if self._has_data and not self.started and is_foreign:
             return error_info("UPSTREAM_INVALID_RESPONSE")
         return error_info("UPSTREAM_TRUNCATED")
-
-
-def _is_json(frame: Frame) -> bool:
-    try:
-        frame.json()
-    except MalformedEvent:
-        return False
-    return True

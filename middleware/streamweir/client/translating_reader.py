@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from streamweir.client.rejections import info_of_envelope, is_envelope
-from streamweir.errors import ErrorInfo, LimitExceeded, MalformedEvent, NotTheDialect
+from streamweir.errors import ErrorInfo, LimitExceeded, NotTheDialect
 from streamweir.events import Event, Stamp
 from streamweir.framing import Frame, SniffingParser
 from streamweir.translation.normalizer import StreamNormalizer
@@ -96,7 +96,7 @@ class TranslatingReader:
     def _pass_first(self, first: Frame | None) -> list[ReceivedEvent] | None:
         """Return the end of the stream if the first frame is an envelope, else None."""
         self._first = None
-        if first is None or not _is_json(first) or not is_envelope(envelope := first.json()):
+        if first is None or not first.is_json or not is_envelope(envelope := first.json()):
             return None
         self.was_rejected = True
         info = info_of_envelope(envelope, status=200)
@@ -125,11 +125,3 @@ def _first_frame(frames: Iterable[Frame]) -> tuple[Frame | None, bool]:
     except (LimitExceeded, NotTheDialect):  # the stream will end with it
         return None, True
     return first, first is not None
-
-
-def _is_json(frame: Frame) -> bool:
-    try:
-        frame.json()
-    except MalformedEvent:
-        return False
-    return True

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from streamweir.errors import MalformedEvent
 from streamweir.jsontext import decode_text, parse_json
 
 __all__ = ["Frame", "FrameParser"]
@@ -44,6 +45,15 @@ class Frame(msgspec.Struct, eq=False):
             value, self.invalid_text = parse_json(self.data)
             self._value = value
         return value
+
+    @property
+    def is_json(self) -> bool:
+        """`data` is JSON."""
+        try:
+            self.json()
+        except MalformedEvent:
+            return False
+        return True
 
     def forget_value(self) -> None:
         """Let the value go: it takes up to thirty times the memory of `data`. `json()` reads it anew."""

@@ -25,7 +25,8 @@ _EVENT_BYTES: Final = 41
 class MemoryStore:
     """Keeps runs in memory, for one process; it ends with the process.
 
-    When it is full, ended runs make room, the oldest end first; running ones never do.
+    When it is full, ended runs make room, the oldest end first; running ones never do, unless their owner has
+    left them and their time is over.
 
     Args:
         max_bytes: of all that is kept, a number or text such as `"256MiB"`.
@@ -44,6 +45,7 @@ class MemoryStore:
         self._max_runs: Final = max_runs
         self._bytes = 0
         self._runs: dict[str, _StoredRun] = {}
+        self._running: OrderedDict[str, None] = OrderedDict()  # in the order in which they were last owned
         self._over: OrderedDict[str, None] = OrderedDict()  # ended or gone, in the order of their ends
         self._found: dict[str, dict[str, None]] = {}  # a key's runs, oldest first
         self._waiting: dict[str, tuple[anyio.Event, int]] = {}  # of a run: its event and how many wait for it
@@ -58,7 +60,7 @@ class MemoryStore:
         self._make_room(size, runs=1)
         self._runs[run] = stored = _StoredRun(token, about, size)
         self._bytes += size
-        self._own(stored, ttl)
+        self._own(run, stored, ttl)
         stored.touched_at = time.monotonic()
         return True
 
@@ -77,13 +79,13 @@ class MemoryStore:
         if ends:
             self._end(run, stored, ttl)
         else:
-            self._own(stored, ttl)
+            self._own(run, stored, ttl)
         self._wake(run)
 
     async def renew(self, run: str, token: str, *, ttl: float) -> Signals:
         """See `RunStore.renew`."""
         stored = self._owned(run, token)
-        self._own(stored, ttl)
+        self._own(run, stored, ttl)
         return Signals(stored.cancelled, time.monotonic() - stored.touched_at)
 
     async def discard(self, run: str, token: str, *, ttl: float) -> None:
@@ -94,8 +96,7 @@ class MemoryStore:
         stored = self._owned(run, token)
         freed = stored.free()
         self._bytes -= freed
-        self._over[run] = None
-        stored.keep(ttl)
+        self._finish(run, stored, ttl)
         self._wake(run)
 
     async def look(self, run: str) -> RunState | None:
@@ -164,7 +165,7 @@ class MemoryStore:
     async def find(self, key: str) -> Sequence[str]:
         """See `RunStore.find`."""
         newest = reversed(list(self._found.get(key, ())))
-        return [run for run in newest if self._run(run) is not None][:MAX_FOUND]
+        return list(islice((run for run in newest if self._run(run) is not None), MAX_FOUND))
 
     async def aclose(self) -> None:
         """See `RunStore.aclose`."""
@@ -182,9 +183,11 @@ class MemoryStore:
             raise RunLost
         return stored
 
-    def _own(self, stored: _StoredRun, ttl: float) -> None:
+    def _own(self, run: str, stored: _StoredRun, ttl: float) -> None:
         stored.owned_until = time.monotonic() + self.lease
         stored.keep(self.lease + ttl)
+        self._running[run] = None
+        self._running.move_to_end(run)
 
     def _store(self, run: str, stored: _StoredRun, events: Sequence[bytes]) -> None:
         size = sum(map(len, events)) + _EVENT_BYTES * len(events)
@@ -195,23 +198,34 @@ class MemoryStore:
 
     def _end(self, run: str, stored: _StoredRun, ttl: float) -> None:
         stored.ended_at = time.time_ns() // 1_000_000
+        self._finish(run, stored, ttl)
+
+    def _finish(self, run: str, stored: _StoredRun, ttl: float) -> None:
         stored.keep(ttl)
+        del self._running[run]
         self._over[run] = None
 
     def _make_room(self, size: int, *, runs: int = 0, keeping: str = "") -> None:
         while self._bytes + size > self._max_bytes or len(self._runs) + runs > self._max_runs:
             oldest = next((run for run in self._over if run != keeping), None)
-            if oldest is None:
+            if oldest is not None:
+                self._remove(oldest)
+            elif not self._drop_abandoned(keeping):
                 raise StoreFull
-            self._remove(oldest)
+
+    def _drop_abandoned(self, keeping: str) -> bool:
+        """Drop the run that nobody has owned for longest, if its time is over; return whether it was."""
+        longest = next(iter(self._running), keeping)
+        return longest != keeping and self._run(longest) is None
 
     def _drop_expired(self) -> None:
-        """Drop what is over its time: at most two for each new run, the oldest ends first."""
-        for run in list(islice(self._over, 2)):
+        """Drop what is over its time: at most two ends and two abandoned runs for each new run."""
+        for run in (*islice(self._over, 2), *islice(self._running, 2)):
             self._run(run)
 
     def _remove(self, run: str) -> None:
         stored = self._runs.pop(run)
+        self._running.pop(run, None)
         self._over.pop(run, None)
         self._bytes -= stored.size
         for key in stored.keys:

@@ -103,6 +103,12 @@ class RunReader:
             self._follower.close()
             self._follower = None
 
+    @property
+    def has_last(self) -> bool:
+        """The last event of a run of this process has been read: it leaves with the end of the body."""
+        owned = self._owned
+        return owned is not None and owned.ended and self.at >= owned.events
+
     async def next(self) -> Batch | None:
         """Return what is stored next, as soon as it is; None at the end, or where `cut_short` says why."""
         batch = await self._next()

@@ -215,6 +215,8 @@ async def test_the_result_so_far_is_one_object(store: str) -> None:
             accept = [("Accept", "application/json")]
             so_far = await ask(running, "GET", f"/-/runs/{handle}", headers=accept, body=b"")
             assert so_far.json["status"] == "running"
+            assert handle_of(so_far) == handle
+            assert so_far.header("x-request-id") == first.answer.header("x-request-id")
             assert so_far.json["run"]["state"] == "running"
             assert so_far.json["message"]["content"].startswith("word 0 word 1 ")
             after = so_far.json["run"]["events"] - 1
@@ -269,6 +271,19 @@ async def test_what_is_no_run_is_refused(target: str, headers: list[tuple[str, s
         assert answer.status == status
         assert answer.header("cache-control") == "no-store"
         assert len(server.calls) == 0
+
+
+async def test_the_log_names_where_runs_are_read_and_no_handle() -> None:
+    async with started("memory", server={"runs": "/kept/answers"}) as (running, _, gate):
+        gate.open()
+        answer = await ask(running)
+        await running.log.next_line()
+        handle = answer.header("x-streamweir-run")
+        assert answer.header("content-location") == f"/kept/answers/{handle}"
+        await ask(running, "GET", f"/kept/answers/{handle}", body=b"")
+        line = await running.log.next_line()
+    assert line["path"] == "/kept/answers"
+    assert str(handle) not in str(line)
 
 
 async def test_a_run_belongs_to_its_key() -> None:

@@ -214,6 +214,7 @@ async def test_a_run_goes_on_without_its_client_who_reads_on_where_it_stopped() 
         )
         assert described.json["run"]["state"] == "ended"
         assert described.json["message"]["content"].endswith("word 19 ")
+        assert described.header("x-request-id") == whole.header("x-request-id")
 
 
 async def test_a_cancel_reaches_a_silent_generator_within_a_second() -> None:

@@ -680,3 +680,56 @@ async def test_without_the_header_the_id_is_the_one_that_the_envelope_names() ->
     async with upstream(script) as server:
         error = await failure(server, RequestRejected, request_id="req_mine")
     assert error.request_id == "req_srv"
+
+
+def keeping(begun: bytes, *, status: str, body: bytes = b"", cuts: bool = False) -> Script:
+    """Begin a run, and answer whatever is asked of it with `status`."""
+    handle = f"run_{'a' * 32}"
+
+    async def script(call: Call) -> None:
+        if call.target == "/chat":
+            await call.begin(f"X-Streamweir-Run: {handle}", f"Content-Location: /-/runs/{handle}")
+            await call.send(begun)
+            if not cuts:
+                await call.until_closed()
+        else:
+            await call.begin(status=status, content_type="text/html")
+            await call.send(body)
+
+    return script
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "expected"),
+    [
+        ("200 OK", b"<html>", StreamFailed),
+        ("200 OK", b'{"run": []}', StreamFailed),
+        ("202 Accepted", b"{}", StreamFailed),
+        ("404 Not Found", b"", RequestRejected),
+    ],
+)
+async def test_a_run_that_the_server_does_not_stop_is_reported(
+    status: str, body: bytes, expected: type[StreamRequestError]
+) -> None:
+    script = keeping(sse(START), status=status, body=body)
+    async with upstream(script) as server, stream_request(f"{server.url}/chat") as events:
+        await anext(events)
+        with pytest.raises(expected):
+            await events.cancel()
+
+
+async def test_a_server_that_cannot_be_asked_to_stop_a_run_is_reported() -> None:
+    async with upstream(keeping(sse(START), status="200 OK")) as server:
+        events = stream_request(f"{server.url}/chat")
+        await anext(events)
+    with pytest.raises(StreamRequestError):
+        await events.cancel()
+    await events.aclose()
+
+
+async def test_events_that_end_a_run_which_is_not_there_any_more_are_numbered_on() -> None:
+    async with upstream(keeping(sse(START), status="404 Not Found", cuts=True)) as server:
+        stream = stream_request(f"{server.url}/chat", raise_errors=False)
+        received = [event async for event in stream]
+    assert [event.type for event in received] == ["session_start", "error", "session_end"]
+    assert [event.metadata.sequence for event in received] == [0, 1, 2]

@@ -1,5 +1,7 @@
 """Runs in memory."""
 
+from typing import Any
+
 import anyio
 import pytest
 
@@ -46,6 +48,23 @@ async def test_running_runs_are_never_evicted() -> None:
     assert await store.look("b") is not None
 
 
+@pytest.mark.parametrize("options", [{"max_runs": 2}, {"max_bytes": "16KiB"}])
+async def test_what_its_owner_has_left_makes_room_when_its_time_is_over(options: dict[str, Any]) -> None:
+    store = MemoryStore(**options)
+    store.lease = 0.05
+    event = b'"' + b"x" * 6_000 + b'"'
+    for run in ("left", "kept"):
+        assert await store.claim(run, "t", b"{}", ttl=0.05)
+        await store.append(run, "t", 0, [event], ttl=0.05)
+    await store.renew("kept", "t", ttl=60)
+    with pytest.raises(StoreFull):
+        await _begin(store, "next", event)
+    await anyio.sleep(0.15)
+    await _begin(store, "other", event)
+    assert await store.look("left") is None
+    assert len(await store.read("kept", 0)) == 1
+
+
 async def test_what_is_over_its_time_leaves_nothing_behind() -> None:
     store = MemoryStore()
     for i in range(200):
@@ -61,6 +80,11 @@ async def test_what_is_over_its_time_leaves_nothing_behind() -> None:
     assert len(store._runs) == 120
     assert not store._over
     assert not store._found
+
+
+async def _begin(store: MemoryStore, run: str, event: bytes) -> None:
+    await store.claim(run, "t", b"{}", ttl=60)
+    await store.append(run, "t", 0, [event], ttl=60)
 
 
 @pytest.mark.parametrize(

@@ -6,15 +6,13 @@ from typing import Final
 
 from streamweir.asgi.refusals import Refusal
 from streamweir.asgi.resumption.asked_run import RUN_HEADER
+from streamweir.asgi.resumption.found_run import find_run
 from streamweir.asgi.resumption.kept_run import KeptRun
 from streamweir.asgi.resumption.run_response import Headers
 from streamweir.asgi.sending import Scope
-from streamweir.runs.handles import run_name
 from streamweir.runs.options import Resume
-from streamweir.runs.run_description import about_of
 from streamweir.runs.run_index import IndexedRun
 from streamweir.runs.store import RunStore
-from streamweir.runs.stored_event import UnreadableRun
 
 __all__ = ["RunRegistry"]
 
@@ -64,14 +62,4 @@ class RunRegistry:
             Refusal: there is none, or it is gone.
             StoreUnavailable: the store is out of reach.
         """
-        name = run_name(self.owner_of(scope), handle)
-        state = await self.store.look(name)
-        if state is None:
-            raise Refusal("RUN_NOT_FOUND")
-        try:
-            about = about_of(state)
-        except UnreadableRun:
-            raise Refusal("RUN_GONE") from None
-        if state.state == "gone":
-            raise Refusal("RUN_GONE")
-        return IndexedRun(handle, name, state, about)
+        return await find_run(self.store, self.owner_of(scope), handle)

@@ -18,10 +18,11 @@ from streamweir.asgi.request_id import RunRequestID
 from streamweir.asgi.response_interceptor import ResponseInterceptor
 from streamweir.asgi.resumption.asked_run import brought_handle, has_all, named_run
 from streamweir.asgi.resumption.client_request import ClientRequest
+from streamweir.asgi.resumption.found_run import NothingLeft, check_same_request, store_unavailable
 from streamweir.asgi.resumption.kept_exchange import KeptExchange, about_request
 from streamweir.asgi.resumption.kept_run import KeptRun
 from streamweir.asgi.resumption.registry import RunRegistry
-from streamweir.asgi.resumption.run_response import Headers, NothingLeft, RunResponse, Wanted
+from streamweir.asgi.resumption.run_response import Headers, RunResponse, Wanted
 from streamweir.asgi.sending import Receive, Scope, Send
 from streamweir.asgi.stream_options import StreamOptions
 from streamweir.errors import ConfigurationError
@@ -31,9 +32,7 @@ from streamweir.runs.options import Resume
 from streamweir.runs.run_index import IndexedRun
 from streamweir.runs.store import RunStore, StoreUnavailable
 
-__all__ = ["RETRY", "Exchange", "Resumption", "send_nothing"]
-
-RETRY: Final = {"Retry-After": "1"}
+__all__ = ["Exchange", "Resumption", "send_nothing"]
 
 Exchange: TypeAlias = Callable[..., ResponseInterceptor]
 """What makes the interceptor of a request."""
@@ -87,7 +86,7 @@ class Resumption:
                     return None
             return await self._start(scope, client, send, answers=answers, request_id=request_id)
         except StoreUnavailable:
-            await send_refusal(send, Refusal("STORE_UNAVAILABLE", headers=RETRY), request_id=request_id)
+            await send_refusal(send, store_unavailable(), request_id=request_id)
         except Refusal as refusal:
             await send_refusal(send, refusal, request_id=request_id)
         return None
@@ -171,12 +170,7 @@ class Resumption:
         if await run.claim(about):
             return partial(KeptExchange, registry, run, client, about), client.receive
         found = await registry.find(scope, handle)
-        if (found.about.endpoint, found.about.path, found.about.body) != (
-            about.endpoint,
-            about.path,
-            about.body,
-        ):
-            raise Refusal("RUN_EXISTS")
+        check_same_request(found.about, about)
         await self.read(found, scope, client, send, position=None, headers=[])
         return None
 

@@ -6,16 +6,17 @@ Source: the contract of resumable streams, sections 2, 3 and 5.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from streamweir.asgi.headers import encoded_headers, stream_headers
 from streamweir.asgi.resumption.client_request import ClientRequest
+from streamweir.asgi.resumption.found_run import NothingLeft
 from streamweir.asgi.sending import Send
-from streamweir.codec.base import Options
 from streamweir.codec.registry import process_dialects
-from streamweir.errors import ConfigurationError, ErrorInfo
+from streamweir.errors import ErrorInfo
 from streamweir.http.folded_response import folded_response
+from streamweir.runs.feed_writer import open_feed_writer
 from streamweir.runs.handles import Position
 from streamweir.runs.owned_run import OwnedRun
 from streamweir.runs.run_feed import RunFeed
@@ -23,16 +24,11 @@ from streamweir.runs.run_reader import About, RunReader
 from streamweir.runs.store import RunStore
 from streamweir.runs.stored_event import Source, UnreadableRun
 from streamweir.translation.folded_writer import FoldedWriter
-from streamweir.translation.open_writer import Writer, open_writer
-from streamweir.translation.reader import StreamReader
+from streamweir.translation.open_writer import Writer
 
-__all__ = ["Headers", "NothingLeft", "RunResponse", "Wanted"]
+__all__ = ["Headers", "RunResponse", "Wanted"]
 
 Headers = list[tuple[bytes, bytes]]
-
-
-class NothingLeft(Exception):  # noqa: N818 - it says what is the case
-    """The run is over, and its client has all of it."""
 
 
 class Wanted(NamedTuple):
@@ -92,7 +88,6 @@ class RunResponse:
         self._headers: Final = headers
         self._send: Final = send
         self._heartbeat: Final = heartbeat
-        self._owned: Final = owned
         self._failure: Final = failure
         self._reader: Final = RunReader(store, name, about, owned=owned, is_first=is_first)
         self._feed: Final = RunFeed(
@@ -160,19 +155,13 @@ class RunResponse:
             except UnreadableRun:
                 reader.cut_short = "RUN_LOST"
                 break
-            if not self._has_ended and (data := self.sink.take()):
+            if not reader.has_last and (data := self.sink.take()):
                 await self._write(data)
         if reader.cut_short is not None:
             await self._feed.close_short(reader.cut_short, reader.at)
         else:
             self.sink.finish()
         await self._finish()
-
-    @property
-    def _has_ended(self) -> bool:
-        """The last event has been written: it leaves with the end of the body."""
-        owned = self._owned
-        return owned is not None and owned.ended and self._reader.at >= owned.events
 
     async def _write(self, data: bytes) -> None:
         if not self.is_started:
@@ -210,18 +199,12 @@ class RunResponse:
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
 
     def _writer(self, source: Source) -> Writer:
-        dialects = process_dialects()
-        try:
-            options: Mapping[str, Options] = dialects.checked_options(source.options)
-            reader = StreamReader(source.speaks, dialects=dialects, options=options)
-        except ConfigurationError:  # another application than the one that the run began with
-            options, reader = {}, StreamReader("auto", dialects=dialects)
-        return open_writer(
-            self._wanted.protocol,
-            self._wanted.framing,
+        return open_feed_writer(
+            source,
+            answers=self._wanted.protocol,
+            framing=self._wanted.framing,
             request_id=self._request_id,
-            options=options,
-            dialects=dialects,
-            source=reader,
-            run=self._handle,
+            dialects=process_dialects(),
+            handle=self._handle,
+            other_options={},
         )

@@ -5,29 +5,28 @@ Source: the contract of resumable streams, sections 3 and 4.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from streamweir.asgi.headers import header_value, settled_request_id
 from streamweir.asgi.refusals import Refusal, send_refusal
+from streamweir.asgi.request_id import RunRequestID
 from streamweir.asgi.resumption.asked_run import asked_ids, position_of
 from streamweir.asgi.resumption.client_request import ClientRequest
-from streamweir.asgi.resumption.resumption import RETRY, Resumption, send_nothing
-from streamweir.asgi.resumption.run_response import Headers, NothingLeft
+from streamweir.asgi.resumption.found_run import NothingLeft, stop_run, store_unavailable
+from streamweir.asgi.resumption.resumption import Resumption, send_nothing
+from streamweir.asgi.resumption.run_response import Headers
 from streamweir.asgi.sending import Message, Receive, Scope, Send, send_whole
 from streamweir.http.accept import choose_framing
 from streamweir.http.response_headers import NO_SNIFFING
 from streamweir.jsontext import write_json
 from streamweir.runs.handles import is_handle, run_name
-from streamweir.runs.run_description import folded_run, run_description, until_ended
+from streamweir.runs.run_description import folded_run, run_description
 from streamweir.runs.run_index import IndexedRun, indexed_runs
 from streamweir.runs.store import StoreUnavailable
 from streamweir.runs.stored_event import UnreadableRun
 
 __all__ = ["RunsApp"]
-
-_STOP_SECONDS: Final = 2.0
-"""So long a cancel waits for the run to end; then it says that it will."""
 
 _VARY: Final = (b"vary", b"Accept, Authorization, Last-Event-ID, X-Api-Key, X-Streamweir-Protocol")
 _PRIVATE: Final = (b"cache-control", b"no-cache, no-store, no-transform")
@@ -78,8 +77,7 @@ class RunsApp:
             self._registry.owner_of(scope)
             await verb(_Call(scope, receive, send_private, handle))
         except StoreUnavailable:
-            refusal = Refusal("STORE_UNAVAILABLE", headers=RETRY)
-            await send_refusal(send_private, refusal, request_id=request_id)
+            await send_refusal(send_private, store_unavailable(), request_id=request_id)
         except Refusal as refusal:
             await send_refusal(send_private, refusal, request_id=request_id)
 
@@ -115,7 +113,7 @@ class RunsApp:
 
     async def _read_latest(self, call: _Call) -> None:
         """GET: the newest run that still runs."""
-        for found in await self._found(call.scope):
+        async for found in self._found(call.scope):
             if found.state.state == "running":
                 await self._send_run(call, found)
                 return
@@ -123,17 +121,17 @@ class RunsApp:
 
     async def _find(self, call: _Call) -> None:
         """GET: the runs of a thread, a session or a request."""
-        found = [
-            await run_description(self._registry.store, *_parts(run)) for run in await self._found(call.scope)
-        ]
+        store = self._registry.store
+        found = [await run_description(store, *_parts(run)) async for run in self._found(call.scope)]
         await _answer(call.send, 200, {"runs": found})
 
-    async def _found(self, scope: Scope) -> list[IndexedRun]:
+    async def _found(self, scope: Scope) -> AsyncIterator[IndexedRun]:
         if not self._registry.resume.find:
             raise Refusal("ENDPOINT_NOT_FOUND")
         kind, value = asked_ids(scope)
         owner = self._registry.owner_of(scope)
-        return [run async for run in indexed_runs(self._registry.store, owner, kind, value)]
+        async for run in indexed_runs(self._registry.store, owner, kind, value):
+            yield run
 
     async def _send_run(self, call: _Call, found: IndexedRun) -> None:
         position = position_of(call.scope)
@@ -143,6 +141,7 @@ class RunsApp:
                 result = await folded_run(self._registry.store, *_parts(found))
             except UnreadableRun:
                 raise Refusal("RUN_GONE") from None
+            call.scope["state"]["request_id"] = RunRequestID(found.about.request_id)
             headers.append((b"x-request-id", found.about.request_id.encode()))
             await _answer(call.send, 200, result, headers)
             return
@@ -174,14 +173,8 @@ class RunsApp:
         await send_nothing(call.send, [])
 
     async def _stop(self, found: IndexedRun) -> None:
-        if found.state.state != "running":
-            return
-        store, kept = self._registry.store, self._registry.under_way.get(found.name)
-        if kept is not None:
-            kept.stop("cancelled")
-        else:
-            await store.ask_to_cancel(found.name)
-        await until_ended(store, found.name, found.state, _STOP_SECONDS)
+        registry = self._registry
+        await stop_run(registry.store, found.name, found.state, registry.under_way.get(found.name))
 
 
 def _parts(found: IndexedRun) -> tuple[str, str, Any, Any]:
