@@ -20,6 +20,7 @@ from typing import Any, get_args
 import pytest
 
 from places import DOCS, ROOT
+from ports import free_port
 from source_tree import PACKAGES
 from streamweir import convert
 from streamweir.codec.dialects import Dialects
@@ -51,12 +52,6 @@ def run(line: str) -> subprocess.CompletedProcess[str]:
 def here(line: str) -> str:
     """A command of a checkout, in the environment that the tests run in."""
     return re.sub(r"(?<![^\s|])\.venv/bin/", f"{BIN}/", line)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple
 
 from clients import HERE, installed_package
 from environments import environment, started
+from ports import free_port, until_open
 from running_gateway import running_gateway
 
 REQUIREMENTS = ("pydantic-ai-slim[ag-ui]==2.68.0", "uvicorn>=0.30,<1")
@@ -98,8 +98,8 @@ async def run_talks() -> int:
             started(*pydantic, folder=folder, log="pydantic-ai.log"),
             started(*ai_sdk, folder=folder, log="ai-sdk.log"),
         ):
-            for port in ports.values():
-                await listening(port)
+            for server, port in ports.items():
+                await until_open(port, server, STARTS_WITHIN)
             endpoints = {f"/{index}": endpoint(talk, ports) for index, talk in enumerate(TALKS)}
             async with running_gateway(folder, endpoints=endpoints) as running:
                 await running.ready()
@@ -112,23 +112,6 @@ async def lead(talk: Talk, url: str) -> int:
     wrong = await asyncio.to_thread(led, talk, url)
     print(f"{talk.answers} page, {talk.speaks} server ({talk.server}): {wrong[:2000] or 'as it is'}")
     return 1 if wrong else 0
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
-
-
-async def listening(port: int) -> None:
-    for _ in range(int(STARTS_WITHIN / 0.2)):
-        try:
-            _, writer = await asyncio.open_connection("127.0.0.1", port)
-        except OSError:
-            await asyncio.sleep(0.2)
-        else:
-            writer.close()
-            return
-    sys.exit("the server did not start")
 
 
 if __name__ == "__main__":

@@ -3,24 +3,17 @@
 import http.client
 import os
 import re
-import socket
 import subprocess
 import time
 from contextlib import ExitStack
 
 from command_line import COMMAND
 from places import ROOT
+from ports import free_port
 from redis_servers import redis_binaries, redis_server
 from streamweir.testing import check_stream
 
 FOLDER = ROOT / "examples" / "resumable"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def asked(port: int, method: str, path: str, **headers: str) -> tuple[dict[str, str], bytes, int]:

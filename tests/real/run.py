@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 import sys
 import tempfile
 import time
@@ -25,6 +24,7 @@ from environments import environment, started
 from hosts import Host
 from loopback import Answer, Client, client
 from places import ROOT
+from ports import free_port, until_open
 from running_gateway import Running, running_gateway
 from scripted_model import ANSWER, play
 from scripted_upstream import Upstream, upstream
@@ -247,8 +247,8 @@ async def servers() -> AsyncIterator[Servers]:
                     "--port", str(ports[1]), folder=folder, log="langgraph.log", MODEL=model.url,
                 )
             )  # fmt: skip
-            await listening(ports[0], "Data Formulator")
-            await listening(ports[1], "the LangGraph app")
+            await until_open(ports[0], "Data Formulator", STARTS_WITHIN)
+            await until_open(ports[1], "the LangGraph app", STARTS_WITHIN)
             async with running_gateway(folder, **configuration(*ports)) as running:
                 await running.ready()
                 yield Servers(model, running, ("127.0.0.1", ports[1]))
@@ -272,24 +272,6 @@ def configuration(formulator: int, langgraph: int) -> dict[str, Any]:
     upstreams = {name: {"url": url, "speaks": speaks[name], "breaker": "off"} for name, url in urls.items()}
     endpoints = {f"/{name}": {"upstream": name, "forward_headers": ["X-Workspace-Id"]} for name in urls}
     return {"upstreams": upstreams, "endpoints": endpoints}
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
-
-
-async def listening(port: int, server: str) -> None:
-    """Wait until a server takes connections."""
-    for _ in range(int(STARTS_WITHIN / 0.2)):
-        try:
-            _, writer = await asyncio.open_connection("127.0.0.1", port)
-        except OSError:
-            await asyncio.sleep(0.2)
-        else:
-            writer.close()
-            return
-    sys.exit(f"{server} did not start")
 
 
 async def run_all() -> int:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from ports import free_port
+
 __all__ = ["RedisServer", "redis_binaries", "redis_server"]
 
 
@@ -51,7 +53,7 @@ def redis_binaries() -> list[Path]:
 @contextmanager
 def redis_server(binary: Path, *options: str) -> Iterator[RedisServer]:
     """Run a server on a free port of loopback; `options` as on its command line."""
-    port = _free_port()
+    port = free_port()
     quiet = ("--save", "", "--appendonly", "no", "--loglevel", "warning", "--dir", "/tmp")
     command = [str(binary), "--bind", "127.0.0.1", "--port", str(port), *quiet, *options]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -62,13 +64,6 @@ def redis_server(binary: Path, *options: str) -> Iterator[RedisServer]:
         with suppress(ProcessLookupError):
             process.kill()
         process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _until_it_answers(process: subprocess.Popen[bytes], port: int) -> None:

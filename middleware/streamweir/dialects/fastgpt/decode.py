@@ -35,6 +35,8 @@ _TEXTS: Final = (
 
 _RECORD: Final = (*_TEXTS, "nodeId", "id", "moduleName", "moduleType", "runningTime", "error", "errorText")
 _CITATION: Final = {"id": "id", "sourceName": "title", "q": "snippet", "collectionId": "document_id"}
+_SUCCESS: Final = 200
+"""The code of an answer in an envelope that did not fail."""
 
 
 class FastGPTDecoder(Decoder):
@@ -108,7 +110,7 @@ class FastGPTDecoder(Decoder):
                 return question(asked, leftover(value, ("interactive",)))
             case "updateVariables", _:
                 return (named_data("updateVariables", value),)
-            case None, {"code": int(), "message": _}:
+            case None, {"code": int(code), "message": _} if code != _SUCCESS:
                 return (_error(value),)
         return (custom(name or "message", value),)
 

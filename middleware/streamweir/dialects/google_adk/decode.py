@@ -88,7 +88,7 @@ class GoogleAdkDecoder(Decoder):
                 yield from self._event(value)
             case {"error": error} if error:
                 yield _failure(error, value.get("error_details"))
-            case {"detail": detail} if detail:
+            case {"detail": detail, **beside} if detail and not beside:
                 yield upstream_error(detail)
             case _:
                 yield custom("message", value)

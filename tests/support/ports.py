@@ -1,0 +1,30 @@
+"""Ports of this machine, for programs that cannot choose one themselves."""
+
+import asyncio
+import socket
+import sys
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+async def until_open(port: int, server: str, within: float) -> None:
+    """Wait until `server` takes connections at `port`; raise SystemExit after so many seconds."""
+    try:
+        async with asyncio.timeout(within):
+            while not await _is_open(port):  # noqa: ASYNC110 - another process listens
+                await asyncio.sleep(0.2)
+    except TimeoutError:
+        sys.exit(f"{server} did not start")
+
+
+async def _is_open(port: int) -> bool:
+    try:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+    except OSError:
+        return False
+    writer.close()
+    return True
