@@ -1,7 +1,7 @@
-"""The command `streamweir`: convert, detect, dialects, serve, check.
+"""The command `streamweir`: a module for each of its commands, another for what the larger ones do.
 
-`convert`, `detect` and `dialects` need nothing but the library; `serve` and `check` need the extra `gateway`,
-which is imported only when they run.
+`serve`, `check`, `record` and `request --endpoint` need the extra `gateway`, as does `--config`; it is
+imported only when they run. The other commands need nothing but the library.
 """
 
 from streamweir_gateway.cli.entry import main

@@ -1,4 +1,4 @@
-"""Backends that a command serves until a signal ends them."""
+"""What commands share that serve something until a signal ends them."""
 
 from __future__ import annotations
 
@@ -33,5 +33,6 @@ def cannot_listen(address: tuple[str, int]) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
+        # The errno's own text, where there is one: Python adds the address to the exception's.
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
         raise CommandFailed(f"cannot listen on {address_text(address)}: {reason}") from error

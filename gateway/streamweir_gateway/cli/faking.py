@@ -19,6 +19,7 @@ from streamweir_gateway.fake.listing import fault_lines
 from streamweir_gateway.fake.request import Request
 from streamweir_gateway.fake.server import FakeBackend
 from streamweir_gateway.fake.settings import Settings
+from streamweir_gateway.recording.replay import seen_framing
 
 __all__ = ["run"]
 
@@ -51,7 +52,7 @@ def _replaying(settings: Settings, args: argparse.Namespace) -> Settings:
     """Play the file; its framing is seen by its first byte unless it is given."""
     body = recordings_in(args.replay)[0].body
     if args.framing is None:
-        settings = replace(settings, framing="ndjson" if body.lstrip()[:1] in (b"{", b"[") else "sse")
+        settings = replace(settings, framing=seen_framing(body))
     return replace(settings, replay=body)
 
 

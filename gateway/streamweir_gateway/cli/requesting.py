@@ -40,7 +40,8 @@ def run(args: argparse.Namespace) -> int:
     """Print what the endpoint would send, and return the exit code.
 
     Raises:
-        UsageError: there is no such endpoint, or the file cannot be used.
+        UsageError: there is no such endpoint, or none of its upstreams speaks the dialect.
+        CommandFailed: the file cannot be used.
     """
     try:
         config = load(args.config, demand_secrets=False)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
-from streamweir_gateway.cli.addresses import address_text
+from streamweir_gateway.cli.backends import cannot_listen
 from streamweir_gateway.cli.banner import banner
-from streamweir_gateway.cli.command import BAD_CONFIGURATION, CommandFailed
+from streamweir_gateway.cli.command import BAD_CONFIGURATION
 from streamweir_gateway.cli.configuration import listening_on, load
 from streamweir_gateway.cli.own_dialects import add_dialects
 from streamweir_gateway.config import ConfigErrors, GatewayConfig
@@ -29,15 +28,8 @@ def run(args: argparse.Namespace) -> int:
         print(errors, file=sys.stderr)
         return BAD_CONFIGURATION
     watching = reloading(lambda: files_of(Path(args.config))) if args.reload else nullcontext()
-    try:
-        with watching:
-            return serve(
-                config, on_ready=lambda address: _greet(config, address), load=lambda: _settled(args)
-            )
-    except OSError as error:
-        # The errno's own text: Python adds the address to the exception's.
-        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
-        raise CommandFailed(f"cannot listen on {address_text(config.listen)}: {reason}") from error
+    with cannot_listen(config.listen), watching:
+        return serve(config, on_ready=lambda address: _greet(config, address), load=lambda: _settled(args))
 
 
 def _settled(args: argparse.Namespace) -> GatewayConfig:

@@ -67,7 +67,7 @@ _COUNTERS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "upstream_bytes": (_BY_ENDPOINT, "Bytes of bodies from upstreams, decoded."),
     "client_bytes": (_BY_ENDPOINT, "Bytes of bodies of streams to clients."),
     "malformed_events": (_BY_BOTH, "Upstream events that could not be read."),
-    "tool_repairs": (_BY_BOTH, "Tool calls whose start was missing and made up."),
+    "tool_repairs": (_BY_BOTH, "Tool calls whose start was made up, or whose end came twice."),
     "retries": (("upstream",), "Requests sent to an upstream once more."),
     "upstream_failures": (("upstream", "code"), "Attempts at an upstream that failed."),
     "config_reloads": (

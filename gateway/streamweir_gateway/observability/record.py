@@ -136,6 +136,12 @@ class RequestRecord:
         self.status, self.code = REFUSALS[code].status, code
         self.client = None if client is None else str(client)
 
+    def failed(self, error: Exception) -> None:
+        """Note a fault of the gateway itself, which is answered and logged further out."""
+        self.add_cause(error)
+        self.code = "INTERNAL"
+        self.status = self.status or REFUSALS["INTERNAL"].status
+
     def clock_out(self) -> None:
         """Settle the duration, unless that has been done."""
         if self.duration_ms is None:

@@ -11,10 +11,11 @@ from itertools import pairwise
 from typing import Any, Final
 
 from streamweir.capture import Capture
+from streamweir_gateway.fake.run import Framing
 from streamweir_gateway.fake.steps import Break, Pause, Raw, Send, Steps
 from streamweir_gateway.fake.transfer import chunked
 
-__all__ = ["replay_steps"]
+__all__ = ["replay_steps", "seen_framing"]
 
 _FRAMINGS: Final = {"ndjson": "application/x-ndjson", "sse": "text/event-stream"}
 
@@ -36,6 +37,11 @@ def replay_steps(capture: Capture, speed: float) -> Steps:
     yield Pause(_seconds(answered - asked, speed))
     yield Raw(_head(capture, head))
     yield from chunked(_body(capture, answered, speed, is_whole=_is_whole(head, ended)), has_last=True)
+
+
+def seen_framing(body: bytes) -> Framing:
+    """Return how a recorded body is framed, seen by its first byte."""
+    return "ndjson" if body.lstrip()[:1] in (b"{", b"[") else "sse"
 
 
 def _head(capture: Capture, head: dict[str, Any] | None) -> bytes:
@@ -93,5 +99,5 @@ def _content_type(capture: Capture, head: dict[str, Any] | None) -> str:
             return f"Content-Type: {header[1]}"
     framing = capture.meta.get("framing")
     if framing not in _FRAMINGS:
-        framing = "ndjson" if capture.body.lstrip()[:1] in (b"{", b"[") else "sse"
+        framing = seen_framing(capture.body)
     return f"Content-Type: {_FRAMINGS[framing]}"

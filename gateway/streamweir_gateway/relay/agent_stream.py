@@ -17,18 +17,18 @@ from streamweir_gateway.upstream.transport import ResponseBody, TransportRespons
 
 __all__ = ["Judgement", "OpenedResponse", "judge", "stream_media_types"]
 
-_STREAMS: Final = frozenset({b"text/event-stream", b"application/x-ndjson"})
+_STREAMS: Final = frozenset({"text/event-stream", "application/x-ndjson"})
 _TEXT_FRAMINGS: Final = frozenset({"text", "lines"})
 
 
-def stream_media_types(speaks: str, dialects: Dialects) -> frozenset[bytes]:
+def stream_media_types(speaks: str, dialects: Dialects) -> frozenset[str]:
     """Return the media types that a stream of the dialect may have."""
     if speaks == "auto":
         return _STREAMS
     dialect = dialects.to_read(speaks)
-    own = {b"text/plain"} if dialect.framing in _TEXT_FRAMINGS else set[bytes]()
+    own = {"text/plain"} if dialect.framing in _TEXT_FRAMINGS else set[str]()
     if dialect.encoder is not None and dialect.encoder.media_type is not None:
-        own.add(dialect.encoder.media_type.partition(";")[0].strip().lower().encode("ascii"))
+        own.add(dialect.encoder.media_type.partition(";")[0].strip().lower())
     return _STREAMS | own
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from starlette.types import Receive, Scope, Send
 
 from streamweir.asgi.headers import settled_request_id
-from streamweir.asgi.refusals import REFUSALS, Refusal, send_failure, send_refusal
+from streamweir.asgi.refusals import Refusal, send_failure, send_refusal
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import settled_trace_context
@@ -65,9 +65,7 @@ class Relay:
         except BrokenOff:
             raise
         except Exception as error:
-            record.add_cause(error)
-            record.code = "INTERNAL"  # answered and logged further out
-            record.status = record.status or REFUSALS["INTERNAL"].status
+            record.failed(error)
             raise
         finally:
             self._observer.ended(record)

@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope
 from streamweir.asgi.refusals import Refusal
 from streamweir_gateway.connection.client_connection import ClientConnection
 from streamweir_gateway.relay.relay_request import RelayBody
+from streamweir_gateway.runs.request_body import next_piece
 from streamweir_gateway.runs.response_writer import ClientGone
 
 __all__ = ["ClientBody"]
@@ -69,16 +70,11 @@ class ClientBody:
         return b""
 
     async def _next_piece(self) -> bytes:
-        message = await self._receive()
-        if self._connection.refused is not None:
-            raise Refusal(self._connection.refused)
-        if message["type"] == "http.disconnect":
-            raise ClientGone
-        data: bytes = message.get("body", b"")
+        data, more = await next_piece(self._receive, self._connection)
         self._left -= len(data)
         if self._left < 0:
             raise Refusal("REQUEST_TOO_LARGE")
-        self.is_read = not message.get("more_body", False)
+        self.is_read = not more
         if self.is_read:
             self.on_whole()
         return data

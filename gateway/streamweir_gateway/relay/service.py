@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from streamweir.asgi.headers import media_type_of
 from streamweir.translation.reader import StreamReader
 from streamweir_gateway.config import UpstreamConfig
 from streamweir_gateway.relay.agent_stream import stream_media_types
@@ -42,8 +43,7 @@ class Service:
         """Whether status and media type are those of an agent stream."""
         if response.status != 200 or method == "HEAD":
             return False
-        types = [value for name, value in response.headers if name.lower() == b"content-type"]
-        return bool(types) and types[0].partition(b";")[0].strip().lower() in self.media_types
+        return media_type_of(response.headers) in self.media_types
 
     def reader(self, target: str) -> StreamReader:
         """Return what finds out whether a response is an agent stream.

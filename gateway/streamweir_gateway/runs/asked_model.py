@@ -5,23 +5,15 @@ Source: the APIs of OpenAI and Anthropic; the configuration contract (`models`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
-
-from streamweir.errors import MalformedEvent
-from streamweir.jsontext import parse_json
 
 __all__ = ["asked_model"]
 
 _LONGEST: Final = 256
 
 
-def asked_model(body: bytes) -> str | None:
-    """Return the model that a body names; None where it names none."""
-    if b'"model"' not in body:
-        return None
-    try:
-        request: Any = parse_json(body)[0]
-    except MalformedEvent:
-        return None
-    model = request.get("model") if isinstance(request, dict) else None
+def asked_model(request: Mapping[str, Any]) -> str | None:
+    """Return the model that a request names; None where it names none."""
+    model = request.get("model")
     return model if isinstance(model, str) and 0 < len(model) <= _LONGEST else None

@@ -25,6 +25,7 @@ from streamweir_gateway.observability.trace_context import settled_trace_context
 from streamweir_gateway.requests.request_mapping import RequestMapping
 from streamweir_gateway.runs.asked_model import asked_model
 from streamweir_gateway.runs.destination import Destination, Incoming
+from streamweir_gateway.runs.request_body import request_object
 from streamweir_gateway.runs.stream_choice import asks_for_stream, wants_no_stream
 from streamweir_gateway.upstream.end_to_end import end_to_end
 from streamweir_gateway.upstream.response import UpstreamResponse
@@ -135,10 +136,11 @@ class Endpoint:
         """
         wanted = None
         if self.dialects.to_write(incoming.answers).asks_by_body:
-            wanted = asks_for_stream(body)
-            incoming = incoming._replace(model=asked_model(body))
-        elif self.config.request.kind == "mapped" and wants_no_stream(body):
-            wanted = False
+            request = request_object(body)
+            wanted = asks_for_stream(request)
+            incoming = incoming._replace(model=asked_model(request))
+        elif self.config.request.kind == "mapped" and b'"stream"' in body:
+            wanted = False if wants_no_stream(request_object(body)) else None
         if wanted is None or wanted == (incoming.framing != "json"):
             return incoming
         return incoming._replace(framing=self._default[incoming.answers] if wanted else "json")

@@ -15,7 +15,7 @@ from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.asked_model import asked_model
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.proxy import Proxy
-from streamweir_gateway.runs.request_body import RequestBodies
+from streamweir_gateway.runs.request_body import RequestBodies, request_object
 from streamweir_gateway.runs.streams import Streams
 
 __all__ = ["ModelProxy"]
@@ -49,7 +49,7 @@ class ModelProxy(Proxy):
         """Read the body, which says what is called."""
         body = await self._bodies.read(scope, receive, self._endpoint.config.limits.request_bytes)
         try:
-            proxy = self._proxy_of(asked_model(body.data), scope)
+            proxy = self._proxy_of(asked_model(request_object(body.data)), scope)
             await proxy.answer_whole(body, scope, receive, send, record)
         finally:
             body.release()

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from streamweir.asgi.headers import header_values, settled_request_id
 from streamweir.asgi.ownership import take_ownership
-from streamweir.asgi.refusals import REFUSALS, Refusal, send_refusal
+from streamweir.asgi.refusals import Refusal, send_refusal
 from streamweir.requests.errors import RequestError
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
@@ -65,9 +65,7 @@ class Proxy:
         except ClientGone:
             record.reason = "client_gone"
         except Exception as error:
-            record.add_cause(error)
-            record.code = "INTERNAL"  # answered and logged further out
-            record.status = record.status or REFUSALS["INTERNAL"].status
+            record.failed(error)
             raise
         finally:
             self._observer.ended(record)

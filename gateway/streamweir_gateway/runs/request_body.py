@@ -5,17 +5,20 @@ Source: the configuration contract (`limits.request_bytes`, `server.body_bytes`)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from io import BytesIO
-from typing import Final
+from typing import Any, Final
 
 from starlette.types import Receive, Scope
 
 from streamweir.asgi.headers import header_values
 from streamweir.asgi.refusals import Refusal
+from streamweir.errors import MalformedEvent
+from streamweir.jsontext import parse_json
 from streamweir_gateway.connection.client_connection import ClientConnection
 from streamweir_gateway.runs.response_writer import ClientGone
 
-__all__ = ["RequestBodies", "RequestBody"]
+__all__ = ["RequestBodies", "RequestBody", "next_piece", "request_object"]
 
 _RETRY_AFTER: Final = {"Retry-After": "1"}
 
@@ -49,7 +52,7 @@ class RequestBodies:
         try:
             more = True
             while more:
-                piece, more = await _next_piece(receive, connection)
+                piece, more = await next_piece(receive, connection)
                 self._check(len(piece), limit - read.tell())
                 body.grow(len(piece))
                 read.write(piece)
@@ -97,8 +100,22 @@ class RequestBody:
         self.data = b""
 
 
-async def _next_piece(receive: Receive, connection: ClientConnection) -> tuple[bytes, bool]:
-    """Return the next piece of a body, and whether more follow."""
+def request_object(body: bytes) -> Mapping[str, Any]:
+    """Return the JSON object that a body is; an empty one where it is none."""
+    try:
+        found = parse_json(body)[0] if body else None
+    except MalformedEvent:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+async def next_piece(receive: Receive, connection: ClientConnection) -> tuple[bytes, bool]:
+    """Return the next piece of a body, and whether more follow.
+
+    Raises:
+        Refusal: the server takes no more of it.
+        ClientGone: it did not come whole.
+    """
     message = await receive()
     if connection.refused is not None:
         raise Refusal(connection.refused)

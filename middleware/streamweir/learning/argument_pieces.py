@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from streamweir.errors import MalformedEvent
-from streamweir.jsontext import parse_json
 from streamweir.learning.field_names import ARGUMENTS, PIECES, PIECES_WORDS, RESULT_WORDS, plain
-from streamweir.learning.places import Place
+from streamweir.learning.places import Place, parsed
 from streamweir.learning.tool_use import ToolUse, fields_of_a_call, is_number, words_of_use
 from streamweir.learning.units import Record
 
@@ -75,7 +73,7 @@ def _pieces_place(use: ToolUse) -> Place | None:
             (record, value) for record, value in use.unit.places.get(place, ()) if isinstance(value, str)
         ]
         given = [text for _, text in texts if text]
-        if len(given) > 1 and not all(map(_is_object, given)) and _joins_to_json(use, texts):
+        if len(given) > 1 and not all(map(_holds_json, given)) and _joins_to_json(use, texts):
             return place
         is_piece = bool(words & {"delta", "deltas", "chunk", "partial"}) or (
             use.name is None and not words & RESULT_WORDS
@@ -88,11 +86,8 @@ def _pieces_place(use: ToolUse) -> Place | None:
     return use.arguments if is_whole else None
 
 
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(parse_json(text.encode())[0], dict | list)
-    except (MalformedEvent, UnicodeEncodeError):
-        return False
+def _holds_json(text: str) -> bool:
+    return parsed(text) is not None
 
 
 def _joins_to_json(use: ToolUse, texts: list[tuple[Record, str]]) -> bool:
@@ -109,7 +104,7 @@ def _joins_to_json(use: ToolUse, texts: list[tuple[Record, str]]) -> bool:
         key = (*row, last.get(row))
         joined[key] = joined.get(key, "") + text
     whole = [text for text in joined.values() if text.strip()]
-    if whole and all(map(_is_object, whole)):
+    if whole and all(map(_holds_json, whole)):
         return True
     by_body: dict[int, str] = {}
     for record, text in texts:

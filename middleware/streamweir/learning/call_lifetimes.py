@@ -66,7 +66,7 @@ def drop_repetitions(uses: list[ToolUse]) -> None:
     collected = _keys(use for use in uses if use.use == "pieces" or use.collects)
     for at, use, record in given:
         key = _call_key(use, record)
-        has_ended = use.use == "end" or (use.use == "both" and record in use.begins_and_ends[1])
+        has_ended = use.use == "end" or (use.use == "both" and use.has_ended(record))
         is_new = False
         if use.use in ("start", "both"):
             is_new = (at.body, key) not in begun or key[0] in collected

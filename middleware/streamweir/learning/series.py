@@ -73,7 +73,7 @@ def _corrects(one: str, other: str) -> bool:
 
 
 def repeats(series: Series, given: Series, mode: Mode) -> bool:
-    """Return whether each text of `series` is what `told` has said until then, all or from some piece on."""
+    """Return whether each text of `series` is what `given` has said until then, all or from some piece on."""
     is_distinctive = False
     for body, texts in texts_by_body(series).items():
         pieces = texts_by_body(given).get(body, [])
@@ -107,7 +107,7 @@ def _covers(pieces: list[str], text: str, mode: Mode) -> int:
 
 
 def mirrors(series: Series, given: Series) -> bool:
-    """Return whether `series` says, piece by piece, what `told` says."""
+    """Return whether `series` says, piece by piece, what `given` says."""
     return len(series.texts) > 1 and [text for _, text in series.texts] == [text for _, text in given.texts]
 
 

@@ -58,15 +58,19 @@ class ToolUse(msgspec.Struct):
         """What a record says at a place; None if nothing."""
         if place is None:
             return None
-        return next((value for one, value in self.unit.places.get(place, ()) if one is record), None)
+        return self.unit.values_by_record(place).get(record.at)
 
     @property
     def begins_and_ends(self) -> tuple[list[Record], list[Record]]:
         """The records without and with a result."""
-        ends = [record for record, _ in self.records if self._has_ended(record)]
-        return [record for record, _ in self.records if record not in ends], ends
+        begins: list[Record] = []
+        ends: list[Record] = []
+        for record, _ in self.records:
+            (ends if self.has_ended(record) else begins).append(record)
+        return begins, ends
 
-    def _has_ended(self, record: Record) -> bool:
+    def has_ended(self, record: Record) -> bool:
+        """Whether a record holds a result, or an error."""
         return any(self.value(record, place) not in (None, "", [], {}) for place in (self.result, self.error))
 
 

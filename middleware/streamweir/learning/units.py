@@ -60,6 +60,7 @@ class Unit:
         self.records = records
         self.each = each
         self.conditions = conditions
+        self._by_record: dict[Place, dict[At, Any]] = {}
 
     @property
     def when(self) -> str | None:
@@ -122,6 +123,15 @@ class Unit:
     def values(self, place: Place) -> list[Any]:
         """Return all values of a place, null left out."""
         return [value for _, value in self.places.get(place, ())]
+
+    def values_by_record(self, place: Place) -> dict[At, Any]:
+        """Return the first value of a place in each record that has one, null left out."""
+        found = self._by_record.get(place)
+        if found is None:
+            found = self._by_record[place] = {}
+            for record, value in self.places.get(place, ()):
+                found.setdefault(record.at, value)
+        return found
 
     def always_has(self, place: Place) -> bool:
         """Whether no record lacks it."""

@@ -1,6 +1,7 @@
 """Backends that nobody has described: what is learned from one recording reads it, without an edit."""
 
 import json
+import time
 from typing import Any, NamedTuple
 
 import pytest
@@ -316,3 +317,23 @@ def test_several_bodies_teach_more_than_one() -> None:
 def test_there_may_be_nothing_to_learn(body: bytes) -> None:
     with pytest.raises(NothingLearned):
         learn([body])
+
+
+def test_time_grows_no_faster_than_the_number_of_calls() -> None:
+    """One kind of record begins and ends each call, so that all of them are compared with the others."""
+
+    def seconds(count: int) -> float:
+        calls = [
+            {"type": "tool", "id": f"c{number}", "name": "search", "args": {"q": "tea"}, "result": result}
+            for number in range(count)
+            for result in (None, f"{number} hits")
+        ]
+        words = [{"type": "token", "text": f"word {number} "} for number in range(count)]
+        body = sse(*calls, *words, {"type": "done"})
+        began = time.process_time()
+        learn([body])
+        return time.process_time() - began
+
+    seconds(10)  # what is loaded on first use
+    few = seconds(100)
+    assert seconds(400) < 12 * few + 0.5
