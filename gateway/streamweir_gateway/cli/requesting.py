@@ -23,7 +23,9 @@ from streamweir_gateway.requests.offers import Offer
 from streamweir_gateway.requests.request_mapping import request_mapping
 from streamweir_gateway.requests.request_sequence import whole_headers
 from streamweir_gateway.runs.admission import Admissions
+from streamweir_gateway.runs.asked_model import asked_model
 from streamweir_gateway.runs.destination import Destination, Incoming
+from streamweir_gateway.runs.request_body import request_object
 from streamweir_gateway.upstream.client import UpstreamClient
 
 __all__ = ["run"]
@@ -83,6 +85,8 @@ def _planned(
     )
     dialects.checked_options(endpoint.protocol_options)
     dialects.to_write(protocol)
+    body = body_of(args)
+    endpoint = _of_model(endpoint, body)
     upstream = _upstream(args, endpoint)
     destination = Destination(
         endpoint,
@@ -94,7 +98,6 @@ def _planned(
         debug=False,
     )
     incoming = Incoming("req_shown", "POST", path_params, [], b"", protocol, "sse", trace_context_of([]), 0)
-    body = body_of(args)
     mapping = request_mapping(endpoint, dialects, None, new_id=made_ids)
     offer = Offer([Written(parse_body(body))])
     if mapping is not None:
@@ -109,6 +112,19 @@ def _planned(
     reads = dialects[protocol].reads_requests
     canonical = read_request(body, protocol=dialects[protocol]) if reads else None
     return {"requests": requests, "lost": [*offer.lost], "request": canonical}
+
+
+def _of_model(endpoint: EndpointConfig, body: bytes) -> EndpointConfig:
+    """The endpoint that the client has, where the model that it names chooses."""
+    if not endpoint.models:
+        return endpoint
+    model = asked_model(request_object(body))
+    if model is None:
+        raise RequestError("the request must name a `model`")
+    if model not in endpoint.models:
+        known = ", ".join(endpoint.models)
+        raise UsageError(f"{endpoint.template} has no model {model!r} (known: {known})")
+    return endpoint.for_model(model)
 
 
 def _upstream(args: argparse.Namespace, endpoint: EndpointConfig) -> UpstreamConfig:

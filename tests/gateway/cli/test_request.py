@@ -68,6 +68,28 @@ endpoints:
     assert sent["body"] == json.loads(BODY)
 
 
+def test_the_model_that_the_body_names_chooses(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(
+        """
+endpoints:
+  /chat:
+    models:
+      one: http://127.0.0.1:9/one
+      two: {upstream: "http://127.0.0.1:9/two", speaks: legacy, path: /deep, request: {mapped: {bot: 7}}}
+"""
+    )
+    endpoint = ("--config", "config.yaml", "--endpoint", "/chat")
+    (sent,) = shown(*endpoint, body='{"model": "one", "message": "hi"}', cwd=tmp_path)["requests"]
+    assert (sent["path"], sent["body"]) == ("/one", {"model": "one", "message": "hi"})
+    (sent,) = shown(*endpoint, body='{"model": "two", "message": "hi"}', cwd=tmp_path)["requests"]
+    assert (sent["path"], sent["body"]) == ("/two/deep", {"message": "hi", "stream": True, "bot": 7})
+    none = run("request", *endpoint, input=b'{"message": "hi"}', cwd=tmp_path)
+    assert (none.returncode, json.loads(none.stdout)["status"]) == (1, 400)
+    other = run("request", *endpoint, input=b'{"model": "three"}', cwd=tmp_path)
+    assert other.returncode == 2
+    assert b"(known: one, two)" in other.stderr
+
+
 def test_a_body_that_is_refused() -> None:
     done = run("request", "--from", "standard", "--to", "legacy", '{"messages": [{"role": "x"}]}')
     assert done.returncode == 1
