@@ -78,8 +78,8 @@ $(DRIVER)/.ready: tests/browser/package.json tests/browser/package-lock.json
 	@timeout 120 npm ci --prefix $(DRIVER) --silent --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-real: $(READY)  ## put the gateway and the middleware before real servers with a scripted model
-	@PYTHONPATH=tests/support $(BIN)/python tests/real/run.py
+real: $(READY)  ## put the gateway and the middleware before real servers with a scripted model; ARGS="hayhooks" for one
+	@PYTHONPATH=tests/support $(BIN)/python tests/real/ask_all.py $(ARGS)
 
 compat: $(READY)  ## run the middleware's tests on the oldest and the newest starlette
 	@PYTHONPATH=tests/support $(BIN)/python tests/compat/run.py

@@ -1,16 +1,19 @@
 """A model behind OpenAI's chat completions that does what the first part of its path says.
 
-`http://127.0.0.1:PORT/tools/v1` calls two tools at once and then answers, `.../429/v1` refuses, and so on.
+`http://127.0.0.1:PORT/tools/v1` calls two tools at once and then answers, `.../429/v1` refuses, and so on; at
+`.../asked/v1` it does what the newest question names (`scenario=tools`), for servers that have one model.
 The texts of its failures hold made-up secrets: none may reach a client.
 """
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Final
 
 from scripted_upstream import SSE, Call, answer, chunk
 
 ANSWER: Final = "West sells most: 5 against 3. 西部最多。"
+THOUGHT: Final = "East or west: compare the amounts."
 PIECE: Final = 6
 ENDLESS: Final = 1200
 """Pieces of the scenario `slow`, one every 50 ms: a minute, if nobody leaves."""
@@ -37,7 +40,12 @@ QUESTION: Final = {
         {"text": "Which metric?", "responseType": "single_choice", "options": ["Revenue", "Orders"]}
     ],
 }
-APPROVAL: Final = [("book", {"city": "Paris"})]
+ONE_TOOL: Final = {
+    "interrupt": [("book", {"city": "Paris"})],
+    "raise": [("fail", {"city": "Paris"})],
+}
+"""Scenarios that call one tool: the one that asks a person, and the one that raises."""
+_NAMED: Final = re.compile(rb"scenario=(\w+)")
 
 Request = dict[str, Any]
 ToolCalls = list[tuple[str, dict[str, Any]]]
@@ -45,7 +53,7 @@ ToolCalls = list[tuple[str, dict[str, Any]]]
 
 async def play(call: Call) -> None:
     """Answer one request; the script of `scripted_upstream.upstream`."""
-    scenario = call.target.split("/")[1]
+    scenario = scenario_of(call)
     request: Request = json.loads(call.body)
     if scenario in REFUSALS:
         await refuse(call, scenario)
@@ -53,6 +61,12 @@ async def play(call: Call) -> None:
         await answer_at_once(call, request, scenario)
     else:
         await STREAMED.get(scenario, stream)(call, request, scenario)
+
+
+def scenario_of(call: Call) -> str:
+    """What to do: the first part of the path, or what the newest question names."""
+    first = call.target.split("/")[1]
+    return first if first != "asked" else _NAMED.findall(call.body)[-1].decode()
 
 
 async def refuse(call: Call, scenario: str) -> None:
@@ -65,6 +79,8 @@ async def answer_at_once(call: Call, request: Request, scenario: str) -> None:
     """The answer as one JSON object; half of it, where it is cut."""
     text, calls = text_of(request, scenario), calls_of(request, scenario)
     message = {"role": "assistant", "content": text, "tool_calls": [*called(calls)] or None}
+    if scenario == "reasoning":
+        message["reasoning_content"] = THOUGHT
     choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop"}
     usage = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
     body = json.dumps({**frame("chat.completion"), "choices": [choice], "usage": usage}).encode()
@@ -75,12 +91,18 @@ async def answer_at_once(call: Call, request: Request, scenario: str) -> None:
 async def stream(call: Call, request: Request, scenario: str) -> None:
     await begin(call)
     text, calls = text_of(request, scenario), calls_of(request, scenario)
-    for start in range(0, len(text), PIECE):
-        await send(call, {"content": text[start : start + PIECE]})
+    for piece in pieces_of(THOUGHT if scenario == "reasoning" else ""):
+        await send(call, {"reasoning_content": piece})
+    for piece in pieces_of(text):
+        await send(call, {"content": piece})
     for index, made in enumerate(called(calls)):
         await send(call, {"tool_calls": [{"index": index, **made}]})
     await send(call, {}, finish_reason="tool_calls" if calls else "stop")
     await call.send(chunk(b"data: [DONE]\n\n"), b"0\r\n\r\n")
+
+
+def pieces_of(text: str) -> list[str]:
+    return [text[start : start + PIECE] for start in range(0, len(text), PIECE)]
 
 
 async def stream_half(call: Call, request: Request, scenario: str) -> None:
@@ -123,10 +145,10 @@ def frame(kind: str) -> dict[str, Any]:
 
 def calls_of(request: Request, scenario: str) -> ToolCalls:
     """The tools to call: none once there are results."""
-    if scenario not in ("tools", "interrupt") or request["messages"][-1]["role"] == "tool":
+    known = TOOL_ARGUMENTS if scenario == "tools" else ONE_TOOL.get(scenario, ())
+    if request["messages"][-1]["role"] == "tool":
         return []
     offered = offered_in(request)
-    known = TOOL_ARGUMENTS if scenario == "tools" else APPROVAL
     return [(name, arguments) for name, arguments in known if name in offered][:2]
 
 

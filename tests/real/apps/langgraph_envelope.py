@@ -1,9 +1,9 @@
 """A LangGraph app as people write them: an agent with tools, behind FastAPI, in the chat envelope.
 
-Runs in an environment of its own: `uvicorn langgraph_app:app`. `/chat/new` writes the envelope, `/chat/flat`
-the form before it; below `/normalized` is the same app under the middleware. The variable MODEL is where
-the scripted model is, whose scenario the request names. Where it fails the app passes on what the exception
-says, as such apps do; in the scenario `crash` it does not even catch it.
+`/chat/new` writes the envelope, `/chat/flat` the form before it; below `/normalized` is the same app under
+the middleware. The variable MODEL is where the scripted model is, whose scenario the request names. Where it
+fails the app passes on what the exception says, as such apps do; in the scenario `crash` it does not even
+catch it.
 """
 
 import asyncio
@@ -38,14 +38,14 @@ class Question(BaseModel):
     scenario: str = "happy"
 
 
-@tool  # type: ignore[untyped-decorator]
+@tool
 async def weather(city: str) -> str:
     """Look up the weather of a city."""
     await asyncio.sleep(0.2)
     return f"{city}: 21 °C"
 
 
-@tool  # type: ignore[untyped-decorator]
+@tool
 async def book(city: str) -> str:
     """Book a journey, if a person agrees."""
     return f"booked: {interrupt({'question': f'Book {city}?'})}"

@@ -1,0 +1,196 @@
+"""Real servers with a scripted model, behind the gateway or under the middleware: what clients get of them.
+
+    make real                    every file of tests/real/servers, two at a time
+    make real ARGS="hayhooks"    these alone
+
+The model answers, calls tools side by side, thinks, refuses (401, 429, 500), breaks off, has a person asked,
+or goes on until the client leaves. Every stream keeps the protocol, ends as it must and holds no secret of
+the model's; a client that leaves leaves nothing running. Exit code 1 if not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+
+from environments import environment, started
+from hosts import Host
+from loopback import Answer, Client, client
+from ports import free_port, until_open
+from real_checks import problems_of
+from real_servers import Case, Fields, Place, Server, real_servers
+from running_gateway import Running, running_gateway
+from scripted_model import play
+from scripted_upstream import Upstream, upstream
+
+AT_ONCE: Final = 2
+"""Servers that run side by side."""
+STARTS_WITHIN: Final = 120.0
+ANSWERS_WITHIN: Final = 60.0
+LEFT_WITHIN: Final = 5.0
+"""Seconds after a client's leave in which the model must have been left too."""
+SHOWN_LINES: Final = 40
+"""Of a server's log, where something went wrong."""
+
+TOPIC: Final = "Which region sells most? 哪个地区卖得最多？"
+HEADERS: Final = [("Content-Type", "application/json"), ("X-Workspace-Id", "trial")]
+
+
+class Asking:
+    """A server with its model and the gateway, and who asks them."""
+
+    def __init__(self, server: Server, place: Place, model: Upstream, gateway: Running) -> None:
+        self.server = server
+        self.place = place
+        self.model = model
+        self.gateway = gateway
+        self._numbers = itertools.count(1)
+
+    async def run(self, case: Case) -> list[str]:
+        """Ask, and return what is wrong with the answer, or with the answer to the answer."""
+        question = f"{TOPIC} scenario={case.scenario} number={next(self._numbers)}."
+        thread = str(uuid.uuid4())
+        body = (
+            case.writes(self.place, question)
+            if case.writes
+            else {"message": question, "thread_id": thread, **(case.body or {})}
+        )
+        if case.status == "left":
+            return await self._leave(case, body, question)
+        answer = await self._whole(case, body)
+        found = [*problems_of(case, answer)]
+        if case.then is None or found:
+            return found
+        resume = [
+            {"interaction_id": asked["interaction_id"], "resume": asked.get("resume"), **(case.answers or {})}
+            for asked in interactions_of(answer)
+        ]
+        then = await self._whole(case.then, {"thread_id": thread, "resume": resume, **(case.body or {})})
+        return [f"then: {problem}" for problem in problems_of(case.then, then)]
+
+    async def _whole(self, case: Case, body: Fields) -> Answer:
+        async with asyncio.timeout(ANSWERS_WITHIN), self._sent(case, body) as asking:
+            while await asking.step():
+                pass
+            return asking.answer
+
+    async def _leave(self, case: Case, body: Fields, question: str) -> list[str]:
+        """Leave amid the answer; who works for it has to notice."""
+        async with asyncio.timeout(ANSWERS_WITHIN), self._sent(case, body) as asking:
+            await asking.until(b'"content"')
+        began = time.monotonic()
+        while not self._is_left(case, question):
+            if time.monotonic() - began > LEFT_WITHIN:
+                return [f"somebody was still at work {LEFT_WITHIN:.0f} s after the client had left"]
+            await asyncio.sleep(0.05)
+        return []
+
+    @asynccontextmanager
+    async def _sent(self, case: Case, body: Fields) -> AsyncIterator[Client]:
+        """Send a request; the client leaves at the end of the block."""
+        address = ("127.0.0.1", self.place.port) if case.is_direct else self.gateway.at.address
+        listening: Any = Host(address)
+        async with client(listening) as connected:
+            connected.send(target=case.path, headers=HEADERS, body=json.dumps(body).encode())
+            yield connected
+
+    def _is_left(self, case: Case, question: str) -> bool:
+        """Is nobody at work? Where the server never leaves its model the gateway's log counts."""
+        if self.server.unwatched:
+            lines = [line for line in self.gateway.told if line.get("endpoint") == case.path]
+            return any(line.get("reason") == "client_gone" for line in lines)
+        marker = question[question.index("number=") :].encode()
+        calls = [call for call in self.model.calls if marker in call.body]
+        return bool(calls) and all(call.closed.is_set() for call in calls)
+
+
+def interactions_of(answer: Answer) -> list[Fields]:
+    """What a person is asked by an answer."""
+    return [event["data"] for event in answer.events if event["type"] == "interaction"]
+
+
+# Running
+
+
+async def run_server(name: str, server: Server) -> int:
+    """Install and start a server, ask everything, print what was found, return how much went wrong."""
+    python = await asyncio.to_thread(environment, f"real/{name}", *server.requirements)
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        async with upstream(play) as model:
+            place = Place(free_port(), model.url, Path(folder))
+            command: tuple[str | Path, ...] = (python, *server.command(place))
+            with started(*command, folder=place.folder, log="server.log", **server.variables(place)):
+                await until_ready(name, server, place)
+                async with running_gateway(place.folder, **server.gateway(place)) as gateway:
+                    await gateway.ready()
+                    asking = Asking(server, place, model, gateway)
+                    broken = sum([await is_broken(name, asking, case) for case in server.cases])
+        if broken:
+            print_log(name, place.folder / "server.log")
+    took = time.monotonic() - began
+    unwatched = f"; does not watch its client: {server.unwatched}" if server.unwatched else ""
+    print(f"{name}: {len(server.cases)} requests, {broken} went wrong, {took:.0f} s{unwatched}")
+    return broken
+
+
+async def is_broken(name: str, asking: Asking, case: Case) -> bool:
+    """Run a case and print what was found."""
+    try:
+        found = await asking.run(case)
+    except (TimeoutError, OSError, AssertionError, LookupError) as error:
+        found = [f"{type(error).__name__}: {error}"]
+    print(f"{name:20} {case!s:36} {'; '.join(found) or 'ok'}", flush=True)
+    return bool(found)
+
+
+async def until_ready(name: str, server: Server, place: Place) -> None:
+    """Wait until the server serves; end the program with its log where it does not."""
+    try:
+        await until_open(place.port, name, STARTS_WITHIN)
+        async with asyncio.timeout(STARTS_WITHIN), httpx.AsyncClient(trust_env=False) as asking:
+            while server.ready:
+                if (await asking.get(place.url + server.ready)).status_code == 200:
+                    return
+                await asyncio.sleep(0.2)
+    except BaseException:
+        print_log(name, place.folder / "server.log")
+        raise
+
+
+def print_log(name: str, log: Path) -> None:
+    """The last lines of a server's log."""
+    for line in log.read_text(errors="replace").splitlines()[-SHOWN_LINES:]:
+        print(f"{name} | {line}")
+
+
+async def run_all(names: Sequence[str]) -> int:
+    """Run the servers with these names, or all; return the exit code."""
+    room = asyncio.Semaphore(AT_ONCE)
+
+    async def run(name: str, server: Server) -> int:
+        async with room:
+            return await run_server(name, server)
+
+    servers = real_servers(names)
+    results = await asyncio.gather(*(run(name, server) for name, server in servers.items()))
+    print(
+        f"{sum(len(server.cases) for server in servers.values())} requests to {len(servers)} real servers:"
+        f" {sum(results)} went wrong"
+    )
+    return 1 if any(results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(run_all(sys.argv[1:])))
