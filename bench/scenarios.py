@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from targets import LOAD_CPU, Target
 
-__all__ = ["LOADS", "SCENARIOS", "measure", "warm_up"]
+__all__ = ["LOADS", "SCENARIOS", "Load", "measure", "measure_load", "resident_kb", "warm_up"]
 
 Row = dict[str, Any]
 
@@ -45,7 +45,7 @@ SLOW_READERS: Final = 20
 
 def warm_up(target: Target, folder: Path) -> None:
     """Let caches fill and connections open; nothing is counted."""
-    _load(target, folder, None, Load(8, 0, 0.5, "n=50&burst=8"))
+    measure_load(target, folder, None, Load(8, 0, 0.5, "n=50&burst=8"))
 
 
 def measure(scenario: str, target: Target, folder: Path, pid: int | None) -> list[Row]:
@@ -57,7 +57,7 @@ def measure(scenario: str, target: Target, folder: Path, pid: int | None) -> lis
             return [row for held in CROWDS for row in _crowd(target, folder, pid, held)]
         case "slow":
             return [_slow_readers(target, pid)]
-    return [{"scenario": scenario, **_load(target, folder, pid, LOADS[scenario])}]
+    return [{"scenario": scenario, **measure_load(target, folder, pid, LOADS[scenario])}]
 
 
 def _command(target: Target, folder: Path, pid: int | None, load: Load, *more: str) -> list[str]:
@@ -66,7 +66,8 @@ def _command(target: Target, folder: Path, pid: int | None, load: Load, *more: s
     return [*command, *(("-p", str(pid)) if pid else ()), *more]
 
 
-def _load(target: Target, folder: Path, pid: int | None, load: Load, *more: str) -> Row:
+def measure_load(target: Target, folder: Path, pid: int | None, load: Load, *more: str) -> Row:
+    """Return what the load client has measured."""
     done = subprocess.run(
         _command(target, folder, pid, load, *more),
         capture_output=True,
@@ -81,7 +82,7 @@ def _load(target: Target, folder: Path, pid: int | None, load: Load, *more: str)
 def _idle(target: Target, folder: Path, pid: int | None, streams: int) -> Row:
     """Memory of streams that have had one event and wait for the next."""
     slow = Load(streams, 0, 60, f"n=1000&delay={streams * 1000}")
-    row = {"scenario": f"idle {streams}", **_load(target, folder, pid, slow, "-I")}
+    row = {"scenario": f"idle {streams}", **measure_load(target, folder, pid, slow, "-I")}
     time.sleep(2)
     return row
 
@@ -90,7 +91,7 @@ def _crowd(target: Target, folder: Path, pid: int | None, held: int) -> Iterator
     """Cost per event and per request beside many streams that are open already."""
     with _held_open(target, folder, held):
         for name in ("busy", "short"):
-            yield {"scenario": f"crowd {held} {name}", **_load(target, folder, pid, LOADS[name])}
+            yield {"scenario": f"crowd {held} {name}", **measure_load(target, folder, pid, LOADS[name])}
 
 
 @contextmanager
@@ -110,10 +111,10 @@ def _held_open(target: Target, folder: Path, streams: int) -> Iterator[None]:
 
 def _slow_readers(target: Target, pid: int | None) -> Row:
     """What a target keeps of streams that nobody reads, while the backend sends as fast as it may."""
-    before = _resident_kb(pid)
+    before = resident_kb(pid)
     clients = [_silent_client(target.url) for _ in range(SLOW_READERS)]
     time.sleep(5)
-    kept = (_resident_kb(pid) - before) / SLOW_READERS
+    kept = (resident_kb(pid) - before) / SLOW_READERS
     for client in clients:
         client.close()
     time.sleep(1)
@@ -130,8 +131,8 @@ def _silent_client(url: str) -> socket.socket:
     return client
 
 
-def _resident_kb(pid: int | None) -> float:
-    """The resident memory of a process and its children (nginx's worker is one)."""
+def resident_kb(pid: int | None) -> float:
+    """Return the resident memory of a process and its children (nginx's worker is one)."""
     if pid is None:
         return 0.0
     total = 0.0
@@ -140,5 +141,5 @@ def _resident_kb(pid: int | None) -> float:
             if line.startswith("VmRSS:"):
                 total += float(line.split()[1])
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        total += sum(_resident_kb(int(child)) for child in children)
+        total += sum(resident_kb(int(child)) for child in children)
     return total

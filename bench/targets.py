@@ -82,12 +82,20 @@ def targets(folder: Path) -> dict[str, Target]:
     return {target.name: target for target in found}
 
 
-def filled(name: str, folder: Path, answers: str = "") -> Path:
+def filled(name: str, folder: Path, kind: str = "", *, store: str = "") -> Path:
+    """Write a configuration from its template, and return where it is.
+
+    Args:
+        name: of the template.
+        folder: for the file.
+        kind: of configuration, by which its file is told from others; the protocol of the answers.
+        store: of runs.
+    """
     text = (HERE / name).read_text()
-    values = {"TMP": str(folder), "PORT": str(PORT), "BACKEND": str(BACKEND_PORT), "ANSWERS": answers}
-    for key, value in values.items():
+    values = {"TMP": str(folder), "PORT": str(PORT), "BACKEND": str(BACKEND_PORT)}
+    for key, value in {**values, "ANSWERS": kind, "STORE": store}.items():
         text = text.replace(f"@{key}@", value)
-    file = folder / f"{answers}{name.removesuffix('.in')}"
+    file = folder / f"{kind}{name.removesuffix('.in')}"
     file.write_text(text)
     return file
 

@@ -50,21 +50,28 @@ class RunAudience:
         self.response = response
 
     def send_at_once(self, now: float) -> bool:
-        """Leave to `send` what is to be stored."""
+        """Store what was written, if that needs no waiting here."""
         del now
-        self._unsent = _joined(self._unsent, self._log.take())
-        return self._unsent is None
+        batch = self._taken()
+        if batch is None:
+            return True
+        if self._has_to_note(batch):
+            self._unsent = batch
+            return False
+        return self._owned.push(batch)
 
     @property
     def has_unsent(self) -> bool:
         """Something waits for `send`."""
-        return self._unsent is not None
+        return self._unsent is not None or not self._owned.has_room
 
     async def send(self) -> None:
         """Store what has been written, and hand it on."""
         batch = self._taken()
         if batch is not None:
-            await self._append(batch)
+            await self._note(batch)
+            self._owned.push(batch)
+        await self._owned.until_room()
 
     def settle(self, sink: EventSink) -> None:
         """Let what was written to `sink` be the run, of all that were opened."""
@@ -74,22 +81,22 @@ class RunAudience:
         """Store and hand on what is left; then the run is over."""
         batch = self._taken()
         if batch is None:
+            await self._owned.until_stored()
             self._owned.finish()
-        else:
-            await self._append(batch, ends=True)
+            return
+        await self._note(batch)
+        self._owned.push(batch, ends=True)
+        await self._owned.until_stored()
 
-    async def _append(self, batch: Batch, *, ends: bool = False) -> None:
-        if self._index is not None and self._owned.detached is None:
+    async def _note(self, batch: Batch) -> None:
+        if self._has_to_note(batch):
+            assert self._index is not None
             await self._index.note(batch)
-        await self._owned.append(batch, ends=ends)
+
+    def _has_to_note(self, batch: Batch) -> bool:
+        return self._index is not None and self._owned.detached is None and self._index.looks_at(batch)
 
     def _taken(self) -> Batch | None:
-        batch, self._unsent = _joined(self._unsent, self._log.take()), None
-        return batch
-
-
-def _joined(first: Batch | None, second: Batch | None) -> Batch | None:
-    if first is None or second is None:
-        return first or second
-    items = None if first.items is None or second.items is None else [*first.items, *second.items]
-    return Batch(first.at, [*first.stored, *second.stored], items)
+        batches = [batch for batch in (self._unsent, self._log.take()) if batch is not None]
+        self._unsent = None
+        return Batch.joined(batches) if batches else None

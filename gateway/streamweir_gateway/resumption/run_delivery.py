@@ -5,11 +5,14 @@ Source: the contract of resumable streams, sections 2, 3 and 5.
 
 from __future__ import annotations
 
+import time
 from typing import Final
 
 from starlette.types import Receive, Scope, Send
 
 from streamweir.asgi.resumption.found_run import NothingLeft
+from streamweir.runs.event_log import Batch
+from streamweir.runs.follower import Taker
 from streamweir.runs.handles import Position
 from streamweir.runs.run_feed import RunFeed
 from streamweir.runs.run_reader import About, RunReader
@@ -149,7 +152,7 @@ class RunDelivery:
 
     async def _deliver(self) -> None:
         delivery, reader = self._delivery, self._reader
-        while (batch := await reader.next()) is not None:
+        while (batch := await reader.next(self._taker)) is not None:
             try:
                 self._feed.write(batch)
             except UnreadableRun:
@@ -171,6 +174,15 @@ class RunDelivery:
             raise NothingLeft
         failure = None if self._kept is None else self._kept.failure
         await delivery.finish(self._feed.error, failure)
+
+    @property
+    def _taker(self) -> Taker | None:
+        """What takes in the same call what this process stores, once the response has begun."""
+        return self._send_at_once if self._delivery.is_streaming else None
+
+    def _send_at_once(self, batch: Batch) -> bool:
+        self._feed.write(batch)
+        return self._delivery.send_at_once(time.monotonic())
 
     async def _finish_short(self, code: str) -> None:
         await self._feed.close_short(code, self._reader.at)

@@ -70,6 +70,11 @@ class StoredDelivery(Delivery):
         self._unsent = self._sink.take()
         return bool(self._unsent)
 
+    @property
+    def is_streaming(self) -> bool:
+        """The response has begun, nothing waits to be sent, and what comes next is written as it is given."""
+        return self.is_open and self._response.is_started and not self._unsent
+
     def open(self, source: Source) -> None:
         """Write what comes as it has to be written where the run is read with `source`."""
         self._set_sink(source)

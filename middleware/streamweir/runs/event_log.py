@@ -26,21 +26,38 @@ class Batch(NamedTuple):
         at: the position of the first event.
         stored: each event as it is kept.
         items: the same as they were given; None where they are to be read from `stored`.
+        size: the bytes of what is stored.
     """
 
     at: int
     stored: Sequence[bytes]
     items: Sequence[LogItem] | None
+    size: int
 
-    @property
-    def size(self) -> int:
-        """The bytes of what is stored."""
-        return sum(map(len, self.stored))
+    @classmethod
+    def of(cls, at: int, stored: Sequence[bytes], items: Sequence[LogItem] | None = None) -> Batch:
+        """Return what is stored from position `at` on."""
+        return cls(at, stored, items, sum(map(len, stored)))
 
     @property
     def end(self) -> int:
         """The position behind the last event."""
         return self.at + len(self.stored)
+
+    def rest(self, at: int) -> Batch:
+        """Return what is stored from position `at` on."""
+        return Batch.of(at, self.stored[at - self.at :])
+
+    @staticmethod
+    def joined(batches: Sequence[Batch]) -> Batch:
+        """Return batches that follow each other as one."""
+        if len(batches) == 1:
+            return batches[0]
+        items: list[LogItem] | None = []
+        for batch in batches:
+            items = None if items is None or batch.items is None else [*items, *batch.items]
+        stored = [line for batch in batches for line in batch.stored]
+        return Batch(batches[0].at, stored, items, sum(batch.size for batch in batches))
 
 
 class EventLog:
@@ -61,7 +78,7 @@ class EventLog:
         """Return what has been written since the last time; None if nothing was."""
         if not self._stored:
             return None
-        batch = Batch(self._at, self._stored, self._items)
+        batch = Batch.of(self._at, self._stored, self._items)
         self._at = batch.end
         self._stored, self._items = [], []
         return batch

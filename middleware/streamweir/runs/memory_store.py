@@ -13,6 +13,7 @@ import anyio
 
 from streamweir.errors import ConfigurationError
 from streamweir.options.sizes import parse_size
+from streamweir.runs.eager_append import Stored
 from streamweir.runs.store import MAX_FOUND, RunLost, RunState, Signals, StoreFull, page_of
 
 __all__ = ["MemoryStore"]
@@ -68,19 +69,26 @@ class MemoryStore:
         self, run: str, token: str, at: int, events: Sequence[bytes], *, ttl: float, ends: bool = False
     ) -> None:
         """See `RunStore.append`."""
-        stored = self._run(run)
-        if stored is None or stored.token != token or stored.gone:
-            raise RunLost
-        if stored.ended_at is not None or at != len(stored.events):
-            if stored.ends_with(at, events) and ends == (stored.ended_at is not None):
-                return
-            raise RunLost
-        self._store(run, stored, events)
-        if ends:
-            self._end(run, stored, ttl)
+        self._append(run, token, at, events, ttl=ttl, ends=ends)
+
+    def append_soon(
+        self,
+        run: str,
+        token: str,
+        at: int,
+        events: Sequence[bytes],
+        *,
+        ttl: float,
+        ends: bool,
+        stored: Stored,
+    ) -> None:
+        """See `EagerStore`: here it is done at once."""
+        try:
+            self._append(run, token, at, events, ttl=ttl, ends=ends)
+        except (RunLost, StoreFull) as error:
+            stored(error)
         else:
-            self._own(run, stored, ttl)
-        self._wake(run)
+            stored(None)
 
     async def renew(self, run: str, token: str, *, ttl: float) -> Signals:
         """See `RunStore.renew`."""
@@ -169,6 +177,23 @@ class MemoryStore:
 
     async def aclose(self) -> None:
         """See `RunStore.aclose`."""
+
+    def _append(
+        self, run: str, token: str, at: int, events: Sequence[bytes], *, ttl: float, ends: bool
+    ) -> None:
+        stored = self._run(run)
+        if stored is None or stored.token != token or stored.gone:
+            raise RunLost
+        if stored.ended_at is not None or at != len(stored.events):
+            if stored.ends_with(at, events) and ends == (stored.ended_at is not None):
+                return
+            raise RunLost
+        self._store(run, stored, events)
+        if ends:
+            self._end(run, stored, ttl)
+        else:
+            self._own(run, stored, ttl)
+        self._wake(run)
 
     def _run(self, run: str) -> _StoredRun | None:
         stored = self._runs.get(run)

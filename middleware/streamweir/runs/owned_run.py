@@ -6,21 +6,24 @@ Source: the contract of resumable streams, sections 2 (store, then send) and 5 (
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from typing import Final, Literal, TypeAlias
+import logging
+from collections.abc import Coroutine
+from typing import Any, Final, Literal, TypeAlias
 
+from streamweir.errors import StreamweirError
+from streamweir.runs.eager_append import append_soon_of
 from streamweir.runs.event_log import Batch
+from streamweir.runs.follower import AHEAD_BYTES, Follower
 from streamweir.runs.store import RunLost, RunStore, Signals, StoreUnavailable
 
-__all__ = ["Detached", "Follower", "OwnedRun"]
+__all__ = ["Detached", "OwnedRun"]
+
+logger = logging.getLogger("streamweir")
 
 Detached: TypeAlias = Literal["limit", "store", "fenced", "unclaimed"]
 """Why a run is not stored any longer: it is too long, its store is out of reach, another one took it over; or
 that it never was.
 """
-
-_AHEAD_BYTES: Final = 256 << 10
-"""So much may wait for a reader of this process; who is further behind reads the store."""
 
 
 class OwnedRun:
@@ -61,7 +64,14 @@ class OwnedRun:
         self._token: Final = token
         self._ttl: Final = ttl
         self._room = max_bytes
+        self._append_soon: Final = append_soon_of(store)
         self._followers: list[Follower] = []
+        self._waiting: list[Batch] = []
+        self._storing: Batch | None = None
+        self._bytes = 0  # of both
+        self._ends = False
+        self._seeing: asyncio.Task[None] | None = None
+        self._waiters: list[asyncio.Future[None]] = []
 
     @property
     def lease(self) -> float:
@@ -79,23 +89,41 @@ class OwnedRun:
         if follower in self._followers:
             self._followers.remove(follower)
 
-    async def append(self, batch: Batch, *, ends: bool = False) -> None:
+    def push(self, batch: Batch, *, ends: bool = False) -> bool:
         """Store a batch, then give it to those who follow. Once detached, only the first client gets it.
 
         Args:
             batch: it.
             ends: it is the last one.
+
+        Returns:
+            False where too much waits already; `until_room` waits for it.
         """
-        if self.detached is None:
-            await self._store_batch(batch, ends=ends)
-        if self.detached is None:
-            self.events = batch.end
-            for follower in tuple(self._followers):
-                follower.put(batch)
-        elif self.detached != "fenced":
-            await self._give_to_first(batch)
-        if ends:
-            self.finish()
+        self._waiting.append(batch)
+        self._bytes += batch.size
+        self._ends = self._ends or ends
+        self._store_waiting()
+        return self.has_room
+
+    @property
+    def has_room(self) -> bool:
+        """What waits, for the store or for the first client, may become more."""
+        return self._bytes <= AHEAD_BYTES and (
+            self.detached is None or all(follower.has_room for follower in self._first_followers())
+        )
+
+    async def until_room(self) -> None:
+        """Wait until most of what was pushed is stored, and given on."""
+        while self._bytes > AHEAD_BYTES:
+            await self._progress()
+        if self.detached is not None:
+            for follower in self._first_followers():
+                await follower.until_room()
+
+    async def until_stored(self) -> None:
+        """Wait until nothing waits for the store."""
+        while self._storing is not None:
+            await self._progress()
 
     def finish(self) -> None:
         """Nothing more comes."""
@@ -125,18 +153,81 @@ class OwnedRun:
         except StoreUnavailable:
             return
 
-    async def _store_batch(self, batch: Batch, *, ends: bool) -> None:
-        self._room -= batch.size
-        if self._room < 0:
-            self._detach("limit")
-            await self._discard()
+    def _store_waiting(self) -> None:
+        """Store what waits, unless something is on its way to the store: what comes meanwhile goes as one."""
+        while self._waiting and self._storing is None:
+            batch, ends = Batch.joined(self._waiting), self._ends
+            self._waiting = []
+            if self.detached is not None:
+                self._give(batch, ends=ends)
+                continue
+            self._storing = batch
+            self._room -= batch.size
+            if self._room < 0:
+                self._detach("limit")
+                self._see_to(self._discard())
+            else:
+                self._append_soon(
+                    self.name,
+                    self._token,
+                    batch.at,
+                    batch.stored,
+                    ttl=self._ttl,
+                    ends=ends,
+                    stored=self._stored,
+                )
+
+    def _stored(self, error: StreamweirError | None) -> None:
+        """Give on what was on its way, whatever became of it."""
+        if isinstance(error, RunLost):
+            self._see_to(self._lose())
             return
-        try:
-            await self._store.append(self.name, self._token, batch.at, batch.stored, ttl=self._ttl, ends=ends)
-        except StoreUnavailable:
+        if error is not None:
             self._detach("store")
-        except RunLost:
-            await self._lose()
+        self._settle()
+
+    def _settle(self) -> None:
+        batch, self._storing = self._storing, None
+        assert batch is not None
+        self._give(batch, ends=self._ends and not self._waiting)
+        self._store_waiting()
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+        self._waiters.clear()
+
+    def _see_to(self, what: Coroutine[Any, Any, None]) -> None:
+        """Do what has to be waited for, before anything goes on."""
+
+        async def see() -> None:
+            try:
+                await what
+            except Exception:
+                logger.exception("the store of a run failed")
+                self._detach("store")
+            self._settle()
+
+        self._seeing = asyncio.create_task(see())
+
+    def _give(self, batch: Batch, *, ends: bool) -> None:
+        self._bytes -= batch.size
+        if self.detached is None:
+            self.events = batch.end
+            for follower in tuple(self._followers):
+                follower.put(batch, ends=ends)
+        elif self.detached != "fenced":
+            for follower in self._first_followers():
+                follower.put(batch, ends=ends)
+        if ends:
+            self.finish()
+
+    def _first_followers(self) -> list[Follower]:
+        return [follower for follower in self._followers if follower.is_first]
+
+    async def _progress(self) -> None:
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        await waiter
 
     async def _lose(self) -> None:
         """Find out whether somebody else has the run, or the store has lost it."""
@@ -158,86 +249,3 @@ class OwnedRun:
             self.detached = cause
             for follower in self._followers:
                 follower.wake()
-
-    async def _give_to_first(self, batch: Batch) -> None:
-        for follower in tuple(self._followers):
-            if follower.is_first:
-                follower.put(batch)
-                await follower.has_room()
-
-
-class Follower:
-    """What waits for one reader of this process.
-
-    Attributes:
-        is_first: it is the client that the run was started for, which gets all whatever becomes of the store.
-    """
-
-    def __init__(self, *, is_first: bool) -> None:
-        self.is_first: Final = is_first
-        self._batches: deque[Batch] = deque()
-        self._sizes: deque[int] = deque()
-        self._bytes = 0
-        self._changed = asyncio.Event()
-        self._taken = asyncio.Event()
-
-    def put(self, batch: Batch) -> None:
-        """Add a batch; who is too far behind loses all that waits, and reads it in the store."""
-        size = batch.size
-        if self._bytes + size > _AHEAD_BYTES and self._batches:
-            if self.is_first:
-                batch = batch._replace(items=None)  # as it is stored it takes less
-            else:
-                self._let_go()
-                self._changed.set()
-                return
-        self._batches.append(batch)
-        self._sizes.append(size)
-        self._bytes += size
-        self._changed.set()
-
-    def take(self, at: int) -> Batch | None:
-        """Return what waits from position `at` on; None where that is not here."""
-        while self._batches and self._batches[0].end <= at:
-            self._drop()
-        if not self._batches or self._batches[0].at > at:
-            return None
-        batch = self._drop()
-        if batch.at < at:
-            batch = Batch(at, batch.stored[at - batch.at :], None)
-        return batch
-
-    async def wait(self, seconds: float) -> None:
-        """Wait until something may have changed."""
-        self._changed.clear()
-        try:
-            async with asyncio.timeout(seconds):
-                await self._changed.wait()
-        except TimeoutError:
-            return
-
-    async def has_room(self) -> None:
-        """Wait until the reader has taken most of what waits for it."""
-        while self._bytes > _AHEAD_BYTES:
-            self._taken.clear()
-            await self._taken.wait()
-
-    def wake(self) -> None:
-        """Something else has changed."""
-        self._changed.set()
-
-    def close(self) -> None:
-        """The reader is gone: nobody waits for it."""
-        self._let_go()
-        self._taken.set()
-
-    def _let_go(self) -> None:
-        self._batches.clear()
-        self._sizes.clear()
-        self._bytes = 0
-
-    def _drop(self) -> Batch:
-        batch = self._batches.popleft()
-        self._bytes -= self._sizes.popleft()
-        self._taken.set()
-        return batch

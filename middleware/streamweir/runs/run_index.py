@@ -83,9 +83,13 @@ class RunIndex:
         self._ttl: Final = ttl
         self._known: set[str] = set()
 
+    def looks_at(self, batch: Batch) -> bool:
+        """Ids are looked for in it."""
+        return batch.at < _LOOKS
+
     async def note(self, batch: Batch) -> None:
         """Look for ids in what the run says."""
-        if batch.at >= _LOOKS or batch.items is None:
+        if not self.looks_at(batch) or batch.items is None:
             return
         found = {}
         for stamp, item in batch.items:

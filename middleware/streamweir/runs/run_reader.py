@@ -14,7 +14,8 @@ import msgspec
 
 from streamweir.runs.closing import lost_end
 from streamweir.runs.event_log import Batch
-from streamweir.runs.owned_run import Follower, OwnedRun
+from streamweir.runs.follower import Follower, Taker
+from streamweir.runs.owned_run import OwnedRun
 from streamweir.runs.store import RunState, RunStore, StoreUnavailable
 from streamweir.runs.stored_event import UnreadableRun
 
@@ -109,26 +110,31 @@ class RunReader:
         owned = self._owned
         return owned is not None and owned.ended and self.at >= owned.events
 
-    async def next(self) -> Batch | None:
-        """Return what is stored next, as soon as it is; None at the end, or where `cut_short` says why."""
-        batch = await self._next()
+    async def next(self, taker: Taker | None = None) -> Batch | None:
+        """Return what is stored next, as soon as it is; None at the end, or where `cut_short` says why.
+
+        Args:
+            taker: is given what comes while this waits; what it leaves over ends that, with an empty batch.
+        """
+        batch = await self._next(taker)
         if batch is not None:
             self.at = batch.end
         return batch
 
-    async def _next(self) -> Batch | None:
+    async def _next(self, taker: Taker | None) -> Batch | None:
         while self.cut_short is None:
             if (batch := self._live()) is not None:
                 return batch
             if self._is_over_here():
                 return None
             if self._is_fed_here():
-                await self._follow()
+                if await self._follow(taker):
+                    return Batch(self.at, (), (), 0)
                 continue
             try:
                 if lines := await self._store.read(self._name, self.at):
                     self._failing_since = None
-                    return Batch(self.at, lines, None)
+                    return Batch.of(self.at, lines)
                 if await self._is_over_there():
                     return None
             except StoreUnavailable:
@@ -160,10 +166,21 @@ class RunReader:
             return True
         return self.at >= owned.events
 
-    async def _follow(self) -> None:
-        if self.cut_short is None and self._follower is not None:
-            await self._follower.wait(_TOUCH_SECONDS)
-            await self._touch()
+    async def _follow(self, taker: Taker | None) -> bool:
+        """Wait for what this process stores next; return whether `taker` has left something over.
+
+        The one who makes the run sees that it is read: the store need not be told.
+        """
+        follower = self._follower
+        if self.cut_short is not None or follower is None:
+            return False
+        if taker is None:
+            await follower.wait()
+            return False
+        try:
+            return await follower.relay(self.at, taker)
+        finally:
+            self.at = follower.relayed_to
 
     async def _is_over_there(self) -> bool:
         """Nothing more is stored for now: wait for it, unless the run is over or lost."""

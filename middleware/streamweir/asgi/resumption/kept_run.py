@@ -85,11 +85,13 @@ class KeptRun:
         batch = self.log.take()
         if batch is None:
             if ends:
+                await self.owned.until_stored()
                 self.owned.finish()
             return
         if self._index is not None and self.owned.detached is None:
             await self._index.note(batch)
-        await self.owned.append(batch, ends=ends)
+        self.owned.push(batch, ends=ends)
+        await (self.owned.until_stored() if ends else self.owned.until_room())
 
     async def look_after(
         self, end: Callable[[StopReason], Awaitable[None]], abandon: Callable[[], None]
