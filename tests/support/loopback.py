@@ -228,6 +228,12 @@ class Client:
         assert isinstance(transport, asyncio.Transport)
         transport.pause_reading()
 
+    def read_on(self) -> None:
+        """Take what the socket has again."""
+        transport = self.writer.transport
+        assert isinstance(transport, asyncio.Transport)
+        transport.resume_reading()
+
     def leave(self) -> None:
         """Close the connection."""
         self.writer.transport.abort()

@@ -10,6 +10,7 @@ from streamweir.options.sizes import format_size, parse_size
 from streamweir_gateway.config.diagnostics import ConfigErrors, Problem
 from streamweir_gateway.config.loading import load_config, load_dialects, parse_config
 from streamweir_gateway.config.models import (
+    LEFT_SECONDS,
     Auth,
     Breaker,
     Caller,
@@ -36,6 +37,7 @@ from streamweir_gateway.config.values.rates import RateLimit
 __all__ = [
     "ANY_ORIGIN",
     "HASHED",
+    "LEFT_SECONDS",
     "MIN_KEY_CHARACTERS",
     "OPEN_END",
     "REST",

@@ -68,6 +68,7 @@ class ServingProcess:
             self._streams,
             observer=Observer(request_log(settings=log), self.metrics),
             settings=config.server,
+            goodbye=config.goodbye,
             max_connections=connection_limit(),
             is_worker=is_worker,
             on_ready=on_ready,
@@ -100,7 +101,7 @@ class ServingProcess:
             for name in differences_kept(self._config, config):
                 logger.warning("a change of %s needs a restart", name)
             self._config = config
-            self.server.apply(config.server)
+            self.server.apply(config.server, goodbye=config.goodbye)
             self._bodies.max_bytes = config.server.body_bytes
             self.metrics.config_served(config.fingerprint)
             self.metrics.config_reloaded("taken_over")

@@ -2,8 +2,8 @@
 
 Of uvicorn come the loop, the sockets and the signals, by `Server` and `Config`.
 
-Source of what a stop does: the configuration contract (`server.drain`); the standard protocol 1.1, section 5
-(`GATEWAY_DRAINING`).
+Source of what a stop does: the configuration contract (`server.drain`, `timeouts.write`); the standard
+protocol 1.1, section 5 (`GATEWAY_DRAINING`).
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from typing import Any, Final
 import uvicorn
 from starlette.types import ASGIApp
 
-from streamweir_gateway.config import ServerConfig
+from streamweir_gateway.config import LEFT_SECONDS, ServerConfig
 from streamweir_gateway.connection.limits import RequestLimits
 from streamweir_gateway.connection.protocol import HttpProtocol
 from streamweir_gateway.connection.server_context import ServerContext
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.runs.streams import Streams
 
-__all__ = ["GOODBYE_SECONDS", "GatewayServer"]
+__all__ = ["GatewayServer"]
 
 logger = logging.getLogger("streamweir.server")
 
-GOODBYE_SECONDS: Final = 2
-"""How long the ends of streams may take to be written before their tasks are cancelled."""
-
 HURRIED_GOODBYE_SECONDS: Final = 1.0
-"""The same after a second signal."""
+"""How long clients may take for what is left after a second signal."""
+
+CLOSING_SECONDS: Final = 2
+"""How long what is under way then may take, none of it a stream, before its tasks are cancelled."""
 
 _LOOK_SECONDS: Final = 0.02
 """How often a stop looks whether it still has to wait."""
@@ -54,19 +54,21 @@ class GatewayServer(uvicorn.Server):
         streams: those under way, which a stop lets run for a while and then ends.
         observer: gets what is refused before the application sees it.
         settings: limits and times.
+        goodbye: seconds that clients may take for what is left once a stop has ended their streams.
         max_connections: of clients, at the same time; None: as many as come.
         is_worker: a parent process stops it; Ctrl-C, which reaches all of a terminal's processes, is
             its business.
         on_ready: called in the loop, with the address, as soon as requests are taken.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a server is made of
         self,
         app: ASGIApp,
         streams: Streams,
         *,
         observer: Observer,
         settings: ServerConfig | None = None,
+        goodbye: float = LEFT_SECONDS,
         max_connections: int | None = None,
         is_worker: bool = False,
         on_ready: Callable[[tuple[str, int]], object] | None = None,
@@ -85,16 +87,18 @@ class GatewayServer(uvicorn.Server):
         self._admin: tuple[ServerContext, socket.socket] | None = None
         self._streams = streams
         self._drain = settings.drain
+        self._goodbye = goodbye
         self._is_worker = is_worker
         self._is_hurried = False
         self._on_ready = on_ready
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def apply(self, settings: ServerConfig) -> None:
+    def apply(self, settings: ServerConfig, *, goodbye: float) -> None:
         """Take over other limits and times, as far as a running server can."""
         limits = self._connections.limits
         limits.header_bytes, limits.header_time = settings.header_bytes, settings.header_time
         self._drain = settings.drain
+        self._goodbye = goodbye
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -119,12 +123,12 @@ class GatewayServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Take no new streams, let those under way run for a while, end them, stop."""
         self._streams.refuse()
-        await self._until_no_stream(self._drain, hurried=0.0)
+        await self._wait_while(self._is_streaming, self._drain, hurried=0.0)
         if count := len(self._streams):
             logger.info("ending streams", extra={"count": count})
         self._streams.drain()
-        await self._until_no_stream(GOODBYE_SECONDS, hurried=HURRIED_GOODBYE_SECONDS)
-        late = asyncio.get_running_loop().call_later(0.75 * GOODBYE_SECONDS, self._abort_connections)
+        await self._wait_while(self._is_anything_left, self._goodbye, hurried=HURRIED_GOODBYE_SECONDS)
+        late = asyncio.get_running_loop().call_later(0.75 * CLOSING_SECONDS, self._abort_connections)
         try:
             await super().shutdown(sockets)
         finally:
@@ -160,10 +164,19 @@ class GatewayServer(uvicorn.Server):
         for connection in tuple(self.server_state.connections):
             connection.transport.abort()
 
-    async def _until_no_stream(self, seconds: float, *, hurried: float) -> None:
-        """Wait until no stream is under way, for `seconds` at most; in a hurry, for `hurried` at most."""
+    def _is_streaming(self) -> bool:
+        return len(self._streams) > 0
+
+    def _is_anything_left(self) -> bool:
+        """A stream has not ended, or a client has not taken what it was sent."""
+        return self._is_streaming() or any(
+            connection.transport.get_write_buffer_size() for connection in self.server_state.connections
+        )
+
+    async def _wait_while(self, is_busy: Callable[[], bool], seconds: float, *, hurried: float) -> None:
+        """Wait for `seconds` at most, in a hurry for `hurried` at most."""
         began = asyncio.get_running_loop().time()
-        while len(self._streams) and not self.force_exit:
+        while is_busy() and not self.force_exit:
             waited = asyncio.get_running_loop().time() - began
             if waited >= (min(seconds, hurried) if self._is_hurried else seconds):
                 return
@@ -205,5 +218,5 @@ def _uvicorn_config(app: ASGIApp, protocol: Any) -> uvicorn.Config:
         server_header=False,
         proxy_headers=False,
         backlog=BACKLOG,
-        timeout_graceful_shutdown=GOODBYE_SECONDS,
+        timeout_graceful_shutdown=CLOSING_SECONDS,
     )

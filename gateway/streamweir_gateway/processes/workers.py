@@ -38,7 +38,7 @@ FIRST_PAUSE: Final = 0.1
 """Seconds before a worker is started again; twice as long each time it ends early."""
 
 KILL_MARGIN: Final = 10.0
-"""Seconds that a stopping worker has beyond `server.drain` before it is killed."""
+"""Seconds that a stopping worker has beyond all that its streams and clients may take before it is killed."""
 
 HURRIED_SECONDS: Final = 4.0
 """The same after a second signal, in all."""
@@ -189,7 +189,7 @@ class _Workers:
         self._stops += 1
         seconds = HURRIED_SECONDS
         if self._stops == 1:
-            seconds = self._config.server.drain + KILL_MARGIN
+            seconds = self._config.server.drain + self._config.goodbye + KILL_MARGIN
         self._kill_at = min(self._kill_at, time.monotonic() + seconds)
         self._send(STOP)
         for place in self._places:

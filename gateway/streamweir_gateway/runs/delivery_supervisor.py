@@ -11,20 +11,18 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from starlette.types import Receive
 
 from streamweir.translation.clock import StreamClock
 from streamweir.translation.sink import EventSink
+from streamweir_gateway.config import LEFT_SECONDS
 from streamweir_gateway.connection.client_connection import ClientConnection
 from streamweir_gateway.runs.response_writer import ClientGone, ResponseWriter
 from streamweir_gateway.runs.run_supervisor import RunSupervisor
 
 __all__ = ["DeliverySupervisor", "Dropped"]
-
-LEFT_SECONDS: Final = 5.0
-"""How long what is left may take once the run has been ended from outside, where `write` is off."""
 
 Dropped: TypeAlias = Literal["client_gone", "slow_client"]
 """Why a client is answered no longer."""

@@ -31,9 +31,11 @@ async def a_second(call: Call) -> None:
 
 
 @asynccontextmanager
-async def draining(folder: Path, script: Script, **server: Any) -> AsyncIterator[Running]:
+async def draining(
+    folder: Path, script: Script, *, write: str = "30s", **server: Any
+) -> AsyncIterator[Running]:
     async with upstream(script) as backend:
-        endpoint = {"upstream": backend.url, "speaks": "legacy"}
+        endpoint = {"upstream": backend.url, "speaks": "legacy", "timeouts": {"write": write}}
         async with running_gateway(folder, endpoints={"/chat": endpoint}, server=server) as running:
             await running.ready()
             yield running
@@ -115,18 +117,47 @@ async def test_a_second_signal_ends_streams_at_once(workers: int, tmp_path: Path
     assert got.end["reason"] == "draining"
 
 
-async def test_a_client_that_does_not_read_delays_nothing(tmp_path: Path) -> None:
-    async def flood(call: Call) -> None:
-        await call.send(SSE)
-        while True:
-            await call.send(chunk(TOKEN * 1000))
+async def flood(call: Call) -> None:
+    await call.send(SSE)
+    while True:
+        await call.send(chunk(TOKEN * 1000))
 
-    async with draining(tmp_path, flood, drain="200ms") as running, client(running.at) as connected:
+
+@pytest.mark.parametrize("workers", [1, 2])
+async def test_a_client_that_reads_late_gets_the_end(workers: int, tmp_path: Path) -> None:
+    async with (
+        draining(tmp_path, flood, write="20s", drain="200ms", workers=workers) as running,
+        client(running.at) as connected,
+    ):
         connected.stop_reading()
         connected.send()
         await asyncio.sleep(0.5)
         running.signal(signal.SIGTERM)
+        await asyncio.sleep(5)
+        connected.read_on()
+        got = (await connected.whole()).assert_valid()
         async with asyncio.timeout(8):
+            assert await running.ended() == 0
+    assert got.error is not None
+    assert (got.error["code"], got.end["reason"]) == ("GATEWAY_DRAINING", "draining")
+
+
+@pytest.mark.parametrize("signals", [1, 2])
+async def test_a_client_that_does_not_read_delays_no_stop_beyond_its_time(
+    signals: int, tmp_path: Path
+) -> None:
+    write = "1s" if signals == 1 else "60s"
+    async with (
+        draining(tmp_path, flood, write=write, drain="200ms") as running,
+        client(running.at) as connected,
+    ):
+        connected.stop_reading()
+        connected.send()
+        await asyncio.sleep(0.5)
+        for _ in range(signals):
+            running.signal(signal.SIGTERM)
+            await asyncio.sleep(0.3)
+        async with asyncio.timeout(20):
             assert await running.ended() == 0
     assert not [line for line in running.told if line["level"] == "error"]
 

@@ -8,9 +8,17 @@ from streamweir_gateway.config.models.endpoint import EndpointConfig, InjectedWa
 from streamweir_gateway.config.models.gateway import GatewayConfig
 from streamweir_gateway.config.models.resume import Resume, StoreConfig
 from streamweir_gateway.config.models.server import LogForm, LogLevel, ServerConfig
-from streamweir_gateway.config.models.upstream import Breaker, Retries, Timeouts, Tls, UpstreamConfig
+from streamweir_gateway.config.models.upstream import (
+    LEFT_SECONDS,
+    Breaker,
+    Retries,
+    Timeouts,
+    Tls,
+    UpstreamConfig,
+)
 
 __all__ = [
+    "LEFT_SECONDS",
     "Auth",
     "Breaker",
     "Caller",

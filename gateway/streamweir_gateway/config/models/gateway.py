@@ -25,7 +25,7 @@ from streamweir_gateway.config.models.section import (
     written,
 )
 from streamweir_gateway.config.models.server import ServerConfig
-from streamweir_gateway.config.models.upstream import UpstreamConfig
+from streamweir_gateway.config.models.upstream import LEFT_SECONDS, UpstreamConfig
 from streamweir_gateway.config.values.addresses import LISTEN, Address
 from streamweir_gateway.config.values.path_templates import ENDPOINT_PATH
 from streamweir_gateway.config.values.scalars import NAME
@@ -74,3 +74,11 @@ class GatewayConfig(Section):
         default_factory=process_dialects, validate_default=False, repr=False
     )
     """What names of dialects mean in this file, for as long as something serves it."""
+
+    @property
+    def goodbye(self) -> float:
+        """Seconds that any client may take for what is left once a stop has ended its run."""
+        return max(
+            (upstream.timeouts.left for endpoint in self.endpoints for upstream in endpoint.upstreams),
+            default=LEFT_SECONDS,
+        )

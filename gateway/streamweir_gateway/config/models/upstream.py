@@ -34,9 +34,12 @@ from streamweir_gateway.config.values.section_or_keyword import SectionOrKeyword
 from streamweir_gateway.config.values.urls import UPSTREAM_URL, demo_dialect
 from streamweir_gateway.config.values.written_as import LISTED
 
-__all__ = ["Breaker", "Retries", "Timeouts", "Tls", "UpstreamConfig", "UpstreamOptions"]
+__all__ = ["LEFT_SECONDS", "Breaker", "Retries", "Timeouts", "Tls", "UpstreamConfig", "UpstreamOptions"]
 
 _LIBRARY: Final = LibraryTimeouts()
+
+LEFT_SECONDS: Final = 5.0
+"""How long what is left for a client may take once its run was ended from outside, where `write` is off."""
 
 
 class Timeouts(Section):
@@ -52,6 +55,11 @@ class Timeouts(Section):
     """Over all attempts."""
     write: DurationOrOff = written("30s")
     """How long a client may not read."""
+
+    @property
+    def left(self) -> float:
+        """Seconds for what is left for a client once its run has been ended from outside."""
+        return LEFT_SECONDS if self.write is None else self.write
 
 
 class UpstreamOptions(Section):
