@@ -7,6 +7,7 @@ the one fast parser that keeps integers beyond 64 bit exact; orjson writes.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
@@ -21,6 +22,7 @@ from streamweir.errors import MalformedEvent
 __all__ = [
     "MAX_DEPTH",
     "decode_text",
+    "json_digest",
     "json_to_keep",
     "one_line",
     "parse_json",
@@ -115,6 +117,11 @@ def write_json(value: Any) -> bytes:
 def json_to_keep(value: Any) -> bytes:
     """Return the JSON of `value` without the room that orjson leaves behind it, thirty times its size."""
     return b"%b" % write_json(value)
+
+
+def json_digest(value: Any) -> bytes:
+    """Return 16 bytes that stand for the JSON of `value`, to know it again without keeping it."""
+    return hashlib.blake2b(write_json(value), digest_size=16).digest()
 
 
 def one_line(data: bytes) -> bytes:

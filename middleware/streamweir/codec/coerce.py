@@ -13,6 +13,7 @@ from streamweir.jsontext import parse_json_text, write_json, write_json_text
 __all__ = [
     "and_extra",
     "arguments",
+    "counts_in",
     "custom",
     "dataframe",
     "is_custom",
@@ -20,6 +21,8 @@ __all__ = [
     "meta_of",
     "milliseconds",
     "named_data",
+    "object_in",
+    "objects_in",
     "text_in",
     "text_of",
     "tool_error",
@@ -32,6 +35,7 @@ _OBJECTS: Final = frozenset({"extra", "source", "private"})
 LONGEST_MESSAGE: Final = 16 << 10
 """More of the message of a failure is neither looked at nor shown."""
 _LARGEST_DETAILS: Final = 64 << 10
+_LARGEST_COUNT: Final = 1 << 53
 _COLUMN_NAMES: Final = ("key", "field", "dataIndex", "name", "id")
 
 
@@ -45,6 +49,28 @@ def text_of(value: Any) -> str:
 def text_in(message: Mapping[str, Any], *names: str) -> str:
     """The first of the fields `names` that says something, as text."""
     return next((text for name in names if (text := text_of(message.get(name)))), "")
+
+
+def object_in(message: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The field `name` if it is an object, else an empty one."""
+    value = message.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def objects_in(value: Any) -> list[dict[str, Any]]:
+    """The objects of a list; none if `value` is no list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def counts_in(usage: Any, names: Mapping[str, str]) -> dict[str, int]:
+    """What a `usage` counts, under the standard's names; what is no plausible count is left out.
+
+    Args:
+        usage: the object, or what stands in its place.
+        names: by the upstream's name, the standard's.
+    """
+    found = ((known, usage.get(name)) for name, known in names.items()) if isinstance(usage, dict) else ()
+    return {known: count for known, count in found if type(count) is int and 0 <= count < _LARGEST_COUNT}
 
 
 def arguments(value: Any) -> dict[str, Any]:

@@ -13,7 +13,15 @@ from streamweir.errors import StreamweirError
 from streamweir.framing import Frame, SniffingParser
 from streamweir.jsontext import parse_json
 
-__all__ = ["Head", "HeadMessage", "best_score", "head_message", "head_messages", "head_parser"]
+__all__ = [
+    "Head",
+    "HeadMessage",
+    "best_score",
+    "head_message",
+    "head_messages",
+    "head_objects",
+    "head_parser",
+]
 
 _HEAD_LIMIT: Final = 8 << 20
 _NO_FIELDS: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -65,6 +73,14 @@ class Head(bytes):
 def head_messages(head: bytes) -> tuple[HeadMessage, ...]:
     """Return the messages in `head`. Never raises."""
     return (head if isinstance(head, Head) else Head(head)).messages
+
+
+def head_objects(head: bytes) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects in `head`, those too that stand in an array in place of a stream."""
+    for message in head_messages(head):
+        for item in message.value if isinstance(message.value, list) else [message.value]:
+            if isinstance(item, dict):
+                yield item
 
 
 def _read(head: bytes) -> Iterator[HeadMessage]:

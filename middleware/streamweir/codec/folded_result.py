@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from streamweir.codec.coerce import leftover, milliseconds, upstream_error
+from streamweir.codec.coerce import leftover, milliseconds, objects_in, upstream_error
 from streamweir.events import Event
 
 __all__ = ["events_in", "is_whole_answer", "refusal_in"]
@@ -53,11 +53,11 @@ def refusal_in(message: Mapping[str, Any]) -> Event | None:
 def events_in(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the standard messages that a folded result stands for, in an order that may have been."""
     answer: Mapping[str, Any] = message["message"]
-    for warning in _objects(message.get("warnings")):
+    for warning in objects_in(message.get("warnings")):
         yield _message("warning", warning)
     if thinking := answer.get("thinking"):
         yield _message("thinking", {"content": thinking})
-    for call in _objects(answer["tool_calls"]):
+    for call in objects_in(answer["tool_calls"]):
         yield from _call(call)
     if content := answer["content"]:
         yield _message("content", {"content": content, "is_complete": True})
@@ -65,7 +65,7 @@ def events_in(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for name, text in channels.items() if isinstance(channels, dict) else ():
         yield _message("content", {"content": text, "is_complete": True, "channel": name})
     for name, kind in _LISTS.items():
-        for data in _objects(answer.get(name)):
+        for data in objects_in(answer.get(name)):
             yield _message(kind, data)
     if isinstance(message.get("error"), dict):
         yield _message("error", {**message["error"], "terminal": True})
@@ -83,7 +83,3 @@ def _call(call: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _message(kind: str, data: dict[str, Any], metadata: Mapping[str, Any] | None = None) -> dict[str, Any]:
     return {"type": kind, "data": data, "metadata": metadata or {}}
-
-
-def _objects(value: Any) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -12,7 +12,17 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from streamweir.codec.coerce import and_extra, arguments, custom, leftover, text_of, tool_error
+from streamweir.codec.coerce import (
+    and_extra,
+    arguments,
+    counts_in,
+    custom,
+    leftover,
+    object_in,
+    objects_in,
+    text_of,
+    tool_error,
+)
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.errors import LimitExceeded
 from streamweir.events import (
@@ -189,7 +199,7 @@ class ChainMessages:
             yield Content("", meta=and_extra(meta, beside))
         self._count(message.get("usage_metadata"), message_id, is_chunk=False)
         self._note_open(message_id, is_open=False)
-        calls = _objects(message.get("tool_calls"))
+        calls = objects_in(message.get("tool_calls"))
         if not self._note_end(message) and grows:
             self._grown = calls, meta
             return
@@ -205,8 +215,7 @@ class ChainMessages:
 
     def _note_end(self, message: Mapping[str, Any]) -> bool:
         """Has the model ended this message?"""
-        described = message.get("response_metadata")
-        described = described if isinstance(described, dict) else {}
+        described = object_in(message, "response_metadata")
         reason = next(
             (
                 found
@@ -222,10 +231,8 @@ class ChainMessages:
     # Calls
 
     def _call_pieces(self, message: Mapping[str, Any], message_id: str, meta: Meta | None) -> Iterator[Event]:
-        pieces = message.get("tool_call_chunks")
-        for piece in pieces if isinstance(pieces, list) else ():
-            if isinstance(piece, dict):
-                yield from self._call_piece(piece, message_id, meta)
+        for piece in objects_in(message.get("tool_call_chunks")):
+            yield from self._call_piece(piece, message_id, meta)
 
     def _call_piece(self, piece: Mapping[str, Any], message_id: str, meta: Meta | None) -> Iterator[Event]:
         calls = self._pieces.setdefault(message_id, {})
@@ -302,10 +309,7 @@ class ChainMessages:
         if not isinstance(usage, dict):
             return
         before = self._counted.get(message_id) or {}
-        for name, known in _TOKENS.items():
-            count = usage.get(name)
-            if type(count) is not int or not 0 <= count < _LARGEST_COUNT:
-                continue
+        for known, count in counts_in(usage, _TOKENS).items():
             new = count if is_chunk else max(count - before.get(known, 0), 0)
             before = {**before, known: before.get(known, 0) + new}
             self.summary[known] = min(self.summary.get(known, 0) + new, _LARGEST_COUNT)
@@ -352,7 +356,3 @@ def _reasoning(value: Any) -> str:
         case list():
             return "".join(map(_reasoning, value))
     return ""
-
-
-def _objects(value: Any) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

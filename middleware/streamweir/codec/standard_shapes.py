@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import mimetypes
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from streamweir.codec.coerce import dataframe, leftover, text_of
+from streamweir.codec.coerce import dataframe, leftover, objects_in, text_of
 
-__all__ = ["citations", "questions", "structured"]
+__all__ = ["citations", "file_type", "questions", "structured"]
 
 Rest = dict[str, Any] | None
 
@@ -39,10 +39,17 @@ def structured(kind: str, value: Any) -> tuple[Any, Rest] | None:
     return value, None
 
 
+def file_type(media_type: str) -> Literal["image", "audio", "file"]:
+    """The `data_type` of a file of this media type, of which the first part is enough."""
+    match media_type.partition("/")[0]:
+        case "image" | "audio" as kind:
+            return kind
+    return "file"
+
+
 def citations(value: Any) -> tuple[list[dict[str, Any]], Rest]:
     """Citations with the keys and types of the standard; the rest is all of them, if any held more."""
-    items = [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-    return _all_or_rest("citations", value, [_citation(item) for item in items])
+    return _all_or_rest("citations", value, [_citation(item) for item in objects_in(value)])
 
 
 def questions(value: Any) -> tuple[list[dict[str, Any]] | None, Rest]:

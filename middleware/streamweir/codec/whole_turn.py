@@ -7,9 +7,10 @@ from typing import Any
 
 from streamweir.codec.questions import asks_person, question_text
 from streamweir.codec.standard_events import read_standard
+from streamweir.codec.suspension import SUSPENSION
 from streamweir.events import Interaction
 
-__all__ = ["client_calls", "finish_reason", "open_questions", "text_of_turn"]
+__all__ = ["citations", "client_calls", "finish_reason", "suspension_of", "text_of_turn"]
 
 
 def client_calls(folded: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -23,8 +24,20 @@ def client_calls(folded: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [call for call in calls if call["tool_id"] in requested and call["status"] == "running"]
 
 
-def open_questions(folded: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what a person is asked and nobody has answered or taken back."""
+def citations(folded: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return all that the answer relies on."""
+    return [citation for event in folded["message"]["references"] for citation in event["citations"]]
+
+
+def suspension_of(folded: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the field, with its name, that says that the run waits for a person; nothing if it does not."""
+    if folded["status"] != "suspended" or client_calls(folded):
+        return {}
+    return {SUSPENSION: {"status": "suspended", "interactions": _open_questions(folded)}}
+
+
+def _open_questions(folded: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What a person is asked and nobody has answered or taken back."""
     found: dict[str, dict[str, Any]] = {}
     for data in folded["message"]["interactions"]:
         if data["kind"] != "tool":

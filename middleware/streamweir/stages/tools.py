@@ -6,7 +6,6 @@ opened in a row end in the order of their start, else the last one opened ends f
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, ClassVar, Final
@@ -28,7 +27,7 @@ from streamweir.events import (
     failure_meta,
 )
 from streamweir.ids import RecentIds, room_for
-from streamweir.jsontext import write_json
+from streamweir.jsontext import json_digest
 from streamweir.stages.position import StreamPosition
 from streamweir.stages.sanitizer import TOOL_INCOMPLETE
 
@@ -358,4 +357,4 @@ def _remove(tables: dict[Any, _Calls], key: Any, tool_id: str) -> None:
 def _digest(arguments: Mapping[str, Any]) -> bytes:
     if not arguments:
         return b""
-    return hashlib.blake2b(write_json(arguments), digest_size=16).digest()
+    return json_digest(arguments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import leftover, text_of
+from streamweir.codec.coerce import leftover, object_in, objects_in, text_of
 from streamweir.dialects.ag_ui.shared_metadata import BASE, metadata_of, read_metadata
 from streamweir.events import Event, Interaction, SessionEnd
 
@@ -31,14 +31,13 @@ def read_finish(
         waiting: by id, the names of the calls that have no result.
         asked: what was asked before.
     """
-    outcome = message.get("outcome")
-    outcome = outcome if isinstance(outcome, dict) else {}
+    outcome = object_in(message, "outcome")
     meta = read_metadata(message, _FINISHED, "summary")
     summary = _summary(message) or None
     if outcome.get("type") == "cancelled":
         yield SessionEnd("cancelled", summary=summary, meta=meta)
         return
-    questions = [item for item in _list(outcome.get("interrupts")) if isinstance(item, dict)]
+    questions = objects_in(outcome.get("interrupts"))
     for question in questions:
         if text_of(question.get("id")) not in asked:
             yield _interaction(question)
@@ -52,8 +51,8 @@ def read_finish(
 
 def _pending(outcome: Mapping[str, Any], waiting: Mapping[str, str]) -> list[str]:
     """The calls for the client to run: those that the server names, else those without a result."""
-    named = [text_of(item) for item in _list(outcome.get("pendingToolCallIds"))]
-    return named or list(waiting)
+    named = outcome.get("pendingToolCallIds")
+    return [*map(text_of, named)] if isinstance(named, list) and named else list(waiting)
 
 
 def _interaction(question: Mapping[str, Any]) -> Interaction:
@@ -82,14 +81,9 @@ def _kind(question: Mapping[str, Any]) -> Any:
 
 
 def _summary(message: Mapping[str, Any]) -> dict[str, Any]:
-    given = metadata_of(message).get("summary")
-    summary = dict(given) if isinstance(given, dict) else {}
-    for usage in _list(message.get("usage")):
-        for name, own in _TOKENS.items() if isinstance(usage, dict) else ():
+    summary = dict(object_in(metadata_of(message), "summary"))
+    for usage in objects_in(message.get("usage")):
+        for name, own in _TOKENS.items():
             if type(count := usage.get(name)) is int:
                 summary[own] = summary.get(own, 0) + count
     return summary
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from streamweir.codec.coerce import custom, text_of
+from streamweir.codec.coerce import custom, objects_in, text_of
 from streamweir.dialects.ag_ui.shared_metadata import BASE, CHUNK, metadata_of, read_metadata
 from streamweir.events import Content, Event, Thinking
 
@@ -19,7 +19,6 @@ MAX_KEPT: Final = 1000
 
 _KNOWN: Final = BASE | {"messageId", "role", "delta"}
 _FORMATS: Final = ("markdown", "text", "html")
-_STAGES: Final = ("reasoning", "planning", "analyzing")
 
 
 class _Message(msgspec.Struct):
@@ -62,15 +61,15 @@ class Texts:
         It repeats what was streamed. Where nothing was, the answer is what stands behind the user's last
         message.
         """
-        history = [item for item in messages if isinstance(item, dict)] if isinstance(messages, list) else []
+        history = objects_in(messages)
         asked = [place for place, item in enumerate(history) if item.get("role") == "user"]
-        new = history[asked[-1] + 1 :] if asked and not self._has_text else []
-        for item in history:
+        first_new = asked[-1] + 1 if asked and not self._has_text else len(history)
+        for place, item in enumerate(history):
             text, message_id = item.get("content"), text_of(item.get("id"))
             begun = self._begun.get(message_id)
             if item.get("role") != "assistant" or not isinstance(text, str) or not text:
                 continue
-            if begun is not None or item in new:
+            if begun is not None or place >= first_new:
                 piece = begun.piece if begun else _piece_of(item, message_id)
                 yield msgspec.structs.replace(piece, content=text, whole="repeat")
 

@@ -64,10 +64,6 @@ class Calls:
             case _:
                 yield custom(text_of(kind), dict(message))
 
-    def end_open(self) -> Iterable[Event]:
-        """Return the calls whose arguments are as whole as they will ever be."""
-        return self._pieces.start_all()
-
     def _begin(self, message: Mapping[str, Any], tool_id: str) -> Iterator[Event]:
         name = short_id(text_of(message.get("toolCallName"))) or "unknown"
         if len(self.waiting) < MAX_WAITING:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from streamweir.codec.coerce import leftover, meta_of, milliseconds
+from streamweir.codec.coerce import leftover, meta_of, milliseconds, object_in
 from streamweir.events import META_IDS, Event, Meta
 
 __all__ = ["BASE", "CHUNK", "is_chunk", "metadata_of", "read_metadata", "with_metadata"]
@@ -39,8 +39,7 @@ def with_metadata(message: dict[str, Any], event: Event, **words: Any) -> dict[s
 
 def metadata_of(message: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metadata of an event; none where there are none."""
-    given = message.get("metadata")
-    return given if isinstance(given, dict) else {}
+    return object_in(message, "metadata")
 
 
 def read_metadata(message: Mapping[str, Any], known: frozenset[str], *words: str, **ids: Any) -> Meta | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from streamweir.codec.coerce import text_of
 from streamweir.events import ToolCallEnd, ToolCallStart
-from streamweir.jsontext import write_json_text
 
 __all__ = ["citation_of", "ran_blocks", "result_block", "use_block"]
 
@@ -36,8 +36,7 @@ def use_block(tool_id: str, name: str, arguments: Mapping[str, Any]) -> dict[str
 
 def result_block(tool_id: str, result: Any, *, failed: bool) -> dict[str, Any]:
     """Return the block of a result: text, or JSON as text."""
-    text = result if isinstance(result, str) else "" if result is None else write_json_text(result)
-    content = [{"type": "text", "text": text, "citations": None}]
+    content = [{"type": "text", "text": text_of(result), "citations": None}]
     return {"type": "mcp_tool_result", "tool_use_id": tool_id, "is_error": failed, "content": content}
 
 

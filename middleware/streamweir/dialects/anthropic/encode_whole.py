@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from streamweir.codec.suspension import SUSPENSION
-from streamweir.codec.whole_turn import client_calls, finish_reason, open_questions, text_of_turn
+from streamweir.codec.whole_turn import citations, client_calls, finish_reason, suspension_of, text_of_turn
 from streamweir.dialects.anthropic.encode_blocks import citation_of, result_block, use_block
 from streamweir.dialects.anthropic.shared_words import STOP_REASONS
 from streamweir.events import Stamp
@@ -23,7 +22,7 @@ def message_of(folded: Mapping[str, Any], stamp: Stamp, *, model: str) -> dict[s
         model: what the client calls it.
     """
     summary = folded["summary"] or {}
-    message = {
+    return {
         "id": f"msg_{stamp.request_id}",
         "type": "message",
         "role": "assistant",
@@ -35,10 +34,8 @@ def message_of(folded: Mapping[str, Any], stamp: Stamp, *, model: str) -> dict[s
             "input_tokens": summary.get("prompt_tokens") or 0,
             "output_tokens": summary.get("completion_tokens") or 0,
         },
+        **suspension_of(folded),
     }
-    if folded["status"] == "suspended" and not client_calls(folded):
-        message[SUSPENSION] = {"status": "suspended", "interactions": open_questions(folded)}
-    return message
 
 
 def _blocks(folded: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -52,9 +49,8 @@ def _blocks(folded: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             yield use_block(call["tool_id"], call["tool_name"], call["arguments"])
             yield result_block(call["tool_id"], result, failed=call["status"] == "failed")
     if text := text_of_turn(folded):
-        given = [citation for event in message["references"] for citation in event["citations"]]
-        citations = [found for citation in given if (found := citation_of(citation))]
-        yield {"type": "text", "text": text, "citations": citations or None}
+        cited = [found for citation in citations(folded) if (found := citation_of(citation))]
+        yield {"type": "text", "text": text, "citations": cited or None}
     for call in client_calls(folded):
         arguments = call["arguments"]
         yield {"type": "tool_use", "id": call["tool_id"], "name": call["tool_name"], "input": arguments}

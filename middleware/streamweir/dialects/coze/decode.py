@@ -9,10 +9,13 @@ from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import (
     and_extra,
     arguments,
+    counts_in,
     custom,
     leftover,
     meta_of,
     named_data,
+    object_in,
+    objects_in,
     text_of,
     upstream_error,
 )
@@ -48,9 +51,9 @@ _CHAT_FIELDS: Final = (
     *("status", "usage", "last_error", "required_action", "created_at", "completed_at", "failed_at"),
 )
 _TOKENS: Final = {
-    "input_count": "prompt_tokens",
-    "output_count": "completion_tokens",
     "token_count": "total_tokens",
+    "output_count": "completion_tokens",
+    "input_count": "prompt_tokens",
 }
 _CODES: Final = {
     4013: "rate_limit_error",
@@ -134,7 +137,7 @@ class CozeDecoder(Decoder):
         """The chat itself changes its state."""
         meta = meta_of(thread_id=fields.get("conversation_id"), run_id=fields.get("id"))
         rest = leftover(fields, _CHAT_FIELDS)
-        self._count(fields.get("usage"))
+        self._summary |= counts_in(fields.get("usage"), _TOKENS)
         match state:
             case "completed":
                 self.complete = True
@@ -154,11 +157,6 @@ class CozeDecoder(Decoder):
                 yield Status("session", "started" if is_new else "running", meta=and_extra(meta, rest))
             case _:
                 yield custom(_CHAT + state, {**fields}, meta)
-
-    def _count(self, usage: Any) -> None:
-        for name, value in usage.items() if isinstance(usage, dict) else ():
-            if type(value) is int and name in _TOKENS:
-                self._summary[_TOKENS[name]] = value
 
 
 def _meta(fields: Mapping[str, Any]) -> Meta | None:
@@ -219,23 +217,18 @@ def _plain(text: str) -> Any:
 
 def _required(fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
     """The calls that the client is to run, whose results the server waits for."""
-    action = fields.get("required_action")
-    action = action if isinstance(action, dict) else {}
-    submit = action.get("submit_tool_outputs")
-    calls = submit.get("tool_calls") if isinstance(submit, dict) else None
+    submit = object_in(object_in(fields, "required_action"), "submit_tool_outputs")
     resume = {"chat_id": text_of(fields.get("id")), "conversation_id": text_of(fields.get("conversation_id"))}
-    for call in calls if isinstance(calls, list) else ():
-        if isinstance(call, dict):
-            function = call.get("function")
-            function = function if isinstance(function, dict) else {}
-            tool_id, name = text_of(call.get("id")) or "call", text_of(function.get("name")) or "unknown"
-            rest = {
-                **(leftover(call, ("id", "type", "function")) or {}),
-                **(leftover(function, ("name", "arguments")) or {}),
-            }
-            given = arguments(function.get("arguments"))
-            yield ToolCallStart(tool_id, name, arguments=given, meta=and_extra(meta, rest))
-            yield Interaction(tool_id, "tool", title=name, resume=resume, meta=meta)
+    for call in objects_in(submit.get("tool_calls")):
+        function = object_in(call, "function")
+        tool_id, name = text_of(call.get("id")) or "call", text_of(function.get("name")) or "unknown"
+        rest = {
+            **(leftover(call, ("id", "type", "function")) or {}),
+            **(leftover(function, ("name", "arguments")) or {}),
+        }
+        given = arguments(function.get("arguments"))
+        yield ToolCallStart(tool_id, name, arguments=given, meta=and_extra(meta, rest))
+        yield Interaction(tool_id, "tool", title=name, resume=resume, meta=meta)
 
 
 def _failure(fields: Mapping[str, Any], error: Any = None, meta: Meta | None = None) -> Event:

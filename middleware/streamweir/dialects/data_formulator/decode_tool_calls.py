@@ -6,7 +6,6 @@ pages ignore, and says in `stdout_holds` that a result was no object and how it 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeVar
 
@@ -16,7 +15,7 @@ from streamweir.dialects.data_formulator.shared_vocabulary import DETACHED_ARGUM
 from streamweir.errors import MalformedEvent
 from streamweir.events import Event, ToolCallEnd, ToolCallStart
 from streamweir.ids import short_id
-from streamweir.jsontext import parse_json_text, write_json
+from streamweir.jsontext import json_digest, parse_json_text
 
 __all__ = ["Actions", "OpenCalls", "tool_result", "tool_start"]
 
@@ -168,7 +167,7 @@ class Actions:
     def _new(self, holder: Mapping[str, Any]) -> Iterator[Any]:
         actions = holder.get("actions")
         for action in actions if isinstance(actions, list) else ():
-            digest = hashlib.blake2b(write_json(action), digest_size=16).digest()
+            digest = json_digest(action)
             if digest not in self._shown:
                 if len(self._shown) < _MAX_ACTIONS:
                     self._shown.add(digest)

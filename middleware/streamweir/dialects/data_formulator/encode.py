@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
@@ -45,7 +44,7 @@ from streamweir.events import (
 )
 from streamweir.framing import Frame
 from streamweir.ids import RecentIds
-from streamweir.jsontext import write_json, write_json_text
+from streamweir.jsontext import json_digest, write_json, write_json_text
 
 __all__ = ["DataFormulatorEncoder"]
 
@@ -181,9 +180,9 @@ class DataFormulatorEncoder(Encoder):
                 self._result_is_due = False
                 if not own and self.option("profile") == "loading":
                     return _preview(event)
-                self._written_chart = _digest(_chart_of(extra)) if own else b""
+                self._written_chart = json_digest(_chart_of(extra)) if own else b""
                 return {**_result(event, extra if own else {}), **self._own(event, "iteration")}
-            case Data(data_type="chart", data=chart) if self._written_chart == _digest(chart):
+            case Data(data_type="chart", data=chart) if self._written_chart == json_digest(chart):
                 return None
             case Data(data_type="custom", data={"name": str(name), "value": dict(value)}):
                 if name in OWN_CUSTOM:
@@ -333,10 +332,6 @@ def _result(event: Data, own: Mapping[str, Any]) -> _Message:
     }
     content = {"question": text_of(about.get("description")), "result": result}
     return {"type": "result", "status": "success", "content": content}
-
-
-def _digest(value: Any) -> bytes:
-    return hashlib.blake2b(write_json(value), digest_size=16).digest()
 
 
 def _chart_of(own: Mapping[str, Any]) -> Any:

@@ -13,6 +13,8 @@ from streamweir.codec.coerce import (
     meta_of,
     milliseconds,
     named_data,
+    object_in,
+    objects_in,
     text_of,
     upstream_error,
 )
@@ -170,15 +172,12 @@ class DifyDecoder(Decoder):
 
     def _message_end(self, fields: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
         self.complete = True
-        metadata = fields.get("metadata")
-        metadata = metadata if isinstance(metadata, dict) else {}
+        metadata = object_in(fields, "metadata")
         self._count(metadata.get("usage"))
         if found := references(metadata.get("retriever_resources")):
             yield Reference(found, meta=meta)
-        files = fields.get("files")
-        for file in files if isinstance(files, list) else ():
-            if isinstance(file, dict):
-                yield from message_file(file, meta)
+        for file in objects_in(fields.get("files")):
+            yield from message_file(file, meta)
         rest = {
             **(leftover(metadata, ("usage", "retriever_resources")) or {}),
             **(leftover(fields, (*_COMMON, "answer", "metadata", "files", "audio")) or {}),
@@ -265,8 +264,7 @@ def _error(fields: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
 
 def _data_of(fields: Mapping[str, Any], *known: str) -> tuple[Mapping[str, Any], dict[str, Any] | None]:
     """What an event is about, and what no rule knows of it."""
-    data = fields.get("data")
-    data = data if isinstance(data, dict) else {}
+    data = object_in(fields, "data")
     beside = leftover(fields, (*_COMMON, "data")) or {}
     return data, {**(leftover(data, (*known, "from_variable_selector")) or {}), **beside} or None
 

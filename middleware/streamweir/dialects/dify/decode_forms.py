@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import and_extra, leftover, text_of
+from streamweir.codec.coerce import and_extra, leftover, object_in, objects_in, text_of
 from streamweir.events import Event, Interaction, Meta
 
 __all__ = ["form", "form_state"]
@@ -20,7 +20,7 @@ _FORM: Final = (*_ANSWER, "node_title", "form_content", "inputs", "actions", "re
 
 def form(fields: Mapping[str, Any], meta: Meta | None) -> Event:
     """Return what a person is asked to fill in, and what the server needs to know the answer by."""
-    data = _data(fields)
+    data = object_in(fields, "data")
     resume = {name: data[name] for name in _ANSWER if data.get(name)}
     if run := fields.get("workflow_run_id"):
         resume["workflow_run_id"] = run
@@ -30,7 +30,7 @@ def form(fields: Mapping[str, Any], meta: Meta | None) -> Event:
         "form",
         title=text_of(data.get("node_title")) or None,
         description=text_of(data.get("form_content")) or None,
-        schema=_schema(data.get("inputs"), data.get("resolved_default_values")),
+        schema=_schema(data.get("inputs"), object_in(data, "resolved_default_values")),
         ui={name: value for name, value in ui.items() if value} or None,
         resume=resume,
         meta=and_extra(meta, leftover(fields, _EVENT)),
@@ -40,24 +40,18 @@ def form(fields: Mapping[str, Any], meta: Meta | None) -> Event:
 def form_state(fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
     """Yield that a form is no longer waited for."""
     state = _STATES[fields["event"]]
-    yield Interaction(_id(_data(fields)), "form", state, meta=meta)  # type: ignore[arg-type]
-
-
-def _data(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    data = fields.get("data")
-    return data if isinstance(data, dict) else {}
+    yield Interaction(_id(object_in(fields, "data")), "form", state, meta=meta)  # type: ignore[arg-type]
 
 
 def _id(data: Mapping[str, Any]) -> str:
     return text_of(data.get("form_id") or data.get("node_id")) or "form"
 
 
-def _schema(inputs: Any, defaults: Any) -> dict[str, Any]:
+def _schema(inputs: Any, defaults: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of the form; all are texts."""
-    defaults = defaults if isinstance(defaults, dict) else {}
     properties: dict[str, Any] = {}
-    for field in inputs if isinstance(inputs, list) else ():
-        if isinstance(field, dict) and (name := text_of(field.get("output_variable_name"))):
+    for field in objects_in(inputs):
+        if name := text_of(field.get("output_variable_name")):
             properties[name] = {"type": "string"}
             if name in defaults:
                 properties[name]["default"] = defaults[name]

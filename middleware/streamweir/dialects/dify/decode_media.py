@@ -6,7 +6,8 @@ import mimetypes
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import leftover, text_of
+from streamweir.codec.coerce import leftover, objects_in, text_of
+from streamweir.codec.standard_shapes import file_type
 from streamweir.events import Data, Event, Meta
 
 __all__ = ["message_file", "references", "speech"]
@@ -45,8 +46,7 @@ def message_file(fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event
     data = {"url": url, "media_type": media_type, **(leftover(fields, _FILE) or {})}
     if name := text_of(fields.get("filename")):
         data["name"] = name
-    data_type = kind if kind in ("image", "audio") else "file"
-    yield Data(data_type, data, meta=meta)  # type: ignore[arg-type]
+    yield Data(file_type(kind), data, meta=meta)
 
 
 def speech(fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
@@ -57,16 +57,14 @@ def speech(fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
 
 def references(resources: Any) -> list[dict[str, Any]]:
     """Return the citations that retrieved resources are."""
-    found = []
-    for resource in resources if isinstance(resources, list) else ():
-        if isinstance(resource, dict):
-            citation = {
-                ours: resource[name]
-                for name, ours in _CITATION.items()
-                if isinstance(resource.get(name), str)
-            }
-            score = resource.get("score")
-            if isinstance(score, int | float) and not isinstance(score, bool):
-                citation["score"] = score
-            found.append(citation)
-    return [citation for citation in found if citation]
+    return [citation for resource in objects_in(resources) if (citation := _citation(resource))]
+
+
+def _citation(resource: Mapping[str, Any]) -> dict[str, Any]:
+    citation = {
+        ours: resource[name] for name, ours in _CITATION.items() if isinstance(resource.get(name), str)
+    }
+    score = resource.get("score")
+    if isinstance(score, int | float) and not isinstance(score, bool):
+        citation["score"] = score
+    return citation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import and_extra, leftover, milliseconds, text_of
+from streamweir.codec.coerce import and_extra, leftover, meta_of, milliseconds, object_in, text_of
 from streamweir.events import Event, Meta, Scope, State, Status
 
 __all__ = ["STEPS", "step"]
@@ -39,23 +39,17 @@ _FIELDS: Final = (
 
 def step(name: str, fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
     """Yield how a step stands; what goes into it and comes out of it may be a prompt, and stays."""
-    data = fields.get("data")
-    data = data if isinstance(data, dict) else {}
+    data = object_in(fields, "data")
     scope, state = STEPS[name]
     status = text_of(data.get("status"))
     if name == "agent_log":
         state = _LOG.get(status, state)
     if status in _FAILED or (data.get("error") and name != "node_retry"):
         state = "failed"
-    title = text_of(data.get("title") or data.get("label")) or text_of(data.get("node_id"))
+    node_id = text_of(data.get("node_id"))
+    title = text_of(data.get("title") or data.get("label")) or node_id
     duration = milliseconds(data.get("elapsed_time"), scale=1000)
-    found: Meta = {**(meta or {})}
-    if node_id := text_of(data.get("node_id")):
-        found["node_id"] = node_id
-    if title:
-        found["node_name"] = title
-    if duration is not None:
-        found["duration_ms"] = duration
+    found = meta_of(**{**(meta or {}), "node_id": node_id, "node_name": title, "duration_ms": duration})
     rest = {**(leftover(fields, _FIELDS) or {}), **(leftover(data, _KNOWN) or {})}
     detail = {name: data[name] for name in ("node_type", "error", "index") if data.get(name) is not None}
     yield Status(scope, state, title or None, detail or None, meta=and_extra(found, rest))

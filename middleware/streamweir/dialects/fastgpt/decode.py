@@ -6,22 +6,25 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Decoder
-from streamweir.codec.coerce import custom, leftover, milliseconds, named_data, text_of, upstream_error
+from streamweir.codec.coerce import (
+    custom,
+    leftover,
+    meta_of,
+    milliseconds,
+    named_data,
+    objects_in,
+    text_of,
+    upstream_error,
+)
 from streamweir.codec.message_template import TextFields
 from streamweir.codec.openai_chunks import ChunkReader, is_completion
 from streamweir.dialects.fastgpt.decode_questions import question
 from streamweir.dialects.fastgpt.decode_tools import Tools
-from streamweir.events import Event, Meta, Reference, SessionEnd, Status
+from streamweir.events import Event, Reference, SessionEnd, Status
 from streamweir.framing import Frame
 
 __all__ = ["FastGPTDecoder"]
 
-_NAMES: Final = frozenset(
-    {
-        *("answer", "fastAnswer", "flowNodeStatus", "flowNodeResponse", "flowResponses", "toolCall"),
-        *("toolParams", "toolResponse", "interactive", "updateVariables", "workflowDuration"),
-    }
-)
 _TEXTS: Final = (
     "historyPreview",
     "textOutput",
@@ -143,16 +146,10 @@ def _record(record: Mapping[str, Any]) -> Event:
     error = record.get("error") or record.get("errorText")
     duration = milliseconds(record.get("runningTime"), scale=1000)
     name = text_of(record.get("moduleName")) or None
-    meta: Meta = {}
-    if node_id := text_of(record.get("nodeId")):
-        meta["node_id"] = node_id
-    if name:
-        meta["node_name"] = name
-    if duration is not None:
-        meta["duration_ms"] = duration
+    meta = meta_of(node_id=text_of(record.get("nodeId")), node_name=name, duration_ms=duration)
     if error:
-        return Status("node", "failed", name, {"error": text_of(error)}, meta=meta or None)
-    return Status("node", "finished", name, leftover(record, _RECORD), meta=meta or None)
+        return Status("node", "failed", name, {"error": text_of(error)}, meta=meta)
+    return Status("node", "finished", name, leftover(record, _RECORD), meta=meta)
 
 
 def _records(records: Iterable[Any]) -> Iterator[Event]:
@@ -175,14 +172,12 @@ def _records(records: Iterable[Any]) -> Iterator[Event]:
 def _citations(quotes: Any) -> list[dict[str, Any]]:
     found = [
         {ours: text for name, ours in _CITATION.items() if (text := text_of(quote.get(name)))}
-        for quote in (quotes if isinstance(quotes, list) else ())
-        if isinstance(quote, dict)
+        for quote in objects_in(quotes)
     ]
     return [citation for citation in found if citation]
 
 
 def _duration(seconds: Any, value: Mapping[str, Any]) -> Event:
-    duration = milliseconds(seconds, scale=1000)
     rest = leftover(value, ("durationSeconds",))
-    meta = None if duration is None else {"duration_ms": duration}
-    return Status("workflow", "finished", detail=rest, meta=meta)  # type: ignore[arg-type]
+    meta = meta_of(duration_ms=milliseconds(seconds, scale=1000))
+    return Status("workflow", "finished", detail=rest, meta=meta)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import custom, leftover, meta_of, text_of
+from streamweir.codec.coerce import custom, leftover, meta_of, object_in, text_of
 from streamweir.events import Event, Interaction
 
 __all__ = ["question"]
@@ -18,8 +18,7 @@ _ID: Final = "interactive"
 
 def question(asked: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterator[Event]:
     """Yield what is asked; the next message of the same chat is the answer."""
-    params = asked.get("params")
-    params = params if isinstance(params, dict) else {}
+    params = object_in(asked, "params")
     kind = asked.get("type")
     meta = meta_of(extra={**(leftover(asked, ("type", "params")) or {}), **(beside or {})})
     description = text_of(params.get("description")) or None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Decoder
-from streamweir.codec.coerce import custom, leftover, meta_of, named_data, text_of, upstream_error
+from streamweir.codec.coerce import counts_in, custom, leftover, meta_of, named_data, text_of, upstream_error
 from streamweir.codec.message_template import TextFields
 from streamweir.dialects.flowise.decode_steps import AgentReasoning, flow, next_agent, next_node
 from streamweir.dialects.flowise.decode_tools import UsedTools
@@ -112,9 +112,7 @@ class FlowiseDecoder(Decoder):
     def _usage(self, usage: Any) -> Iterator[Event]:
         if not isinstance(usage, dict):
             return
-        for name, ours in _TOKENS.items():
-            if type(count := usage.get(name)) is int:
-                self._summary[ours] = count
+        self._summary |= counts_in(usage, _TOKENS)
         if rest := leftover(usage, _TOKENS):
             yield named_data("usageMetadata", rest)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -10,7 +9,7 @@ from typing import Any, Final
 from streamweir.codec.coerce import arguments, custom, leftover, meta_of, text_of, tool_error
 from streamweir.errors import LimitExceeded
 from streamweir.events import Event, ToolCallEnd, ToolCallStart
-from streamweir.jsontext import write_json
+from streamweir.jsontext import json_digest
 
 __all__ = ["UsedTools"]
 
@@ -57,4 +56,4 @@ def _end(tool_id: str, call: Mapping[str, Any]) -> Event:
 
 
 def _key(call: Mapping[str, Any]) -> bytes:
-    return hashlib.blake2b(write_json([call["tool"], call.get("toolInput")]), digest_size=16).digest()
+    return json_digest([call["tool"], call.get("toolInput")])

@@ -6,7 +6,7 @@ import mimetypes
 from collections.abc import Iterator
 from typing import Any, Final
 
-from streamweir.codec.coerce import custom, leftover, meta_of, text_of
+from streamweir.codec.coerce import custom, leftover, meta_of, object_in, objects_in, text_of
 from streamweir.events import Data, Event, Interaction
 
 __all__ = ["approval", "files", "references", "speech"]
@@ -17,11 +17,8 @@ _ACTION: Final = ("id", "mapping", "elements", "data")
 def references(documents: Any) -> list[dict[str, Any]]:
     """Return the citations that source documents are."""
     found = []
-    for document in documents if isinstance(documents, list) else ():
-        if not isinstance(document, dict):
-            continue
-        metadata = document.get("metadata")
-        metadata = metadata if isinstance(metadata, dict) else {}
+    for document in objects_in(documents):
+        metadata = object_in(document, "metadata")
         source = text_of(metadata.get("source") or metadata.get("url"))
         texts = {
             "id": text_of(document.get("id")),
@@ -58,8 +55,7 @@ def approval(action: Any) -> Event | None:
     """Return what a person is asked before the flow goes on."""
     if not isinstance(action, dict):
         return custom("action", action) if action else None
-    data = action.get("data")
-    data = data if isinstance(data, dict) else {}
+    data = object_in(action, "data")
     name = text_of(data.get("nodeLabel")) or None
     ui = {
         "elements": action.get("elements"),

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Decoder
-from streamweir.codec.coerce import custom, leftover, meta_of, text_of, upstream_error
-from streamweir.codec.detection import head_messages
+from streamweir.codec.coerce import counts_in, custom, leftover, meta_of, text_of, upstream_error
+from streamweir.codec.detection import head_objects
+from streamweir.codec.gemini_content import TOKENS
 from streamweir.codec.message_template import TextFields
 from streamweir.dialects.gemini.decode_parts import Parts, citations
 from streamweir.events import Event, Meta, Reference, SessionEnd, SessionStart
@@ -18,11 +19,10 @@ __all__ = ["GeminiDecoder"]
 FINISH_REASONS: Final = {
     "MAX_TOKENS": "length",
     **dict.fromkeys(
-        ("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR"),
-        "content_filter",
-    ),
-    **dict.fromkeys(
-        ("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
+        (
+            *("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR"),
+            *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
+        ),
         "content_filter",
     ),
 }
@@ -31,11 +31,6 @@ FINISH_REASONS: Final = {
 _FAILED: Final = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"})
 """The model has asked for what cannot be done: there is no answer."""
 
-_TOKENS: Final = {
-    "promptTokenCount": "prompt_tokens",
-    "candidatesTokenCount": "completion_tokens",
-    "totalTokenCount": "total_tokens",
-}
 _RESPONSE: Final = (
     "candidates",
     "usageMetadata",
@@ -55,7 +50,7 @@ class GeminiDecoder(Decoder):
 
     text_fields: ClassVar = TextFields(
         texts=(("candidates", 0, "content", "parts", 0, "text"),),
-        ignored=tuple(("usageMetadata", name) for name in (*_TOKENS, "thoughtsTokenCount")),
+        ignored=tuple(("usageMetadata", name) for name in (*TOKENS, "thoughtsTokenCount")),
     )
 
     def __init__(self) -> None:
@@ -80,9 +75,7 @@ class GeminiDecoder(Decoder):
     @classmethod
     def detect(cls, head: bytes) -> float:
         """The same of the elements of an array, which come as one document."""
-        values = [message.value for message in head_messages(head)]
-        objects = [item for value in values for item in (value if isinstance(value, list) else [value])]
-        found = (cls.score(item, None) for item in objects if isinstance(item, dict))
+        found = (cls.score(item, None) for item in head_objects(head))
         return max(found, default=0.9 if _begins_array(head) else 0.0)
 
     def decode(self, frame: Frame) -> Iterable[Event]:
@@ -167,9 +160,7 @@ class GeminiDecoder(Decoder):
         """Note the tokens; counts are of all so far, so that later ones replace earlier ones."""
         if not isinstance(usage, dict):
             return
-        for name, known in _TOKENS.items():
-            if type(count := usage.get(name)) is int and 0 <= count < 1 << 53:
-                self._summary[known] = count
+        self._summary |= counts_in(usage, TOKENS)
         for name in ("thoughtsTokenCount", "cachedContentTokenCount", "toolUsePromptTokenCount"):
             if type(count := usage.get(name)) is int:
                 self._summary[name] = count

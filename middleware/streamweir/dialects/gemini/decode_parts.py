@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import arguments, custom, leftover, text_of, tool_error
+from streamweir.codec.coerce import arguments, custom, leftover, objects_in, text_of, tool_error
+from streamweir.codec.gemini_content import file_of
 from streamweir.events import (
     Content,
-    Data,
     Event,
     Interaction,
     Meta,
@@ -20,7 +20,6 @@ from streamweir.events import (
 __all__ = ["Parts", "citations"]
 
 _CODE: Final = "code_execution"
-_KINDS: Final = ("image", "audio")
 _BESIDE: Final = ("thought", "thoughtSignature")
 _SOURCES: Final = ("web", "retrievedContext", "maps")
 
@@ -73,7 +72,7 @@ class Parts:
                 yield self._result_of_code(result)
             case {"inlineData": dict(file)} | {"fileData": dict(file)}:
                 known = "inlineData" if "inlineData" in part else "fileData"
-                yield _file(file, self.meta)
+                yield file_of(file, self.meta)
         if rest := leftover(part, (known, *_BESIDE)):
             yield custom("part", rest, self.meta)
 
@@ -107,20 +106,6 @@ def _end_of(response: Mapping[str, Any], meta: Meta | None) -> Event:
     return ToolCallEnd(text_of(response.get("id")), result=result, tool_name=name, meta=meta)
 
 
-def _file(file: Mapping[str, Any], meta: Meta | None) -> Event:
-    media_type = text_of(file.get("mimeType")) or "application/octet-stream"
-    kind = media_type.partition("/")[0]
-    data: dict[str, Any] = {
-        "media_type": media_type,
-        **(leftover(file, ("mimeType", "data", "fileUri")) or {}),
-    }
-    if "data" in file:
-        data["base64"] = text_of(file["data"])
-    else:
-        data["url"] = text_of(file.get("fileUri"))
-    return Data(kind if kind in _KINDS else "file", data, meta=meta)  # type: ignore[arg-type]
-
-
 def citations(metadata: Any) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
     """Return what `citationMetadata` or `groundingMetadata` refers to, and what else it holds."""
     if not isinstance(metadata, dict):
@@ -128,7 +113,7 @@ def citations(metadata: Any) -> tuple[list[dict[str, Any]], dict[str, Any] | Non
     found = [
         citation
         for name in ("citationSources", "citations", "groundingChunks")
-        for source in _objects(metadata.get(name))
+        for source in objects_in(metadata.get(name))
         if (citation := _citation(source))
     ]
     return found, leftover(metadata, ("citationSources", "citations", "groundingChunks"))
@@ -143,7 +128,3 @@ def _citation(source: Mapping[str, Any]) -> dict[str, Any]:
         "document_id": held.get("documentName"),
     }
     return {name: text for name, text in texts.items() if isinstance(text, str) and text}
-
-
-def _objects(value: Any) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

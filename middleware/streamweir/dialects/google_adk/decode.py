@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Decoder
-from streamweir.codec.coerce import and_extra, custom, leftover, meta_of, text_of, upstream_error
-from streamweir.codec.detection import head_messages
+from streamweir.codec.coerce import and_extra, counts_in, custom, leftover, meta_of, text_of, upstream_error
+from streamweir.codec.detection import head_objects
+from streamweir.codec.gemini_content import TOKENS
 from streamweir.codec.message_template import TextFields
 from streamweir.dialects.google_adk.decode_parts import Parts
 from streamweir.events import Content, Data, Event, Meta, SessionEnd
@@ -24,11 +25,6 @@ _ACTIONS: Final = ("stateDelta", "requestedToolConfirmations", "skipSummarizatio
 _FINISH: Final = {
     "MAX_TOKENS": "length",
     **dict.fromkeys(("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"), "content_filter"),
-}
-_TOKENS: Final = {
-    "promptTokenCount": "prompt_tokens",
-    "candidatesTokenCount": "completion_tokens",
-    "totalTokenCount": "total_tokens",
 }
 _LARGEST_COUNT: Final = 1 << 53
 
@@ -60,9 +56,7 @@ class GoogleAdkDecoder(Decoder):
     @classmethod
     def detect(cls, head: bytes) -> float:
         """The same of the elements of an array, which `/run` answers."""
-        values = [message.value for message in head_messages(head)]
-        objects = [item for value in values for item in (value if isinstance(value, list) else [value])]
-        return max((cls.score(item, None) for item in objects if isinstance(item, dict)), default=0.0)
+        return max((cls.score(item, None) for item in head_objects(head)), default=0.0)
 
     def decode(self, frame: Frame) -> Iterable[Event]:
         """Return the events that `frame` means; what nobody knows is kept as it is."""
@@ -124,10 +118,8 @@ class GoogleAdkDecoder(Decoder):
 
     def _count(self, usage: Any) -> None:
         """Add the tokens of one call of the model to those of the run."""
-        for name, known in _TOKENS.items() if isinstance(usage, dict) else ():
-            count = usage.get(name)
-            if type(count) is int and 0 <= count < _LARGEST_COUNT:
-                self._summary[known] = min(self._summary.get(known, 0) + count, _LARGEST_COUNT)
+        for name, count in counts_in(usage, TOKENS).items():
+            self._summary[name] = min(self._summary.get(name, 0) + count, _LARGEST_COUNT)
 
 
 def _actions(actions: Any, meta: Meta | None) -> Iterator[Event]:

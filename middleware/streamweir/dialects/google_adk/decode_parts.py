@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import arguments, custom, leftover, text_in, text_of, tool_error
+from streamweir.codec.coerce import (
+    arguments,
+    custom,
+    leftover,
+    object_in,
+    objects_in,
+    text_in,
+    text_of,
+    tool_error,
+)
+from streamweir.codec.gemini_content import file_of
 from streamweir.events import (
     Content,
-    Data,
     Event,
     Interaction,
     Meta,
@@ -23,7 +32,6 @@ __all__ = ["Parts"]
 
 CONFIRMATION: Final = "adk_request_confirmation"
 _ASKING: Final = ("adk_request_credential", "adk_request_input")
-_KINDS: Final = ("image", "audio")
 _BESIDE: Final = ("thought", "thoughtSignature")
 _MOST_OPEN: Final = 1000
 
@@ -50,8 +58,7 @@ class Parts:
         """Yield what the parts of an event say: pieces if it is `partial`, else all of the message."""
         if rest := leftover(content, ("parts", "role")):
             yield custom("content", rest, meta)
-        parts = content.get("parts")
-        parts = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+        parts = objects_in(content.get("parts"))
         yield from _texts(parts, meta, None if partial else "snapshot")
         long_running = event.get("longRunningToolIds")
         for part in parts:
@@ -72,7 +79,7 @@ class Parts:
                     yield self._end_of(response, meta)
             case {"inlineData": dict(file)} | {"fileData": dict(file)}:
                 known = "inlineData" if "inlineData" in part else "fileData"
-                yield _file(file, meta)
+                yield file_of(file, meta)
         if rest := leftover(part, (known, *_BESIDE)):
             yield custom("part", rest, meta)
 
@@ -111,9 +118,7 @@ class Parts:
 
 def _confirmed_later(event: Mapping[str, Any]) -> Mapping[str, Any]:
     """The calls that have not run, for a person has to confirm them: their results are none."""
-    actions = event.get("actions")
-    asked = actions.get("requestedToolConfirmations") if isinstance(actions, dict) else None
-    return asked if isinstance(asked, dict) else {}
+    return object_in(object_in(event, "actions"), "requestedToolConfirmations")
 
 
 def _texts(parts: list[dict[str, Any]], meta: Meta | None, whole: Whole | None) -> Iterator[Event]:
@@ -129,9 +134,7 @@ def _texts(parts: list[dict[str, Any]], meta: Meta | None, whole: Whole | None) 
 
 
 def _approval(tool_id: str, given: dict[str, Any], resume: dict[str, Any], meta: Meta | None) -> Event:
-    call, asked = given.get("originalFunctionCall"), given.get("toolConfirmation")
-    call = call if isinstance(call, dict) else {}
-    asked = asked if isinstance(asked, dict) else {}
+    call, asked = object_in(given, "originalFunctionCall"), object_in(given, "toolConfirmation")
     return Interaction(
         tool_id,
         "approval",
@@ -144,24 +147,6 @@ def _approval(tool_id: str, given: dict[str, Any], resume: dict[str, Any], meta:
 
 
 def _question(tool_id: str, given: dict[str, Any], resume: dict[str, Any], meta: Meta | None) -> Event:
-    schema = next(
-        (
-            found
-            for name in ("responseSchema", "response_schema")
-            if isinstance(found := given.get(name), dict)
-        ),
-        {},
-    )
+    schema = object_in(given, "responseSchema") or object_in(given, "response_schema")
     text = text_in(given, "message", "prompt", "hint") or None
     return Interaction(tool_id, "form", description=text, schema=schema, ui=given, resume=resume, meta=meta)
-
-
-def _file(file: Mapping[str, Any], meta: Meta | None) -> Event:
-    media_type = text_of(file.get("mimeType")) or "application/octet-stream"
-    kind = media_type.partition("/")[0]
-    data = {"media_type": media_type, **(leftover(file, ("mimeType", "data", "fileUri")) or {})}
-    if "data" in file:
-        data["base64"] = text_of(file["data"])
-    else:
-        data["url"] = text_of(file.get("fileUri"))
-    return Data(kind if kind in _KINDS else "file", data, meta=meta)  # type: ignore[arg-type]

@@ -18,7 +18,6 @@ __all__ = ["LanggraphServerDecoder"]
 
 _INTERRUPT: Final = "__interrupt__"
 _SILENT: Final = frozenset({"checkpoints", "heartbeat", "ping", "feedback"})
-_MODES: Final = frozenset({"values", "updates", "messages", "messages/partial", "messages/complete"})
 _TASK: Final = ("id", "name", "input", "triggers", "metadata", "error", "result", "interrupts", "path")
 _FIRST: Final = ("run_id", "attempt", "thread_id")
 

@@ -12,6 +12,7 @@ from streamweir.codec.coerce import (
     leftover,
     meta_of,
     named_data,
+    text_in,
     text_of,
     tool_error,
     upstream_error,
@@ -95,10 +96,7 @@ class LlamaWorkflowsDecoder(Decoder):
 def _kind(name: str, types: Any) -> str:
     """What an event is known as: itself, or the nearest of its bases that is known."""
     bases = types if isinstance(types, list) else []
-    known = (
-        base for base in (name, *bases) if isinstance(base, str) and (base in _KNOWN or base in _FAILURES)
-    )
-    return next(known, name)
+    return next((base for base in (name, *bases) if isinstance(base, str) and base in _KNOWN), name)
 
 
 def _delta(value: Mapping[str, Any]) -> Iterator[Event]:
@@ -136,7 +134,6 @@ def _result(value: Mapping[str, Any]) -> Event:
 def _question(value: Mapping[str, Any], frame_id: str | None) -> Iterator[Event]:
     """What a person is asked; the workflow waits, and goes on behind the last event that was seen."""
     names = ("prefix", "prompt", "question", "message")
-    text = next((found for name in names if (found := text_of(value.get(name)))), "")
     handler = text_of(value.get("handler_id"))
     resume = {"handler_id": handler} if handler else {}
     if frame_id:
@@ -144,7 +141,7 @@ def _question(value: Mapping[str, Any], frame_id: str | None) -> Iterator[Event]
     yield Interaction(
         text_of(value.get("interaction_id")) or "input",
         "questions",
-        questions=[{"text": text, "response_type": "free_text"}],
+        questions=[{"text": text_in(value, *names), "response_type": "free_text"}],
         ui=leftover(value, (*names, "handler_id", "interaction_id")),
         resume=resume or None,
     )

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import (
     arguments,
+    counts_in,
     custom,
     leftover,
     meta_of,
@@ -126,9 +127,7 @@ class OllamaDecoder(Decoder):
     def _end(self, line: Mapping[str, Any]) -> Event:
         reason = line.get("done_reason")
         summary: dict[str, Any] = {"finish_reason": "length" if reason == "length" else "stop"}
-        for name, known in _COUNTS.items():
-            if type(count := line.get(name)) is int and 0 <= count < 1 << 53:
-                summary[known] = count
+        summary |= counts_in(line, _COUNTS)
         if len(summary) > len(_COUNTS):
             summary["total_tokens"] = summary["prompt_tokens"] + summary["completion_tokens"]
         for name in _DURATIONS:

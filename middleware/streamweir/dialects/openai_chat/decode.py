@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import custom
@@ -15,7 +15,7 @@ from streamweir.framing import Frame
 
 __all__ = ["OpenAIChatDecoder"]
 
-CANCELLED = "cancelled"
+_CANCELLED: Final = "cancelled"
 """The code of an error that says that somebody has stopped the run."""
 
 
@@ -93,7 +93,5 @@ class _Chunks(ChunkReader):
 
 
 def _is_cancelled(message: Mapping[str, Any]) -> bool:
-    match message.get("error"):
-        case {"code": "cancelled"}:
-            return True
-    return False
+    error = message.get("error")
+    return isinstance(error, dict) and error.get("code") == _CANCELLED

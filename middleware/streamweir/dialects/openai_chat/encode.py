@@ -12,7 +12,7 @@ from streamweir.codec.frame_template import Number
 from streamweir.codec.kept_values import KeptValues
 from streamweir.codec.openai_chunks import usage_of
 from streamweir.codec.openai_errors import error_object
-from streamweir.dialects.openai_chat.encode_whole import completion
+from streamweir.dialects.openai_chat.encode_whole import annotation_of, completion
 from streamweir.errors import CODES
 from streamweir.events import (
     Content,
@@ -121,13 +121,10 @@ class OpenAIChatEncoder(ChatEncoder):
     def write_references(self, event: Reference) -> Iterable[Frame]:
         """Keep the citations for the end: clients cannot join two lists of them."""
         for citation in event.citations:
-            url = citation.get("url")
-            if not isinstance(url, str):
+            annotation = annotation_of(citation)
+            if annotation is None:
                 self.lost["reference without an address"] += 1
-                continue
-            title = str(citation.get("title") or "")
-            cited = {"url": url, "title": title, "start_index": 0, "end_index": 0}
-            if not self._citations.append({"type": "url_citation", "url_citation": cited}):
+            elif not self._citations.append(annotation):
                 self.lose(event)
         return ()
 

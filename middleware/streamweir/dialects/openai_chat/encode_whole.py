@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamweir.codec.openai_chunks import usage_of
-from streamweir.codec.suspension import SUSPENSION
-from streamweir.codec.whole_turn import client_calls, finish_reason, open_questions, text_of_turn
+from streamweir.codec.whole_turn import citations, client_calls, finish_reason, suspension_of, text_of_turn
 from streamweir.events import Stamp
 from streamweir.jsontext import write_json_text
 
-__all__ = ["completion"]
+__all__ = ["annotation_of", "completion"]
 
 
 def completion(folded: Mapping[str, Any], stamp: Stamp, *, model: str, reasoning: str) -> dict[str, Any]:
@@ -31,7 +30,7 @@ def completion(folded: Mapping[str, Any], stamp: Stamp, *, model: str, reasoning
         message["content"] = ""
     if reasoning != "drop" and (thinking := folded["message"]["thinking"]):
         message[reasoning] = thinking
-    if annotations := _annotations(folded):
+    if annotations := [found for citation in citations(folded) if (found := annotation_of(citation))]:
         message["annotations"] = annotations
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason(folded)}
     answer: dict[str, Any] = {
@@ -43,9 +42,7 @@ def completion(folded: Mapping[str, Any], stamp: Stamp, *, model: str, reasoning
     }
     if usage := usage_of(folded["summary"]):
         answer["usage"] = usage
-    if folded["status"] == "suspended" and not calls:
-        answer[SUSPENSION] = {"status": "suspended", "interactions": open_questions(folded)}
-    return answer
+    return {**answer, **suspension_of(folded)}
 
 
 def _call(call: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,18 +50,9 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
     return {"id": call["tool_id"], "type": "function", "function": function}
 
 
-def _annotations(folded: Mapping[str, Any]) -> list[dict[str, Any]]:
-    citations = [found for event in folded["message"]["references"] for found in event["citations"]]
-    return [
-        {
-            "type": "url_citation",
-            "url_citation": {
-                "url": citation["url"],
-                "title": str(citation.get("title") or ""),
-                "start_index": 0,
-                "end_index": 0,
-            },
-        }
-        for citation in citations
-        if isinstance(citation.get("url"), str)
-    ]
+def annotation_of(citation: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the annotation of an address; None where there is none."""
+    if not isinstance(url := citation.get("url"), str):
+        return None
+    cited = {"url": url, "title": str(citation.get("title") or ""), "start_index": 0, "end_index": 0}
+    return {"type": "url_citation", "url_citation": cited}

@@ -11,9 +11,8 @@ from streamweir.codec.failed_request import FailedRequest
 from streamweir.codec.frame_template import Number
 from streamweir.codec.kept_values import KeptValues
 from streamweir.codec.openai_errors import error_object
-from streamweir.codec.suspension import SUSPENSION
 from streamweir.codec.text_pieces import TextPieces
-from streamweir.codec.whole_turn import client_calls, open_questions
+from streamweir.codec.whole_turn import suspension_of
 from streamweir.dialects.openai_responses.encode_items import (
     citation_of,
     function_call,
@@ -93,10 +92,8 @@ class ResponsesEncoder(ChatEncoder):
     def whole_answer(self, folded: Mapping[str, Any], stamp: Stamp) -> Mapping[str, Any]:
         """Return a whole response."""
         self.stamp = stamp
-        waits = folded["status"] == "suspended" and not client_calls(folded)
-        asked = {SUSPENSION: {"status": "suspended", "interactions": open_questions(folded)}} if waits else {}
         reason = str((folded["summary"] or {}).get("finish_reason"))
-        return {**self._response(reason, folded["summary"], [*items_of(folded)]), **asked}
+        return {**self._response(reason, folded["summary"], [*items_of(folded)]), **suspension_of(folded)}
 
     @classmethod
     def failure_body(cls, failure: FailedRequest) -> Mapping[str, Any]:

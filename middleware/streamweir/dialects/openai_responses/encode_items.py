@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from streamweir.codec.whole_turn import client_calls, text_of_turn
+from streamweir.codec.coerce import text_of
+from streamweir.codec.whole_turn import citations, client_calls, text_of_turn
 from streamweir.events import ToolCallEnd, ToolCallStart
 from streamweir.jsontext import write_json_text
 
@@ -54,14 +55,13 @@ def mcp_call(item_id: str, call: ToolCallStart, end: ToolCallEnd) -> dict[str, A
 def _ran(
     item_id: str, name: str, arguments: Mapping[str, Any], result: Any, error: str | None, *, failed: bool
 ) -> dict[str, Any]:
-    output = result if isinstance(result, str) else "" if result is None else write_json_text(result)
     return {
         "id": item_id,
         "type": "mcp_call",
         "name": name,
         "server_label": _SERVER,
         "arguments": write_json_text(arguments),
-        "output": None if failed else output,
+        "output": None if failed else text_of(result),
         "error": _tool_error(error or "") if failed else None,
         "status": "failed" if failed else "completed",
     }
@@ -91,8 +91,7 @@ def items_of(folded: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             asked, result = call["arguments"], call.get("result")
             yield _ran(f"mcp_{request_id}_{number}", call["tool_name"], asked, result, error, failed=failed)
     if text := text_of_turn(folded):
-        given = [citation for event in message["references"] for citation in event["citations"]]
-        annotations = [found for citation in given if (found := citation_of(citation))]
+        annotations = [found for citation in citations(folded) if (found := citation_of(citation))]
         yield message_item(f"msg_{request_id}", text, annotations)
     for number, call in enumerate(client_calls(folded)):
         arguments = write_json_text(call["arguments"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,7 +9,7 @@ from streamweir.codec.coerce import custom, meta_of, text_of
 from streamweir.dialects.ragflow.shared_citations import read_reference
 from streamweir.events import Event, Meta, Reference
 from streamweir.ids import short_id
-from streamweir.jsontext import write_json
+from streamweir.jsontext import json_digest
 
 __all__ = ["Run"]
 
@@ -57,7 +56,7 @@ class Run:
         """Yield the citations of a reference, unless it says nothing or nothing new."""
         if not value:
             return
-        digest = hashlib.blake2b(write_json(value), digest_size=16).digest()
+        digest = json_digest(value)
         if digest == self._reference:
             return
         self._reference = digest

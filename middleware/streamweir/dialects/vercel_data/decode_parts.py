@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from streamweir.codec.coerce import leftover, meta_of, text_of
+from streamweir.codec.standard_shapes import file_type
 from streamweir.events import Data, Event, Reference
 
 __all__ = ["read_file", "read_source"]
 
 _SOURCE: Final = ("id", "title", "url", "sourceType")
 _FILE: Final = ("data", "mimeType")
-_KINDS: Final = ("image", "audio")
 
 
 def read_source(source: Mapping[str, Any], message_id: str | None) -> Event:
@@ -24,7 +24,6 @@ def read_source(source: Mapping[str, Any], message_id: str | None) -> Event:
 def read_file(file: Mapping[str, Any], message_id: str | None) -> Event:
     """Return a file, which holds its bytes."""
     media_type = text_of(file.get("mimeType")) or "application/octet-stream"
-    kind: Any = media_type.partition("/")[0]
     data = {"base64": text_of(file.get("data")), "media_type": media_type}
     meta = meta_of(message_id=message_id, extra=leftover(file, _FILE))
-    return Data(kind if kind in _KINDS else "file", data, meta=meta)
+    return Data(file_type(media_type), data, meta=meta)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from streamweir.codec.carried_events import read_carried
 from streamweir.codec.coerce import and_extra, leftover, meta_of, named_data, text_of
-from streamweir.codec.standard_shapes import citations
+from streamweir.codec.standard_shapes import citations, file_type
 from streamweir.dialects.vercel_ui.shared_metadata import own_words
 from streamweir.events import Data, Event, Reference
 
@@ -16,7 +16,6 @@ __all__ = ["read_data", "read_file", "read_source"]
 _DATA: Final = ("type", "data", "id", "transient")
 _SOURCE: Final = ("type", "sourceId", "url", "title", "filename", "mediaType", "providerMetadata")
 _FILE: Final = ("type", "url", "mediaType", "providerMetadata")
-_KINDS: Final = ("image", "audio")
 
 
 def read_data(message: Mapping[str, Any]) -> Event:
@@ -34,11 +33,10 @@ def read_data(message: Mapping[str, Any]) -> Event:
 def read_file(message: Mapping[str, Any]) -> Event:
     """Return a file: by its address, or taken out of it."""
     url, media_type = text_of(message.get("url")), text_of(message.get("mediaType"))
-    kind: Any = media_type.partition("/")[0]
     head, is_data, base64 = url.partition(";base64,")
     place = {"base64": base64} if is_data and head.startswith("data:") else {"url": url}
     given = {**place, "media_type": media_type or "application/octet-stream", **own_words(message)}
-    return Data(kind if kind in _KINDS else "file", given, meta=meta_of(extra=leftover(message, _FILE)))
+    return Data(file_type(media_type), given, meta=meta_of(extra=leftover(message, _FILE)))
 
 
 def read_source(message: Mapping[str, Any]) -> Event:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import leftover, meta_of, text_of
+from streamweir.codec.coerce import leftover, meta_of, object_in, text_of
 from streamweir.dialects.vercel_ui.decode_tools import Calls
 from streamweir.events import Event, Interaction, SessionEnd
 
@@ -24,7 +24,7 @@ def read_finish(message: Mapping[str, Any], calls: Calls) -> Iterator[Event]:
     """Yield the calls that the client is to run, and the end."""
     summary = _summary(message)
     rest = leftover(message, _FINISHED) or {}
-    if metadata := leftover(_object(message.get("messageMetadata")), ("usage", "finishReason")):
+    if metadata := leftover(object_in(message, "messageMetadata"), ("usage", "finishReason")):
         rest["messageMetadata"] = metadata
     meta = meta_of(extra=rest)
     if text_of(message.get("finishReason")) == "error":
@@ -39,8 +39,8 @@ def read_finish(message: Mapping[str, Any], calls: Calls) -> Iterator[Event]:
 
 def _summary(message: Mapping[str, Any]) -> dict[str, Any]:
     """The tokens, which servers put into the message's metadata, and why it ended."""
-    metadata = _object(message.get("messageMetadata"))
-    usage = _object(metadata.get("usage"))
+    metadata = object_in(message, "messageMetadata")
+    usage = object_in(metadata, "usage")
     known = {name for names in _TOKENS.values() for name in names}
     summary: dict[str, Any] = leftover(usage, known) or {}
     for own, names in _TOKENS.items():
@@ -51,7 +51,3 @@ def _summary(message: Mapping[str, Any]) -> dict[str, Any]:
     if reason:
         summary["finish_reason"] = _REASONS.get(reason, reason)
     return summary
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}

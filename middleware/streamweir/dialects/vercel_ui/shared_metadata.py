@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from streamweir.codec.coerce import object_in
+
 __all__ = ["own_words", "with_own_words"]
 
 _OWN: Final = "streamweir"
@@ -21,6 +23,4 @@ def with_own_words(chunk: dict[str, Any], words: Mapping[str, Any]) -> dict[str,
 
 def own_words(message: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the words of the standard in a part's metadata; what else is in them is a model's own."""
-    metadata = message.get("providerMetadata")
-    own = metadata.get(_OWN) if isinstance(metadata, dict) else None
-    return own if isinstance(own, dict) else {}
+    return object_in(object_in(message, "providerMetadata"), _OWN)
