@@ -727,6 +727,24 @@ async def test_a_server_that_cannot_be_asked_to_stop_a_run_is_reported() -> None
     await events.aclose()
 
 
+async def test_a_server_that_does_not_answer_a_cancel_is_waited_for_as_for_a_first_event() -> None:
+    handle = f"run_{'a' * 32}"
+
+    async def script(call: Call) -> None:
+        if call.target == "/chat":
+            await call.begin(f"X-Streamweir-Run: {handle}", f"Content-Location: /-/runs/{handle}")
+            await call.send(sse(START))
+        await call.until_closed()
+
+    async with (
+        upstream(script) as server,
+        stream_request(f"{server.url}/chat", timeouts={"first_event": 0.3}) as events,
+    ):
+        await anext(events)
+        with anyio.fail_after(5), pytest.raises(RequestTimeout):
+            await events.cancel()
+
+
 async def test_events_that_end_a_run_which_is_not_there_any_more_are_numbered_on() -> None:
     async with upstream(keeping(sse(START), status="404 Not Found", cuts=True)) as server:
         stream = stream_request(f"{server.url}/chat", raise_errors=False)
