@@ -50,6 +50,9 @@ _OPENING: Final = re.compile(r"\s*[*\w ]{0,32}:? ?|(?s:.*)\*\*[A-Z]+\*\*: ?")
 _LONGEST_PLAIN: Final = 8
 """No secret is as short, under whatever name it stands."""
 
+_MOST_COMPARISONS: Final = 1 << 20
+"""So often texts of one frame are searched for messages of its failures; others are withheld."""
+
 
 class FrameSanitizer:
     """Makes the frames of one stream safe, which say failures or keep them beside what they say."""
@@ -106,14 +109,14 @@ class SafeFrame:
     ) -> None:
         self._is_code = is_code
         self._messages: dict[str, str] = {}
+        self._replaced: dict[str, str | None] = {}
+        """By text, what has been found out of it."""
+        self._comparisons_left = _MOST_COMPARISONS
         self._kept: set[str] = set()
-        self._results: list[Any] = []
         for event, clean in zip(raw, safe, strict=True):
             message, replacement = _message_of(event), _message_of(clean)
             if message and message != replacement:
                 self._messages[message] = replacement
-            if isinstance(clean, ToolCallEnd) and clean.result is not None:
-                self._results.append(clean.result)
         for event in (*safe, *others):
             self._kept.update(_texts_in(wire_data(event)), _texts_in(event.meta))
 
@@ -130,8 +133,6 @@ class SafeFrame:
         return block if safe == value else with_payload(block, write_json(safe), framing)
 
     def _copy(self, value: Any, key: str) -> Any:
-        if isinstance(value, str | dict | list) and value and value in self._results:
-            return value
         match value:
             case str():
                 return self._text(value, key)
@@ -149,15 +150,28 @@ class SafeFrame:
     def _text(self, text: str, key: str) -> str:
         if not text or text in self._kept:
             return text
+        if text not in self._replaced:
+            self._replaced[text] = self._without_message(text)
+        if (replaced := self._replaced[text]) is not None:
+            return replaced
+        is_sentence = SENTENCES.fullmatch(field_name(key)) and not MACHINE_CODE.fullmatch(text)
+        if not is_sentence and (_TIME.fullmatch(text) or self._is_code(text)):
+            return text
+        return WITHHELD
+
+    def _without_message(self, text: str) -> str | None:
+        """What a text becomes that holds the message of a failure; None if it holds none."""
+        if (replacement := self._messages.get(text)) is not None:
+            return replacement
+        self._comparisons_left -= len(self._messages)
+        if self._comparisons_left < 0:
+            return WITHHELD
         for message, replacement in self._messages.items():
             if message in text:
                 opening, _, rest = text.partition(message)
                 is_alone = not rest.strip() and _OPENING.fullmatch(opening)
                 return opening + replacement + rest if is_alone else replacement
-        is_sentence = SENTENCES.fullmatch(field_name(key)) and not MACHINE_CODE.fullmatch(text)
-        if not is_sentence and (_TIME.fullmatch(text) or self._is_code(text)):
-            return text
-        return WITHHELD
+        return None
 
 
 def _as_line(text: str) -> bytes:

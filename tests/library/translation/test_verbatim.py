@@ -4,6 +4,7 @@ Source: the standard protocol 1.1, section 8.
 """
 
 import json
+import time
 from itertools import pairwise
 from typing import Any
 
@@ -227,6 +228,29 @@ def test_failed_tool_keeps_its_output() -> None:
 
     written = json.loads(out.removeprefix(call).split(b"\n")[0][6:])
     assert written == {**failed, "error": "The tool failed."}
+
+
+def test_many_failures_in_one_frame_take_no_long_search() -> None:
+    def taken(failures: int) -> float:
+        content = [
+            {
+                "type": "mcp_tool_result",
+                "tool_use_id": f"call_{number}",
+                "is_error": True,
+                "content": [{"type": f"text_{number}", "text": f"no /srv/table_{number}"}],
+            }
+            for number in range(failures)
+        ]
+        message = {"type": "message", "id": "m", "role": "assistant", "content": content}
+        frame = b"data: %b\n\n" % json.dumps(message).encode()
+        began = time.process_time()
+        out = Translator(speaks="anthropic", answers="anthropic").feed(frame)
+        seconds = time.process_time() - began
+        assert b"/srv" not in out
+        assert out.count(b'"type":"mcp_tool_result"') == out.count(b'"tool_use_id":"call_') == failures
+        return seconds
+
+    assert taken(8000) < 20 * taken(1000)
 
 
 def test_malformed_frame_is_left_out_and_counted() -> None:
