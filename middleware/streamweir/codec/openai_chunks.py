@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from streamweir.codec.coerce import custom, leftover, meta_of, text_of, upstream_error
+from streamweir.codec.counts import keep_counts
 from streamweir.codec.openai_calls import MAX_CALL_BYTES, ClientCalls, bounded
 from streamweir.events import (
     Content,
@@ -25,7 +26,6 @@ from streamweir.events import (
     Whole,
 )
 from streamweir.ids import short_id
-from streamweir.jsontext import write_json
 
 __all__ = ["TOKENS", "ChunkReader", "chunk", "is_completion", "tokens_in", "usage_of"]
 
@@ -66,10 +66,6 @@ _CHOICE: Final = (
     *("native_finish_reason", "stop_reason", "matched_stop", "content_filter_results"),
 )
 """What a chunk and a choice consist of: ids, times, and words of the server that its end repeats."""
-
-
-_MOST_COUNTS: Final = 100
-_LARGEST_COUNT: Final = 1024
 
 
 class ChunkReader:
@@ -118,12 +114,7 @@ class ChunkReader:
         if not isinstance(usage, dict):
             return
         counted = {**(leftover(usage, TOKENS) or {}), **tokens_in(usage)}
-        rest: dict[str, Any] = {}
-        for name, value in counted.items():
-            is_known = name in TOKENS or name in self.summary or len(self.summary) < _MOST_COUNTS
-            fits = is_known and len(name) + len(write_json(value)) <= _LARGEST_COUNT
-            (self.summary if fits else rest)[name] = value
-        if rest:
+        if rest := keep_counts(self.summary, counted, TOKENS):
             yield custom("usage", rest, meta)
 
     def close(self) -> Iterator[Event]:

@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams import random_cuts, translate
+from streams import events_of, random_cuts, translate
 from streamweir.dialects.anthropic.encode_extent import ObjectExtent
 
 VALUES = st.recursive(
@@ -44,3 +44,19 @@ def test_text_amid_a_call_waits_for_its_end() -> None:
     written = translate(body, speaks="openai-chat", answers="anthropic", framing="sse").decode()
     assert written.index("content_block_stop") < written.index("Meanwhile.")
     assert written.count('"type":"tool_use"') == 1
+
+
+def test_what_a_server_counts_is_bounded() -> None:
+    many = {"count": [[{"a": 1}]] * 1000} | {f"count_{number}": number for number in range(1000)}
+    usage = {**many, "input_tokens": 3, "output_tokens": 4}
+    messages = (
+        {"type": "message_start", "message": {"id": "m", "content": []}},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": usage},
+        {"type": "message_stop"},
+    )
+    body = b"".join(b"data: " + json.dumps(message).encode() + b"\n\n" for message in messages)
+    *_, rest, end = events_of(translate([body], speaks="anthropic"))
+    summary = end["data"]["summary"]
+    assert summary["total_tokens"] == 7
+    assert len(summary) < 120
+    assert {**rest["data"]["data"]["value"], **summary}.items() >= {"count_999": 999, **many}.items()

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import and_extra, custom, leftover, meta_of, text_of, upstream_error
+from streamweir.codec.counts import keep_counts
 from streamweir.codec.message_template import TextFields
 from streamweir.codec.suspension import SUSPENSION, asked_in, is_suspended
 from streamweir.dialects.anthropic.decode_blocks import Blocks
@@ -84,13 +85,13 @@ class AnthropicDecoder(Decoder):
 
     def _start(self, start: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterator[Event]:
         self._meta = self._blocks.meta = meta_of(message_id=start.get("id"))
-        self._count(start.get("usage"))
         origin = {"model": start.get("model"), **(leftover(start, _START) or {}), **(beside or {})}
         yield SessionStart(meta=and_extra(self._meta, leftover(origin, ())))
+        yield from self._count(start.get("usage"))
 
     def _message_delta(self, message: Mapping[str, Any]) -> Iterator[Event]:
         delta = message.get("delta")
-        self._count(message.get("usage"))
+        yield from self._count(message.get("usage"))
         yield from self._stop_reason(delta if isinstance(delta, dict) else {})
         yield from self._suspension(message)
         if rest := leftover(message, ("type", "delta", "usage", SUSPENSION)):
@@ -140,17 +141,17 @@ class AnthropicDecoder(Decoder):
             details=leftover(error, ("type", "message")),
         )
 
-    def _count(self, usage: Any) -> None:
-        """Note the tokens; counts are of the whole message, so that later ones replace earlier ones."""
+    def _count(self, usage: Any) -> Iterator[Event]:
+        """Note the tokens: counts are of the whole message, so that later ones replace earlier ones."""
         if not isinstance(usage, dict):
             return
-        for name, count in usage.items():
-            known = _TOKENS.get(name)
-            if known is None:
-                if count is not None:
-                    self._summary[name] = count
-            elif type(count) is int and 0 <= count < 1 << 53:
-                self._summary[known] = count
+        counted = {name: count for name, count in usage.items() if name not in _TOKENS and count is not None}
+        for name, known in _TOKENS.items():
+            if type(count := usage.get(name)) is int and 0 <= count < 1 << 53:
+                counted[known] = count
+        rest = keep_counts(self._summary, counted, _TOKENS.values())
         counts = [self._summary.get(name) for name in _TOKENS.values()]
         if None not in counts:
             self._summary["total_tokens"] = sum(counts)
+        if rest:
+            yield custom("usage", rest, self._meta)

@@ -1,0 +1,31 @@
+"""What a server counts of a run, kept for the summary at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from streamweir.jsontext import write_json
+
+__all__ = ["keep_counts"]
+
+_MOST: Final = 100
+_LARGEST: Final = 1024
+
+
+def keep_counts(
+    summary: dict[str, Any], counted: Mapping[str, Any], known: Collection[str]
+) -> dict[str, Any]:
+    """Note in `summary` what was counted; return what is too much or too large to be kept to the end.
+
+    Args:
+        summary: where it is kept; later counts replace earlier ones.
+        counted: by name; those of `known` names always find a place.
+        known: the names that a summary has in every dialect.
+    """
+    rest: dict[str, Any] = {}
+    for name, value in counted.items():
+        has_place = name in known or name in summary or len(summary) < _MOST
+        fits = has_place and len(name) + len(write_json(value)) <= _LARGEST
+        (summary if fits else rest)[name] = value
+    return rest
