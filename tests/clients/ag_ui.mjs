@@ -40,7 +40,7 @@ async function read({ url, headers }) {
   const results = new Map();
   for (const message of agent.messages) if (message.role === "tool") results.set(message.toolCallId, message.content);
   const calls = agent.messages.flatMap((message) => message.toolCalls ?? []).map((call) => ({
-    name: call.function.name, arguments: call.function.arguments, result: results.get(call.id) ?? null,
+    id: call.id, name: call.function.name, arguments: call.function.arguments, result: results.get(call.id) ?? null,
   }));
   const texts = agent.messages.filter((message) => message.role === "assistant" && message.content);
   return { ...seen, text: texts.map((message) => message.content).join(""), calls, open: [...open], warnings };

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from replayed import Call, Expected
+from replayed import Call, Expected, as_begun
 from streamweir.errors import CODES
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ def _problems_of_end(expected: Expected, seen: dict[str, Any], client: Client) -
 
 
 def _problems_of_calls(expected: Expected, seen: list[dict[str, Any]]) -> Iterator[str]:
+    seen = as_begun(expected.calls, seen)
     if [call["name"] for call in seen] != [call.name for call in expected.calls]:
         yield f"calls {[call['name'] for call in seen]} of {[call.name for call in expected.calls]}"
         return

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from compare_ag_ui import same_text
-from replayed import Call, Expected
+from replayed import Call, Expected, as_begun
 
 if TYPE_CHECKING:
     from clients import Client
@@ -37,7 +37,7 @@ def problems_of_copies(expected: Expected, seen: dict[str, Any], client: Client)
 
 
 def _problems_of_calls(expected: Expected, seen: dict[str, Any], client: Client) -> Iterator[str]:
-    found = seen["calls"]
+    found = as_begun(expected.calls, seen["calls"])
     if [call["name"] for call in found] != [call.name for call in expected.calls]:
         yield f"calls {[call['name'] for call in found]} of {[call.name for call in expected.calls]}"
         return

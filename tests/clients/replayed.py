@@ -37,6 +37,7 @@ class Call(NamedTuple):
     """A call of a tool.
 
     Attributes:
+        tool_id: by which its parts are found.
         name: of the tool.
         arguments: whole.
         is_open: it has no result: the client, or a person, is asked.
@@ -44,6 +45,7 @@ class Call(NamedTuple):
         error: why it failed, else None.
     """
 
+    tool_id: str
     name: str
     arguments: dict[str, Any]
     is_open: bool = True
@@ -119,7 +121,7 @@ def expected_of_events(events: list[dict[str, Any]]) -> Expected:
             case "thinking":
                 thinking += data["content"]
             case "tool_call_start":
-                calls[data["tool_id"]] = Call(data["tool_name"], data["arguments"])
+                calls[data["tool_id"]] = Call(data["tool_id"], data["tool_name"], data["arguments"])
             case "tool_call_end":
                 why = data["error"]["message"] if data["status"] == "failed" else None
                 calls[data["tool_id"]] = calls[data["tool_id"]]._replace(
@@ -131,6 +133,20 @@ def expected_of_events(events: list[dict[str, Any]]) -> Expected:
                 error = data["message"]
     status = str(events[-1]["data"]["status"])
     return Expected([*texts.values()], thinking, [*calls.values()], asked, status, error, "")
+
+
+def as_begun(calls: list[Call], seen: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the calls that a client saw in the order of ours.
+
+    Where pieces of arguments are mixed, who takes pieces sees another call begin first.
+    """
+
+    def place(found: dict[str, Any]) -> int:
+        of_run = (number for number, call in enumerate(calls) if found["id"].startswith(f"{call.tool_id}-"))
+        same = (number for number, call in enumerate(calls) if found["id"] == call.tool_id)
+        return next(same, next(of_run, len(calls)))
+
+    return sorted(seen, key=place)
 
 
 def _whole(stream: Replayed) -> str:

@@ -47,7 +47,7 @@ async function read({ url, headers }) {
     text: texts("text"),
     thinking: texts("reasoning"),
     calls: parts.filter(isCall).map((part) => ({
-      name: part.toolName ?? part.type.slice("tool-".length), input: part.input, state: part.state,
+      id: part.toolCallId, name: part.toolName ?? part.type.slice("tool-".length), input: part.input, state: part.state,
       output: part.output ?? null, error: part.errorText ?? null,
     })),
     open: parts.filter((part) => part.state === "streaming" || part.state === "input-streaming").map((part) => part.type),
