@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+import anyio
 import msgspec
 
 from streamweir.client.attempt import StreamAttempt
@@ -15,8 +16,9 @@ from streamweir.errors import ConfigurationError, error_info
 from streamweir.jsontext import write_json
 from streamweir.options.durations import Duration, parse_duration
 from streamweir.options.timeouts import Timeouts
-from streamweir.request_errors import RequestRejected, StreamFailed
+from streamweir.request_errors import RequestRejected, RequestTimeout, StreamFailed
 from streamweir.request_id import new_request_id, valid_request_id
+from streamweir.translation.clock import timeout_error
 
 __all__ = ["RequestPlan"]
 
@@ -130,8 +132,11 @@ class RequestPlan:
         headers = {name: value for name, value in self._headers.items() if name != "content-type"}
         exchange = self._exchange("POST", url, headers={**headers, "accept": "application/json"})
         try:
-            response = await exchange.send()
+            with anyio.fail_after(self._timeouts.first_event):
+                response = await exchange.send()
             body = await exchange.read_rejection()
+        except TimeoutError as error:
+            raise RequestTimeout(timeout_error("first_event_timeout"), request_id=self._request_id) from error
         except Exception as error:
             kind, info = failed_connection(error)
             raise kind(info, request_id=self._request_id) from error
