@@ -41,6 +41,7 @@ ANSWERS_WITHIN: Final = 60.0
 LEFT_WITHIN: Final = 5.0
 """Seconds after a client's leave in which the model must have been left too."""
 SHOWN_LINES: Final = 40
+SHOWN_WIDTH: Final = 400
 """Of a server's log, where something went wrong."""
 
 TOPIC: Final = "Which region sells most? 哪个地区卖得最多？"
@@ -172,7 +173,7 @@ async def until_ready(name: str, server: Server, place: Place) -> None:
 def print_log(name: str, log: Path) -> None:
     """The last lines of a server's log."""
     for line in log.read_text(errors="replace").splitlines()[-SHOWN_LINES:]:
-        print(f"{name} | {line}")
+        print(f"{name} | {line[:SHOWN_WIDTH]}")
 
 
 async def run_all(names: Sequence[str]) -> int:
@@ -186,7 +187,7 @@ async def run_all(names: Sequence[str]) -> int:
     servers = real_servers(names)
     results = await asyncio.gather(*(run(name, server) for name, server in servers.items()))
     print(
-        f"{sum(len(server.cases) for server in servers.values())} requests to {len(servers)} real servers:"
+        f"{sum(len(server.cases) for server in servers.values())} requests to {len(servers)} real server(s):"
         f" {sum(results)} went wrong"
     )
     return 1 if any(results) else 0

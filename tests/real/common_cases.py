@@ -18,9 +18,12 @@ REJECT: Final[Mapping[str, Any]] = {"action": "reject"}
 HAPPY: Final = Case(scenario="happy", texts=(ANSWER,))
 TOOLS: Final = Case(scenario="tools", texts=(ANSWER,), calls=("success", "success"), is_parallel=True)
 REASONING: Final = Case(scenario="reasoning", texts=(ANSWER,), reasoning=THOUGHT)
+GRANTED: Final = replace(HAPPY, calls=("success",))
+"""What comes of a tool that a person has allowed, or of one that goes on with what the person said."""
+DENIED: Final = replace(HAPPY, calls=("failed",))
 RAISED: Final = Case(scenario="raise", status="error")
 """A tool raises, and the server gives up."""
-RAISED_CAUGHT: Final = Case(scenario="raise", texts=(ANSWER,), calls=("error",))
+RAISED_CAUGHT: Final = Case(scenario="raise", texts=(ANSWER,), calls=("failed",))
 """A tool raises, and the model is given the failure."""
 REFUSED: Final = (
     Case(scenario="401", status="error", codes=("AUTH_FAILED",)),

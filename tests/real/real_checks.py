@@ -39,7 +39,7 @@ def _problems_of_texts(case: Case, answer: Answer) -> Iterator[str]:
 
 
 def _reasoning_of(answer: Answer) -> str:
-    return "".join(event["data"]["content"] for event in answer.events if event["type"] == "reasoning")
+    return "".join(event["data"]["content"] for event in answer.events if event["type"] == "thinking")
 
 
 def _problems_of_calls(case: Case, answer: Answer) -> Iterator[str]:

@@ -273,8 +273,8 @@ class ChainMessages:
     def _start(self, tool_id: str, name: str, given: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
         tool_id = short_id(tool_id)
         if tool_id:
-            if tool_id in self._started:
-                return
+            if tool_id in self._started or tool_id in self._ended:
+                return  # a call that a person refused is in the state once more, after its result
             self._started.add(tool_id, None)
             if len(self._waiting) < 1000:
                 self._waiting[tool_id] = None
