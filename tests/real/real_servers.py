@@ -117,7 +117,7 @@ def mapped(speaks: str, path: str, **endpoint: Any) -> Callable[[Place], Fields]
         upstream = {"url": f"{place.url}{path}", "speaks": speaks, "breaker": "off"}
         return {
             "upstreams": {"server": upstream},
-            "endpoints": {"/chat": {"upstream": "server", "request": "mapped", **endpoint}},
+            "endpoints": {"/chat": {"upstream": "server", "request": "mapped"} | endpoint},
         }
 
     return gateway

@@ -1,6 +1,6 @@
 """Graphs as the LangGraph API server serves them: a graph of one's own, and an agent of LangChain's.
 
-`agent` has its tools ask with `interrupt`; `approving` is `create_agent` with a person before the tool `book`.
+`agent` has a tool ask with `interrupt`; `approving` is `create_agent` with a person before the tool `book`.
 The variable MODEL is where the scripted model is.
 """
 
