@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import gc
 import signal
 from pathlib import Path
 
@@ -72,9 +73,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     places = tuple(TESTS / place for place in SLOW)
+    slow = {
+        path for path in {item.path for item in items} if any(path.is_relative_to(place) for place in places)
+    }
     for item in items:
-        if any(item.path.is_relative_to(place) for place in places):
+        if item.path in slow:
             item.add_marker("slow")
+
+
+def pytest_collection_finish() -> None:
+    """What stands by now stays to the end: no collection of garbage has to look through it again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

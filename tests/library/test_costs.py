@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import time
 import tracemalloc
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import cycle, repeat
 from typing import Any
 
@@ -51,12 +51,10 @@ def stream(speaks: str, pieces: Iterable[bytes], answers: str = "standard") -> N
 
 
 @pytest.fixture(autouse=True)
-def _own_heap() -> Iterator[None]:
+def _own_heap() -> None:
     """What other tests have left is not looked through by the collector at the cost of what is measured."""
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 def seconds_for(speaks: str, pieces: Iterable[bytes], rounds: int = 1) -> float:

@@ -178,9 +178,9 @@ def test_thinking_snapshots_become_pieces_and_a_new_thought_is_said() -> None:
 @pytest.mark.slow
 def test_many_messages_take_linear_time_and_bounded_memory() -> None:
     messages: list[Event] = [piece("text", f"m{number}") for number in range(30_000)]
-    began = time.perf_counter()
+    began = time.process_time()
     out = run(TextDeduplication(), [*messages, SessionEnd()])
-    assert time.perf_counter() - began < 3
+    assert time.process_time() - began < 3
     completed = [event for event in out if isinstance(event, Content) and event.is_complete]
     assert len(completed) == 30_000
     assert kept_after(TextDeduplication, messages) <= 8 << 20
@@ -196,8 +196,8 @@ def test_what_a_message_says_beside_its_text_takes_no_room() -> None:
 
 def test_many_pieces_take_linear_time_and_bounded_memory() -> None:
     stage = TextDeduplication()
-    began = time.perf_counter()
+    began = time.process_time()
     run(stage, (piece("some text of a piece", channel="c") for _ in range(200_000)))
-    assert time.perf_counter() - began < 3
+    assert time.process_time() - began < 3
     (message,) = stage._messages.values()
     assert sum(map(len, message.all._pieces)) <= KEPT_CHARACTERS
