@@ -78,10 +78,10 @@ class EventLog:
         """Return what has been written since the last time; None if nothing was."""
         if not self._stored:
             return None
-        batch = Batch.of(self._at, self._stored, self._items)
-        self._at = batch.end
+        stored, items, at = self._stored, self._items, self._at
+        self._at = at + len(stored)
         self._stored, self._items = [], []
-        return batch
+        return Batch.of(at, stored, items)
 
     def write(self, event: Event, stamp: Stamp) -> None:
         """Take the next event."""

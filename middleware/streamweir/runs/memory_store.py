@@ -61,8 +61,8 @@ class MemoryStore:
         self._make_room(size, runs=1)
         self._runs[run] = stored = _StoredRun(token, about, size)
         self._bytes += size
-        self._own(run, stored, ttl)
-        stored.touched_at = time.monotonic()
+        stored.touched_at = now = time.monotonic()
+        self._own(run, stored, ttl, now)
         return True
 
     async def append(
@@ -92,9 +92,9 @@ class MemoryStore:
 
     async def renew(self, run: str, token: str, *, ttl: float) -> Signals:
         """See `RunStore.renew`."""
-        stored = self._owned(run, token)
-        self._own(run, stored, ttl)
-        return Signals(stored.cancelled, time.monotonic() - stored.touched_at)
+        stored, now = self._owned(run, token), time.monotonic()
+        self._own(run, stored, ttl, now)
+        return Signals(stored.cancelled, now - stored.touched_at)
 
     async def discard(self, run: str, token: str, *, ttl: float) -> None:
         """See `RunStore.discard`."""
@@ -181,7 +181,8 @@ class MemoryStore:
     def _append(
         self, run: str, token: str, at: int, events: Sequence[bytes], *, ttl: float, ends: bool
     ) -> None:
-        stored = self._run(run)
+        now = time.monotonic()
+        stored = self._run(run, now)
         if stored is None or stored.token != token or stored.gone:
             raise RunLost
         if stored.ended_at is not None or at != len(stored.events):
@@ -192,12 +193,13 @@ class MemoryStore:
         if ends:
             self._end(run, stored, ttl)
         else:
-            self._own(run, stored, ttl)
-        self._wake(run)
+            self._own(run, stored, ttl, now)
+        if run in self._waiting:
+            self._wake(run)
 
-    def _run(self, run: str) -> _StoredRun | None:
+    def _run(self, run: str, now: float | None = None) -> _StoredRun | None:
         stored = self._runs.get(run)
-        if stored is not None and time.monotonic() >= stored.expires:
+        if stored is not None and (time.monotonic() if now is None else now) >= stored.expires:
             self._remove(run)
             return None
         return stored
@@ -208,15 +210,16 @@ class MemoryStore:
             raise RunLost
         return stored
 
-    def _own(self, run: str, stored: _StoredRun, ttl: float) -> None:
-        stored.owned_until = time.monotonic() + self.lease
-        stored.keep(self.lease + ttl)
+    def _own(self, run: str, stored: _StoredRun, ttl: float, now: float) -> None:
+        stored.owned_until = now + self.lease
+        stored.expires = stored.owned_until + ttl
         self._running[run] = None
         self._running.move_to_end(run)
 
     def _store(self, run: str, stored: _StoredRun, events: Sequence[bytes]) -> None:
         size = sum(map(len, events)) + _EVENT_BYTES * len(events)
-        self._make_room(size, keeping=run)
+        if self._bytes + size > self._max_bytes:
+            self._make_room(size, keeping=run)
         stored.events.extend(events)
         stored.size += size
         self._bytes += size

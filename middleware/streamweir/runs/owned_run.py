@@ -190,11 +190,10 @@ class OwnedRun:
         batch, self._storing = self._storing, None
         assert batch is not None
         self._give(batch, ends=self._ends and not self._waiting)
-        self._store_waiting()
-        for waiter in self._waiters:
-            if not waiter.done():
-                waiter.set_result(None)
-        self._waiters.clear()
+        if self._waiting:
+            self._store_waiting()
+        if self._waiters:
+            self._wake_waiters()
 
     def _see_to(self, what: Coroutine[Any, Any, None]) -> None:
         """Do what has to be waited for, before anything goes on."""
@@ -224,8 +223,14 @@ class OwnedRun:
     def _first_followers(self) -> list[Follower]:
         return [follower for follower in self._followers if follower.is_first]
 
+    def _wake_waiters(self) -> None:
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+        self._waiters.clear()
+
     async def _progress(self) -> None:
-        waiter = asyncio.get_running_loop().create_future()
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
         await waiter
 

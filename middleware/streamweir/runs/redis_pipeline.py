@@ -1,16 +1,18 @@
 """Commands of many callers over one connection: all that wait leave together.
 
 A command by itself costs its processor time mostly for the trip; in company it costs a fifth. While a batch
-is away the next one gathers, so batches grow with the load and nobody waits for a timer.
+is away the next one gathers, and under load for a moment longer, so batches grow with the load; a command
+that comes alone leaves at once.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import NoScriptError, OutOfMemoryError, RedisError, ResponseError
@@ -18,17 +20,36 @@ from redis.exceptions import NoScriptError, OutOfMemoryError, RedisError, Respon
 from streamweir.runs.redis_scripts import Script
 from streamweir.runs.store import StoreFull, StoreUnavailable
 
-__all__ = ["BROKEN", "CommandPipeline", "StoreHealth", "connect"]
+__all__ = ["BROKEN", "Answered", "CommandPipeline", "StoreHealth", "connect", "packed"]
+
+logger = logging.getLogger("streamweir")
 
 BROKEN: Final = (RedisError, OSError, EOFError, RuntimeError, TypeError, AttributeError)
 """What the client library raises for a connection that broke: uvloop's transports a RuntimeError; its own
 parser and writer, once the other side is gone, a TypeError or an AttributeError."""
 
 _RETRY_SECONDS: Final = 0.05
+_PACE_SECONDS: Final = 0.001
+"""A batch leaves so long after the one before it at the earliest."""
+
 _PROBE_SECONDS: Final = 1.0
 
 _Argument: TypeAlias = str | bytes | int | float
-_Command: TypeAlias = tuple[_Argument, ...]
+
+Answered: TypeAlias = Callable[[Any], None]
+"""Is given the answer to a command; `StoreUnavailable` or `StoreFull` where there is none."""
+
+
+class _Command(NamedTuple):
+    script: Script
+    packed: bytes
+    answered: Answered
+
+
+def packed(words: Sequence[_Argument]) -> bytes:
+    """Return a command, or a part of one, as the server reads it; without its head."""
+    raw = [word if isinstance(word, bytes) else str(word).encode() for word in words]
+    return b"".join([b"$%d\r\n%b\r\n" % (len(word), word) for word in raw])
 
 
 async def connect(connection: AbstractConnection) -> None:
@@ -123,7 +144,7 @@ class CommandPipeline:
         self._timeout: Final = timeout
         self._batch: Final = batch
         self._connection: AbstractConnection | None = None
-        self._waiting: deque[tuple[_Command, Script, asyncio.Future[Any]]] = deque()
+        self._waiting: deque[_Command] = deque()
         self._sending: asyncio.Task[None] | None = None
 
     async def call(self, script: Script, keys: Sequence[str], *arguments: _Argument) -> Any:
@@ -133,14 +154,35 @@ class CommandPipeline:
             StoreFull: the server has no memory for it.
             StoreUnavailable: the server does not answer, or refuses.
         """
-        if not self._health.is_up:
-            raise StoreUnavailable
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        command = ("EVALSHA", script.sha, len(keys), *keys, *arguments)
-        self._waiting.append((command, script, answer))
+        names = packed((len(keys), *keys))
+        self.send(script, names, len(keys), arguments, lambda given: _settle(answer, given))
+        return await answer
+
+    def send(
+        self,
+        script: Script,
+        names: bytes,
+        count: int,
+        arguments: Sequence[_Argument],
+        answered: Answered,
+    ) -> None:
+        """Run a script at the server, and do not wait for its answer.
+
+        Args:
+            script: it.
+            names: of its keys with their number, packed.
+            count: their number.
+            arguments: of the script.
+            answered: is given the answer, perhaps before this returns.
+        """
+        if not self._health.is_up:
+            answered(StoreUnavailable())
+            return
+        head = b"*%d\r\n$7\r\nEVALSHA\r\n$40\r\n%b\r\n" % (3 + count + len(arguments), script.sha.encode())
+        self._waiting.append(_Command(script, head + names + packed(arguments), answered))
         if self._sending is None:
             self._sending = asyncio.create_task(self._send_all())
-        return await answer
 
     async def aclose(self) -> None:
         """Send nothing more and close the connection."""
@@ -150,23 +192,26 @@ class CommandPipeline:
         await self._disconnect()
 
     async def _send_all(self) -> None:
-        batch: list[tuple[_Command, Script, asyncio.Future[Any]]] = []
+        batch: list[_Command] = []
         try:
             while self._waiting:
                 batch = [self._waiting.popleft() for _ in range(min(self._batch, len(self._waiting)))]
-                batch = [waiting for waiting in batch if not waiting[2].done()]
-                answers = await self._answers_to(batch) if batch else []
-                for (_, _, future), answer in zip(batch, answers, strict=True):
-                    _settle(future, answer)
+                began = time.monotonic()
+                answers = await self._answers_to(batch)
+                sent, batch = batch, []
+                for command, answer in zip(sent, answers, strict=True):
+                    _give(command, answer)
+                await asyncio.sleep(began + _PACE_SECONDS - time.monotonic())
         except StoreUnavailable:
             self._health.went_down()
         finally:
             self._sending = None
-            for _, _, future in (*batch, *self._waiting):
-                _settle(future, StoreUnavailable())
+            lost = [*batch, *self._waiting]
             self._waiting.clear()
+            for command in lost:
+                _give(command, StoreUnavailable())
 
-    async def _answers_to(self, batch: Sequence[tuple[_Command, Script, asyncio.Future[Any]]]) -> list[Any]:
+    async def _answers_to(self, batch: Sequence[_Command]) -> list[Any]:
         """Return the answers to a batch, the server's errors among them.
 
         Raises:
@@ -186,24 +231,24 @@ class CommandPipeline:
                 raise
             await asyncio.sleep(_RETRY_SECONDS)
 
-    async def _exchange(self, batch: Sequence[tuple[_Command, Script, asyncio.Future[Any]]]) -> list[Any]:
-        answers = await self._round_trip([command for command, _, _ in batch])
+    async def _exchange(self, batch: Sequence[_Command]) -> list[Any]:
+        answers = await self._round_trip([command.packed for command in batch])
         unknown = [i for i, answer in enumerate(answers) if isinstance(answer, NoScriptError)]
         if unknown:
-            scripts = {batch[i][1].text for i in unknown}
-            await self._round_trip([("SCRIPT", "LOAD", text) for text in scripts])
-            again = await self._round_trip([batch[i][0] for i in unknown])
+            scripts = {batch[i].script.text for i in unknown}
+            await self._round_trip([b"*3\r\n" + packed(("SCRIPT", "LOAD", text)) for text in scripts])
+            again = await self._round_trip([batch[i].packed for i in unknown])
             for i, answer in zip(unknown, again, strict=True):
                 answers[i] = answer
-        return answers
+        return [_judged(answer) for answer in answers]
 
-    async def _round_trip(self, commands: Sequence[_Command]) -> list[Any]:
+    async def _round_trip(self, commands: Sequence[bytes]) -> list[Any]:
         connection = self._connection
         if connection is None:
             connection = self._connection = self._connect()
             await connect(connection)
         began = time.monotonic()
-        await connection.send_packed_command(connection.pack_commands(commands))
+        await connection.send_packed_command(b"".join(commands), check_health=False)
         answers = []
         for _ in commands:
             try:
@@ -219,12 +264,25 @@ class CommandPipeline:
             await connection.disconnect(nowait=True)
 
 
+def _give(command: _Command, answer: Any) -> None:
+    try:
+        command.answered(answer)
+    except Exception:  # its caller's own, which is no harm to the others
+        logger.exception("an answer of the store could not be taken")
+
+
+def _judged(answer: Any) -> Any:
+    """Return an answer of the server as its caller is to have it."""
+    if not isinstance(answer, Exception):
+        return answer
+    is_full = isinstance(answer, OutOfMemoryError) or "OOM " in str(answer)
+    return StoreFull() if is_full else StoreUnavailable()
+
+
 def _settle(future: asyncio.Future[Any], answer: Any) -> None:
     if future.done():
         return
-    if not isinstance(answer, Exception):
-        future.set_result(answer)
-    elif isinstance(answer, OutOfMemoryError) or "OOM " in str(answer):
-        future.set_exception(StoreFull())
+    if isinstance(answer, StoreUnavailable):
+        future.set_exception(answer)
     else:
-        future.set_exception(StoreUnavailable())
+        future.set_result(answer)

@@ -18,13 +18,14 @@ from typing import Any, Final
 from redis.asyncio.connection import AbstractConnection, ConnectionPool
 from redis.exceptions import RedisError
 
-from streamweir.errors import ConfigurationError
+from streamweir.errors import ConfigurationError, StreamweirError
 from streamweir.options.durations import Duration, parse_duration
 from streamweir.runs import redis_scripts as scripts
-from streamweir.runs.redis_pipeline import CommandPipeline, StoreHealth
+from streamweir.runs.eager_append import Stored
+from streamweir.runs.redis_pipeline import CommandPipeline, StoreHealth, packed
 from streamweir.runs.redis_scripts import Script
 from streamweir.runs.redis_wakeups import RunWakeups
-from streamweir.runs.store import RunLost, RunState, Signals
+from streamweir.runs.store import RunLost, RunState, Signals, StoreUnavailable
 
 __all__ = ["RedisStore"]
 
@@ -34,6 +35,7 @@ _PAGES: Final = 16
 
 _SCHEMES: Final = {"valkey": "redis", "valkeys": "rediss"}
 _MIN_LEASE: Final = 1.0
+_RUN_KEYS: Final = 4
 
 
 class RedisStore:
@@ -83,20 +85,56 @@ class RedisStore:
         arguments = token, about, self._lease_ms, _ms(self.lease + ttl)
         claimed = bool(await self._on_run(scripts.CLAIM, run, *arguments))
         if claimed:
-            self._owned.setdefault(run, _OwnedRun(token))
+            self._owned.setdefault(run, _OwnedRun(token, packed((_RUN_KEYS, *self._names(run)))))
         return claimed
 
     async def append(
         self, run: str, token: str, at: int, events: Sequence[bytes], *, ttl: float, ends: bool = False
     ) -> None:
         """See `RunStore.append`."""
+        answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def stored(error: StreamweirError | None) -> None:
+            if answer.done():
+                return
+            if error is None:
+                answer.set_result(None)
+            else:
+                answer.set_exception(error)
+
+        self.append_soon(run, token, at, events, ttl=ttl, ends=ends, stored=stored)
+        await answer
+
+    def append_soon(
+        self,
+        run: str,
+        token: str,
+        at: int,
+        events: Sequence[bytes],
+        *,
+        ttl: float,
+        ends: bool,
+        stored: Stored,
+    ) -> None:
+        """See `EagerStore`."""
         keep = ttl if ends else self.lease + ttl
-        arguments = token, at, self._lease_ms, _ms(keep), int(ends)
-        self._check_owner(run, token, await self._on_run(scripts.APPEND, run, *arguments, *events))
-        if ends:
-            self._disown(run, token)
-        elif run in self._owned:
-            self._owned[run].append(at + len(events))
+
+        def answered(answer: Any) -> None:
+            if isinstance(answer, StoreUnavailable):
+                stored(answer)
+            elif not isinstance(answer, int):
+                stored(StoreUnavailable())
+            elif answer < 0:
+                self._disown(run, token)
+                stored(RunLost())
+            else:
+                self._note_append(run, token, at + len(events), ends=ends)
+                stored(None)
+
+        owned = self._owned.get(run)
+        names = packed((_RUN_KEYS, *self._names(run))) if owned is None else owned.names
+        arguments: list[str | bytes | int] = [token, at, self._lease_ms, _ms(keep), int(ends), *events]
+        self._commands.send(scripts.APPEND, names, _RUN_KEYS, arguments, answered)
 
     async def renew(self, run: str, token: str, *, ttl: float) -> Signals:
         """See `RunStore.renew`."""
@@ -195,6 +233,12 @@ class RedisStore:
             self._disown(run, token)
             raise RunLost
 
+    def _note_append(self, run: str, token: str, events: int, *, ends: bool) -> None:
+        if ends:
+            self._disown(run, token)
+        elif run in self._owned:
+            self._owned[run].append(events)
+
     def _disown(self, run: str, token: str) -> None:
         owned = self._owned.get(run)
         if owned is not None and owned.token == token:
@@ -223,10 +267,11 @@ class RedisStore:
 class _OwnedRun:
     """A run that is appended to here: its readers here need not ask the server how long it is."""
 
-    __slots__ = ("changed", "events", "token")
+    __slots__ = ("changed", "events", "names", "token")
 
-    def __init__(self, token: str) -> None:
+    def __init__(self, token: str, names: bytes) -> None:
         self.token = token
+        self.names = names
         self.events = 0
         self.changed = asyncio.Event()
 
@@ -248,7 +293,9 @@ class _OwnedRun:
 def _connector(url: str) -> Callable[[], AbstractConnection]:
     scheme, _, rest = url.partition("://")
     try:
-        pool = ConnectionPool.from_url(f"{_SCHEMES.get(scheme, scheme)}://{rest}", protocol=2)
+        pool = ConnectionPool.from_url(
+            f"{_SCHEMES.get(scheme, scheme)}://{rest}", protocol=2, socket_timeout=None
+        )
     except (ValueError, RedisError):  # what it says may hold the password
         raise ConfigurationError("the store must be a URL such as redis://host:6379/0") from None
 

@@ -6,7 +6,7 @@ Source: the contract of resumable streams, sections 2, 3 and 5.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
 from streamweir.errors import ErrorInfo, error_info
@@ -91,6 +91,8 @@ class RunFeed:
         self._first_of: Final = first_of
         self._events: Final = EventReader()
         self._has_warned = False
+        self._is_level = False
+        """The client has all that came before: nothing is written in silence."""
 
     def write(self, batch: Batch) -> None:
         """Write what comes next.
@@ -98,8 +100,12 @@ class RunFeed:
         Raises:
             UnreadableRun: it is no part of a run.
         """
+        if self._is_level and batch.items is not None:
+            self._write_all(batch.items)
+            return
         for stamp, item in self._items(batch):
             self._write_item(stamp, item)
+        self._is_level = self._target.is_open and batch.end > self._position.next_event
 
     async def close_short(self, code: str, at: int) -> None:
         """Write the end of a body that is not whole: in the standard none, so that the client resumes.
@@ -121,6 +127,22 @@ class RunFeed:
         sink.finish()
         self.error = error_info(code)
 
+    def _write_all(self, items: Sequence[LogItem]) -> None:
+        """Write what comes to a client that has nothing of it yet."""
+        sink = self._target.sink
+        if items and self._first_of is not None and self._first_of.detached is not None:
+            self._warn_of_detachment(items[0].stamp)
+        for stamp, item in items:
+            if type(item) is TextRun:
+                sink.write_run(item.event, item.texts, stamp)
+            else:
+                self._note_error(item)
+                sink.write(item, stamp)
+
+    def _note_error(self, event: Event) -> None:
+        if isinstance(event, Error) and event.terminal:
+            self.error = _info_of(event)
+
     def _items(self, batch: Batch) -> Iterator[LogItem]:
         """Yield what is in a batch, and begin to write once it is known what the run is read with."""
         request_id = self._about.request_id
@@ -138,8 +160,7 @@ class RunFeed:
         sink, first = self._target.sink, self._position.next_event
         self._warn_of_detachment(stamp)
         if not isinstance(item, TextRun):
-            if isinstance(item, Error) and item.terminal:
-                self.error = _info_of(item)
+            self._note_error(item)
             if isinstance(sink, RunWriter) and stamp.sequence == first:
                 sink.skips = self._position.frames or 0
             sink.write(item, stamp)

@@ -46,10 +46,11 @@ class Source(msgspec.Struct, frozen=True):
 class EventWriter:
     """Writes the events of one run; those of a text that goes on are filled into what the first was."""
 
-    __slots__ = ("_piece", "_rest")
+    __slots__ = ("_kind", "_piece", "_rest")
 
     def __init__(self) -> None:
         self._piece: Event | None = None
+        self._kind = b""
         self._rest = b""
 
     def event(self, event: Event, timestamp: int, source: Source | None = None) -> bytes:
@@ -73,8 +74,9 @@ class EventWriter:
         if event is not self._piece:
             fields = _fields(event.with_text(""))
             del fields["content"]
-            self._piece, self._rest = event, write_json(fields)
-        head, tail = b'[%d,"%b",' % (timestamp, type(event).type.encode()), b",%b]" % self._rest
+            self._piece = event
+            self._kind, self._rest = type(event).type.encode(), write_json(fields)
+        head, tail = b'[%d,"%b",' % (timestamp, self._kind), b",%b]" % self._rest
         lines = _lines(texts)
         if not lines.isascii():
             lines = one_line(lines)
