@@ -1,31 +1,18 @@
 """The replicas of the example run as their file says, and one reads on in what the other began."""
 
-import http.client
 import os
 import re
 import subprocess
-import time
 from contextlib import ExitStack
 
 from command_line import COMMAND
+from one_request import asked, wait_for
 from places import ROOT
 from ports import free_port
 from redis_servers import redis_binaries, redis_server
 from streamweir.testing import check_stream
 
 FOLDER = ROOT / "examples" / "resumable"
-
-
-def asked(port: int, method: str, path: str, **headers: str) -> tuple[dict[str, str], bytes, int]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
-    try:
-        sent = {name.replace("_", "-"): value for name, value in headers.items()}
-        connection.request(method, path, body=b"{}" if method == "POST" else None, headers=sent)
-        response = connection.getresponse()
-        found = {name.lower(): value for name, value in response.getheaders()}
-        return found, response.read(), response.status
-    finally:
-        connection.close()
 
 
 def test_two_replicas_serve_one_run() -> None:
@@ -42,7 +29,7 @@ def test_two_replicas_serve_one_run() -> None:
             stack.callback(replica.kill)
         for port in ports:
             wait_for(port)
-        headers, whole, _ = asked(ports[0], "POST", "/chat", Origin="http://127.0.0.1:8000")
+        headers, whole, _ = asked(ports[0], "POST", "/chat", b"{}", Origin="http://127.0.0.1:8000")
         assert check_stream(whole) == []
         assert "X-Streamweir-Run" in headers["access-control-expose-headers"]
         ids = re.findall(rb"^id: (\S+)$", whole, re.M)
@@ -51,15 +38,3 @@ def test_two_replicas_serve_one_run() -> None:
         assert status == 200
         assert whole.endswith(rest)
         assert rest.startswith(b"id: " + ids[5])
-
-
-def wait_for(port: int) -> None:
-    deadline = time.monotonic() + 30
-    while True:
-        try:
-            asked(port, "GET", "/healthz")
-        except OSError:
-            assert time.monotonic() < deadline, "it does not listen"
-            time.sleep(0.1)
-        else:
-            return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -12,7 +13,8 @@ from streamweir import ConfigurationError, Translator, UnknownDialectError, vali
 from streamweir.capture import Capture, CaptureError
 from streamweir.capture.playback import Playback, recorded_options
 from streamweir.codec.dialects import Dialects
-from streamweir.framing import MEDIA_TYPES
+from streamweir.framing import MEDIA_TYPES, SniffingParser
+from streamweir.framing.blank import BLANK
 from streamweir.stages import FullText
 from streamweir.translation.clock import StreamClock
 from streamweir.translation.reader import EndOfBody
@@ -38,6 +40,9 @@ __all__ = ["NAME", "add_to"]
 
 NAME: Final = "convert"
 
+_LONGEST_BLANK: Final = 64 << 10
+"""So many bytes that say nothing are waited for, to see how a body is framed."""
+
 _GOOD_ENDS: Final = ("done", "interaction")
 
 _EXAMPLES: Final = """\
@@ -54,7 +59,10 @@ The exit code is 1 where a stream did not end completed or suspended; --exit-zer
 
 _FROM: Final = "what the stream is written in (default: auto, found out from its first events)"
 _TO: Final = "what to write (default: standard)"
-_FRAMING: Final = "json: one folded result (default: what clients of the target usually read)"
+_FRAMING: Final = (
+    "json: one folded result (default: that of the input where --to is --from, else what clients of the"
+    " target usually read)"
+)
 _OPTION: Final = "what a dialect lets one choose; may be repeated"
 _CONFIG: Final = "a file whose `dialects:` may be named too; needs the extra 'gateway'"
 _EXPLAIN: Final = "a line per frame on standard error: NUMBER TAKER: types of the events"
@@ -112,6 +120,8 @@ def _run(args: argparse.Namespace) -> int:
             if captures is not None:
                 ends = [_play(capture, args, target) for capture in captures]
                 return OK if args.exit_zero or all(ends) else FAILED
+            head, body = _begun(body)
+            translator = _translator(args, {}, head)
             _translate(body, translator, target)
         except KeyboardInterrupt:
             write(target, translator.cancel())
@@ -135,7 +145,7 @@ def _play(capture: Capture, args: argparse.Namespace, target: Output) -> bool:
         raise CommandFailed(f"{label_of(args.file)}: {error}") from error
     if capture.is_cut:
         print(f"streamweir: {capture.id}: the middle of this stream was not recorded", file=sys.stderr)
-    translator = _translator(args, {**recorded_options(capture), "clock": playback.clock})
+    translator = _translator(args, {**recorded_options(capture), "clock": playback.clock}, capture.body)
     for output in playback.pieces(translator):
         write(target, output)
     _note_unknown(translator)
@@ -145,6 +155,17 @@ def _play(capture: Capture, args: argparse.Namespace, target: Output) -> bool:
 def _note_unknown(translator: Translator) -> None:
     if translator.speaks == "auto" and translator.counts["bytes_in"]:
         print("streamweir: no dialect claims this input; name it with --from DIALECT", file=sys.stderr)
+
+
+def _begun(arriving: Iterable[bytes]) -> tuple[bytes, Iterable[bytes]]:
+    """Wait until something comes that says how the body is framed; return it, and the body with it."""
+    pieces_left = iter(arriving)
+    head = b""
+    for piece in pieces_left:
+        head += piece
+        if head.strip(BLANK) or len(head) >= _LONGEST_BLANK:
+            break
+    return head, chain([head] if head else [], pieces_left)
 
 
 def _translate(arriving: Iterable[bytes], translator: Translator, target: Output) -> None:
@@ -173,8 +194,11 @@ def _patience(translator: Translator) -> float | None:
     return None if due is None else seconds
 
 
-def _translator(args: argparse.Namespace, recorded: Mapping[str, Any]) -> Translator:
-    """Return what translates; where the command line gives nothing, what was recorded holds."""
+def _translator(args: argparse.Namespace, recorded: Mapping[str, Any], head: bytes = b"") -> Translator:
+    """Return what translates a body that begins with `head`.
+
+    Where the command line gives nothing, what was recorded holds.
+    """
     if args.request_id is not None and not valid_request_id(args.request_id):
         raise UsageError("--request-id: 1 to 128 letters, digits and . _ : - are allowed")
     options = {**recorded, **_given(args)}
@@ -188,12 +212,23 @@ def _translator(args: argparse.Namespace, recorded: Mapping[str, Any]) -> Transl
             )
         return Translator(
             answers=args.answers,
-            framing=args.framing or framings[0],
+            framing=args.framing or _framing(dialects, options.get("speaks"), args.answers, head),
             dialects=_explained(dialects, options.get("speaks", "auto")) if args.explain else dialects,
             **options,
         )
     except (UnknownDialectError, ConfigurationError) as error:
         raise UsageError(str(error)) from error
+
+
+def _framing(dialects: Dialects, speaks: str | None, answers: str, head: bytes) -> str:
+    """Return what is written where nobody chose: what is read stays as it is framed."""
+    framings = dialects.to_write(answers).framings
+    if speaks == answers:
+        expected = dialects.to_read(answers).framing
+        seen = SniffingParser(len(head) + 1, expected=expected).decide(head)
+        if seen in framings:
+            return seen
+    return framings[0]
 
 
 def _given(args: argparse.Namespace) -> dict[str, Any]:

@@ -15,8 +15,6 @@ from streamweir.framing.text_body import TextBodyParser
 
 __all__ = ["SniffingParser"]
 
-"""What says nothing in front of a body: a byte order mark, cut or whole, and white space."""
-
 _SSE_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 
 

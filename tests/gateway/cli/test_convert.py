@@ -49,6 +49,17 @@ def test_writes_another_dialect_in_its_own_framing() -> None:
     assert done.stdout.endswith(b'data: {"type":"done"}\n\n')
 
 
+@pytest.mark.parametrize("options", [(), ("--no-verbatim",)])
+def test_a_stream_in_its_own_dialect_keeps_its_framing(options: tuple[str, ...]) -> None:
+    lines = b'\n{"type":"token","content":"Hi"}\n{"type":"done"}\n'
+
+    done = run("convert", "--from", "legacy", "--to", "legacy", *options, input=lines)
+    assert (done.returncode, done.stdout.strip()) == (0, lines.strip())
+
+    done = run("convert", "--from", "legacy", "--to", "legacy", "--framing", "sse", input=lines)
+    assert done.stdout.startswith(b"data: {")
+
+
 def test_folds_into_one_json_object() -> None:
     done = run("convert", "--framing", "json", input=STREAM)
     result = json.loads(done.stdout)
