@@ -1,17 +1,20 @@
 """LangChain messages, in pieces and whole, as servers of LangGraph and LangChain write them.
 
 Source: langchain-core 1.7 and 0.3 (`messages/*.py`, `load/dump.py`). Read in each of their forms: fields at
-the top, `{"type", "data"}`, and `{"lc", "id", "kwargs"}`. A message comes as chunks, as a state that grows,
-whole, and again in the state of the graph: its text and its calls arrive once, by its id.
+the top, `{"type", "data"}`, `{"lc", "id", "kwargs"}`, and the text that Python has for it. A message comes as
+chunks, as a state that grows, whole, and again in the state of the graph: its text and its calls arrive once,
+by its id.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
+<<<<<<< HEAD
 from streamweir.codec.coerce import (
     and_extra,
     arguments,
@@ -23,6 +26,10 @@ from streamweir.codec.coerce import (
     text_of,
     tool_error,
 )
+=======
+from streamweir.codec.coerce import and_extra, arguments, custom, leftover, text_of, tool_error
+from streamweir.codec.python_repr import CLASS, value_of_repr
+>>>>>>> 437e2ea2 (LangChain's events and LangGraph's stream modes behind home-made servers are read; the modes are shared with the LangGraph server's dialect)
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.errors import LimitExceeded
 from streamweir.events import (
@@ -36,6 +43,7 @@ from streamweir.events import (
     Whole,
 )
 from streamweir.ids import RecentIds, room_for, short_id
+from streamweir.jsontext import write_json
 
 __all__ = ["ChainMessages", "is_message", "plain_message"]
 
@@ -69,6 +77,7 @@ _TOKENS: Final = {
     "total_tokens": "total_tokens",
 }
 _LARGEST_COUNT: Final = 1 << 53
+_MOST_WAITING: Final = 1000
 _CALL: Final = 1024
 """Bytes that a call takes beside its names and arguments, while these arrive."""
 
@@ -83,21 +92,49 @@ class _Call(msgspec.Struct):
 
 _Calls = dict[Any, _Call]
 
-Form = Literal["any", "growing"]
+Form = Literal["any", "growing", "whole"]
+
+
+class _Waiting(NamedTuple):
+    """A call that has no result yet."""
+
+    name: str
+    arguments: bytes
+    is_taken: bool = False
+    """The run that carries it out is known."""
 
 
 def plain_message(given: Any) -> dict[str, Any] | None:
     """Return a message with its fields at the top, whatever form it has; None for what is no message."""
-    value = given
+    value: Any = given
     match given:
         case {"lc": int(), "kwargs": dict(fields), "id": [*_, str(name)]} if name in _ROLES:
             value = {**fields, "type": name}
         case {"type": str(kind), "data": dict(fields)} if kind in _ROLES:
             value = {**fields, "type": kind}
+        case {"__class__": str(name)} if name in _ROLES:
+            value = {**given, "type": name}
+        case str() if given.startswith("content="):
+            value = _of_text(given)
     if not isinstance(value, dict) or "content" not in value:
         return None
     named = value.get("type", value.get("role"))
     return value if isinstance(named, str) and named in _ROLES else None
+
+
+def _of_text(text: str) -> Any:
+    """The fields of `str(message)`, which does not name the class: a model's message has its run's id."""
+    fields = value_of_repr(text)
+    if not isinstance(fields, dict) or CLASS in fields:
+        return None
+    is_answer = text_of(fields.get("id")).startswith(("run-", "lc_run-"))
+    kind = (
+        *(("tool",) if "tool_call_id" in fields else ()),
+        *(("AIMessageChunk",) if "tool_call_chunks" in fields else ()),
+        *(("ai",) if is_answer else ()),
+        "human",
+    )
+    return {**fields, "type": kind[0]}
 
 
 def is_message(value: Any) -> bool:
@@ -126,7 +163,7 @@ class ChainMessages:
         self._ended: RecentIds[None] = RecentIds(room // 8)
         self._counted: RecentIds[dict[str, int]] = RecentIds(room // 8)
         self._history: RecentIds[None] = RecentIds(room // 8)
-        self._waiting: dict[str, None] = {}
+        self._waiting: dict[str, _Waiting] = {}
         self._grown: tuple[Iterable[Mapping[str, Any]], Meta | None] = ((), None)
         """The calls of the last message that grows, with its metadata."""
 
@@ -147,7 +184,8 @@ class ChainMessages:
         Args:
             value: the message; what is none is kept as it is.
             meta: of the step that it comes from.
-            form: what it holds: a piece if its type says so (`any`), or all of it so far (`growing`).
+            form: what it holds: a piece if its type says so (`any`), all of it so far (`growing`), or
+                all of it (`whole`).
         """
         message = plain_message(value)
         if message is None:
@@ -164,7 +202,41 @@ class ChainMessages:
             if form == "any" and kind.endswith(_CHUNK):
                 yield from self._piece(message, message_id, meta)
             else:
-                yield from self._state(message, message_id, meta, grows=form == "growing")
+                yield from self._state(message, message_id, meta, form)
+
+    def start_call(self, tool_id: str, name: str, given: Any, meta: Meta | None = None) -> Iterator[Event]:
+        """Yield the start of a call of which no message speaks; nothing if it has begun."""
+        yield from self._start(tool_id, name, arguments(given), meta)
+
+    def end_call(self, end: ToolCallEnd) -> Iterator[Event]:
+        """Yield `end`, of which no message speaks; nothing if its call is over."""
+        if self._ends(end.tool_id):
+            yield from self.start_calls()
+            yield end
+
+    def note_result(self, tool_id: str) -> None:
+        """The result of this call has come in another way, or comes under another id."""
+        self._ends(short_id(tool_id))
+
+    def take_call(self, name: str, given: Any) -> str | None:
+        """Return the id of a call of `name` that a run is to carry out, the one with these arguments first.
+
+        None where no call waits for a run.
+        """
+        waiting = [
+            tool_id for tool_id, call in self._waiting.items() if call.name == name and not call.is_taken
+        ]
+        if not waiting:
+            return None
+        digest = _digest(arguments(given))
+        tool_id = next((found for found in waiting if self._waiting[found].arguments == digest), waiting[0])
+        self._waiting[tool_id] = self._waiting[tool_id]._replace(is_taken=True)
+        return tool_id
+
+    def give_back_call(self, tool_id: str) -> None:
+        """A run turned out to carry out another call than that which it took."""
+        if tool_id in self._waiting:
+            self._waiting[tool_id] = self._waiting[tool_id]._replace(is_taken=False)
 
     def start_calls(self) -> Iterator[Event]:
         """Yield the calls whose arguments are as whole as they will ever be."""
@@ -188,19 +260,24 @@ class ChainMessages:
             yield from self._start_pieces(message_id, meta)
 
     def _state(
-        self, message: Mapping[str, Any], message_id: str, step: Meta | None, *, grows: bool
+        self, message: Mapping[str, Any], message_id: str, step: Meta | None, form: Form
     ) -> Iterator[Event]:
         """All of a message, which may have come in pieces before. While it grows its calls may be halves."""
         meta = _with_id(step, message_id)
-        whole: Whole | None = "snapshot" if message_id else None
+        whole: Whole | None = "snapshot" if message_id else "repeat" if form == "whole" else None
         for event in _texts(message, meta):
             yield msgspec.structs.replace(event, whole=whole)
         if beside := leftover(message, _KNOWN):
             yield Content("", meta=and_extra(meta, beside))
         self._count(message.get("usage_metadata"), message_id, is_chunk=False)
         self._note_open(message_id, is_open=False)
+<<<<<<< HEAD
         calls = objects_in(message.get("tool_calls"))
         if not self._note_end(message) and grows:
+=======
+        calls = _objects(message.get("tool_calls"))
+        if not self._note_end(message) and form == "growing":
+>>>>>>> 437e2ea2 (LangChain's events and LangGraph's stream modes behind home-made servers are read; the modes are shared with the LangGraph server's dialect)
             self._grown = calls, meta
             return
         self._grown = (), None
@@ -210,7 +287,7 @@ class ChainMessages:
     def _note_open(self, message_id: str, *, is_open: bool) -> None:
         if not is_open:
             self._open.discard(message_id)
-        elif len(self._open) < 1000:
+        elif len(self._open) < _MOST_WAITING:
             self._open.add(message_id)
 
     def _note_end(self, message: Mapping[str, Any]) -> bool:
@@ -276,21 +353,18 @@ class ChainMessages:
             if tool_id in self._started or tool_id in self._ended:
                 return  # a call that a person refused is in the state once more, after its result
             self._started.add(tool_id, None)
-            if len(self._waiting) < 1000:
-                self._waiting[tool_id] = None
+            if len(self._waiting) < _MOST_WAITING:
+                self._waiting[tool_id] = _Waiting(name[:1024], _digest(given))
         yield ToolCallStart(tool_id, name or "unknown", arguments=given, meta=meta)
 
     def _result(self, message: Mapping[str, Any], step: Meta | None) -> Iterator[Event]:
         self.found = True
         tool_id = short_id(text_of(message.get("tool_call_id")))
         beside = leftover(message, _KNOWN)
-        if tool_id:
-            if tool_id in self._ended:
-                if beside:
-                    yield custom("message", beside, step)
-                return
-            self._ended.add(tool_id, None)
-            self._waiting.pop(tool_id, None)
+        if not self._ends(tool_id):
+            if beside:
+                yield custom("message", beside, step)
+            return
         yield from self.start_calls()
         name = text_of(message.get("name")) or None
         content = message.get("content")
@@ -301,6 +375,16 @@ class ChainMessages:
         artifact = message.get("artifact")
         result = content if artifact is None else {"content": content, "artifact": artifact}
         yield ToolCallEnd(tool_id, result=result, tool_name=name, meta=meta)
+
+    def _ends(self, tool_id: str) -> bool:
+        """Take note of a result; False if its call had one."""
+        if not tool_id:
+            return True
+        if tool_id in self._ended:
+            return False
+        self._ended.add(tool_id, None)
+        self._waiting.pop(tool_id, None)
+        return True
 
     # Tokens
 
@@ -314,6 +398,10 @@ class ChainMessages:
             before = {**before, known: before.get(known, 0) + new}
             self.summary[known] = min(self.summary.get(known, 0) + new, _LARGEST_COUNT)
         self._counted.add(message_id, before)
+
+
+def _digest(given: Mapping[str, Any]) -> bytes:
+    return hashlib.blake2b(write_json(given), digest_size=16).digest()
 
 
 def _with_id(step: Meta | None, message_id: str) -> Meta | None:

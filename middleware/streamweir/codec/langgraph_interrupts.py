@@ -1,7 +1,9 @@
 """What LangGraph asks of a person: the interrupts of a graph, and in which form their answers go back.
 
-Source: langgraph 1.2 (`types.py`, `Interrupt`), langchain 1.0 (`agents/middleware/human_in_the_loop.py`),
-langgraph 0.2 to 1.0 (`prebuilt/interrupt.py`).
+They come as fields, or as the text that Python has for them, where a server has nothing better.
+
+Source: langgraph 1.2 (`types.py`, `Interrupt`; `errors.py`, `GraphInterrupt`), langchain 1.0
+(`agents/middleware/human_in_the_loop.py`), langgraph 0.2 to 1.0 (`prebuilt/interrupt.py`).
 """
 
 from __future__ import annotations
@@ -10,13 +12,16 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from streamweir.codec.coerce import and_extra, leftover, text_in, text_of
+from streamweir.codec.python_repr import CLASS, value_of_repr
 from streamweir.events import Interaction, Meta
 
-__all__ = ["interrupt_of"]
+__all__ = ["interrupt_of", "interrupts_in"]
 
 _TEXTS: Final = ("question", "query", "prompt", "message", "text", "description", "title")
 
-_KNOWN: Final = ("value", "id", "interrupt_id", "response_schema", "resumable", "ns", "when")
+_TEXT_FORMS: Final = ("Interrupt(", "(Interrupt(", "[Interrupt(", "GraphInterrupt(", "NodeInterrupt(")
+
+_KNOWN: Final = (CLASS, "value", "id", "interrupt_id", "response_schema", "resumable", "ns", "when")
 
 
 def interrupt_of(value: Any, held: Mapping[str, str], meta: Meta | None = None) -> Interaction:
@@ -27,6 +32,7 @@ def interrupt_of(value: Any, held: Mapping[str, str], meta: Meta | None = None) 
         held: what an answer needs beside the interrupt's id.
         meta: of the step.
     """
+    value = _read(value)
     fields = value if isinstance(value, dict) and "value" in value else {"value": value}
     asked, interrupt_id = fields["value"], text_of(fields.get("id") or fields.get("interrupt_id"))
     resume: dict[str, Any] = {**held, **({"interrupt_id": interrupt_id} if interrupt_id else {})}
@@ -59,6 +65,31 @@ def interrupt_of(value: Any, held: Mapping[str, str], meta: Meta | None = None) 
     return Interaction(
         interrupt_id, "form", schema=schema or {}, ui={"value": asked}, resume=resume, meta=meta
     )
+
+
+def interrupts_in(failure: Any) -> list[Any]:
+    """Return the interrupts that a tool raised, as which LangGraph stops it; none if it failed."""
+    match _read(failure):
+        case {"__class__": "GraphInterrupt" | "NodeInterrupt", **raised}:
+            found = next(iter(raised.values()), None)
+        case found:
+            pass
+    interrupts = found if isinstance(found, list) else [found]
+    return interrupts if all(map(_is_interrupt, interrupts)) else []
+
+
+def _is_interrupt(value: Any) -> bool:
+    return isinstance(value, dict) and value.get(CLASS) == "Interrupt"
+
+
+def _read(value: Any) -> Any:
+    """An object of LangGraph's that came as its text; anything else as it is."""
+    match value:
+        case {"lc": int(), "repr": str(text)}:
+            return value_of_repr(text) or value
+        case str() if value.startswith(_TEXT_FORMS):
+            return value_of_repr(value) or value
+    return value
 
 
 def _question(text: str, options: Any) -> dict[str, Any]:

@@ -16,7 +16,10 @@ DIALECT = Dialect(
     summary=__doc__,
     package=__name__,
     hints=Hints(
-        names=("metadata", "updates", "values", "messages", "messages/metadata", "messages/partial"),
+        names=(
+            *("metadata", "messages/metadata", "messages/partial", "messages/complete"),
+            *("updates", "values", "messages", "custom", "tasks", "debug", "tools", "checkpoints"),
+        ),
         keys=("attempt", "messages", "__error__"),
     ),
     sample_request={

@@ -1,0 +1,272 @@
+"""The events of LangChain's `astream_events`, versions 1 and 2, and of whatever sends the like of them.
+
+Source: langchain-core 1.7 (`tracers/event_stream.py`, `runnables/schema.py`). A run repeats what the
+runs inside it have said; only the outermost one says that all is over. Version 1 names no parents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from streamweir.codec.coerce import custom, leftover, meta_of, named_data, text_of, upstream_error
+from streamweir.codec.langchain_messages import plain_message
+from streamweir.codec.langchain_outputs import ChainOutputs, citations
+from streamweir.codec.langchain_tools import ToolRuns
+from streamweir.codec.langgraph_modes import GraphModes
+from streamweir.events import Content, Event, Meta, Reference, SessionStart, Status
+from streamweir.ids import RecentIds, short_id
+
+__all__ = ["ChainEvents", "is_chain_event"]
+
+_FIELDS: Final = ("event", "name", "run_id", "parent_ids", "tags", "metadata", "data", "parent_run_id")
+_STEP: Final = "graph:step:"
+_SILENT: Final = frozenset({"prompt", "parser"})
+
+
+def is_chain_event(name: Any) -> bool:
+    """Is this the name of one of these events?"""
+    return isinstance(name, str) and name.startswith("on_") and name.endswith(_PHASES)
+
+
+class ChainEvents:
+    """Reads the events of one run, or of several one after the other.
+
+    Args:
+        graph: reads messages, and what a graph puts out.
+        room: how many bytes may be kept, about.
+
+    Attributes:
+        is_over: the outermost run has ended, and no other one has begun.
+    """
+
+    def __init__(self, graph: GraphModes, room: int = 8 << 20) -> None:
+        self.is_over = False
+        self._graph = graph
+        self._outputs = ChainOutputs(graph)
+        self._tools = ToolRuns(graph, room)
+        self._message_ids: RecentIds[str] = RecentIds(room // 8)
+        """By run of a model."""
+        self._root: str | None = None
+        self._begun = False
+        self._has_parents = False
+        self._open = 0
+        """Runs without an id of which no end has come."""
+        self._steps: RecentIds[None] = RecentIds(room // 8)
+        self._parsed_by: str | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """The outermost run has not ended; False also where nothing was said of it."""
+        return not self.is_over and (self._root is not None or self._open > 0)
+
+    def read(self, event: str, fields: Mapping[str, Any]) -> Iterator[Event]:
+        """Yield what an event says.
+
+        Args:
+            event: its name.
+            fields: the event; or its `data` alone, where a server writes its name beside it.
+        """
+        kind, _, phase = event.removeprefix("on_").rpartition("_")
+        data = fields["data"] if "data" in fields else leftover(fields, _FIELDS) or {}
+        data = data if isinstance(data, dict) else {"chunk": data, "output": data}
+        run_id = short_id(text_of(fields.get("run_id")))
+        began = self._root
+        is_root = self._note_run(kind, phase, run_id, fields.get("parent_ids"))
+        meta = self._meta(fields, run_id)
+        if self._root != began:
+            yield SessionStart(meta=meta_of(run_id=run_id, thread_id=self._graph.ids.get("thread_id")))
+        read = _READERS.get((kind, phase))
+        if kind == "chain":
+            yield from self._chain(phase, run_id, fields, data, meta, is_root=is_root)
+        elif kind == "custom":
+            yield named_data(text_of(fields.get("name")) or "custom", fields.get("data"), meta)
+        elif kind == "tool":
+            yield from self._tool(phase, run_id, fields, data, meta)
+        elif phase == "error":
+            yield from _failure(fields, data, meta, is_root=is_root)
+        elif read is not None:
+            yield from read(self, run_id, data, meta)
+        elif kind not in _SILENT and phase != "start":
+            yield custom(event, data, meta)
+        if is_root and phase == "end" and kind not in ("chain", "chat_model", "llm", "tool", "retriever"):
+            yield from self._outputs.read_whole(data.get("output"), meta)
+        if "data" in fields and (rest := leftover(fields, _FIELDS)):
+            yield custom(event, rest, meta)
+
+    def _meta(self, fields: Mapping[str, Any], run_id: str) -> Meta | None:
+        described = fields.get("metadata")
+        described = described if isinstance(described, dict) else {}
+        thread_id = described.get("thread_id")
+        if isinstance(thread_id, str) and "thread_id" not in self._graph.ids:
+            self._graph.ids["thread_id"] = thread_id
+        parents = fields.get("parent_ids")
+        return meta_of(
+            run_id=run_id,
+            parent_run_id=parents[-1] if isinstance(parents, list) and parents else None,
+            node_name=described.get("langgraph_node"),
+            node_id=described.get("langgraph_checkpoint_ns"),
+            thread_id=self._graph.ids.get("thread_id"),
+        )
+
+    # Runs
+
+    def _note_run(self, kind: str, phase: str, run_id: str, parents: Any) -> bool:
+        """Take note of where a run begins or ends; is it the outermost one?"""
+        if kind == "custom":
+            return False
+        has_parents = isinstance(parents, list) and bool(parents)
+        self._has_parents = self._has_parents or has_parents
+        if not run_id:
+            self._open += {"start": 1, "end": -1, "error": -1}.get(phase, 0)
+            self._open = max(self._open, 0)
+            return False
+        if phase == "start" and not has_parents and (self.is_over or not self._begun):
+            self._root, self.is_over = run_id, False
+        self._begun = True
+        is_root = run_id == self._root
+        if self._root is None and not has_parents and self._has_parents:
+            is_root = True
+        if is_root and phase in ("end", "error"):
+            self.is_over = True
+        return is_root
+
+    def _chain(
+        self,
+        phase: str,
+        run_id: str,
+        fields: Mapping[str, Any],
+        data: dict[str, Any],
+        meta: Meta | None,
+        *,
+        is_root: bool,
+    ) -> Iterator[Event]:
+        """A run around others: a chain, a graph or one of its nodes."""
+        yield from self._step(phase, run_id, fields, data, meta)
+        if phase == "error" and is_root:
+            yield upstream_error(data.get("error"), meta=meta)
+        elif phase == "stream" and (is_root or self._is_only_source(run_id)):
+            yield from self._without_steps(self._outputs.read(data.get("chunk"), meta))
+        elif phase == "end" and is_root:
+            yield from self._without_steps(self._outputs.read_whole(data.get("output"), meta))
+
+    def _is_only_source(self, run_id: str) -> bool:
+        """Nothing is known of the outermost run, and this is the first one that puts something out."""
+        if self._root is not None or self._outputs.has_models:
+            return False
+        self._parsed_by = self._parsed_by or run_id
+        return self._parsed_by == run_id
+
+    def _step(
+        self, phase: str, run_id: str, fields: Mapping[str, Any], data: Mapping[str, Any], meta: Meta | None
+    ) -> Iterator[Event]:
+        """A node of the graph begins or ends."""
+        name, tags = text_of(fields.get("name")), fields.get("tags")
+        node = (meta or {}).get("node_name")
+        if phase == "start" and node == name and not name.startswith("__"):
+            if isinstance(tags, list) and tags and not text_of(tags[0]).startswith(_STEP):
+                return
+            self._steps.add(run_id, None)
+            yield Status("node", "started", name=name, meta=meta)
+        elif phase in ("end", "error") and run_id in self._steps:
+            self._steps.discard(run_id)
+            failed = phase == "error"
+            detail = data.get("error") if failed else None
+            yield Status("node", "failed" if failed else "finished", name=name, detail=detail, meta=meta)
+
+    @staticmethod
+    def _without_steps(events: Iterator[Event]) -> Iterator[Event]:
+        """What a graph has put out, without the ends of its nodes: these have events of their own."""
+        return (event for event in events if not isinstance(event, Status))
+
+    def _tool(
+        self, phase: str, run_id: str, fields: Mapping[str, Any], data: dict[str, Any], meta: Meta | None
+    ) -> Iterator[Event]:
+        tools, name = self._tools, text_of(fields.get("name"))
+        read = {"start": tools.start, "stream": tools.progress, "end": tools.end, "error": tools.fail}
+        yield from read.get(phase, tools.progress)(run_id, name, data, meta)
+
+    # Models
+
+    def _model_piece(self, run_id: str, data: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
+        self._outputs.has_models = True
+        chunk = _generated(data.get("chunk", data))
+        message = plain_message(chunk) or _reduced(chunk)
+        if message is None:
+            yield Content(text_of(chunk), meta=meta_of(**{**(meta or {}), "message_id": run_id}))
+            return
+        message_id = text_of(message.get("id")) or run_id
+        if run_id:
+            self._message_ids.add(run_id, message_id)
+        kind = message.get("type")
+        kind = "AIMessageChunk" if kind in ("human", None) else kind
+        yield from self._graph.messages.read({**message, "type": kind, "id": message_id}, meta)
+
+    def _model_end(self, run_id: str, data: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
+        self._outputs.has_models = True
+        output = _generated(data.get("output"))
+        if output is None:
+            return
+        message = plain_message(output) or _reduced(output) or {"content": text_of(output)}
+        message_id = self._message_ids.get(run_id) or text_of(message.get("id")) or run_id
+        whole = {**message, "type": "ai", "id": message_id}
+        yield from self._graph.messages.read(whole, meta, form="whole")
+
+    # Others
+
+    def _parser_piece(self, run_id: str, data: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
+        """The text of a parser, where neither models nor the chain around it put out any."""
+        chunk = data.get("chunk")
+        if isinstance(chunk, str) and self._is_only_source(run_id):
+            yield Content(chunk, meta=meta)
+
+    def _found(self, _run_id: str, data: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
+        output = data.get("output")
+        documents = output.get("documents") if isinstance(output, dict) else output
+        if found := citations(documents):
+            yield Reference(found, meta=meta)
+        elif output:
+            yield named_data("on_retriever_end", output, meta)
+
+
+def _generated(value: Any) -> Any:
+    """The message or the text in the result of a model; version 1 has it as its generations."""
+    match value:
+        case {"generations": [[first, *_], *_]}:
+            return _generated(first)
+        case {"message": message} if plain_message(message) is not None:
+            return message
+        case {"lc": int(), "kwargs": {"message": message}} if plain_message(message) is not None:
+            return message
+        case {"text": str(text)} | {"lc": int(), "kwargs": {"text": str(text)}}:
+            return text
+    return value
+
+
+def _reduced(value: Any) -> dict[str, Any] | None:
+    """A message of which a server has written its text and a few fields only."""
+    return value if isinstance(value, dict) and "content" in value else None
+
+
+def _failure(
+    fields: Mapping[str, Any], data: Mapping[str, Any], meta: Meta | None, *, is_root: bool
+) -> Iterator[Event]:
+    if is_root:
+        yield upstream_error(data.get("error"), meta=meta)
+    else:
+        name = text_of(fields.get("name")) or None
+        yield Status("model", "failed", name=name, detail=data.get("error"), meta=meta)
+
+
+_PHASES: Final = ("_start", "_stream", "_end", "_error", "_event")
+
+_READERS: Final[
+    Mapping[tuple[str, str], Callable[[ChainEvents, str, dict[str, Any], Meta | None], Iterator[Event]]]
+] = {
+    ("chat_model", "stream"): ChainEvents._model_piece,
+    ("chat_model", "end"): ChainEvents._model_end,
+    ("llm", "stream"): ChainEvents._model_piece,
+    ("llm", "end"): ChainEvents._model_end,
+    ("parser", "stream"): ChainEvents._parser_piece,
+    ("retriever", "end"): ChainEvents._found,
+}

@@ -1,0 +1,201 @@
+"""What a runnable of LangChain puts out: texts, messages, updates of a graph, steps of an agent, any object.
+
+Source: langchain-core 1.7 (`runnables/base.py`), langchain 0.3 and langchain-classic 1.0 (`agents/agent.py`,
+`chains/retrieval.py`): objects that add up, of which one field is the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from streamweir.codec.coerce import leftover, named_data, text_in, text_of
+from streamweir.codec.langchain_messages import is_message
+from streamweir.codec.langgraph_modes import INTERRUPT, MODES, GraphModes
+from streamweir.events import Content, Data, Event, Meta, Reference, ToolCallEnd
+
+__all__ = ["ChainOutputs", "citations", "has_messages", "is_update"]
+
+_ANSWERS: Final = ("answer", "output", "text", "result", "response", "generation", "content")
+"""The fields that hold an answer, where a chain puts out objects."""
+_ECHOED: Final = frozenset({"input", "question", "query", "chat_history", "history", "agent_scratchpad"})
+"""What was asked, which chains put out with the answer."""
+_DOCUMENTS: Final = ("context", "documents", "source_documents", "docs")
+_AGENT: Final = ("actions", "steps", "intermediate_steps", "output", "messages")
+
+
+class ChainOutputs:
+    """Reads what one runnable puts out.
+
+    Args:
+        graph: reads messages, and what a graph puts out.
+
+    Attributes:
+        has_models: texts come from models, of which the runnable's own repeat what they said.
+    """
+
+    def __init__(self, graph: GraphModes) -> None:
+        self.has_models = False
+        self._graph = graph
+        self._updates = False
+
+    def read(self, value: Any, meta: Meta | None = None) -> Iterator[Event]:
+        """Yield what a piece of the output adds."""
+        match value:
+            case None:
+                return
+            case str() if not is_message(value):
+                if not self.has_models:
+                    yield Content(value, meta=meta)
+            case [_, dict()] if is_message(value[0]) and not is_message(value[1]):
+                if not self.has_models:
+                    yield from self._graph.read("messages", "", value)
+            case [str(mode), part] if mode in MODES:
+                yield from self._graph.read(mode, "", part)
+            case [list() as namespace, str(mode), part] if mode in MODES:
+                yield from self._graph.read(mode, "|".join(map(text_of, namespace)), part)
+            case _ if is_message(value):
+                if not self.has_models:
+                    yield from self._graph.messages.read(value, meta)
+                elif not _is_piece(value):
+                    yield from self._graph.messages.read(value, meta, form="whole")
+            case dict():
+                yield from self._object(value, meta, is_last=False)
+            case _:
+                yield from self._others(value, meta)
+
+    def read_whole(self, value: Any, meta: Meta | None = None) -> Iterator[Event]:
+        """Yield what is new in all of the output, once it is over."""
+        match value:
+            case None:
+                return
+            case _ if is_message(value):
+                yield from self._graph.messages.read(value, meta, form="whole")
+            case str():
+                yield Content(value, whole="repeat", meta=meta)
+            case dict():
+                yield from self._object(value, meta, is_last=True)
+            case _:
+                yield from self._others(value, meta)
+
+    def _others(self, value: Any, meta: Meta | None) -> Iterator[Event]:
+        if isinstance(value, list) and value and all(map(is_message, value)):
+            for message in value:
+                yield from self._graph.messages.read(message, meta, form="whole")
+        else:
+            yield named_data("output", value, meta)
+
+    def _object(self, value: dict[str, Any], meta: Meta | None, *, is_last: bool) -> Iterator[Event]:
+        if "actions" in value or "steps" in value:
+            yield from self._agent(value, meta)
+        elif not is_last and (is_update(value) or (self._updates and _are_updates(value))):
+            self._updates = True
+            yield from self._graph.read("updates", "", value)
+        elif INTERRUPT in value or has_messages(value):
+            self._graph.has_state = self._graph.has_state or is_last
+            yield from self._graph.read("values", "", value)
+        else:
+            yield from self._answer(value, meta, is_last=is_last)
+
+    def _agent(self, value: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
+        """The steps of an agent, whose messages repeat them."""
+        for action in _objects(value.get("actions")):
+            tool_id, name = text_of(action.get("tool_call_id")), text_of(action.get("tool"))
+            yield from self._graph.messages.start_call(tool_id, name, action.get("tool_input"), meta)
+        for step in _objects(value.get("steps")):
+            done = step.get("action")
+            done = done if isinstance(done, dict) else {}
+            tool_id, name = text_of(done.get("tool_call_id")), text_of(done.get("tool"))
+            end = ToolCallEnd(tool_id, result=step.get("observation"), tool_name=name or None, meta=meta)
+            yield from self._graph.messages.end_call(end)
+        if rest := leftover(value, _AGENT):
+            yield named_data("output", rest, meta)
+
+    def _answer(self, value: Mapping[str, Any], meta: Meta | None, *, is_last: bool) -> Iterator[Event]:
+        """An object of which one field is the answer, and another what it rests on."""
+        field = next((name for name in _ANSWERS if name in value), None)
+        if field is not None:
+            answer = value[field]
+            if is_last and isinstance(answer, str):
+                yield from self.read_whole(answer, meta)
+            else:
+                yield from self.read(answer, meta)
+        rest = {
+            name: item
+            for name, item in value.items()
+            if item is not None
+            and name != field
+            and name not in _ECHOED
+            and not (field and name == "messages")
+        }
+        for name in _DOCUMENTS:
+            if found := citations(rest.get(name)):
+                del rest[name]
+                if not is_last:
+                    yield Reference(found, meta=meta)
+        if rest:
+            yield Data("state", rest, meta=meta) if is_last else named_data("output", rest, meta)
+
+
+def is_update(value: Mapping[str, Any]) -> bool:
+    """Is this what nodes of a graph have written, by their names?"""
+    if not _are_updates(value):
+        return False
+    return INTERRUPT in value or any(map(_writes_messages, value.values()))
+
+
+def _are_updates(value: Mapping[str, Any]) -> bool:
+    return bool(value) and all(
+        item is None or (isinstance(item, dict | list) and (name == INTERRUPT or not is_message(item)))
+        for name, item in value.items()
+    )
+
+
+def _writes_messages(update: Any) -> bool:
+    if isinstance(update, list):
+        return any(map(_writes_messages, update[:10]))
+    return isinstance(update, dict) and has_messages(update)
+
+
+def has_messages(value: Mapping[str, Any]) -> bool:
+    """Has this the messages of a graph's state?"""
+    messages = value.get("messages")
+    return is_message(messages) or (isinstance(messages, list) and all(map(is_message, messages[:1])))
+
+
+def _is_piece(message: Any) -> bool:
+    match message:
+        case {"type": "AIMessageChunk"} | {"id": [*_, "AIMessageChunk"]}:
+            return True
+    return isinstance(message, str) and "tool_call_chunks=" in message
+
+
+def citations(documents: Any) -> list[dict[str, Any]]:
+    """Return what a retriever has found, as citations; nothing for what are no documents."""
+    return [_citation(*found) for found in map(_document, _objects(documents)) if found]
+
+
+def _document(value: Mapping[str, Any]) -> tuple[str, Mapping[str, Any], Any] | None:
+    match value:
+        case {"lc": int(), "kwargs": dict(fields)}:
+            value = fields
+    text, described = value.get("page_content"), value.get("metadata")
+    if not isinstance(text, str):
+        return None
+    return text, described if isinstance(described, dict) else {}, value.get("id")
+
+
+def _citation(text: str, described: Mapping[str, Any], document_id: Any) -> dict[str, Any]:
+    source = text_in(described, "url", "link", "source")
+    found = {
+        "title": text_in(described, "title", "file_name") or source or None,
+        "url": source if source.startswith(("http://", "https://")) else None,
+        "snippet": text or None,
+        "document_id": text_of(document_id) or None,
+        "score": score if isinstance(score := described.get("score"), int | float) else None,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _objects(value: Any) -> Iterable[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -1,0 +1,129 @@
+"""The runs of tools, paired with the calls of the model that they carry out.
+
+Source: langchain-core 1.7 (`tracers/event_stream.py`): `on_tool_start` names no call, `on_tool_end` has it in
+its message, `on_tool_error` beside the error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from streamweir.codec.coerce import and_extra, leftover, text_of, tool_error
+from streamweir.codec.langchain_messages import ChainMessages, plain_message
+from streamweir.codec.langgraph_interrupts import interrupts_in
+from streamweir.codec.langgraph_modes import GraphModes
+from streamweir.codec.python_repr import CLASS, value_of_repr
+from streamweir.events import Event, Meta, ToolCallEnd, ToolCallProgress
+from streamweir.ids import RecentIds, short_id
+from streamweir.jsontext import write_json_text
+
+__all__ = ["ToolRuns"]
+
+_DATA: Final = ("input", "output", "error", "chunk", "tool_call_id")
+
+
+class ToolRuns:
+    """Reads the events of tools.
+
+    Args:
+        graph: whose messages have the calls, and which asks where a tool is interrupted.
+        room: how many bytes of ids may be kept, about.
+    """
+
+    def __init__(self, graph: GraphModes, room: int) -> None:
+        self._graph = graph
+        self._calls: RecentIds[str] = RecentIds(room // 8)
+        """By run: the call that it carries out."""
+
+    @property
+    def _messages(self) -> ChainMessages:
+        return self._graph.messages
+
+    def start(self, run_id: str, name: str, data: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
+        """Yield the call that begins here, unless the model has asked for it."""
+        yield from self._messages.start_calls()
+        given = data.get("input")
+        tool_id = short_id(text_of(data.get("tool_call_id"))) or self._messages.take_call(name, given)
+        meta = and_extra(meta, leftover(data, _DATA))
+        if tool_id is None:
+            tool_id = run_id
+        if run_id:
+            self._calls.add(run_id, tool_id)
+        yield from self._messages.start_call(tool_id, name, _arguments(given), meta)
+
+    def progress(self, run_id: str, name: str, data: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
+        """Yield what a tool puts out as it goes."""
+        tool_id = self._calls.get(run_id) or run_id
+        meta = and_extra(meta, leftover(data, _DATA))
+        yield ToolCallProgress(tool_id, message=text_of(data.get("chunk")), tool_name=name or None, meta=meta)
+
+    def end(self, run_id: str, name: str, data: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
+        """Yield the result."""
+        meta = and_extra(meta, leftover(data, _DATA))
+        taken = self._calls.get(run_id) or ""
+        message = _message_in(data.get("output"))
+        named = short_id(text_of(message.get("tool_call_id"))) if message else ""
+        tool_id = taken or named
+        if taken and named and taken != named:
+            tool_id = self._settle(run_id, taken, named)
+        if message:
+            yield from self._messages.read({**message, "tool_call_id": tool_id}, meta)
+            return
+        result = _plain_result(data.get("output"))
+        yield from self._messages.end_call(ToolCallEnd(tool_id, result=result, tool_name=name, meta=meta))
+
+    def fail(self, run_id: str, name: str, data: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
+        """Yield the failure, or what the tool asks: LangGraph stops one that waits by an exception."""
+        error = data.get("error")
+        if asked := interrupts_in(error):
+            yield from self._graph.ask(asked, meta)
+            return
+        taken, named = self._calls.get(run_id) or "", short_id(text_of(data.get("tool_call_id")))
+        tool_id = self._settle(run_id, taken, named) if taken and named and taken != named else taken or named
+        failure = ToolCallEnd(tool_id, "failed", error=tool_error(error), tool_name=name or None, meta=meta)
+        yield from self._messages.end_call(failure)
+
+    def _settle(self, run_id: str, taken: str, named: str) -> str:
+        """The call of a run that was taken for another: the call's own id, unless the run began one."""
+        if taken == run_id:
+            self._messages.note_result(named)
+            return taken
+        self._messages.give_back_call(taken)
+        return named
+
+
+def _arguments(given: Any) -> Any:
+    """What a tool was started with; older servers have it as Python's text."""
+    if isinstance(given, str) and given.startswith("{'"):
+        return value_of_repr(given) or given
+    return given
+
+
+def _message_in(output: Any) -> dict[str, Any] | None:
+    """The message that a tool's output is, or that its command adds to the state."""
+    message = plain_message(output)
+    if message is not None:
+        return message
+    match output:
+        case {"output": inner} if len(output) == 1:
+            return _message_in(inner)
+        case {"lc": int(), "repr": str(text)}:
+            return _message_in(value_of_repr(text))
+        case {"__class__": "Command", "update": {"messages": [found, *_]}} | {
+            "update": {"messages": [found, *_]},
+            "goto": _,
+        }:
+            return plain_message(found)
+        case str() if output.startswith(("Command(", "ToolMessage(")):
+            return _message_in(value_of_repr(output))
+    return None
+
+
+def _plain_result(output: Any) -> Any:
+    match output:
+        case {"output": inner} if len(output) == 1:
+            return inner
+        case {"__class__": _}:
+            return write_json_text({name: value for name, value in output.items() if name != CLASS})
+    return output

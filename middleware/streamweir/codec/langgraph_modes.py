@@ -1,0 +1,274 @@
+"""The stream modes of LangGraph: what each says of a run, of its graph and of its subgraphs.
+
+Source: langgraph 1.2 (`pregel/main.py`, `pregel/_tools.py`, `types.py`); langgraph-sdk 0.4.14 (`schema.py`)
+for the names that a server gives to messages that grow. A state repeats messages, which arrive once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from streamweir.classification.failure_signs import reports_failure
+from streamweir.codec.coerce import (
+    and_extra,
+    custom,
+    leftover,
+    meta_of,
+    named_data,
+    text_of,
+    tool_error,
+)
+from streamweir.codec.langchain_messages import ChainMessages, is_message, plain_message
+from streamweir.codec.langgraph_interrupts import interrupt_of
+from streamweir.events import (
+    Data,
+    Event,
+    Interaction,
+    Meta,
+    Status,
+    ToolCallEnd,
+    ToolCallProgress,
+)
+from streamweir.ids import RecentIds, short_id
+from streamweir.jsontext import write_json_text
+
+__all__ = ["INTERRUPT", "MODES", "GraphModes"]
+
+INTERRUPT: Final = "__interrupt__"
+"""The key of an update, or of a state, under which a graph asks."""
+
+_SILENT: Final = frozenset({"checkpoints"})
+_TOOL: Final = ("event", "tool_call_id", "tool_name", "input", "delta", "output", "message")
+_TASK: Final = ("id", "name", "input", "triggers", "metadata", "error", "result", "interrupts", "path")
+
+
+class GraphModes:
+    """Reads what the stream modes of one run say.
+
+    Args:
+        room: how many bytes may be kept, about.
+
+    Attributes:
+        messages: those of the run.
+        ids: of the thread and of the run, as far as they are known: a question holds the thread's.
+        waits: a person is asked.
+        has_state: a state of the graph itself has come.
+    """
+
+    def __init__(self, room: int = 8 << 20) -> None:
+        self.messages = ChainMessages(room)
+        self.ids: dict[str, str] = {}
+        self.waits = False
+        self.has_state = False
+        self._asked: RecentIds[None] = RecentIds(1 << 16)
+
+    def read(self, mode: str, namespace: str, value: Any) -> Iterator[Event]:
+        """Yield what a mode says; one that is not known is kept as it is.
+
+        Args:
+            mode: its name.
+            namespace: of the subgraph; empty for the graph itself.
+            value: what it says.
+        """
+        if mode in _SILENT:
+            return
+        meta = meta_of(node_id=namespace, **self.ids)
+        read = _READERS.get(mode)
+        if read is None:
+            yield custom(mode or "message", value, meta)
+        else:
+            yield from read(self, value, meta)
+
+    # Messages
+
+    def _tuple(self, value: Any, meta: Meta | None) -> Iterator[Event]:
+        """A message with what the graph says of it; older servers send the message alone."""
+        match value:
+            case [message, dict(beside)] if not is_message(beside):
+                thread_id = beside.get("thread_id")
+                if "thread_id" not in self.ids and isinstance(thread_id, str):
+                    self.ids["thread_id"] = thread_id
+                found = {"node_name": beside.get("langgraph_node"), "thread_id": self.ids.get("thread_id")}
+                yield from self.messages.read(message, meta_of(**{**(meta or {}), **found}))
+            case _:
+                yield from self._whole(value, meta)
+
+    def _growing(self, value: Any, meta: Meta | None) -> Iterator[Event]:
+        for message in value if isinstance(value, list) else [value]:
+            yield from self.messages.read(message, meta, form="growing")
+
+    def _whole(self, value: Any, meta: Meta | None) -> Iterator[Event]:
+        for message in value if isinstance(value, list) else [value]:
+            yield from self.messages.read(message, meta)
+
+    def _beside_messages(self, value: Any, meta: Meta | None) -> Iterator[Event]:
+        """What the graph says of messages, by their ids: where they come from, and nothing of the answer."""
+        found = value if isinstance(value, dict) else {"value": value}
+        rest = {name: item for name, item in found.items() if not _is_origin(item)}
+        if rest:
+            yield custom("messages/metadata", rest, meta)
+
+    # States
+
+    def _values(self, value: Any, meta: Meta | None) -> Iterator[Event]:
+        if not isinstance(value, dict):
+            yield custom("values", value, meta)
+            return
+        messages = value.get("messages")
+        if isinstance(messages, list):
+            self._note_history(messages, is_first=not self.has_state)
+            self.has_state = self.has_state or bool(meta is None or "node_id" not in meta)
+            for message in messages:
+                yield from self.messages.read(message, meta, form="whole")
+            value = {name: item for name, item in value.items() if name != "messages"}
+        yield from self.ask(value.get(INTERRUPT), meta)
+        if rest := leftover(value, (INTERRUPT,)):
+            yield Data("state", rest, meta=meta)
+
+    def _note_history(self, messages: list[Any], *, is_first: bool) -> None:
+        """Messages up to the person's last one are history; in the first state all are, if nothing came."""
+        plain = [*map(plain_message, messages)]
+        people = [at for at, found in enumerate(plain) if found and _is_person(found)]
+        if is_first and not self.messages.found:
+            self.messages.note_history(messages)
+        elif people:
+            self.messages.note_history(messages[: people[-1] + 1])
+
+    def _updates(self, value: Any, meta: Meta | None) -> Iterator[Event]:
+        if not isinstance(value, dict):
+            yield custom("updates", value, meta)
+            return
+        for name, update in value.items():
+            if name == INTERRUPT:
+                yield from self.ask(update, meta)
+            else:
+                yield from self._update(name, update, meta_of(**{**(meta or {}), "node_name": name}))
+
+    def _update(self, name: str, update: Any, meta: Meta | None) -> Iterator[Event]:
+        """What a node has written: messages, and what else there is of the state."""
+        rest = []
+        for part in update if isinstance(update, list) else [update]:
+            yield from self._written(part, meta)
+            left = leftover(part, ("messages",)) if isinstance(part, dict) and not is_message(part) else None
+            rest += [left] if left else []
+            if part is not None and not isinstance(part, dict):
+                rest.append(part)
+        yield Status("node", "failed" if reports_failure(rest) else "finished", name=name, meta=meta)
+        if rest:
+            yield named_data("updates", {name: rest[0] if len(rest) == 1 else rest}, meta)
+
+    def _written(self, part: Any, meta: Meta | None) -> Iterator[Event]:
+        """The messages in the update of a node."""
+        if is_message(part):
+            yield from self.messages.read(part, meta, form="whole")
+        elif isinstance(part, dict) and "messages" in part:
+            messages = part["messages"]
+            for message in messages if isinstance(messages, list) else [messages]:
+                if message is not None:
+                    yield from self.messages.read(message, meta, form="whole")
+
+    def _custom(self, value: Any, meta: Meta | None) -> Iterator[Event]:
+        yield named_data("custom", value, meta)
+
+    # Tasks
+
+    def _task(self, value: Any, meta: Meta | None) -> Iterator[Event]:
+        """A node begins, or has ended with what it has written."""
+        if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+            yield custom("tasks", value, meta)
+            return
+        name = value["name"]
+        beside = leftover(value, _TASK)
+        meta = meta_of(**{**(meta or {}), "node_name": name, "extra": beside})
+        if "result" not in value and "error" not in value:
+            yield Status("node", "started", name=name, meta=meta)
+            return
+        if value.get("error"):
+            yield Status("node", "failed", name=name, detail=value["error"], meta=meta)
+            return
+        yield from self._update(name, _channels(value.get("result")), meta)
+        if interrupts := value.get("interrupts"):
+            yield from self.ask(interrupts, meta)
+
+    def _tools(self, value: Any, meta: Meta | None) -> Iterator[Event]:
+        """A tool runs: its start, what it puts out as it goes, its end."""
+        if not isinstance(value, dict):
+            yield custom("tools", value, meta)
+            return
+        tool_id, name = short_id(text_of(value.get("tool_call_id"))), text_of(value.get("tool_name"))
+        meta = and_extra(meta, leftover(value, _TOOL))
+        match value.get("event"):
+            case "tool-started":
+                yield from self.messages.start_calls()
+                yield from self.messages.start_call(tool_id, name, value.get("input"), meta)
+            case "tool-output-delta":
+                yield ToolCallProgress(tool_id, message=text_of(value.get("delta")), meta=meta)
+            case "tool-finished" if is_message(value.get("output")):
+                yield from self.messages.read(value["output"], meta)
+            case "tool-finished":
+                yield from self.messages.end_call(ToolCallEnd(tool_id, result=value.get("output"), meta=meta))
+            case "tool-error":
+                failure = ToolCallEnd(tool_id, "failed", error=tool_error(value.get("message")), meta=meta)
+                yield from self.messages.end_call(failure)
+            case _:
+                yield custom("tools", value, meta)
+
+    def _debug(self, value: Any, meta: Meta | None) -> Iterator[Event]:
+        match value:
+            case {"type": "task" | "task_result", "payload": dict(payload)}:
+                yield from self._task(payload, meta)
+            case {"type": "checkpoint"}:
+                return
+            case _:
+                yield custom("debug", value, meta)
+
+    # Interrupts
+
+    def ask(self, value: Any, meta: Meta | None = None) -> Iterator[Event]:
+        """Yield what a person is asked, each question once; an empty list is a breakpoint."""
+        if value is None:
+            return
+        self.waits = True
+        yield from self.messages.start_calls()
+        held = {name: self.ids[name] for name in ("thread_id",) if name in self.ids}
+        for interrupt in value if isinstance(value, list | tuple) else [value]:
+            asked = interrupt_of(interrupt, held, meta)
+            known = asked.interaction_id or short_id(write_json_text(interrupt))
+            if known not in self._asked:
+                self._asked.add(known, None)
+                yield asked
+        if isinstance(value, list) and not value:
+            yield Interaction("", "continue", resume=held, meta=meta)
+
+
+def _is_origin(item: Any) -> bool:
+    return isinstance(item, dict) and item.keys() == {"metadata"}
+
+
+def _channels(result: Any) -> Any:
+    """What a node has written, as one object; older servers list pairs of a channel and its value."""
+    if isinstance(result, list) and all(isinstance(item, list) and len(item) == 2 for item in result):
+        return {text_of(name): item for name, item in result}
+    return result
+
+
+def _is_person(message: Mapping[str, Any]) -> bool:
+    return message.get("type", message.get("role")) in ("human", "user", "HumanMessage")
+
+
+_READERS: Final[Mapping[str, Callable[[GraphModes, Any, Meta | None], Iterator[Event]]]] = {
+    "messages": GraphModes._tuple,
+    "messages/partial": GraphModes._growing,
+    "messages/complete": GraphModes._whole,
+    "messages/metadata": GraphModes._beside_messages,
+    "updates": GraphModes._updates,
+    "values": GraphModes._values,
+    "custom": GraphModes._custom,
+    "tasks": GraphModes._task,
+    "tools": GraphModes._tools,
+    "debug": GraphModes._debug,
+}
+
+MODES: Final = frozenset({*_READERS, *_SILENT})
+"""Their names."""

@@ -1,0 +1,250 @@
+"""Reads events of LangChain's runs and what LangGraph's stream modes say, however a server wraps them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final
+
+from streamweir.codec.base import Decoder
+from streamweir.codec.coerce import custom, leftover, meta_of, text_in, text_of, upstream_error
+from streamweir.codec.detection import head_messages
+from streamweir.codec.langchain_events import ChainEvents, is_chain_event
+from streamweir.codec.langchain_messages import is_message
+from streamweir.codec.langchain_outputs import ChainOutputs, has_messages, is_update
+from streamweir.codec.langgraph_modes import INTERRUPT, MODES, GraphModes
+from streamweir.codec.message_template import TextFields
+from streamweir.dialects.langgraph_events.decode_score import score_of
+from streamweir.errors import MalformedEvent
+from streamweir.events import Event, SessionEnd, SessionStart
+from streamweir.framing import Frame
+from streamweir.jsontext import parse_json_text
+
+__all__ = ["LanggraphEventsDecoder"]
+
+_NAMES: Final = ("event", "type", "mode", "stream_mode", "kind")
+_PAYLOADS: Final = ("data", "chunk", "payload", "value", "content")
+_NAMESPACES: Final = ("ns", "namespace")
+_ENDS: Final = frozenset({"done", "end", "complete", "completed", "finished", "finish", "[DONE]"})
+_SILENT: Final = frozenset({"ping", "heartbeat", "keepalive", "keep-alive"})
+_MESSAGES: Final = ("message", "error", "detail", "content", "data", "reason")
+_CODES: Final = ("code", "error_type", "error_code")
+"""Of a failure: where servers write what has happened, and of which kind it is."""
+
+
+class LanggraphEventsDecoder(Decoder):
+    """Reads one stream. The end of the outermost run ends it; without one, the end of the body.
+
+    The end of the body is proper if no message and no call is open and no run is known to go on.
+    """
+
+    text_fields: ClassVar = TextFields(
+        texts=(
+            ("data", "chunk", "content"),
+            ("data", "chunk", "kwargs", "content"),
+            (0, "content"),
+            (0, "kwargs", "content"),
+            (1, 0, "content"),
+            (1, 0, "kwargs", "content"),
+            ("data", 0, "content"),
+            ("data", 0, "kwargs", "content"),
+        )
+    )
+
+    def __init__(self) -> None:
+        self._graph = GraphModes()
+        self._runs = ChainEvents(self._graph)
+        self._outputs = ChainOutputs(self._graph)
+        self._begun = self._known = False
+
+    @classmethod
+    def detect(cls, head: bytes) -> float:
+        """The surest of its messages decides, unless one is of a server with a protocol of its own."""
+        scores = [score_of(message.value, message.event) for message in head_messages(head)]
+        return 0.0 if None in scores else max((score for score in scores if score), default=0.0)
+
+    def decode(self, frame: Frame) -> Iterable[Event]:
+        """Return the events that `frame` means; what nobody knows is kept as it is."""
+        data = frame.data.strip()
+        if data == b"[DONE]" or (not data and frame.event in _ENDS):
+            return self._done()
+        if not data:
+            return ()
+        if not self._begun:
+            self._begun = True
+            self._graph = GraphModes(self.room)
+            self._runs = ChainEvents(self._graph, self.room)
+            self._outputs = ChainOutputs(self._graph)
+        return self._read(frame.event or "", _value(frame.json()))
+
+    def close(self) -> Iterable[Event]:
+        """The end of the body: proper where something of it was known, and nothing is open."""
+        if self.complete or self._graph.waits or (self._known and not self._is_open):
+            return self._end()
+        return ()
+
+    @property
+    def _is_open(self) -> bool:
+        return self._runs.is_open or self._graph.messages.is_open
+
+    def _end(self) -> Iterator[Event]:
+        graph = self._graph
+        yield from graph.messages.start_calls()
+        yield SessionEnd("suspended" if graph.waits else "completed", summary=graph.messages.summary or None)
+
+    def _done(self) -> Iterable[Event]:
+        """A server says that it is through; it may say so after a failure, too: what is open counts."""
+        self.complete = self.complete or (self._known and not self._is_open)
+        return ()
+
+    def _read(self, event: str, value: Any) -> Iterator[Event]:
+        mode, _, namespace = event.partition("|")
+        if is_chain_event(event):
+            fields = value if isinstance(value, dict) else {"data": value}
+            yield from self._run(event, fields)
+        elif mode in MODES:
+            yield from self._mode(mode, namespace, value)
+        elif event == "error":
+            yield _failure(value if isinstance(value, dict) else {"error": value})
+        elif event in _SILENT:
+            return
+        elif event in _ENDS and not isinstance(value, list):
+            yield from self._ended(value if isinstance(value, dict) else {})
+        elif event == "metadata" and isinstance(value, dict):
+            yield from self._start(value)
+        elif isinstance(value, list):
+            yield from self._listed(value)
+        elif isinstance(value, dict):
+            yield from self._object(event, value)
+        else:
+            yield custom(event or "message", value)
+
+    def _mode(self, mode: str, namespace: str, value: Any) -> Iterator[Event]:
+        self._known = True
+        return self._graph.read(mode, namespace, value)
+
+    def _run(self, event: str, fields: Mapping[str, Any]) -> Iterator[Event]:
+        self._known = True
+        named = text_of(fields.get("event"))
+        yield from self._runs.read(named if is_chain_event(named) else event, fields)
+        self.complete = self._runs.is_over
+
+    def _listed(self, value: list[Any]) -> Iterator[Event]:
+        """What a graph yields, as a list: a mode, a namespace, both; a message with what is said of it."""
+        match value:
+            case [str(mode), part] if mode in MODES:
+                yield from self._mode(mode, "", part)
+            case [list() as names, str(mode), part] if mode in MODES:
+                yield from self._mode(mode, "|".join(map(text_of, names)), part)
+            case [list() as names, part] if all(isinstance(name, str) for name in names):
+                yield from self._part("|".join(names), part)
+            case [str("error"), failure]:
+                yield _failure(failure if isinstance(failure, dict) else {"error": failure})
+            case [message, dict(beside)] if is_message(message) and not is_message(beside):
+                yield from self._mode("messages", "", value)
+            case [str(event), dict(fields)] if is_chain_event(event):
+                yield from self._run(event, fields)
+            case _ if value and all(map(is_message, value)):
+                yield from self._mode("messages/complete", "", value)
+            case _:
+                yield custom("message", value)
+
+    def _part(self, namespace: str, part: Any) -> Iterator[Event]:
+        """What the only mode of a graph, or of a subgraph, says: which one, is seen from its shape."""
+        match part:
+            case [message, dict()] if is_message(message):
+                yield from self._mode("messages", namespace, part)
+            case dict() if has_messages(part):
+                yield from self._mode("values", namespace, part)
+            case dict() if is_update(part) or INTERRUPT in part:
+                yield from self._mode("updates", namespace, part)
+            case _:
+                yield from self._mode("custom", namespace, part)
+
+    def _object(self, event: str, fields: dict[str, Any]) -> Iterator[Event]:
+        if "lc" in fields or is_message(fields):
+            self._known = True
+            yield from self._graph.messages.read(fields)
+            return
+        name = next((found for key in _NAMES if isinstance(found := fields.get(key), str)), "")
+        payload = next((key for key in _PAYLOADS if key in fields), None)
+        if is_chain_event(name):
+            yield from self._run(name, fields)
+        elif name.partition("|")[0] in MODES and payload is not None:
+            yield from self._stream_part(name, payload, fields)
+        elif name == "error" or (not name and fields.get("error")):
+            yield _failure(fields)
+        elif name in _SILENT:
+            return
+        elif name in _ENDS:
+            yield from self._ended(fields)
+        elif name == "metadata":
+            yield from self._start(fields)
+        elif has_messages(fields) or is_update(fields) or INTERRUPT in fields:
+            yield from self._part("", fields)
+        elif payload is not None and (inner := _wrapped(fields[payload])) is not None:
+            yield from self._read("", inner)
+            if rest := leftover(fields, (payload, *_NAMES)):
+                yield custom(name or "message", rest)
+        else:
+            yield custom(name or event or "message", fields)
+
+    def _stream_part(self, name: str, payload: str, fields: Mapping[str, Any]) -> Iterator[Event]:
+        """A mode with what it says, and the namespace of the subgraph beside it."""
+        mode, _, namespace = name.partition("|")
+        names = next((found for key in _NAMESPACES if (found := fields.get(key))), namespace)
+        namespace = "|".join(map(text_of, names)) if isinstance(names, list) else text_of(names)
+        yield from self._mode(mode, namespace, fields[payload])
+        if interrupts := fields.get("interrupts"):
+            yield from self._graph.ask(interrupts)
+        if rest := leftover(fields, (payload, "interrupts", *_NAMES, *_NAMESPACES)):
+            yield custom(mode, rest)
+
+    def _start(self, fields: Mapping[str, Any]) -> Iterator[Event]:
+        ids = self._graph.ids
+        for name in ("run_id", "thread_id"):
+            if isinstance(fields.get(name), str):
+                ids[name] = fields[name]
+        rest = leftover(fields, ("run_id", "thread_id", *_NAMES))
+        yield SessionStart(meta=meta_of(**ids, extra=rest))
+
+    def _ended(self, fields: Mapping[str, Any]) -> Iterator[Event]:
+        if rest := leftover(fields, _NAMES):
+            yield custom("end", rest)
+        self._done()
+
+
+def _value(value: Any) -> Any:
+    """The value of a message; some servers write its JSON into a JSON string."""
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        try:
+            return parse_json_text(value)
+        except MalformedEvent:
+            return value
+    return value
+
+
+def _wrapped(value: Any) -> Any:
+    """What a server has put into an object of its own; None if that is nothing known."""
+    value = _value(value)
+    match value:
+        case dict() if is_message(value) or is_update(value) or has_messages(value) or INTERRUPT in value:
+            return value
+        case {"event": event} if is_chain_event(event):
+            return value
+        case [message, dict()] if is_message(message):
+            return value
+        case [str(mode), _] | [list(), str(mode), _] if mode in MODES:
+            return value
+    return None
+
+
+def _failure(fields: Mapping[str, Any]) -> Event:
+    """A failure in any of the shapes that servers give it."""
+    inner = next((found for key in ("error", "data") if isinstance(found := fields.get(key), dict)), fields)
+    code = next((found for key in _CODES if isinstance(found := inner.get(key), str)), None)
+    if code is None and inner is not fields and isinstance(inner.get("type"), str):
+        code = inner["type"]
+    status = next(
+        (found for key in ("status_code", "status", "code") if type(found := inner.get(key)) is int), None
+    )
+    return upstream_error(text_in(inner, *_MESSAGES), code=code, status=status)

@@ -1,0 +1,92 @@
+"""How sure one message makes it that a body is a dump of LangChain's or LangGraph's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from streamweir.codec.langchain_events import is_chain_event
+from streamweir.codec.langchain_messages import is_message
+from streamweir.codec.langchain_outputs import has_messages, is_update
+from streamweir.codec.langgraph_modes import INTERRUPT, MODES
+
+__all__ = ["score_of"]
+
+_FOREIGN: Final = frozenset(
+    {"metadata", "data", "messages/partial", "messages/complete", "messages/metadata"}
+)
+"""Names of events of LangServe and of the LangGraph server."""
+
+
+def score_of(value: Any, event: str | None) -> float | None:
+    """Return how sure the message is, from 0 to 1; None where it is of a server with its own protocol.
+
+    Args:
+        value: its JSON.
+        event: its SSE event name.
+    """
+    name = (event or "").partition("|")[0]
+    if name in _FOREIGN:
+        return None
+    if is_chain_event(name):
+        return 0.9
+    if name in MODES:
+        return _score_of_mode(name, value)
+    match value:
+        case {"event": chain_event} if is_chain_event(chain_event):
+            return 0.95 if "run_id" in value or "data" in value else 0.6
+        case dict():
+            return _score_of_object(value)
+        case [str(mode), _] | [list(), str(mode), _] if mode in MODES:
+            return 0.9
+        case [str(chain_event), dict()] if is_chain_event(chain_event):
+            return 0.9
+        case [message, dict()] if is_message(message):
+            return 0.9
+        case [[*names], part] if all(isinstance(found, str) for found in names):
+            return 0.8 if isinstance(part, dict | list) and score_of(part, None) else 0.0
+    return 0.0
+
+
+def _score_of_mode(mode: str, value: Any) -> float:
+    match mode, value:
+        case "messages", [message, dict()] if is_message(message):
+            return 0.9
+        case "updates" | "values", dict():
+            return 0.7
+        case "tasks" | "debug" | "tools" | "checkpoints", dict():
+            return 0.6
+    return 0.55
+
+
+def _score_of_object(fields: Mapping[str, Any]) -> float:
+    match fields:
+        case {"type": str(mode), "ns": list(), "data": _} if mode in MODES:
+            return 0.95
+        case {"lc": int(), "kwargs": dict()}:
+            return 0.8
+        case {"type": "AIMessageChunk", "content": _}:
+            return 0.8
+        case {"messages": [*_, {"lc": int()}]}:
+            return 0.65
+    named = next(
+        (found for key in ("event", "type", "mode", "stream_mode") if (found := fields.get(key))), None
+    )
+    if isinstance(named, str) and named in MODES and _has_shape(named, fields):
+        return 0.7
+    if INTERRUPT in fields or is_update(fields):
+        return 0.8
+    return 0.5 if has_messages(fields) and fields.get("messages") else 0.0
+
+
+def _has_shape(mode: str, fields: Mapping[str, Any]) -> bool:
+    """Does it hold what that mode says?"""
+    part = next(
+        (fields[key] for key in ("data", "chunk", "payload", "value", "content") if key in fields), None
+    )
+    match mode, part:
+        case "messages", [message, *_]:
+            return is_message(message)
+        case "updates" | "values" | "tasks" | "debug", dict():
+            return is_update(part) or has_messages(part) or "payload" in part or "triggers" in part
+    return False
