@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import custom, leftover, meta_of, named_data, text_of, upstream_error
+from streamweir.codec.coerce import custom, leftover, meta_of, named_data, object_in, text_of, upstream_error
 from streamweir.codec.langchain_messages import plain_message
 from streamweir.codec.langchain_outputs import ChainOutputs, citations
 from streamweir.codec.langchain_tools import ToolRuns
@@ -95,8 +95,7 @@ class ChainEvents:
             yield custom(event, rest, meta)
 
     def _meta(self, fields: Mapping[str, Any], run_id: str) -> Meta | None:
-        described = fields.get("metadata")
-        described = described if isinstance(described, dict) else {}
+        described = object_in(fields, "metadata")
         thread_id = described.get("thread_id")
         if isinstance(thread_id, str) and "thread_id" not in self._graph.ids:
             self._graph.ids["thread_id"] = thread_id

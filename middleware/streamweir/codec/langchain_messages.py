@@ -14,7 +14,6 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-<<<<<<< HEAD
 from streamweir.codec.coerce import (
     and_extra,
     arguments,
@@ -26,10 +25,7 @@ from streamweir.codec.coerce import (
     text_of,
     tool_error,
 )
-=======
-from streamweir.codec.coerce import and_extra, arguments, custom, leftover, text_of, tool_error
 from streamweir.codec.python_repr import CLASS, value_of_repr
->>>>>>> 437e2ea2 (LangChain's events and LangGraph's stream modes behind home-made servers are read; the modes are shared with the LangGraph server's dialect)
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.errors import LimitExceeded
 from streamweir.events import (
@@ -271,13 +267,8 @@ class ChainMessages:
             yield Content("", meta=and_extra(meta, beside))
         self._count(message.get("usage_metadata"), message_id, is_chunk=False)
         self._note_open(message_id, is_open=False)
-<<<<<<< HEAD
         calls = objects_in(message.get("tool_calls"))
-        if not self._note_end(message) and grows:
-=======
-        calls = _objects(message.get("tool_calls"))
         if not self._note_end(message) and form == "growing":
->>>>>>> 437e2ea2 (LangChain's events and LangGraph's stream modes behind home-made servers are read; the modes are shared with the LangGraph server's dialect)
             self._grown = calls, meta
             return
         self._grown = (), None

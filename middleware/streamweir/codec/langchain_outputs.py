@@ -6,10 +6,10 @@ Source: langchain-core 1.7 (`runnables/base.py`), langchain 0.3 and langchain-cl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import leftover, named_data, text_in, text_of
+from streamweir.codec.coerce import leftover, named_data, object_in, objects_in, text_in, text_of
 from streamweir.codec.langchain_messages import is_message
 from streamweir.codec.langgraph_modes import INTERRUPT, MODES, GraphModes
 from streamweir.events import Content, Data, Event, Meta, Reference, ToolCallEnd
@@ -99,12 +99,11 @@ class ChainOutputs:
 
     def _agent(self, value: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
         """The steps of an agent, whose messages repeat them."""
-        for action in _objects(value.get("actions")):
+        for action in objects_in(value.get("actions")):
             tool_id, name = text_of(action.get("tool_call_id")), text_of(action.get("tool"))
             yield from self._graph.messages.start_call(tool_id, name, action.get("tool_input"), meta)
-        for step in _objects(value.get("steps")):
-            done = step.get("action")
-            done = done if isinstance(done, dict) else {}
+        for step in objects_in(value.get("steps")):
+            done = object_in(step, "action")
             tool_id, name = text_of(done.get("tool_call_id")), text_of(done.get("tool"))
             end = ToolCallEnd(tool_id, result=step.get("observation"), tool_name=name or None, meta=meta)
             yield from self._graph.messages.end_call(end)
@@ -172,17 +171,15 @@ def _is_piece(message: Any) -> bool:
 
 def citations(documents: Any) -> list[dict[str, Any]]:
     """Return what a retriever has found, as citations; nothing for what are no documents."""
-    return [_citation(*found) for found in map(_document, _objects(documents)) if found]
+    return [_citation(*found) for found in map(_document, objects_in(documents)) if found]
 
 
 def _document(value: Mapping[str, Any]) -> tuple[str, Mapping[str, Any], Any] | None:
     match value:
         case {"lc": int(), "kwargs": dict(fields)}:
             value = fields
-    text, described = value.get("page_content"), value.get("metadata")
-    if not isinstance(text, str):
-        return None
-    return text, described if isinstance(described, dict) else {}, value.get("id")
+    text = value.get("page_content")
+    return (text, object_in(value, "metadata"), value.get("id")) if isinstance(text, str) else None
 
 
 def _citation(text: str, described: Mapping[str, Any], document_id: Any) -> dict[str, Any]:
@@ -195,7 +192,3 @@ def _citation(text: str, described: Mapping[str, Any], document_id: Any) -> dict
         "score": score if isinstance(score := described.get("score"), int | float) else None,
     }
     return {name: value for name, value in found.items() if value is not None}
-
-
-def _objects(value: Any) -> Iterable[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
