@@ -1,0 +1,23 @@
+"""Agno: runs of agents, teams and workflows, from AgentOS and from the playground before it.
+
+Source: agno 3.1.10, 2.3.0, 1.8.1 and 1.1.0 (`run/agent.py`, `run/team.py`, `run/workflow.py`, `os/routers`,
+`playground`); its own recorded streams.
+Intended differences: a call that fails ends once, though it is reported twice; the text of a team's member is
+a channel of its own; a workflow whose last step has failed has failed, though its end calls it completed.
+"""
+
+from streamweir.codec.dialect import Dialect
+from streamweir.codec.hints import Hints
+from streamweir.dialects.agno.decode_names import EVENTS
+
+__all__ = ["DIALECT"]
+
+DIALECT = Dialect(
+    "agno",
+    ".decode:AgnoDecoder",
+    summary=__doc__,
+    package=__name__,
+    hints=Hints(names=EVENTS, keys=("agent_id", "team_id", "workflow_id")),
+    sample_request={"message": "Which region grows?", "stream": True, "session_id": "s1"},
+    request_writer=".request:WRITER",
+)

@@ -1,0 +1,92 @@
+"""The names of Agno's events, as they were called before too, and what those of steps and phases mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from streamweir.events import State
+
+__all__ = ["BLOCKS", "EVENTS", "PHASES", "STEPS", "TEAM", "known_as"]
+
+TEAM: Final = "Team"
+"""What the names of a team's own events begin with."""
+
+_RUNS: Final = (
+    *("RunStarted", "RunContent", "RunIntermediateContent", "RunContentCompleted", "RunCompleted"),
+    *("RunError", "RunCancelled", "RunPaused", "RunContinued", "ToolCallStarted", "ToolCallCompleted"),
+    *("ToolCallError", "ReasoningStep", "ReasoningContentDelta", "ModelRequestStarted"),
+    *("ModelRequestCompleted", "FollowupsCompleted", "TaskStateUpdated", "TaskCreated", "TaskUpdated"),
+)
+_WORKFLOWS: Final = (
+    *("WorkflowStarted", "WorkflowCompleted", "WorkflowPaused", "WorkflowCancelled", "WorkflowError"),
+    *("StepOutput", "StepCompleted", "WorkflowRunOutput"),
+)
+
+_FORMER: Final[Mapping[str, str]] = {
+    "RunResponse": "RunContent",
+    "RunResponseContent": "RunContent",
+    "RunIntermediateResponseContent": "RunIntermediateContent",
+    "RunOutput": "WorkflowRunOutput",
+    "UpdatingMemory": "MemoryUpdateStarted",
+}
+"""By the name that an event had before: its name now."""
+
+_ENDINGS: Final[Mapping[str, State]] = {"Started": "started", "Completed": "finished"}
+
+PHASES: Final[Mapping[str, tuple[str, State]]] = {
+    f"{name}{ending}": (label, state)
+    for name, label in {
+        "PreHook": "pre_hook",
+        "PostHook": "post_hook",
+        "Reasoning": "reasoning",
+        "MemoryUpdate": "memory_update",
+        "SessionSummary": "session_summary",
+        "ParserModelResponse": "parser_model",
+        "OutputModelResponse": "output_model",
+        "Compression": "compression",
+        "Compaction": "compaction",
+        "Followups": "followups",
+        "TaskIteration": "task_iteration",
+        "WorkflowAgent": "workflow_agent",
+    }.items()
+    for ending, state in _ENDINGS.items()
+}
+"""Phases of a run: what each is called, and how it stands."""
+
+STEPS: Final[Mapping[str, State]] = {
+    "StepStarted": "started",
+    "StepProgress": "running",
+    "StepPaused": "suspended",
+    "StepContinued": "resumed",
+    "StepExecutorPaused": "suspended",
+    "StepExecutorContinued": "resumed",
+    "StepOutputReview": "suspended",
+    "StepError": "failed",
+}
+"""A workflow's steps."""
+
+BLOCKS: Final[Mapping[str, State]] = {
+    **{
+        f"{block}Execution{ending}": state
+        for block in ("Loop", "Parallel", "Condition", "Router", "Steps")
+        for ending, state in _ENDINGS.items()
+    },
+    "LoopIterationStarted": "running",
+    "LoopIterationCompleted": "running",
+    "RouterPaused": "suspended",
+    "ConditionPaused": "suspended",
+}
+"""What steps are grouped in."""
+
+_OF_AGENTS: Final = (*_RUNS, *_FORMER, *PHASES)
+EVENTS: Final = frozenset(
+    {*_OF_AGENTS, *(f"{TEAM}{name}" for name in _OF_AGENTS), *_WORKFLOWS, *STEPS, *BLOCKS, "CustomEvent"}
+)
+"""All of them, as they stand on the wire."""
+
+
+def known_as(name: str) -> str:
+    """Return what an event is called now, without the word for a team."""
+    bare = name.removeprefix(TEAM)
+    return _FORMER.get(bare, bare)

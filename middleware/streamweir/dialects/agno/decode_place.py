@@ -1,0 +1,98 @@
+"""Where an event belongs: to the run that was asked for, to a step of it, or to a member of a team."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from streamweir.codec.coerce import and_extra, meta_of, text_of
+from streamweir.dialects.agno.decode_names import TEAM
+from streamweir.events import Meta
+from streamweir.ids import short_id
+
+__all__ = ["COMMON", "Place", "Places", "and_message"]
+
+COMMON: Final = (
+    *("event", "created_at", "event_index", "nested_depth", "run_id", "parent_run_id", "session_id"),
+    *("agent_id", "agent_name", "team_id", "team_name", "workflow_id", "workflow_name", "workflow_run_id"),
+    *("step_id", "step_name", "step_index", "parent_step_id", "model", "model_provider"),
+    *("model_provider_data", "content_type", "workflow_agent", "team_session_id", "user_id"),
+)
+"""Fields that say where an event belongs, and such as say nothing."""
+
+_OF_A_WORKFLOW: Final = ("Workflow", "Step", "Loop", "Parallel", "Condition", "Router")
+
+
+class Place(NamedTuple):
+    """Where an event belongs.
+
+    Attributes:
+        run_id: of its run; blank where it has none.
+        is_top: the run is the one that was asked for, so that its end is that of the stream.
+        channel: of what it says: the name of a team's member; None for the answer.
+        meta: the ids.
+    """
+
+    run_id: str
+    is_top: bool
+    channel: str | None
+    meta: Meta | None
+
+    def beside(self, rest: Mapping[str, Any] | None) -> Place:
+        """Return the place with `rest` among the fields that no rule knows."""
+        return self._replace(meta=and_extra(self.meta, rest)) if rest else self
+
+
+class Places:
+    """Finds where each event of one stream belongs.
+
+    Attributes:
+        in_workflow: a workflow's own events have come.
+    """
+
+    def __init__(self) -> None:
+        self.in_workflow = False
+        self._team: str | None = None
+        """The run of the team that was asked, if it was one."""
+
+    def of(self, name: str, fields: Mapping[str, Any]) -> Place:
+        """Return where the event `name` belongs."""
+        run_id = short_id(text_of(fields.get("run_id")))
+        is_workflows = name.startswith(_OF_A_WORKFLOW)
+        parent = fields.get("parent_run_id") or None
+        within = fields.get("workflow_run_id") or None
+        if is_workflows:
+            self.in_workflow = True
+        elif self._team is None and name.startswith(TEAM) and not parent and not self.in_workflow:
+            self._team = run_id
+        is_member = not is_workflows and (
+            (parent is not None and parent != within) or self._is_former_member(run_id)
+        )
+        if is_workflows:
+            is_top = not fields.get("nested_depth")
+        else:
+            is_top = not (is_member or within or self.in_workflow)
+        agent = text_of(fields.get("agent_name") or fields.get("agent_id"))
+        team = text_of(fields.get("team_name") or fields.get("team_id"))
+        step = text_of(fields.get("step_name"))
+        return Place(
+            run_id,
+            is_top,
+            (agent or team or None) if is_member else None,
+            meta_of(
+                thread_id=fields.get("session_id"),
+                run_id=run_id,
+                parent_run_id=parent or within,
+                node_id=fields.get("agent_id") or fields.get("team_id") or fields.get("step_id"),
+                node_name=agent or team or step,
+            ),
+        )
+
+    def _is_former_member(self, run_id: str) -> bool:
+        """Is it another run than that of the team? Members' events did not always name that."""
+        return self._team is not None and not self.in_workflow and run_id != self._team
+
+
+def and_message(place: Place) -> Meta | None:
+    """Return the ids of a text: what one run says is one message."""
+    return {**(place.meta or {}), "message_id": place.run_id} if place.run_id else place.meta

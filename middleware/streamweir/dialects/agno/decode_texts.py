@@ -1,0 +1,123 @@
+"""Reads what runs say and think. All of it is said again at the end of a run, of a step and of a workflow."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from streamweir.codec.coerce import and_extra, text_in, text_of
+from streamweir.dialects.agno.decode_pauses import is_notice
+from streamweir.dialects.agno.decode_place import Place, and_message
+from streamweir.events import Content, Event, Thinking
+from streamweir.ids import RecentIds
+
+__all__ = ["Texts"]
+
+_INTERMEDIATE: Final = "intermediate"
+"""The channel of what a model says that another one puts into words."""
+
+_STEP: Final = {"title": "## {}\n", "reasoning": "{}\n", "action": "Action: {}\n", "result": "Result: {}\n"}
+"""How the server itself puts a step of reasoning into words."""
+
+
+class Texts:
+    """The texts of one stream.
+
+    Args:
+        room: how many bytes may be remembered, about.
+    """
+
+    def __init__(self, room: int) -> None:
+        self._thought: RecentIds[None] = RecentIds(room // 2)
+        """Runs whose thoughts have come."""
+        self._whole: RecentIds[None] = RecentIds(room // 2)
+        """Texts that have come whole."""
+
+    def piece(
+        self,
+        fields: Mapping[str, Any],
+        place: Place,
+        rest: Mapping[str, Any] | None,
+        *,
+        is_intermediate: bool,
+    ) -> Iterator[Event]:
+        """Yield the next piece of what a run thinks and says."""
+        meta = and_message(place)
+        if thought := text_in(fields, "reasoning_content", "thinking"):
+            self._thought.add(place.run_id, None)
+            yield Thinking(thought, "reasoning", meta=meta)
+        content = fields.get("content")
+        if (text := text_of(content)) or rest:
+            channel = _INTERMEDIATE if is_intermediate else place.channel
+            whole = None if isinstance(content, str) or not text else "snapshot"
+            yield Content(text, channel=channel, whole=whole, meta=and_extra(meta, rest))  # type: ignore[arg-type]
+
+    def thought(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
+        """Yield the next piece of a reasoning model's thoughts."""
+        if text := text_of(fields.get("reasoning_content")):
+            self._thought.add(place.run_id, None)
+            yield Thinking(text, "reasoning", meta=and_message(place))
+
+    def step(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
+        """Yield a step of reasoning: with all before it, where it stands in words; else by itself."""
+        meta = and_message(place)
+        if text := text_of(fields.get("reasoning_content")):
+            self._thought.add(place.run_id, None)
+            yield Thinking(text, "reasoning", whole="snapshot", meta=meta)
+        elif text := _words_of(fields.get("content")):
+            self._thought.add(place.run_id, None)
+            yield Thinking(text, "reasoning", meta=meta)
+
+    def steps(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
+        """Yield all steps of reasoning, if none has come."""
+        steps = _steps_in(fields.get("content"))
+        if place.run_id not in self._thought and (text := "".join(map(_words_of, steps))):
+            self._thought.add(place.run_id, None)
+            yield Thinking(text, "reasoning", meta=and_message(place))
+
+    def end_of_run(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
+        """Yield what of a run's text and thoughts has not come; a member's are its leader's to repeat."""
+        text = text_of(fields.get("content"))
+        if place.channel is not None or is_notice(text):
+            return
+        thought = text_in(fields, "reasoning_content", "thinking")
+        if thought and place.run_id not in self._thought:
+            yield Thinking(thought, "reasoning", meta=and_message(place))
+        if text:
+            self.note(text)
+            yield Content(text, is_complete=True, whole="repeat", meta=and_message(place))
+
+    def output(self, output: Mapping[str, Any], place: Place) -> Iterator[Event]:
+        """Yield what a step has made, unless its run has said it."""
+        text = text_of(output.get("content"))
+        if not text or self.is_noted(text):
+            return
+        self.note(text)
+        run = text_of(output.get("step_run_id"))
+        message = run or text_of(output.get("step_id")) or place.run_id
+        meta = {**(place.meta or {}), "message_id": message}
+        yield Content(text, is_complete=True, whole="repeat" if run else None, meta=meta)  # type: ignore[arg-type]
+
+    def note(self, text: str) -> None:
+        """A text has come whole."""
+        self._whole.add(_digest(text), None)
+
+    def is_noted(self, text: str) -> bool:
+        """This text has come whole."""
+        return _digest(text) in self._whole
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _steps_in(content: Any) -> list[Any]:
+    steps = content.get("reasoning_steps") if isinstance(content, dict) else None
+    return steps if isinstance(steps, list) else []
+
+
+def _words_of(step: Any) -> str:
+    if not isinstance(step, dict):
+        return ""
+    return "".join(form.format(text) for name, form in _STEP.items() if (text := text_of(step.get(name))))

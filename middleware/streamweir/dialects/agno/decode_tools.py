@@ -1,0 +1,97 @@
+"""Reads calls of tools: each has one start and one end, whoever makes it and however often it is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from streamweir.codec.coerce import and_extra, arguments, leftover, milliseconds, text_of, tool_error
+from streamweir.dialects.agno.decode_place import Place
+from streamweir.events import Event, Meta, ToolCallEnd, ToolCallStart
+from streamweir.ids import RecentIds, short_id
+
+__all__ = ["Calls"]
+
+_TOOL: Final = (
+    *("tool_call_id", "tool_name", "tool_args", "tool_call_error", "result", "content", "metrics"),
+    *("created_at", "role", "stop_after_tool_call", "requires_confirmation", "confirmed"),
+    *("confirmation_note", "requires_user_input", "user_input_schema", "user_feedback_schema", "answered"),
+    *("external_execution_required", "external_execution_silent", "approval_type", "approval_id"),
+)
+_ENDED: Final = ""
+"""In the place of the id of a call that is over."""
+
+
+class Calls:
+    """The calls of one stream, by the run that makes them: models count their calls from nought each time.
+
+    Args:
+        room: how many bytes may be remembered, about.
+    """
+
+    def __init__(self, room: int) -> None:
+        self._calls: RecentIds[str] = RecentIds(room // 2)
+        """By run and id: the call's id on our side, or that it is over."""
+        self._taken: RecentIds[str] = RecentIds(room // 2)
+        """By an open call's id on our side: the run that makes it."""
+
+    def start(self, tool: Mapping[str, Any], place: Place) -> Iterator[Event]:
+        """Yield the start of a call, unless it has begun."""
+        own = short_id(text_of(tool.get("tool_call_id")))
+        key = _key(place.run_id, own)
+        if own and self._calls.get(key):
+            return
+        name = text_of(tool.get("tool_name")) or "unknown"
+        meta = and_extra(place.meta, leftover(tool, _TOOL))
+        yield ToolCallStart(
+            self._open(own, key, place), name, arguments=arguments(tool.get("tool_args")), meta=meta
+        )
+
+    def end(self, tool: Mapping[str, Any], place: Place, error: Any = None) -> Iterator[Event]:
+        """Yield the end of a call, after its start if that has not come; nothing if it is over."""
+        own = short_id(text_of(tool.get("tool_call_id")))
+        key = _key(place.run_id, own)
+        if own and self._calls.get(key) == _ENDED:
+            return
+        if own and key not in self._calls:
+            yield from self.start(tool, place)
+        tool_id = (own and self._calls.get(key)) or own
+        if own:
+            self._calls.add(key, _ENDED)
+            self._taken.discard(tool_id)
+        name = text_of(tool.get("tool_name")) or None
+        result = tool.get("result", tool.get("content"))
+        meta = _timed(place.meta, tool.get("metrics"))
+        if error or tool.get("tool_call_error"):
+            failure = tool_error(error or result)
+            yield ToolCallEnd(tool_id, "failed", error=failure, tool_name=name, meta=meta)
+            return
+        yield ToolCallEnd(tool_id, result=result, tool_name=name, meta=and_extra(meta, leftover(tool, _TOOL)))
+
+    def has_ended(self, tool_id: str, place: Place) -> bool:
+        """The call is over."""
+        return self._calls.get(_key(place.run_id, tool_id)) == _ENDED
+
+    def id_of(self, own: str, place: Place) -> str:
+        """Return what a call is known by on our side."""
+        return self._calls.get(_key(place.run_id, own)) or own
+
+    def _open(self, own: str, key: str, place: Place) -> str:
+        """An id that no open call of another run has."""
+        if not own:
+            return own
+        owner = self._taken.get(own)
+        tool_id = own if owner in (None, place.run_id) else short_id(f"{own}:{place.run_id}")
+        self._calls.add(key, tool_id)
+        self._taken.add(tool_id, place.run_id)
+        return tool_id
+
+
+def _key(run_id: str, tool_id: str) -> str:
+    return f"{run_id}/{tool_id}"
+
+
+def _timed(meta: Meta | None, metrics: Any) -> Meta | None:
+    seconds = metrics.get("duration", metrics.get("time")) if isinstance(metrics, dict) else None
+    duration = milliseconds(seconds, scale=1000)
+    return meta if duration is None else {**(meta or {}), "duration_ms": duration}
