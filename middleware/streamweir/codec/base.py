@@ -59,6 +59,8 @@ class Decoder:
         options: the chosen options.
         room: how many bytes the decoder may keep between two frames, about. What it remembers is shortened or
             forgotten before (`streamweir.ids`), or ends the stream with `LimitExceeded`.
+        judges_texts: it looks into texts, so that each has to be shown to it; where `accepts_text` is its
+            own, unless it knows better.
     """
 
     framing: ClassVar[FramingName] = "sse"
@@ -70,10 +72,13 @@ class Decoder:
     complete: bool = False
     options: Options = NO_OPTIONS
     room: int = 8 << 20
+    judges_texts: bool = False
 
     def __init_subclass__(cls) -> None:
         """What a class vouches for does not hold of one that reads in another way."""
         super().__init_subclass__()
+        if "accepts_text" in vars(cls) and "judges_texts" not in vars(cls):
+            cls.judges_texts = True
         if "text_fields" not in vars(cls) and _does_anything(cls):
             cls.text_fields = None
 
@@ -135,11 +140,6 @@ class Decoder:
     def shown_form(self) -> Options:
         """The options by which an encoder writes what this stream looks like, also such as nobody chooses."""
         return NO_OPTIONS
-
-    @property
-    def judges_texts(self) -> bool:
-        """It looks into texts, so that each has to be shown to it."""
-        return type(self).accepts_text is not Decoder.accepts_text
 
     def close(self) -> Iterable[Event]:
         """The input has ended: return what is left, with a `SessionEnd` if the dialect may end here."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeAlias, get_args
 
 import msgspec
@@ -118,7 +118,6 @@ class StreamReader:
         self._half_a_frame: bytes | None = None
         self._lone: ErrorOnlyBody | None = None
         self._decoder: Decoder | None = None
-        self._accepts_text: Callable[[str], bool] | None = None
         """The decoder's, if it looks into texts."""
         self._detector: Detector | None = None
         if speaks == "auto":
@@ -206,8 +205,9 @@ class StreamReader:
             data = self._detect(self._detector, data)
         if self._decoder is None:
             return
-        templates, accepts_text = self._templates, self._accepts_text
+        decoder, templates = self._decoder, self._templates
         template = templates.form
+        accepts_text = decoder.accepts_text if decoder.judges_texts else None
         texts: list[str] = []
         try:
             for frame in (self._parser.chosen or self._parser).feed(data):
@@ -221,6 +221,7 @@ class StreamReader:
                 for item in self._read(frame):  # noqa: UP028 (faster than to delegate)
                     yield item
                 template = templates.form
+                accepts_text = decoder.accepts_text if decoder.judges_texts else None
         except Exception:  # what came before it is given all the same
             if texts and template is not None:
                 yield TextRun(template.event, texts)
@@ -344,8 +345,6 @@ class StreamReader:
         self._decoder = decoder = dialect.make_decoder(self._options.get(dialect.name, NO_OPTIONS))
         decoder.room = self.limits.event_bytes
         self.errors_for_users = decoder.errors_for_users
-        if type(decoder).accepts_text is not Decoder.accepts_text:
-            self._accepts_text = decoder.accepts_text
         if self._raw:
             self._provenance = Provenance(dialect.name)
         self._parser = SniffingParser(self.limits.event_bytes, expected=decoder.framing)

@@ -2,6 +2,7 @@
 
 import json
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -102,6 +103,17 @@ def test_every_form_says_that_a_run_failed(options: dict[str, str]) -> None:
     assert text_of(events) == "好"
     if options["form"] != "openai":
         assert any(frame.get("code") == 500 for frame in payloads(output))
+
+
+OPENAI_FORM = sorted(
+    path for path in (HERE.parent / "openai-chat").glob("ragflow-*") if path.suffix != ".expected"
+)
+
+
+@pytest.mark.parametrize("path", OPENAI_FORM, ids=lambda path: path.stem)
+def test_its_openai_form_is_still_read_by_who_asks_for_ragflow(path: Path) -> None:
+    body = path.read_bytes()
+    assert translate([body], speaks="ragflow") == path.with_suffix(".expected").read_bytes()
 
 
 def test_agent_events_keep_calls_ids_durations_and_usage() -> None:

@@ -1,4 +1,4 @@
-"""Reads chat completions: chunks, a whole answer, an error body."""
+"""Reads chat completions: chunks, a whole answer, an error body; RAGFlow's too."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Final
 from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import custom
 from streamweir.codec.message_template import TextFields
-from streamweir.codec.openai_chunks import ChunkReader, is_completion
+from streamweir.codec.openai_chunks import is_completion
+from streamweir.codec.ragflow_chunks import RagflowChunkReader
 from streamweir.codec.suspension import SUSPENSION, asked_in, is_suspended
 from streamweir.events import Error, Event, SessionEnd
 from streamweir.framing import Frame
@@ -30,6 +31,8 @@ class OpenAIChatDecoder(Decoder):
         ),
         ignored=(("created",),),
     )
+
+    judges_texts = False  # until a chunk is RAGFlow's
 
     def __init__(self) -> None:
         self._chunks = _Chunks()
@@ -54,12 +57,18 @@ class OpenAIChatDecoder(Decoder):
         text = frame.data.strip()
         if text == b"[DONE]":
             self.complete = self.complete or self._begun
-            return ()
+            return self._chunks.flush()
         return self._read(frame.json()) if text else ()
 
-    def close(self) -> Iterable[Event]:
+    def accepts_text(self, text: str) -> bool:
+        """RAGFlow's texts may report a failure, or hold thoughts."""
+        return self._chunks.accepts_text(text)
+
+    def close(self) -> Iterator[Event]:
         """The end: suspended if somebody was asked."""
-        return self._chunks.close() if self.complete else ()
+        yield from self._chunks.flush()
+        if self.complete:
+            yield from self._chunks.close()
 
     def _read(self, message: Any) -> Iterator[Event]:
         if not isinstance(message, dict) or not (is_completion(message) or message.get("object") == "error"):
@@ -70,10 +79,11 @@ class OpenAIChatDecoder(Decoder):
         for event in self._chunks.read(message):
             is_end = isinstance(event, Error) and event.terminal and _is_cancelled(message)
             yield SessionEnd("cancelled") if is_end else event
+        self.judges_texts = self._chunks.judges_texts
         self.complete = self.complete or self._chunks.complete
 
 
-class _Chunks(ChunkReader):
+class _Chunks(RagflowChunkReader):
     """Chunks, whose last one may say that the run waits for a person."""
 
     _waits = False

@@ -12,7 +12,8 @@ from streamweir.codec.frame_template import Number
 from streamweir.codec.kept_values import KeptValues
 from streamweir.codec.openai_chunks import usage_of
 from streamweir.codec.openai_errors import error_object
-from streamweir.dialects.openai_chat.encode_whole import annotation_of, completion
+from streamweir.dialects.openai_chat.encode_references import REFERENCES, written_citation
+from streamweir.dialects.openai_chat.encode_whole import completion
 from streamweir.errors import CODES
 from streamweir.events import (
     Content,
@@ -39,9 +40,13 @@ class OpenAIChatEncoder(ChatEncoder):
 
     Options:
         reasoning: the field of the delta for it, or `drop`.
+        references: the field of the delta for them: OpenAI's, or RAGFlow's.
     """
 
-    option_values: ClassVar = {"reasoning": ("reasoning_content", "reasoning", "drop")}
+    option_values: ClassVar = {
+        "reasoning": ("reasoning_content", "reasoning", "drop"),
+        "references": REFERENCES,
+    }
 
     def __init__(self) -> None:
         super().__init__()
@@ -74,7 +79,13 @@ class OpenAIChatEncoder(ChatEncoder):
 
     def whole_answer(self, folded: Mapping[str, Any], stamp: Stamp) -> Mapping[str, Any]:
         """Return a `chat.completion`."""
-        return completion(folded, stamp, model=self.model_name, reasoning=self.option("reasoning"))
+        return completion(
+            folded,
+            stamp,
+            model=self.model_name,
+            reasoning=self.option("reasoning"),
+            references=self.option("references"),
+        )
 
     @classmethod
     def failure_body(cls, failure: FailedRequest) -> Mapping[str, Any]:
@@ -121,10 +132,10 @@ class OpenAIChatEncoder(ChatEncoder):
     def write_references(self, event: Reference) -> Iterable[Frame]:
         """Keep the citations for the end: clients cannot join two lists of them."""
         for citation in event.citations:
-            annotation = annotation_of(citation)
-            if annotation is None:
+            cited = written_citation(citation, self.option("references"))
+            if cited is None:
                 self.lost["reference without an address"] += 1
-            elif not self._citations.append(annotation):
+            elif not self._citations.append(cited):
                 self.lose(event)
         return ()
 
@@ -141,7 +152,7 @@ class OpenAIChatEncoder(ChatEncoder):
     def write_end(self, reason: str, end: SessionEnd, beside: dict[str, Any]) -> Iterator[Frame]:
         """Yield the citations, and the finish reason with the usage."""
         if self._citations:
-            yield from self._chunks({"annotations": self._citations.take()})
+            yield from self._chunks({self.option("references"): self._citations.take()})
         found = {"usage": usage} if (usage := usage_of(end.summary)) else {}
         yield from self._chunks({}, reason, **found, **beside)
 

@@ -7,13 +7,16 @@ from typing import Any
 
 from streamweir.codec.openai_chunks import usage_of
 from streamweir.codec.whole_turn import citations, client_calls, finish_reason, suspension_of, text_of_turn
+from streamweir.dialects.openai_chat.encode_references import written_citation
 from streamweir.events import Stamp
 from streamweir.jsontext import write_json_text
 
-__all__ = ["annotation_of", "completion"]
+__all__ = ["completion"]
 
 
-def completion(folded: Mapping[str, Any], stamp: Stamp, *, model: str, reasoning: str) -> dict[str, Any]:
+def completion(
+    folded: Mapping[str, Any], stamp: Stamp, *, model: str, reasoning: str, references: str
+) -> dict[str, Any]:
     """Return the completion that a folded result stands for.
 
     Args:
@@ -21,6 +24,7 @@ def completion(folded: Mapping[str, Any], stamp: Stamp, *, model: str, reasoning
         stamp: of the last event.
         model: what the client calls it.
         reasoning: the field for it, or `drop`.
+        references: the field for them.
     """
     calls = client_calls(folded)
     message: dict[str, Any] = {"role": "assistant", "content": text_of_turn(folded) or None, "refusal": None}
@@ -30,8 +34,8 @@ def completion(folded: Mapping[str, Any], stamp: Stamp, *, model: str, reasoning
         message["content"] = ""
     if reasoning != "drop" and (thinking := folded["message"]["thinking"]):
         message[reasoning] = thinking
-    if annotations := [found for citation in citations(folded) if (found := annotation_of(citation))]:
-        message["annotations"] = annotations
+    if cited := [found for each in citations(folded) if (found := written_citation(each, references))]:
+        message[references] = cited
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason(folded)}
     answer: dict[str, Any] = {
         "id": f"chatcmpl-{stamp.request_id}",
@@ -48,11 +52,3 @@ def completion(folded: Mapping[str, Any], stamp: Stamp, *, model: str, reasoning
 def _call(call: Mapping[str, Any]) -> dict[str, Any]:
     function = {"name": call["tool_name"], "arguments": write_json_text(call["arguments"])}
     return {"id": call["tool_id"], "type": "function", "function": function}
-
-
-def annotation_of(citation: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the annotation of an address; None where there is none."""
-    if not isinstance(url := citation.get("url"), str):
-        return None
-    cited = {"url": url, "title": str(citation.get("title") or ""), "start_index": 0, "end_index": 0}
-    return {"type": "url_citation", "url_citation": cited}

@@ -10,10 +10,10 @@ from streamweir.codec.base import NO_OPTIONS, Decoder, Options
 from streamweir.codec.coerce import custom, is_custom, leftover
 from streamweir.codec.message_template import TextFields
 from streamweir.codec.openai_chunks import is_chunk, is_completion
+from streamweir.codec.ragflow_chunks import RagflowChunkReader
+from streamweir.codec.ragflow_failures import error_in_text, failed, failure
 from streamweir.dialects.ragflow.decode_agent import EVENTS, AgentReader
 from streamweir.dialects.ragflow.decode_chat import EnvelopeReader
-from streamweir.dialects.ragflow.decode_failures import error_in_text, failed, failure
-from streamweir.dialects.ragflow.decode_openai import OpenAIReader
 from streamweir.dialects.ragflow.decode_run import Run
 from streamweir.dialects.ragflow.shared_vocabulary import ANSWERS, FORMS
 from streamweir.events import Error, Event, SessionEnd, SessionStart
@@ -49,9 +49,11 @@ class RagflowDecoder(Decoder):
     def __init__(self) -> None:
         self._run = Run()
         self._agent = AgentReader(self._run)
-        self._openai = OpenAIReader(self._run)
+        self._openai = RagflowChunkReader()
+        self._openai.judges_texts = True
+        self._has_chunks = False
         self._chat: EnvelopeReader | None = None
-        self._last: AgentReader | OpenAIReader | EnvelopeReader = self._agent
+        self._last: AgentReader | RagflowChunkReader | EnvelopeReader = self._agent
         self._frames = 0
         self._bare = False
         self._is_piece = False
@@ -59,7 +61,7 @@ class RagflowDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Sure of an agent's events and of envelopes; OpenAI's chunks are typical of others too."""
+        """Sure of an agent's events and of envelopes; chunks are those of `openai-chat`."""
         del event
         return _evidence(fields)
 
@@ -84,7 +86,7 @@ class RagflowDecoder(Decoder):
     @property
     def shown_form(self) -> Options:
         """The family of the frames that came."""
-        if self._openai.used:
+        if self._has_chunks:
             return {"form": "openai"}
         return {"form": "agent" if self._chat is None else "chat"}
 
@@ -93,7 +95,7 @@ class RagflowDecoder(Decoder):
         yield from self._flush()
         if self._agent.failure and not self.complete:
             yield self._agent.failure
-        elif self._openai.used and (self.complete or self._openai.complete):
+        elif self._has_chunks and (self.complete or self._openai.complete):
             yield from self._openai.close()
         elif self.complete or self._may_end_here():
             yield SessionEnd(meta=self._run.meta())
@@ -132,6 +134,8 @@ class RagflowDecoder(Decoder):
             case _ if is_completion(message):
                 self._last = self._openai
                 self._is_piece = is_chunk(message)
+                self._has_chunks = True
+                self._run.note_answer(message_id=message.get("id"))
                 yield from self._openai.read(message)
                 self.complete = self.complete or self._openai.complete
             case {"data": data}:
@@ -222,10 +226,6 @@ def _evidence(message: Mapping[str, Any]) -> float:
             return 0.9
         case {"code": int(code)}:
             return _failure_evidence(message) if code else _envelope_evidence(message.get("data"))
-        case {"choices": [{"delta": dict(delta)}, *_]}:
-            return _chunk_evidence(delta, message)
-        case {"choices": [{"message": dict()}, *_]}:
-            return 0.9 if "param" in message else 0.5
         case {"session_id": str(), "data": dict(data)} if not data and len(message) == 2:
             return 0.7
     return 0.0
@@ -259,11 +259,3 @@ def _agent_evidence(data: Mapping[str, Any], ids: Mapping[str, Any]) -> float:
     if "component_id" in data:
         return 1.0
     return 0.95 if {"message_id", "session_id", "task_id"} & ids.keys() else 0.6
-
-
-def _chunk_evidence(delta: Mapping[str, Any], message: Mapping[str, Any]) -> float:
-    """Every chunk of RAGFlow repeats the role and has all fields, mostly null."""
-    if delta.keys() & {"reference", "final_content", "waiting_for_user"}:
-        return 0.97
-    shaped = {"role", "content", "function_call", "tool_calls"} <= delta.keys()
-    return 0.96 if shaped and message.get("system_fingerprint") == "" else 0.5

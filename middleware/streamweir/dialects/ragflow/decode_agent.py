@@ -22,12 +22,12 @@ from streamweir.codec.coerce import (
     upstream_error,
 )
 from streamweir.codec.openai_chunks import TOKENS, tokens_in
+from streamweir.codec.ragflow_failures import AnswerLine, failure, was_cancelled
+from streamweir.codec.ragflow_forms import interaction
 from streamweir.codec.think_tags import Passage, TaggedText
-from streamweir.dialects.ragflow.decode_failures import AnswerLine, failure, was_cancelled
 from streamweir.dialects.ragflow.decode_media import audio, files
 from streamweir.dialects.ragflow.decode_run import Run
 from streamweir.dialects.ragflow.shared_carrier import carried
-from streamweir.dialects.ragflow.shared_forms import interaction
 from streamweir.dialects.ragflow.shared_vocabulary import TOOL
 from streamweir.errors import MalformedEvent
 from streamweir.events import (

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from streamweir.codec.coerce import custom, meta_of, text_of
-from streamweir.dialects.ragflow.shared_citations import read_reference
-from streamweir.events import Event, Meta, Reference
+from streamweir.codec.coerce import meta_of, text_of
+from streamweir.codec.ragflow_citations import NewReferences
+from streamweir.events import Event, Meta
 from streamweir.ids import short_id
-from streamweir.jsontext import json_digest
 
 __all__ = ["Run"]
 
@@ -28,7 +27,7 @@ class Run:
         self.has_text = False
         self.text_open = False
         self._ids: dict[str, str] = {}
-        self._reference = b""
+        self._references = NewReferences()
 
     def note_ids(self, *, session_id: Any = None, message_id: Any = None, task_id: Any = None) -> None:
         """Remember the ids that a frame gives; frames without them belong to the same run."""
@@ -54,14 +53,4 @@ class Run:
 
     def reference(self, value: Any) -> Iterator[Event]:
         """Yield the citations of a reference, unless it says nothing or nothing new."""
-        if not value:
-            return
-        digest = json_digest(value)
-        if digest == self._reference:
-            return
-        self._reference = digest
-        citations, extra = read_reference(value)
-        if citations:
-            yield Reference(citations, meta=self.meta(extra=extra))
-        elif extra:
-            yield custom("reference", extra, self.meta())
+        return self._references.read(value, self.meta())

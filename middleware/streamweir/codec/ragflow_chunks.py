@@ -1,4 +1,4 @@
-"""RAGFlow's OpenAI-shaped answers, of chats and of agents.
+"""RAGFlow's OpenAI-compatible answers, of chats and of agents: chunks with more in the delta.
 
 Source: infiniflow/ragflow `api/apps/restful_apis/openai_api.py`, `api/db/services/canvas_service.py` at
 b1b8cd6 of 2026-08-22 (v0.19.1 for the chunks with a `message`),
@@ -11,58 +11,78 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from streamweir.codec.coerce import custom
 from streamweir.codec.openai_chunks import ChunkReader
+from streamweir.codec.ragflow_citations import NewReferences
+from streamweir.codec.ragflow_failures import AnswerLine, error_in_text
+from streamweir.codec.ragflow_forms import interaction
 from streamweir.codec.think_tags import Passage, TaggedText
-from streamweir.dialects.ragflow.decode_failures import AnswerLine, error_in_text
-from streamweir.dialects.ragflow.decode_run import Run
-from streamweir.dialects.ragflow.shared_forms import interaction
 from streamweir.events import Content, Event, Meta, SessionEnd, Status, Thinking, Whole
 
-__all__ = ["OpenAIReader"]
+__all__ = ["RagflowChunkReader"]
 
 _RUNNING: Final = re.compile(r"\s{0,8}\*'(.{0,256}?)'\* is running\W{0,64}\Z")
 
+_ADDED: Final = frozenset({"reference", "final_content", "waiting_for_user", "error"})
+"""What the server adds to a delta."""
 
-class OpenAIReader(ChunkReader):
-    """Reads OpenAI-shaped chunks with RAGFlow's additions to the delta.
+_OWN: Final = _ADDED - {"error"}
+
+_NULLED: Final = frozenset({"role", "content", "function_call", "tool_calls"})
+"""Every chunk of the server repeats the role and has all fields of a delta, mostly null."""
+
+
+class RagflowChunkReader(ChunkReader):
+    """Reads chunks. What stands in the text itself counts only once a chunk has RAGFlow's shape.
 
     Attributes:
-        used: a chunk has been read.
+        judges_texts: a text may be more than its words.
     """
 
-    known = ChunkReader.known | {"reference", "final_content", "waiting_for_user", "error"}
+    known = ChunkReader.known | _ADDED
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.used = False
-        self._run = run
+        self.judges_texts = False
         self._text = TaggedText("think")
         self._line = AnswerLine()
+        self._references = NewReferences()
+        self._meta: Meta | None = None
 
     def read(self, message: Mapping[str, Any]) -> Iterator[Event]:
         """Yield what one chunk says."""
-        self.used = True
-        self._run.note_answer(message_id=message.get("id"))
+        self.judges_texts = self.judges_texts or _is_ragflow(message)
         yield from super().read(message)
 
     def read_delta(
         self, delta: Mapping[str, Any], index: int, meta: Meta | None, whole: Whole | None
     ) -> Iterator[Event]:
         """Yield text and thinking, then the references and the final text, which repeats."""
+        self._meta = meta
         yield from super().read_delta(delta, index, meta, whole)
-        yield from self._run.reference(delta.get("reference"))
-        if isinstance(text := delta.get("final_content"), str) and text:
-            yield from self._whole_text(text, meta, "repeat")
-        if isinstance(asked := delta.get("waiting_for_user"), dict):
-            yield interaction(asked, meta)
+        if not _ADDED.isdisjoint(delta):
+            yield from self._read_added(delta, meta)
+
+    def _read_added(self, delta: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
+        rest = {name: value for name in _ADDED if (value := delta.get(name)) is not None}
+        if self.judges_texts:
+            rest.pop("error", None)  # the text or the finish reason reports it too
+        if isinstance(rest.get("reference"), dict | list):
+            yield from self._references.read(rest.pop("reference"), meta)
+        if isinstance(rest.get("final_content"), str):
+            yield from self._whole_text(rest.pop("final_content"), meta, "repeat")
+        if isinstance(rest.get("waiting_for_user"), dict):
+            yield interaction(rest.pop("waiting_for_user"), meta)
             yield SessionEnd("suspended", meta=meta)
+        if rest:
+            yield custom("delta", rest, meta)
 
     def read_text(self, text: str, index: int, meta: Meta | None, whole: Whole | None) -> Iterator[Event]:
         """Yield a piece of the answer, or the failure that it reports."""
-        if running := _RUNNING.match(text):
-            yield Status("node", "running", running[1] or None, text, meta=meta)
-        elif index:
+        if index or not self.judges_texts:
             yield from super().read_text(text, index, meta, whole)
+        elif running := _RUNNING.match(text):
+            yield Status("node", "running", running[1] or None, text, meta=meta)
         elif whole:
             yield from self._whole_text(text, meta, whole)
         else:
@@ -74,15 +94,17 @@ class OpenAIReader(ChunkReader):
 
     def accepts_text(self, text: str) -> bool:
         """Take note of one more text that says nothing but its words; False if it may say more."""
-        return self._text.accepts_text(text) and self._line.accepts_text(text)
+        return not self.judges_texts or (self._text.accepts_text(text) and self._line.accepts_text(text))
 
     def flush(self) -> Iterator[Event]:
         """Yield the text that was held back for half a tag."""
-        yield from _passages(self._text.flush(), self._run.meta())
+        yield from _passages(self._text.flush(), self._meta)
 
     def _whole_text(self, text: str, meta: Meta | None, whole: Whole) -> Iterator[Event]:
         """All of the text; the thinking in its tags has come, or comes, as such."""
         yield from self.flush()
+        if not text:
+            return
         tags, found = TaggedText("think"), error_in_text(text, meta)
         passages = [*tags.feed(found.before if found else text), *tags.flush()]
         thinking = "".join(passage.text for passage in passages if passage.tag)
@@ -93,6 +115,17 @@ class OpenAIReader(ChunkReader):
             yield Content(answer, is_complete=True if whole == "repeat" else None, whole=whole, meta=meta)
         if found:
             yield found.error
+
+
+def _is_ragflow(message: Mapping[str, Any]) -> bool:
+    match message:
+        case {"choices": [{"delta": dict(delta)}, *_]}:
+            return not _OWN.isdisjoint(delta) or (
+                message.get("system_fingerprint") == "" and delta.keys() >= _NULLED
+            )
+        case {"choices": [{"message": dict()}, *_], "param": _}:
+            return True  # up to 0.19, streamed or not
+    return False
 
 
 def _passages(passages: list[Passage], meta: Meta | None) -> Iterator[Event]:

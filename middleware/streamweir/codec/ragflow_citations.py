@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import text_of
+from streamweir.codec.coerce import and_extra, custom, text_of
+from streamweir.events import Event, Meta, Reference
+from streamweir.jsontext import json_digest
 
-__all__ = ["read_reference", "write_reference"]
+__all__ = ["NewReferences", "read_reference", "write_chunk", "write_reference"]
 
 _FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "id": ("id", "chunk_id"),
@@ -18,6 +20,30 @@ _FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "score": ("similarity", "score"),
 }
 """Of each citation field: its names from route to route and version to version, ours first when writing."""
+
+
+class NewReferences:
+    """Reads the references of one stream, which the server repeats."""
+
+    def __init__(self) -> None:
+        self._last = b""
+
+    def read(self, value: Any, meta: Meta | None) -> Iterator[Event]:
+        """Yield the citations of a reference, unless it says nothing or nothing new."""
+        if not value:
+            return
+        if not isinstance(value, dict | list):
+            yield custom("reference", value, meta)
+            return
+        digest = json_digest(value)
+        if digest == self._last:
+            return
+        self._last = digest
+        citations, extra = read_reference(value)
+        if citations:
+            yield Reference(citations, meta=and_extra(meta, extra))
+        elif extra:
+            yield custom("reference", extra, meta)
 
 
 def read_reference(reference: Any) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
@@ -52,7 +78,7 @@ def write_reference(
     for index, citation in enumerate(citations):
         key = text_of(citation.get("id")) or str(index)
         rest = rests.get(key)
-        chunks[key] = {**_chunk(citation), **(rest if isinstance(rest, dict) else {})}
+        chunks[key] = {**write_chunk(citation), **(rest if isinstance(rest, dict) else {})}
     aggregates = extra.get("doc_aggs") or _aggregates(chunks.values(), keyed=keyed)
     if keyed:
         return {"chunks": chunks, "doc_aggs": aggregates}
@@ -94,7 +120,8 @@ def _citation(key: str | None, chunk: Mapping[str, Any]) -> tuple[dict[str, Any]
     return citation, {name: value for name, value in chunk.items() if name not in used and value is not None}
 
 
-def _chunk(citation: Mapping[str, Any]) -> dict[str, Any]:
+def write_chunk(citation: Mapping[str, Any]) -> dict[str, Any]:
+    """The chunk that says `citation`."""
     return {names[0]: citation[field] for field, names in _FIELDS.items() if citation.get(field) is not None}
 
 

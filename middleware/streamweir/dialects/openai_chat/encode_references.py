@@ -1,0 +1,24 @@
+"""Citations, as OpenAI's clients read them, or as RAGFlow's do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from streamweir.codec.ragflow_citations import write_chunk
+
+__all__ = ["REFERENCES", "written_citation"]
+
+REFERENCES: Final = ("annotations", "reference")
+"""The field of a message for its citations: OpenAI's, RAGFlow's."""
+
+
+def written_citation(citation: Mapping[str, Any], field: str) -> dict[str, Any] | None:
+    """Return what says `citation` in a `field` of `REFERENCES`; None: it has no place there."""
+    if field == "reference":
+        return write_chunk(citation)
+    url = citation.get("url")
+    if not isinstance(url, str):
+        return None
+    cited = {"url": url, "title": str(citation.get("title") or ""), "start_index": 0, "end_index": 0}
+    return {"type": "url_citation", "url_citation": cited}
