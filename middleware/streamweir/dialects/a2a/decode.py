@@ -1,0 +1,265 @@
+"""Reads what an agent says of a task: its states, its artifacts in pieces, its messages, what it asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Final, Literal
+
+from streamweir.codec.base import Decoder
+from streamweir.codec.coerce import and_extra, custom, leftover, meta_of, upstream_error
+from streamweir.codec.message_template import TextFields
+from streamweir.dialects.a2a.decode_artifacts import Artifacts
+from streamweir.dialects.a2a.decode_envelope import (
+    MESSAGE,
+    envelope_of,
+    failure_of,
+    is_agents,
+    objects_in,
+    state_of,
+)
+from streamweir.dialects.a2a.decode_parts import (
+    Part,
+    part_events,
+    parts_of,
+    text_of_parts,
+)
+from streamweir.dialects.a2a.decode_progress import Progress
+from streamweir.dialects.a2a.decode_questions import question_of
+from streamweir.dialects.a2a.decode_steps import step_events
+from streamweir.events import Content, Event, Interaction, Meta, SessionEnd, SessionStart, Status, ids_of
+from streamweir.framing import Frame
+
+__all__ = ["A2aDecoder"]
+
+Fields = Mapping[str, Any]
+_End = Literal["completed", "cancelled", "suspended"]
+
+_ENDS: Final[Mapping[str, _End]] = {
+    "completed": "completed",
+    "canceled": "cancelled",
+    "input-required": "suspended",
+    "auth-required": "suspended",
+}
+_STATES: Final = {
+    "submitted": "started",
+    "working": "running",
+    "completed": "finished",
+    "canceled": "finished",
+    "input-required": "suspended",
+    "auth-required": "suspended",
+}
+_FAILURES: Final[Mapping[str, int | None]] = {"failed": None, "rejected": 422}
+"""By state: the HTTP status that means the same."""
+
+_TASK: Final = ("kind", "id", "contextId", "status", "artifacts", "history")
+_STATUS: Final = ("state", "message", "timestamp")
+_STATUS_UPDATE: Final = ("kind", "taskId", "contextId", "status", "final")
+_ARTIFACT_UPDATE: Final = ("kind", "taskId", "contextId", "artifact", "append", "lastChunk")
+
+
+class A2aDecoder(Decoder):
+    """Reads the answer to one message. A final state ends it softly: servers repeat the task behind it."""
+
+    option_values: ClassVar = {"progress": ("thinking", "content", "status"), "version": ("1.0", "0.3")}
+    text_fields: ClassVar = TextFields(
+        texts=(
+            ("result", "artifactUpdate", "artifact", "parts", 0, "text"),
+            ("artifactUpdate", "artifact", "parts", 0, "text"),
+            ("result", "artifact", "parts", 0, "text"),
+            ("result", "parts", 0, "text"),
+        )
+    )
+
+    def __init__(self) -> None:
+        self._ids: dict[str, str] = {}
+        self._state = ""
+        self._end: _End | None = None
+        self._is_nested = False
+        self._has_answered = False
+        self._asked: Interaction | None = None
+        """What is waited for, as it will be reported to be over."""
+        self._begun = False
+
+    @classmethod
+    def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
+        """Sure of a task's news, less so of an error alone, which any JSON-RPC server may answer."""
+        del event
+        if envelope_of(fields) is not None:
+            return 0.95 if "jsonrpc" in fields else 0.9
+        match fields:
+            case {"jsonrpc": "2.0", "error": {"code": int()}}:
+                return 0.8
+            case {"error": {"details": [{"domain": "a2a-protocol.org"}, *_]}}:
+                return 0.95
+        return 0.0
+
+    def decode(self, frame: Frame) -> Iterable[Event]:
+        """Return the events that `frame` means; what nobody knows is kept as it is."""
+        if not frame.data.strip():
+            return ()
+        message = frame.json()
+        if not isinstance(message, dict):
+            return (custom("message", message),)
+        return self._read(message)
+
+    def close(self) -> Iterable[Event]:
+        """The end of the body: proper behind a final state, or where the agent waits for somebody."""
+        return () if self._end is None else (SessionEnd(self._end),)
+
+    def _read(self, message: dict[str, Any]) -> Iterator[Event]:
+        if not self._begun:
+            self._begin()
+        found = envelope_of(message)
+        if found is None:
+            yield failure_of(message) or custom("message", message)
+            return
+        yield from self._session(found.kind, found.value)
+        meta = and_extra(meta_of(**self._ids), found.beside)
+        yield from _READERS[found.kind](self, found.value, meta)
+
+    def _begin(self) -> None:
+        """Make room for what is remembered, which is bounded by what the reader may keep."""
+        self._begun = True
+        self._is_nested = self.option("version") == "0.3"
+        self._artifacts = Artifacts(self.room // 8)
+        self._progress = Progress(self.option("progress"), self.room // 8)
+
+    def _session(self, kind: str, value: Fields) -> Iterator[Event]:
+        """The session, as soon as its ids are known: a turn need not begin with a task."""
+        context, task = value.get("contextId"), value.get("id" if kind == "task" else "taskId")
+        found = {"thread_id": context, "run_id": task}
+        new = {name: item for name, item in found.items() if isinstance(item, str) and item}
+        if new.items() <= self._ids.items():
+            return
+        is_first = "thread_id" not in self._ids
+        self._ids |= new
+        if is_first and "thread_id" in self._ids:
+            yield SessionStart(session_id=self._ids["thread_id"], meta=meta_of(**self._ids))
+
+    # Tasks
+
+    def _task(self, task: Fields, meta: Meta | None) -> Iterator[Event]:
+        """All of a task: at first its beginning, at last a repetition, of a single answer all there is."""
+        status = _object(task.get("status"))
+        is_over = state_of(status) in _STATES.keys() - {"submitted", "working"}
+        history = objects_in(task.get("history"))
+        self._is_nested = self._is_nested or any("content" in message for message in history)
+        ids = meta_of(**self._ids)
+        is_earlier = not (is_over or self._state) and sum(not is_agents(item) for item in history) > 1
+        for artifact in objects_in(task.get("artifacts")):
+            if is_earlier:
+                self._artifacts.note(artifact, is_nested=self._is_nested)
+            else:
+                yield from self._artifact(artifact, ids)
+        if is_over and not (self._has_answered or status.get("message")):
+            yield from self._last_words(history, ids)
+        yield from self._status(status, and_extra(meta, leftover(task, _TASK)))
+
+    def _last_words(self, history: list[dict[str, Any]], meta: Meta | None) -> Iterator[Event]:
+        """What the agent has said last, where the history alone holds the answer."""
+        asked = max((at for at, message in enumerate(history) if not is_agents(message)), default=-1)
+        for message in history[asked + 1 :]:
+            yield from self._answer(message, meta)
+
+    # States
+
+    def _status_update(self, update: Fields, meta: Meta | None) -> Iterator[Event]:
+        rest = leftover(update, _STATUS_UPDATE)
+        steps = step_events(rest, meta)
+        yield from steps
+        status = _object(update.get("status"))
+        yield from self._status(status, meta if steps else and_extra(meta, rest))
+        if update.get("final") is True:
+            self._end, self.complete = self._end or "completed", True
+
+    def _status(self, status: Fields, meta: Meta | None) -> Iterator[Event]:
+        """A state, which may come more than once, and the message that stands with it."""
+        state, said = state_of(status), _object(status.get("message"))
+        if state in _FAILURES:
+            yield _failure(state, said, meta)
+            return
+        changes = state != self._state
+        self._state, self._end = state, _ENDS.get(state)
+        if self._asked is not None and self._end != "suspended":
+            yield self._asked
+            self._asked = None
+        self.complete = self._end is not None and state != "auth-required"
+        meta = and_extra(meta, leftover(status, _STATUS))
+        if (changes and state in _STATES) or (meta and "extra" in meta):
+            yield Status("workflow", _STATES.get(state, "running"), meta=meta)  # type: ignore[arg-type]
+        ids = meta_of(**self._ids)
+        if self._end == "suspended":
+            if changes:
+                asked = question_of(state, said, self._ids, ids, is_nested=self._is_nested)
+                self._asked = Interaction(asked.interaction_id, asked.kind, "resolved", meta=ids)
+                yield asked
+        elif self._end is not None:
+            yield from self._repetition(said, MESSAGE, ids) if is_agents(said) else ()
+        elif said and is_agents(said):
+            yield from self._progress.read(said, ids, is_nested=self._is_nested)
+
+    def _repetition(self, holder: Fields, known: Sequence[str], meta: Meta | None) -> Iterator[Event]:
+        """What a message or an artifact says that has not been said under another id."""
+        parts = self._parts(holder)
+        self._has_answered = True
+        meta = and_extra(meta, leftover(holder, known))
+        if (text := text_of_parts(parts)) or (meta or {}).get("extra"):
+            yield Content(text, whole="repeat", meta=meta)
+        new = [part for part in parts if part.text is None and self._artifacts.is_new(part)]
+        yield from part_events(new, ids_of(meta))
+
+    # Artifacts and messages
+
+    def _artifact_update(self, update: Fields, meta: Meta | None) -> Iterable[Event]:
+        artifact = _object(update.get("artifact"))
+        meta = and_extra(meta, leftover(update, _ARTIFACT_UPDATE))
+        is_last = update.get("lastChunk") is True
+        if update.get("append") is True:
+            self._has_answered = True
+            return self._artifacts.pieces(artifact, meta, is_last=is_last, is_nested=self._is_nested)
+        return self._artifact(artifact, meta, is_last=is_last)
+
+    def _artifact(self, artifact: Fields, meta: Meta | None, *, is_last: bool = False) -> Iterable[Event]:
+        """The whole of an artifact: the first repeats what reports have said where they are the answer."""
+        if self._progress.has_answered and not self._has_answered:
+            self._artifacts.note_id(artifact)
+            return self._repetition(artifact, ("artifactId", "parts"), meta)
+        self._has_answered = True
+        return self._artifacts.snapshot(artifact, meta, is_last=is_last, is_nested=self._is_nested)
+
+    def _message(self, message: Fields, meta: Meta | None) -> Iterator[Event]:
+        """A message in the place of a task, or a piece of one beside it; alone it is the end."""
+        if not is_agents(message):
+            return
+        if not self._state:
+            self._end, self.complete = "completed", True
+        yield from self._answer(message, meta)
+
+    def _answer(self, message: Fields, meta: Meta | None) -> Iterator[Event]:
+        self._has_answered = True
+        ids = meta_of(message_id=message.get("messageId"))
+        meta = and_extra({**(meta or {}), **(ids or {})}, leftover(message, MESSAGE))
+        parts = self._parts(message)
+        for part in parts:
+            self._artifacts.is_new(part)
+        reasons = _object(message.get("metadata")).get("agno_content_category") == "reasoning"
+        yield from part_events(parts, meta, is_progress=reasons)
+
+    def _parts(self, holder: Fields) -> list[Part]:
+        return parts_of(holder, is_nested=self._is_nested)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _failure(state: str, said: Fields, meta: Meta | None) -> Event:
+    return upstream_error(text_of_parts(parts_of(said)), status=_FAILURES[state], meta=meta)
+
+
+_READERS: Final[Mapping[str, Callable[[A2aDecoder, Fields, Meta | None], Iterable[Event]]]] = {
+    "task": A2aDecoder._task,
+    "status-update": A2aDecoder._status_update,
+    "artifact-update": A2aDecoder._artifact_update,
+    "message": A2aDecoder._message,
+}

@@ -1,0 +1,94 @@
+"""Reads artifacts: pieces that are appended, later states that replace, and what a task repeats of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from streamweir.codec.coerce import and_extra, leftover, meta_of, text_of
+from streamweir.dialects.a2a.decode_parts import Part, part_events, parts_of, text_of_parts
+from streamweir.events import Content, Event, Meta
+from streamweir.ids import RecentIds
+from streamweir.jsontext import write_json
+
+__all__ = ["Artifacts"]
+
+_ARTIFACT: Final = ("artifactId", "parts")
+_SAID_ONCE: Final = ("name", "description")
+
+
+class Artifacts:
+    """The artifacts of one stream, by their ids, and the data that have come in any way.
+
+    Args:
+        room: how many bytes may be remembered, about.
+    """
+
+    def __init__(self, room: int) -> None:
+        self._known: RecentIds[None] = RecentIds(room // 2)
+        self._data: RecentIds[None] = RecentIds(room // 2)
+
+    def is_new(self, part: Part) -> bool:
+        """Return whether `part`, unless it is text, has not come before; from now on it has."""
+        if part.text is not None:
+            return True
+        digest = hashlib.blake2b(write_json(part.fields), digest_size=16).hexdigest()
+        if digest in self._data:
+            return False
+        self._data.add(digest, None)
+        return True
+
+    def note_id(self, artifact: Mapping[str, Any]) -> None:
+        """Remember that an artifact has begun."""
+        self._known.add(text_of(artifact.get("artifactId")), None)
+
+    def note(self, artifact: Mapping[str, Any], *, is_nested: bool) -> None:
+        """Remember an artifact of an earlier turn, which is repeated."""
+        self.note_id(artifact)
+        for part in parts_of(artifact, is_nested=is_nested):
+            self.is_new(part)
+
+    def pieces(
+        self, artifact: Mapping[str, Any], meta: Meta | None, *, is_last: bool, is_nested: bool
+    ) -> Iterator[Event]:
+        """Yield what an artifact goes on with, or begins with."""
+        artifact_id, name = text_of(artifact.get("artifactId")), text_of(artifact.get("name"))
+        meta = _meta_of(artifact, meta, is_known=artifact_id in self._known)
+        self._known.add(artifact_id, None)
+        parts = parts_of(artifact, is_nested=is_nested)
+        for part in parts:
+            self.is_new(part)
+        events = part_events(parts, meta, name=name)
+        yield from _completed(events) if is_last else events
+
+    def snapshot(
+        self, artifact: Mapping[str, Any], meta: Meta | None, *, is_last: bool = False, is_nested: bool
+    ) -> Iterator[Event]:
+        """Yield what is new in the whole of an artifact, which replaces what was said of it."""
+        if text_of(artifact.get("artifactId")) not in self._known:
+            yield from self.pieces(artifact, meta, is_last=is_last, is_nested=is_nested)
+            return
+        meta = _meta_of(artifact, meta, is_known=True)
+        parts = parts_of(artifact, is_nested=is_nested)
+        if text := text_of_parts(parts):
+            yield Content(text, whole="snapshot", is_complete=True if is_last else None, meta=meta)
+        new = [part for part in parts if part.text is None and self.is_new(part)]
+        yield from part_events(new, meta, name=text_of(artifact.get("name")))
+
+
+def _meta_of(artifact: Mapping[str, Any], meta: Meta | None, *, is_known: bool) -> Meta | None:
+    known = (*_ARTIFACT, *_SAID_ONCE) if is_known else _ARTIFACT
+    ids = meta_of(message_id=artifact.get("artifactId"))
+    return and_extra({**(meta or {}), **(ids or {})}, leftover(artifact, known))
+
+
+def _completed(events: Iterable[Event]) -> Iterator[Event]:
+    """The same, the last text as the last of its message."""
+    found = [*events]
+    last = max((at for at, event in enumerate(found) if isinstance(event, Content)), default=-1)
+    for at, event in enumerate(found):
+        if at == last and isinstance(event, Content):
+            yield Content(event.content, is_complete=True, meta=event.meta)
+        else:
+            yield event

@@ -1,0 +1,132 @@
+"""Reads what stands around a task's news: the envelope, the names of states and roles, failures.
+
+One thing has three shapes: `{"statusUpdate": {...}}` in 1.0 and in the HTTP+JSON form, `{"kind":
+"status-update", ...}` in 0.3, either of them as the `result` of a JSON-RPC response. Servers mix them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from streamweir.codec.coerce import leftover, text_of, upstream_error
+from streamweir.events import Event
+
+__all__ = [
+    "MESSAGE",
+    "Envelope",
+    "envelope_of",
+    "failure_of",
+    "is_agents",
+    "listed",
+    "objects_in",
+    "state_of",
+]
+
+MESSAGE: Final = ("kind", "messageId", "contextId", "taskId", "role", "parts", "content")
+"""The fields of a message that have a place."""
+
+_ENVELOPE: Final = ("jsonrpc", "id", "result")
+_WRAPPERS: Final = {
+    "task": "task",
+    "message": "message",
+    "msg": "message",
+    "statusUpdate": "status-update",
+    "artifactUpdate": "artifact-update",
+}
+_SIGNS: Final = {
+    "task": ("id", "status"),
+    "message": ("messageId", "role"),
+    "status-update": ("taskId", "status"),
+    "artifact-update": ("taskId", "artifact"),
+}
+"""By kind: the fields without which it is none."""
+
+_STATUSES: Final = {
+    -32700: 400,
+    -32600: 400,
+    -32601: 404,
+    -32602: 400,
+    -32001: 404,
+    -32002: 400,
+    -32003: 400,
+    -32004: 400,
+    -32005: 400,
+    -32007: 400,
+    -32008: 400,
+    -32009: 400,
+}
+"""By JSON-RPC code: the HTTP status of the same failure in the HTTP+JSON form."""
+
+
+class Envelope(NamedTuple):
+    """One piece of news."""
+
+    kind: str
+    """`task`, `message`, `status-update` or `artifact-update`."""
+    value: Mapping[str, Any]
+    beside: Mapping[str, Any]
+    """The fields around it that no rule knows."""
+
+
+def envelope_of(message: Mapping[str, Any]) -> Envelope | None:
+    """Return the news that a response or a frame holds; None if it is something else."""
+    result = message.get("result")
+    if isinstance(result, dict):
+        found = _news_in(result)
+        beside = leftover(message, _ENVELOPE) or {}
+        return found and found._replace(beside={**found.beside, **beside})
+    return None if "jsonrpc" in message else _news_in(message)
+
+
+def _news_in(value: Mapping[str, Any]) -> Envelope | None:
+    for name, kind in _WRAPPERS.items():
+        inner = value.get(name)
+        if isinstance(inner, dict) and "kind" not in value and _is_a(kind, inner):
+            return Envelope(kind, inner, leftover(value, (name,)) or {})
+    kind = value.get("kind", "task")
+    return Envelope(kind, value, {}) if isinstance(kind, str) and _is_a(kind, value) else None
+
+
+def _is_a(kind: str, value: Mapping[str, Any]) -> bool:
+    signs = _SIGNS.get(kind)
+    return signs is not None and all(name in value for name in signs)
+
+
+def failure_of(message: Mapping[str, Any]) -> Event | None:
+    """Return the error that a response is: JSON-RPC's, the HTTP+JSON form's, a bare text; None for none."""
+    match message:
+        case {"error": dict()}:
+            return _failure(message["error"])
+        case {"error": error} if error:
+            return upstream_error(error)
+        case {"message": str(text), **rest} if not rest:
+            return upstream_error(text)
+    return None
+
+
+def _failure(fields: Mapping[str, Any]) -> Event:
+    code = fields.get("code")
+    status = _STATUSES.get(code, code if code > 0 else None) if isinstance(code, int) else None
+    return upstream_error(fields.get("message"), status=status, details=leftover(fields, ("message",)))
+
+
+def state_of(status: Mapping[str, Any]) -> str:
+    """Return the state as 0.3 spells it: `input-required` for `TASK_STATE_INPUT_REQUIRED`."""
+    state = text_of(status.get("state")).lower().removeprefix("task_state_").replace("_", "-")
+    return "canceled" if state == "cancelled" else state
+
+
+def is_agents(message: Mapping[str, Any]) -> bool:
+    """Is it the agent who speaks? What the user has said is repeated in a task's history."""
+    return text_of(message.get("role")).lower() not in ("user", "role_user")
+
+
+def listed(value: Any) -> list[Any]:
+    """Return a list as it is, anything else as an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def objects_in(value: Any) -> list[dict[str, Any]]:
+    """Return the objects in a list."""
+    return [item for item in listed(value) if isinstance(item, dict)]

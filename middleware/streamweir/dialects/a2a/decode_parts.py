@@ -1,0 +1,155 @@
+"""Reads the parts of messages and artifacts: text, data, files, and calls as frameworks mark them."""
+
+from __future__ import annotations
+
+import mimetypes
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from streamweir.codec.coerce import and_extra, arguments, custom, dataframe, leftover, named_data, text_of
+from streamweir.dialects.a2a.decode_envelope import objects_in
+from streamweir.events import Content, Data, Event, Meta, Thinking, ToolCallEnd, ToolCallStart, ids_of
+
+__all__ = ["Part", "data_of", "is_thought", "part_events", "parts_of", "text_of_parts"]
+
+_PART: Final = ("kind", "text", "data", "file", "url", "raw", "mediaType", "filename")
+_FILE: Final = ("uri", "bytes", "fileWithUri", "fileWithBytes", "mimeType", "name")
+_CALL: Final = "function_call"
+_RESULT: Final = "function_response"
+
+
+class Part(NamedTuple):
+    """A part, whichever version wrote it."""
+
+    text: str | None
+    """None: it is no text."""
+    fields: Mapping[str, Any]
+    is_nested: bool = False
+    """Its data stand one level deeper, as in the HTTP+JSON form of 0.3."""
+
+
+def parts_of(holder: Mapping[str, Any], *, is_nested: bool = False) -> list[Part]:
+    """Return the parts of a message or an artifact, which 0.3 calls `content` in its HTTP+JSON form."""
+    found = objects_in(holder.get("parts")) or objects_in(holder.get("content"))
+    nested = is_nested or "content" in holder
+    return [
+        Part(fields["text"] if isinstance(fields.get("text"), str) else None, fields, nested)
+        for fields in found
+    ]
+
+
+def text_of_parts(parts: list[Part]) -> str:
+    """Return the texts of parts: pieces of one text, which no separator parts."""
+    return "".join(part.text for part in parts if part.text and not is_thought(part))
+
+
+def is_thought(part: Part) -> bool:
+    """Is it a text that the agent's framework marks as reasoning?"""
+    return _mark(part, "thought") is True
+
+
+def part_events(
+    parts: Iterable[Part], meta: Meta | None, *, name: str = "", is_progress: bool = False
+) -> Iterator[Event]:
+    """Yield what parts mean; what stands beside them all comes with the first.
+
+    Args:
+        parts: of one message or artifact.
+        meta: of it.
+        name: of the artifact.
+        is_progress: texts are no part of the answer.
+    """
+    for part in parts:
+        event = _part_event(part, meta, name, is_progress=is_progress)
+        if event is not None:
+            yield event
+            meta = ids_of(meta)
+    if meta and "extra" in meta:
+        yield Content("", meta=meta)
+
+
+def data_of(part: Part) -> Any:
+    """Return the value of a data part."""
+    data = part.fields.get("data")
+    match data:
+        case {"data": inner, **rest} if part.is_nested and not rest and "kind" not in part.fields:
+            return inner
+    return data
+
+
+def _part_event(part: Part, meta: Meta | None, name: str, *, is_progress: bool) -> Event | None:
+    """What a part means; None for an empty text."""
+    meta = and_extra(meta, leftover(part.fields, _PART))
+    if part.text is None:
+        return _call_event(part, meta) or _data_event(part, meta, name)
+    if not part.text and not (meta and "extra" in meta):
+        return None
+    if is_thought(part):
+        return Thinking(part.text, "reasoning", meta=meta)
+    return Thinking(part.text, meta=meta) if is_progress else Content(part.text, meta=meta)
+
+
+def _data_event(part: Part, meta: Meta | None, name: str) -> Data:
+    if file := _file_of(part.fields):
+        media_type = file["media_type"].partition("/")[0]
+        kind = media_type if media_type in ("image", "audio") else "file"
+        return Data(kind, file, meta=meta)  # type: ignore[arg-type]
+    match data_of(part):
+        case {"columns": list(columns), "rows": list(rows)} as table:
+            title, rest = text_of(table.get("name")) or name, leftover(table, ("columns", "rows", "name"))
+            return Data("dataframe", dataframe(title, rows, columns), meta=and_extra(meta, rest))
+        case None if "data" not in part.fields:
+            return custom(text_of(part.fields.get("kind")) or "part", part.fields, meta)
+        case data:
+            return named_data(name or "data", data, meta)
+
+
+def _file_of(fields: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A file by its URL or its bytes, as 1.0, 0.3 and the HTTP+JSON form of 0.3 have it."""
+    given = fields.get("file")
+    file = given if isinstance(given, dict) else fields
+    url = text_of(file.get("url") or file.get("uri") or file.get("fileWithUri"))
+    content = text_of(file.get("raw") or file.get("bytes")) or _once_decoded(
+        text_of(file.get("fileWithBytes"))
+    )
+    name = text_of(file.get("filename") or file.get("name"))
+    if not (url or content):
+        return None
+    guessed = mimetypes.guess_type(name or url.partition("?")[0])[0]
+    media_type = (
+        text_of(file.get("mediaType") or file.get("mimeType")) or guessed or "application/octet-stream"
+    )
+    found = {"url": url} if url else {"base64": content}
+    named = {"name": name} if name else {}
+    beside = leftover(file, _FILE) if file is given else None
+    return {**found, "media_type": media_type, **named, **(beside or {})}
+
+
+def _once_decoded(content: str) -> str:
+    """The SDK of 0.3 encodes bytes twice in the HTTP+JSON form."""
+    try:
+        inner = b64decode(content, validate=True)
+        b64decode(inner, validate=True)
+    except Base64Error:
+        return content
+    return inner.decode("ascii")
+
+
+def _call_event(part: Part, meta: Meta | None) -> Event | None:
+    """A call of the agent's tools, or its result, as Google's ADK marks them."""
+    kind, data = _mark(part, "type"), data_of(part)
+    if kind not in (_CALL, _RESULT) or not isinstance(data, dict):
+        return None
+    tool_id, name = text_of(data.get("id")), text_of(data.get("name"))
+    if kind == _CALL:
+        meta = and_extra(meta, leftover(data, ("id", "name", "args")))
+        return ToolCallStart(tool_id, name, arguments=arguments(data.get("args")), meta=meta)
+    meta = and_extra(meta, leftover(data, ("id", "name", "response")))
+    return ToolCallEnd(tool_id, result=data.get("response"), tool_name=name or None, meta=meta)
+
+
+def _mark(part: Part, name: str) -> Any:
+    metadata = part.fields.get("metadata")
+    return metadata.get(f"adk_{name}") if isinstance(metadata, dict) else None

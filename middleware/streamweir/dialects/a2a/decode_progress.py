@@ -1,0 +1,67 @@
+"""Reads what a working agent reports: messages that stand with the state `working`.
+
+They are no part of the answer, unless the option `progress` says so: agents that stream their answer in them
+are told apart from those that say what they are doing by nothing on the wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from streamweir.codec.coerce import and_extra, leftover, meta_of, text_of
+from streamweir.dialects.a2a.decode_envelope import MESSAGE
+from streamweir.dialects.a2a.decode_parts import is_thought, part_events, parts_of, text_of_parts
+from streamweir.events import Content, Event, Meta, Status, Thinking
+from streamweir.ids import RecentIds
+
+__all__ = ["Progress"]
+
+
+class Progress:
+    """The reports of one stream.
+
+    Args:
+        becomes: `thinking`, `content` or `status`.
+        room: how many bytes may be remembered, about.
+
+    Attributes:
+        has_answered: a report was part of the answer.
+    """
+
+    def __init__(self, becomes: str, room: int) -> None:
+        self._becomes = becomes
+        self._longest = room // 2
+        self._seen: RecentIds[None] = RecentIds(room // 2)
+        self._last = ("", "")
+        self.has_answered = False
+
+    def read(self, said: Mapping[str, Any], meta: Meta | None, *, is_nested: bool) -> Iterator[Event]:
+        """Yield what is new in a report; one that is repeated with the next state arrives once."""
+        message_id = text_of(said.get("messageId"))
+        if message_id and message_id in self._seen:
+            return
+        self._seen.add(message_id, None)
+        parts = parts_of(said, is_nested=is_nested)
+        yield from part_events([part for part in parts if part.text is None or is_thought(part)], meta)
+        text, meta = text_of_parts(parts), and_extra(meta, leftover(said, MESSAGE))
+        if text or (meta and "extra" in meta):
+            yield self._event(message_id, text, meta)
+
+    def _event(self, message_id: str, text: str, meta: Meta | None) -> Event:
+        if self._becomes == "status":
+            return Status("workflow", "running", detail=text or None, meta=meta)
+        message_id, text = self._new_part(message_id, text)
+        if self._becomes == "content":
+            self.has_answered = True
+            return Content(text, meta=meta)
+        ids = meta_of(message_id=message_id)
+        return Thinking(text, meta={**(meta or {}), **(ids or {})})
+
+    def _new_part(self, message_id: str, text: str) -> tuple[str, str]:
+        """What a report adds to the one before it, and under whose id: some repeat it as it grows."""
+        last_id, last = self._last
+        grows = bool(last) and len(text) > len(last) and text.startswith(last)
+        message_id = last_id if grows else message_id
+        self._last = (message_id, text if len(text) <= self._longest else "")
+        return message_id, text[len(last) :] if grows else text

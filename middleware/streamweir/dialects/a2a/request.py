@@ -1,0 +1,137 @@
+"""Requests to an A2A agent: one message, by a method of JSON-RPC or as the HTTP+JSON form has it.
+
+Source: the A2A specification 1.0 and 0.3; a2a-sdk 1.3.0 (`compat/v0_3/a2a_v0_3.proto` for the HTTP+JSON form
+of 0.3, whose messages have `content`); the request contract, sections 4 and 5.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from streamweir.codec.base import option_text
+from streamweir.requests.canonical import Answer
+from streamweir.requests.media import media_type_of
+from streamweir.requests.outgoing import Outgoing, answer_text
+from streamweir.requests.sides import RequestWriter
+from streamweir.requests.written import NOTHING, Written, without_absent
+
+__all__ = ["WRITER"]
+
+_REST: Final = re.compile(r"/message:(?:send|stream)/?\Z")
+_METHODS: Final = {
+    ("1.0", "stream"): "SendStreamingMessage",
+    ("1.0", "send"): "SendMessage",
+    ("0.3", "stream"): "message/stream",
+    ("0.3", "send"): "message/send",
+}
+_REFUSED: Final = ("cancel", "reject")
+_OPTIONS: Final = {"version": ("1.0", "0.3"), "method": ("stream", "send")}
+
+_Shape = Callable[[str, Any, Mapping[str, str]], dict[str, Any]]
+"""Makes a part of its kind (`text`, `data`, `url`, `base64`), its value, and what is known of a file."""
+
+
+def _write(outgoing: Outgoing) -> Written:
+    version, method = (_option(outgoing, name) for name in ("version", "method"))
+    is_rest = bool(_REST.search(outgoing.path))
+    headers = {"A2A-Version": "1.0"} if version == "1.0" else NOTHING
+    params: dict[str, Any] = {"message": _message(outgoing, version, is_rest=is_rest)}
+    if is_rest:
+        waits = {} if version == "1.0" else {"configuration": {"blocking": True}}
+        return Written({**params, **waits}, headers=headers)
+    body = {
+        "jsonrpc": "2.0",
+        "id": outgoing.request.get("run_id") or outgoing.new_id(),
+        "method": _METHODS[version, method],
+        "params": params,
+    }
+    return Written(body, headers=headers)
+
+
+def _option(outgoing: Outgoing, name: str) -> str:
+    values = _OPTIONS[name]
+    chosen = option_text(outgoing.options.get(name))
+    return chosen if chosen in values else values[0]
+
+
+def _message(outgoing: Outgoing, version: str, *, is_rest: bool) -> dict[str, Any]:
+    held = _held(outgoing)
+    fields = {"messageId": outgoing.new_id(), **held}
+    if version == "1.0":
+        return {**fields, "role": "ROLE_USER", "parts": _parts(outgoing, _flat)}
+    if is_rest:
+        return {**fields, "role": "ROLE_USER", "content": _parts(outgoing, _nested)}
+    return {**fields, "kind": "message", "role": "user", "parts": _parts(outgoing, _of_a_kind)}
+
+
+def _held(outgoing: Outgoing) -> dict[str, str]:
+    """The conversation, and the task that an answer goes on with."""
+    if not outgoing.answers:
+        return without_absent(contextId=outgoing.thread_id)
+    held = outgoing.held(outgoing.answers[0])
+    task, context = held.get("task_id"), held.get("context_id", outgoing.thread_id)
+    if not isinstance(task, str) or not isinstance(context, str | None):
+        raise outgoing.cannot_answer()
+    return without_absent(taskId=task, contextId=context)
+
+
+# Parts
+
+
+def _parts(outgoing: Outgoing, shape: _Shape) -> list[dict[str, Any]]:
+    if outgoing.answers:
+        return [_answer(answer, shape) for answer in outgoing.answers]
+    texts = [shape("text", outgoing.text, NOTHING)] if outgoing.text else []
+    data = [shape("data", dict(outgoing.inputs), NOTHING)] if outgoing.inputs else []
+    return [*texts, *(_file(part, shape) for part in outgoing.files()), *data]
+
+
+def _answer(answer: Answer, shape: _Shape) -> dict[str, Any]:
+    """A value as text or data; what a person refuses is the word for it."""
+    value = answer.get("value")
+    if answer["action"] in _REFUSED:
+        return shape("text", "cancel", NOTHING)
+    if isinstance(value, dict):
+        return shape("data", value, NOTHING)
+    return shape("text", answer_text(value) or "yes", NOTHING)
+
+
+def _file(part: Any, shape: _Shape) -> dict[str, Any]:
+    kind = "url" if "url" in part else "base64"
+    known = without_absent(media_type=media_type_of(part), name=part.get("name"))
+    return shape(kind, part[kind], known)
+
+
+def _flat(kind: str, value: Any, known: Mapping[str, str]) -> dict[str, Any]:
+    """1.0: what a part holds is its kind."""
+    name = "raw" if kind == "base64" else kind
+    return {name: value, **without_absent(mediaType=known.get("media_type"), filename=known.get("name"))}
+
+
+def _of_a_kind(kind: str, value: Any, known: Mapping[str, str]) -> dict[str, Any]:
+    """0.3 says the kind beside it."""
+    if kind in ("text", "data"):
+        return {"kind": kind, kind: value}
+    name = "uri" if kind == "url" else "bytes"
+    return {"kind": "file", "file": {name: value, **_named(known)}}
+
+
+def _nested(kind: str, value: Any, known: Mapping[str, str]) -> dict[str, Any]:
+    """The HTTP+JSON form of 0.3: each kind is an object of its own."""
+    if kind == "text":
+        return {"text": value}
+    if kind == "data":
+        return {"data": {"data": value}}
+    name = "fileWithUri" if kind == "url" else "fileWithBytes"
+    return {"file": {name: value, **_named(known)}}
+
+
+def _named(known: Mapping[str, str]) -> dict[str, str]:
+    return without_absent(mimeType=known.get("media_type"), name=known.get("name"))
+
+
+WRITER: Final = RequestWriter(
+    _write, threads="server", takes=frozenset({"files", "inputs"}), option_values=_OPTIONS
+)
