@@ -200,13 +200,11 @@ class A2aDecoder(Decoder):
 
     def _repetition(self, holder: Fields, known: Sequence[str], meta: Meta | None) -> Iterator[Event]:
         """What a message or an artifact says that has not been said under another id."""
-        parts = self._parts(holder)
         self._has_answered = True
         meta = and_extra(meta, leftover(holder, known))
-        if (text := text_of_parts(parts)) or (meta or {}).get("extra"):
+        if (text := text_of_parts(self._parts(holder))) or (meta or {}).get("extra"):
             yield Content(text, whole="repeat", meta=meta)
-        new = [part for part in parts if part.text is None and self._artifacts.is_new(part)]
-        yield from part_events(new, ids_of(meta))
+        yield from part_events(self._artifacts.new_data(self._parts(holder)), ids_of(meta))
 
     # Artifacts and messages
 
@@ -239,13 +237,11 @@ class A2aDecoder(Decoder):
         self._has_answered = True
         ids = meta_of(message_id=message.get("messageId"))
         meta = and_extra({**(meta or {}), **(ids or {})}, leftover(message, MESSAGE))
-        parts = self._parts(message)
-        for part in parts:
-            self._artifacts.is_new(part)
+        parts = self._artifacts.noted(self._parts(message))
         reasons = _object(message.get("metadata")).get("agno_content_category") == "reasoning"
         yield from part_events(parts, meta, is_progress=reasons)
 
-    def _parts(self, holder: Fields) -> list[Part]:
+    def _parts(self, holder: Fields) -> Iterator[Part]:
         return parts_of(holder, is_nested=self._is_nested)
 
 

@@ -6,9 +6,11 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+import msgspec
+
 from streamweir.codec.coerce import and_extra, leftover, meta_of, text_of
 from streamweir.dialects.a2a.decode_parts import Part, part_events, parts_of, text_of_parts
-from streamweir.events import Content, Event, Meta
+from streamweir.events import Content, Event, Meta, ids_of
 from streamweir.ids import RecentIds
 from streamweir.jsontext import write_json
 
@@ -29,10 +31,18 @@ class Artifacts:
         self._known: RecentIds[None] = RecentIds(room // 2)
         self._data: RecentIds[None] = RecentIds(room // 2)
 
-    def is_new(self, part: Part) -> bool:
-        """Return whether `part`, unless it is text, has not come before; from now on it has."""
-        if part.text is not None:
-            return True
+    def noted(self, parts: Iterable[Part]) -> Iterator[Part]:
+        """Yield `parts`; what of them is no text has come from now on."""
+        for part in parts:
+            if part.text is None:
+                self._is_new(part)
+            yield part
+
+    def new_data(self, parts: Iterable[Part]) -> Iterator[Part]:
+        """Yield those of `parts` that are no text and have not come before."""
+        return (part for part in parts if part.text is None and self._is_new(part))
+
+    def _is_new(self, part: Part) -> bool:
         digest = hashlib.blake2b(write_json(part.fields), digest_size=16).hexdigest()
         if digest in self._data:
             return False
@@ -46,21 +56,19 @@ class Artifacts:
     def note(self, artifact: Mapping[str, Any], *, is_nested: bool) -> None:
         """Remember an artifact of an earlier turn, which is repeated."""
         self.note_id(artifact)
-        for part in parts_of(artifact, is_nested=is_nested):
-            self.is_new(part)
+        for _ in self.noted(parts_of(artifact, is_nested=is_nested)):
+            pass
 
     def pieces(
         self, artifact: Mapping[str, Any], meta: Meta | None, *, is_last: bool, is_nested: bool
-    ) -> Iterator[Event]:
-        """Yield what an artifact goes on with, or begins with."""
+    ) -> Iterable[Event]:
+        """Return what an artifact goes on with, or begins with."""
         artifact_id, name = text_of(artifact.get("artifactId")), text_of(artifact.get("name"))
         meta = _meta_of(artifact, meta, is_known=artifact_id in self._known)
         self._known.add(artifact_id, None)
-        parts = parts_of(artifact, is_nested=is_nested)
-        for part in parts:
-            self.is_new(part)
+        parts = self.noted(parts_of(artifact, is_nested=is_nested))
         events = part_events(parts, meta, name=name)
-        yield from _completed(events) if is_last else events
+        return _completed(events) if is_last else events
 
     def snapshot(
         self, artifact: Mapping[str, Any], meta: Meta | None, *, is_last: bool = False, is_nested: bool
@@ -70,10 +78,10 @@ class Artifacts:
             yield from self.pieces(artifact, meta, is_last=is_last, is_nested=is_nested)
             return
         meta = _meta_of(artifact, meta, is_known=True)
-        parts = parts_of(artifact, is_nested=is_nested)
-        if text := text_of_parts(parts):
+        if text := text_of_parts(parts_of(artifact, is_nested=is_nested)):
             yield Content(text, whole="snapshot", is_complete=True if is_last else None, meta=meta)
-        new = [part for part in parts if part.text is None and self.is_new(part)]
+            meta = ids_of(meta)
+        new = self.new_data(parts_of(artifact, is_nested=is_nested))
         yield from part_events(new, meta, name=text_of(artifact.get("name")))
 
 
@@ -84,11 +92,16 @@ def _meta_of(artifact: Mapping[str, Any], meta: Meta | None, *, is_known: bool) 
 
 
 def _completed(events: Iterable[Event]) -> Iterator[Event]:
-    """The same, the last text as the last of its message."""
-    found = [*events]
-    last = max((at for at, event in enumerate(found) if isinstance(event, Content)), default=-1)
-    for at, event in enumerate(found):
-        if at == last and isinstance(event, Content):
-            yield Content(event.content, is_complete=True, meta=event.meta)
+    """The same, the last text as the last of its message; what stands behind that waits for it."""
+    waiting: list[Event] = []
+    for event in events:
+        if isinstance(event, Content):
+            yield from waiting
+            waiting = []
+        if waiting or isinstance(event, Content):
+            waiting.append(event)
         else:
             yield event
+    for event in waiting:
+        is_text = isinstance(event, Content)
+        yield msgspec.structs.replace(event, is_complete=True) if is_text else event

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from streamweir.codec.coerce import and_extra, arguments, custom, dataframe, leftover, named_data, text_of
-from streamweir.dialects.a2a.decode_envelope import objects_in
+from streamweir.dialects.a2a.decode_envelope import listed
 from streamweir.events import Content, Data, Event, Meta, Thinking, ToolCallEnd, ToolCallStart, ids_of
 
 __all__ = ["Part", "data_of", "is_thought", "part_events", "parts_of", "text_of_parts"]
@@ -30,17 +30,16 @@ class Part(NamedTuple):
     """Its data stand one level deeper, as in the HTTP+JSON form of 0.3."""
 
 
-def parts_of(holder: Mapping[str, Any], *, is_nested: bool = False) -> list[Part]:
-    """Return the parts of a message or an artifact, which 0.3 calls `content` in its HTTP+JSON form."""
-    found = objects_in(holder.get("parts")) or objects_in(holder.get("content"))
+def parts_of(holder: Mapping[str, Any], *, is_nested: bool = False) -> Iterator[Part]:
+    """Yield the parts of a message or an artifact, which 0.3 calls `content` in its HTTP+JSON form."""
     nested = is_nested or "content" in holder
-    return [
-        Part(fields["text"] if isinstance(fields.get("text"), str) else None, fields, nested)
-        for fields in found
-    ]
+    for fields in listed(holder.get("parts")) or listed(holder.get("content")):
+        if fields and isinstance(fields, dict):
+            text = fields.get("text")
+            yield Part(text if isinstance(text, str) else None, fields, nested)
 
 
-def text_of_parts(parts: list[Part]) -> str:
+def text_of_parts(parts: Iterable[Part]) -> str:
     """Return the texts of parts: pieces of one text, which no separator parts."""
     return "".join(part.text for part in parts if part.text and not is_thought(part))
 

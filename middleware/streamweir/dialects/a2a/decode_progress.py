@@ -43,8 +43,9 @@ class Progress:
             return
         self._seen.add(message_id, None)
         parts = parts_of(said, is_nested=is_nested)
-        yield from part_events([part for part in parts if part.text is None or is_thought(part)], meta)
-        text, meta = text_of_parts(parts), and_extra(meta, leftover(said, MESSAGE))
+        yield from part_events((part for part in parts if part.text is None or is_thought(part)), meta)
+        text = text_of_parts(parts_of(said, is_nested=is_nested))
+        meta = and_extra(meta, leftover(said, MESSAGE))
         if text or (meta and "extra" in meta):
             yield self._event(message_id, text, meta)
 

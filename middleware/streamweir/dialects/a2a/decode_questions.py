@@ -27,7 +27,7 @@ def question_of(
         meta: of the event.
         is_nested: the data of parts stand one level deeper.
     """
-    parts = parts_of(said, is_nested=is_nested)
+    parts = [*parts_of(said, is_nested=is_nested)]
     text = text_of_parts(parts)
     asked = [data_of(part) for part in parts if part.text is None and "data" in part.fields]
     schema = next(filter(None, map(_schema_in, asked)), None)

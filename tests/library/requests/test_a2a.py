@@ -1,0 +1,123 @@
+"""What A2A agents are sent: both versions, over JSON-RPC and in the HTTP+JSON form, and answers to them."""
+
+from typing import Any
+
+import pytest
+
+from streamweir import RequestError, write_request
+
+FILES = [
+    {"type": "image", "url": "http://127.0.0.1/a.png", "media_type": "image/png", "name": "a.png"},
+    {"type": "file", "base64": "YWI=", "media_type": "text/plain"},
+]
+ASKED = {
+    "messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}, *FILES]}],
+    "inputs": {"city": "Paris"},
+    "thread_id": "c1",
+}
+HELD = {"task_id": "t1", "context_id": "c1"}
+
+FLAT = {
+    "messageId": "made-1",
+    "contextId": "c1",
+    "role": "ROLE_USER",
+    "parts": [
+        {"text": "hi"},
+        {"url": "http://127.0.0.1/a.png", "mediaType": "image/png", "filename": "a.png"},
+        {"raw": "YWI=", "mediaType": "text/plain"},
+        {"data": {"city": "Paris"}},
+    ],
+}
+OF_A_KIND = {
+    "kind": "message",
+    "messageId": "made-1",
+    "contextId": "c1",
+    "role": "user",
+    "parts": [
+        {"kind": "text", "text": "hi"},
+        {
+            "kind": "file",
+            "file": {"uri": "http://127.0.0.1/a.png", "mimeType": "image/png", "name": "a.png"},
+        },
+        {"kind": "file", "file": {"bytes": "YWI=", "mimeType": "text/plain"}},
+        {"kind": "data", "data": {"city": "Paris"}},
+    ],
+}
+NESTED = {
+    "messageId": "made-1",
+    "contextId": "c1",
+    "role": "ROLE_USER",
+    "content": [
+        {"text": "hi"},
+        {"file": {"fileWithUri": "http://127.0.0.1/a.png", "mimeType": "image/png", "name": "a.png"}},
+        {"file": {"fileWithBytes": "YWI=", "mimeType": "text/plain"}},
+        {"data": {"data": {"city": "Paris"}}},
+    ],
+}
+
+
+def sent(request: dict[str, Any], path: str = "/", **options: str) -> dict[str, Any]:
+    (found,) = write_request(request, dialect="a2a", path=path, options=options)
+    return found
+
+
+def rpc(method: str, message: dict[str, Any]) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": "made-2", "method": method, "params": {"message": message}}
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "body"),
+    [
+        ("/", {}, rpc("SendStreamingMessage", FLAT)),
+        ("/", {"method": "send"}, rpc("SendMessage", FLAT)),
+        ("/a2a", {"version": "0.3"}, rpc("message/stream", OF_A_KIND)),
+        ("/a2a", {"version": "0.3", "method": "send"}, rpc("message/send", OF_A_KIND)),
+        ("/message:stream", {}, {"message": FLAT}),
+        ("/tenant/message:send", {}, {"message": FLAT}),
+        (
+            "/v1/message:stream",
+            {"version": "0.3"},
+            {"message": NESTED, "configuration": {"blocking": True}},
+        ),
+    ],
+)
+def test_a_question_goes_in_the_form_of_version_and_path(
+    path: str, options: dict[str, str], body: dict[str, Any]
+) -> None:
+    found = sent(ASKED, path, **options)
+    assert (found["path"], found["body"]) == (path, body)
+
+
+@pytest.mark.parametrize(("version", "header"), [("1.0", "1.0"), ("0.3", None)])
+def test_requests_of_one_name_their_version(version: str, header: str | None) -> None:
+    assert sent(ASKED, version=version).get("headers", {}).get("A2A-Version") == header
+
+
+@pytest.mark.parametrize(
+    ("action", "value", "part"),
+    [
+        ("submit", "Paris", {"text": "Paris"}),
+        ("submit", {"city": "Paris"}, {"data": {"city": "Paris"}}),
+        ("submit", 3, {"text": "3"}),
+        ("approve", None, {"text": "yes"}),
+        ("cancel", None, {"text": "cancel"}),
+        ("reject", "no", {"text": "cancel"}),
+    ],
+)
+def test_an_answer_is_the_next_message_of_the_task(action: str, value: Any, part: dict[str, Any]) -> None:
+    answer = {"interaction_id": "m3", "action": action, "value": value, "resume": HELD}
+    message = sent({"resume": [answer], "run_id": "r1"})["body"]["params"]["message"]
+    assert message == {
+        "messageId": "made-1",
+        "taskId": "t1",
+        "contextId": "c1",
+        "role": "ROLE_USER",
+        "parts": [part],
+    }
+
+
+def test_an_answer_without_its_task_is_refused() -> None:
+    answer = {"interaction_id": "m3", "action": "submit", "value": "Paris", "resume": {"context_id": "c1"}}
+    with pytest.raises(RequestError) as raised:
+        sent({"resume": [answer]})
+    assert (raised.value.status, raised.value.field) == (400, "resume")
