@@ -174,9 +174,9 @@ class A2aDecoder(Decoder):
 
     def _status(self, status: Fields, meta: Meta | None) -> Iterator[Event]:
         """A state, which may come more than once, and the message that stands with it."""
-        state, said = state_of(status), _object(status.get("message"))
+        state, message = state_of(status), _object(status.get("message"))
         if state in _FAILURES:
-            yield _failure(state, said, meta)
+            yield _failure(state, message, meta)
             return
         changes = state != self._state
         self._state, self._end = state, _ENDS.get(state)
@@ -190,13 +190,13 @@ class A2aDecoder(Decoder):
         ids = meta_of(**self._ids)
         if self._end == "suspended":
             if changes:
-                asked = question_of(state, said, self._ids, ids, is_nested=self._is_nested)
+                asked = question_of(state, message, self._ids, ids, is_nested=self._is_nested)
                 self._asked = Interaction(asked.interaction_id, asked.kind, "resolved", meta=ids)
                 yield asked
         elif self._end is not None:
-            yield from self._repetition(said, MESSAGE, ids) if is_agents(said) else ()
-        elif said and is_agents(said):
-            yield from self._progress.read(said, ids, is_nested=self._is_nested)
+            yield from self._repetition(message, MESSAGE, ids) if is_agents(message) else ()
+        elif message and is_agents(message):
+            yield from self._progress.read(message, ids, is_nested=self._is_nested)
 
     def _repetition(self, holder: Fields, known: Sequence[str], meta: Meta | None) -> Iterator[Event]:
         """What a message or an artifact says that has not been said under another id."""
@@ -249,8 +249,8 @@ def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _failure(state: str, said: Fields, meta: Meta | None) -> Event:
-    return upstream_error(text_of_parts(parts_of(said)), status=_FAILURES[state], meta=meta)
+def _failure(state: str, message: Fields, meta: Meta | None) -> Event:
+    return upstream_error(text_of_parts(parts_of(message)), status=_FAILURES[state], meta=meta)
 
 
 _READERS: Final[Mapping[str, Callable[[A2aDecoder, Fields, Meta | None], Iterable[Event]]]] = {

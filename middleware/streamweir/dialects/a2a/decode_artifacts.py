@@ -17,7 +17,7 @@ from streamweir.jsontext import write_json
 __all__ = ["Artifacts"]
 
 _ARTIFACT: Final = ("artifactId", "parts")
-_SAID_ONCE: Final = ("name", "description")
+_NAMED_ONCE: Final = ("name", "description")
 
 
 class Artifacts:
@@ -86,7 +86,7 @@ class Artifacts:
 
 
 def _meta_of(artifact: Mapping[str, Any], meta: Meta | None, *, is_known: bool) -> Meta | None:
-    known = (*_ARTIFACT, *_SAID_ONCE) if is_known else _ARTIFACT
+    known = (*_ARTIFACT, *_NAMED_ONCE) if is_known else _ARTIFACT
     ids = meta_of(message_id=artifact.get("artifactId"))
     return and_extra({**(meta or {}), **(ids or {})}, leftover(artifact, known))
 

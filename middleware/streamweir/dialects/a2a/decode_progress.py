@@ -36,16 +36,16 @@ class Progress:
         self._last = ("", "")
         self.has_answered = False
 
-    def read(self, said: Mapping[str, Any], meta: Meta | None, *, is_nested: bool) -> Iterator[Event]:
+    def read(self, message: Mapping[str, Any], meta: Meta | None, *, is_nested: bool) -> Iterator[Event]:
         """Yield what is new in a report; one that is repeated with the next state arrives once."""
-        message_id = text_of(said.get("messageId"))
+        message_id = text_of(message.get("messageId"))
         if message_id and message_id in self._seen:
             return
         self._seen.add(message_id, None)
-        parts = parts_of(said, is_nested=is_nested)
+        parts = parts_of(message, is_nested=is_nested)
         yield from part_events((part for part in parts if part.text is None or is_thought(part)), meta)
-        text = text_of_parts(parts_of(said, is_nested=is_nested))
-        meta = and_extra(meta, leftover(said, MESSAGE))
+        text = text_of_parts(parts_of(message, is_nested=is_nested))
+        meta = and_extra(meta, leftover(message, MESSAGE))
         if text or (meta and "extra" in meta):
             yield self._event(message_id, text, meta)
 

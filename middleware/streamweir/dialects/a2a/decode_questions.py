@@ -16,27 +16,27 @@ _RESUME: Final = {"task_id": "run_id", "context_id": "thread_id"}
 
 
 def question_of(
-    state: str, said: Mapping[str, Any], ids: Mapping[str, str], meta: Meta | None, *, is_nested: bool
+    state: str, message: Mapping[str, Any], ids: Mapping[str, str], meta: Meta | None, *, is_nested: bool
 ) -> Interaction:
     """Return what is asked of a person.
 
     Args:
         state: `input-required` or `auth-required`.
-        said: the message that stands with it; servers leave it out where an artifact says what is needed.
+        message: that stands with it; servers leave it out where an artifact says what is needed.
         ids: of the task (`run_id`) and its context (`thread_id`).
         meta: of the event.
         is_nested: the data of parts stand one level deeper.
     """
-    parts = [*parts_of(said, is_nested=is_nested)]
+    parts = [*parts_of(message, is_nested=is_nested)]
     text = text_of_parts(parts)
     asked = [data_of(part) for part in parts if part.text is None and "data" in part.fields]
     schema = next(filter(None, map(_schema_in, asked)), None)
     fields: dict[str, Any] = {
         "ui": {"parts": asked} if asked else None,
         "resume": {ours: ids[name] for ours, name in _RESUME.items() if name in ids},
-        "meta": and_extra(meta, leftover(said, MESSAGE)),
+        "meta": and_extra(meta, leftover(message, MESSAGE)),
     }
-    interaction_id = text_of(said.get("messageId")) or ids.get("run_id", "")
+    interaction_id = text_of(message.get("messageId")) or ids.get("run_id", "")
     if schema is not None:
         return Interaction(interaction_id, "form", description=text or None, schema=schema, **fields)
     if state == "auth-required" or not text:
