@@ -96,10 +96,10 @@ class ChunkReader:
             yield error
             return
         choices = message.get("choices")
-        if self._id is None or (self.complete and choices):
+        if not self._id or (self.complete and choices):
             self._id = _message_id(message.get("id"))  # some servers give every chunk another id
         meta = meta_of(message_id=self._id)
-        if not self._begun:
+        if not self._begun and (self._id or choices):  # Azure's first chunk says nothing but of filters
             self._begun = True
             yield SessionStart(meta=meta_of(message_id=self._id, extra=_origin(message)))
         yield from self._count(message.get("usage"), meta)
