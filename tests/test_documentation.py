@@ -19,6 +19,7 @@ from typing import Any, get_args
 
 import pytest
 
+import command_line
 from places import DOCS, ROOT
 from ports import free_port
 from source_tree import PACKAGES
@@ -151,7 +152,7 @@ def configurations() -> list[str]:
 def test_the_configurations_shown_are_good(block: str, tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(block)
-    done = run(f".venv/bin/streamweir check {shlex.quote(str(file))}")
+    done = command_line.run("check", str(file), cwd=ROOT)
     assert done.returncode == 0, done.stderr
 
 

@@ -1,20 +1,44 @@
 """Running the real command in a process of its own."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+from warm_command import warm_command
 
 COMMAND = [sys.executable, "-m", "streamweir_gateway"]
 
 
 def run(*arguments: str, input: bytes = b"", cwd: Path | None = None) -> subprocess.CompletedProcess[bytes]:  # noqa: A002
-    return subprocess.run(
-        [*COMMAND, *arguments], input=input, capture_output=True, cwd=cwd, timeout=60, check=False
-    )
+    """Run the command to its end; where processes can be forked, without starting Python anew."""
+    command = [*COMMAND, *arguments]
+    if sys.platform != "linux":
+        return subprocess.run(command, input=input, capture_output=True, cwd=cwd, timeout=60, check=False)
+    (stdin, to_it), (out, stdout), (err, stderr) = os.pipe(), os.pipe(), os.pipe()
+    warm = warm_command()
+    warm.start(arguments, cwd or Path.cwd(), (stdin, stdout, stderr))
+    for its_own in (stdin, stdout, stderr):
+        os.close(its_own)
+    with ThreadPoolExecutor(3) as pool:
+        pool.submit(_write, to_it, input)
+        printed, complained = pool.map(_read, (out, err))
+    return subprocess.CompletedProcess(command, warm.exit_code(), printed, complained)
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    with suppress(BrokenPipeError), open(descriptor, "wb") as pipe:
+        pipe.write(data)
+
+
+def _read(descriptor: int) -> bytes:
+    with open(descriptor, "rb") as pipe:
+        return pipe.read()
 
 
 @contextmanager

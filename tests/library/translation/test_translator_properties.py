@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cases import case
 from streams import recorded_streams
 from streamweir import Translator
 from streamweir.codec.registry import process_dialects
@@ -131,17 +132,20 @@ def checked(output: bytes, engine: Translator) -> bytes:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dialect", DIALECTS)
-@settings(parent=QUICK, max_examples=60 * THOROUGH)
+@settings(parent=QUICK, max_examples=120 * THOROUGH)
 @given(
     body=BODIES | damaged_samples(),
     seed=st.integers(0, 9),
     framing=st.sampled_from(FRAMINGS),
     flags=st.integers(0, 15),
 )
-def test_any_bytes_give_a_valid_stream(
-    dialect: str, body: bytes, seed: int, framing: str, flags: int
-) -> None:
+def test_any_bytes_give_a_valid_stream(body: bytes, seed: int, framing: str, flags: int) -> None:
+    for dialect in DIALECTS:
+        with case(dialect):
+            check_any_bytes(dialect, body, seed, framing, flags)
+
+
+def check_any_bytes(dialect: str, body: bytes, seed: int, framing: str, flags: int) -> None:
     options = {
         "speaks": dialect,
         "framing": framing,
@@ -167,8 +171,7 @@ ENDINGS: list[Callable[[Translator], bytes]] = [
 ]
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-@settings(parent=QUICK, max_examples=25 * THOROUGH)
+@settings(parent=QUICK, max_examples=120 * THOROUGH)
 @given(
     body=damaged_samples(),
     place=st.floats(0, 1),
@@ -176,25 +179,30 @@ ENDINGS: list[Callable[[Translator], bytes]] = [
     framing=st.sampled_from(FRAMINGS),
 )
 def test_it_may_end_at_any_point(
-    dialect: str, body: bytes, place: float, ending: Callable[[Translator], bytes], framing: str
+    body: bytes, place: float, ending: Callable[[Translator], bytes], framing: str
 ) -> None:
-    engine = translator(speaks=dialect, framing=framing, warnings=["at the start"])
-    output = engine.feed(body[: int(len(body) * place)])
-    output += engine.heartbeat()
-    engine.warn("in between", "SOME_CODE", {"a": 1})
-    output += ending(engine)
-    checked(output, engine)
+    for dialect in DIALECTS:
+        with case(dialect):
+            engine = translator(speaks=dialect, framing=framing, warnings=["at the start"])
+            output = engine.feed(body[: int(len(body) * place)])
+            output += engine.heartbeat()
+            engine.warn("in between", "SOME_CODE", {"a": 1})
+            output += ending(engine)
+            checked(output, engine)
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-@settings(parent=QUICK, max_examples=15 * THOROUGH)
+@settings(parent=QUICK, max_examples=60 * THOROUGH)
 @given(
     body=damaged_samples(), seed=st.integers(0, 9), limit=st.integers(20, 3000), malformed=st.integers(0, 3)
 )
-def test_limits_do_not_depend_on_the_cut(
-    dialect: str, body: bytes, seed: int, limit: int, malformed: int
-) -> None:
+def test_limits_do_not_depend_on_the_cut(body: bytes, seed: int, limit: int, malformed: int) -> None:
     limits = {"event_bytes": limit, "stream_bytes": 2 * limit, "malformed_events": malformed}
+    for dialect in DIALECTS:
+        with case(dialect):
+            check_limits(dialect, body, seed, limits)
+
+
+def check_limits(dialect: str, body: bytes, seed: int, limits: dict[str, int]) -> None:
     outputs = set()
     for pieces in ([body], cuts(body, seed=seed), [body[i : i + 1] for i in range(len(body))]):
         engine = translator(speaks=dialect, limits=limits)
