@@ -9,7 +9,8 @@ from a2a.server.events import EventQueue
 from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
 from a2a.types import AgentCapabilities, AgentCard, Part, Task, TaskState, TaskStatus, TextPart
-from a2a_steps import Step, steps_of
+
+from apps.a2a_steps import Step, steps_of
 
 
 class Agent(AgentExecutor):

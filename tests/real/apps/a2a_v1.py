@@ -6,8 +6,9 @@ from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_jsonrpc_routes, create_rest_routes
 from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
 from a2a.types import a2a_pb2
-from a2a_steps import Step, steps_of
 from starlette.applications import Starlette
+
+from apps.a2a_steps import Step, steps_of
 
 
 class Agent(AgentExecutor):

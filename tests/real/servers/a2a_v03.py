@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from common_cases import APPROVE, CUT, HAPPY, LEFT, RAISED, REASONING, REFUSED, REJECT, TOOLS, asked, at
-from real_servers import Case, Fields, Place, Server, served_app
+from real_servers import APPS, Case, Fields, Place, Server
 
 PATHS: Final = {"/chat": "/", "/single": "/", "/rest": "/v1/message:stream"}
 OPTIONS: Final = {"/single": {"method": "send"}}
@@ -36,7 +36,9 @@ def gateway(place: Place) -> Fields:
 
 SERVER: Final = Server(
     requirements=("a2a-sdk[http-server]==0.3.26", "uvicorn>=0.30,<1", "httpx>=0.27,<1"),
-    command=served_app("a2a_v03"),
+    command=lambda place: (
+        *("-m", "uvicorn", "--app-dir", str(APPS.parent), "apps.a2a_v03:app", "--port", str(place.port)),
+    ),
     variables=lambda place: {"MODEL": f"{place.model}/asked/v1"},
     gateway=gateway,
     cases=[

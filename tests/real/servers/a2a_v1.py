@@ -17,7 +17,7 @@ from common_cases import (
     asked,
     at,
 )
-from real_servers import Case, Fields, Place, Server, served_app
+from real_servers import APPS, Case, Fields, Place, Server
 
 PATHS: Final = {
     "/chat": "/",
@@ -54,7 +54,9 @@ def gateway(place: Place) -> Fields:
 
 SERVER: Final = Server(
     requirements=("a2a-sdk[http-server]==1.3.0", "uvicorn>=0.30,<1", "httpx>=0.27,<1"),
-    command=served_app("a2a_v1"),
+    command=lambda place: (
+        *("-m", "uvicorn", "--app-dir", str(APPS.parent), "apps.a2a_v1:app", "--port", str(place.port)),
+    ),
     variables=lambda place: {"MODEL": f"{place.model}/asked/v1"},
     gateway=gateway,
     cases=[
