@@ -127,8 +127,9 @@ STREAMED: Final[dict[str, Callable[[Call, Request, str], Awaitable[None]]]] = {
 
 
 async def begin(call: Call) -> None:
-    """The head of a stream, which ends with the last chunk and not with the connection."""
+    """The head of a stream, which ends with its last chunk, and a first piece without text."""
     await call.send(SSE)
+    await send(call, {"content": ""})
 
 
 async def send(

@@ -52,6 +52,12 @@ class RequestSequence:
         """The one to be sent."""
         return whole_request(self._base, self._written[0], self._taken)
 
+    @property
+    def given(self) -> Mapping[str, str]:
+        """What the decoder of the next one's answer has to know."""
+        found: Mapping[str, str] = _filled(self._written[0].given, self._taken)
+        return found
+
     def goes_on_after(self, status: int, answer: bytes) -> bool:
         """Does the status of the answer to a first request, if it is an error, not matter?"""
         expected = self._written[0].goes_on.get(status)

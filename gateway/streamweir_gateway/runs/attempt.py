@@ -214,6 +214,7 @@ class Attempt:
                 if (failure := await self._take_answer(sequence, response)) is not None:
                     self._end_failed(failure)
                     return None
+        self.stream.reader.hand_over(sequence.given)
         return sequence.next
 
     async def _take_answer(self, sequence: RequestSequence, response: UpstreamResponse) -> Failure | None:

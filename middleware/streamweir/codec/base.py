@@ -57,6 +57,8 @@ class Decoder:
         complete: *soft* evidence of a proper end has been seen (`[DONE]`, a finish reason): more may follow,
             but the stream counts as completed whenever it ends. *Final* evidence is a `SessionEnd` event.
         options: the chosen options.
+        given: what the answer belongs to and does not say itself, by the names that the request's writer uses
+            (`Written.given`): the id of a run that was started before its events were asked for.
         room: how many bytes the decoder may keep between two frames, about. What it remembers is shortened or
             forgotten before (`streamweir.ids`), or ends the stream with `LimitExceeded`.
         judges_texts: it looks into texts, so that each has to be shown to it; where `accepts_text` is its
@@ -71,6 +73,7 @@ class Decoder:
 
     complete: bool = False
     options: Options = NO_OPTIONS
+    given: Mapping[str, str] = NO_EXTRA
     room: int = 8 << 20
     judges_texts: bool = False
 

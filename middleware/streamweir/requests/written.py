@@ -56,6 +56,8 @@ class Written(NamedTuple):
         query: added to the upstream's own.
         headers: beside those of the configuration, which win; constants of the protocol only.
         takes: what later requests need of the answer: by name, where it stands in its JSON.
+        given: what the decoder of the stream has to know that the stream does not say, by name; a value may
+            be a `Taken`.
         goes_on: error statuses after which the next request is made all the same; the answer must hold the
             text that stands with it, whatever its capitals.
         is_overlaid: the configuration's tree is laid over this one; of several with a body the last one if
@@ -69,6 +71,7 @@ class Written(NamedTuple):
     query: Mapping[str, str] = NOTHING
     headers: Mapping[str, str] = NOTHING
     takes: Mapping[str, str] = NOTHING
+    given: Mapping[str, str] = NOTHING
     goes_on: Mapping[int, str] = NO_STATUSES
     is_overlaid: bool = False
 

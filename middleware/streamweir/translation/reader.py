@@ -190,6 +190,14 @@ class StreamReader:
 
     # What comes
 
+    def hand_over(self, given: Mapping[str, str]) -> None:
+        """Give the decoder what the request knows that its answer does not say; before the first byte.
+
+        A request that was written for a dialect is answered in it, so there is a decoder by now.
+        """
+        if self._decoder is not None:
+            self._decoder.given = given
+
     def feed(self, data: bytes) -> Iterator[StreamItem]:
         """Yield what `data` completes; to be taken before the next call.
 

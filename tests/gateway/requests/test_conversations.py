@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from loopback import Answer, Gateway, ask, gateway, settled
+from loopback import Answer, Gateway, ask, gateway, one_endpoint, settled
 from places import RECORDED
 from scripted_upstream import Call, Upstream, answer, upstream
 from streamweir_gateway.requests.conversations import Conversation, Conversations
@@ -212,3 +212,45 @@ def test_names_take_a_bounded_room() -> None:
     assert all(len(str(name)) < 1000 for place in kept for name in place)
     known.note("web", "t", Conversation("a", "s" * 1_000_000))
     assert known.find("web", "t") is None
+
+
+def workflow_event(sequence: int, kind: str, **value: str) -> bytes:
+    """One event of LlamaIndex's workflow server."""
+    message = {"value": value, "qualified_name": f"workflows.events.{kind}", "type": kind, "types": None}
+    return f"id: {sequence}\ndata: {json.dumps(message)}\n\n".encode()
+
+
+async def test_a_question_holds_the_run_that_an_earlier_request_started() -> None:
+    """Its events do not name it: neither where it was started, nor where it goes on and asks again."""
+    events = {
+        "-1": workflow_event(2, "InputRequiredEvent", prefix="City?"),
+        "2": workflow_event(4, "InputRequiredEvent", prefix="Day?"),
+        "4": workflow_event(5, "StopEvent", result="Booked."),
+    }
+
+    async def workflows(call: Call) -> None:
+        if call.method == "GET":
+            data = events[call.target.rpartition("=")[2]]
+            await call.send(answer(data, "Content-Type: text/event-stream", "Connection: close"))
+        else:
+            await call.send(answer(b'{"handler_id": "h/1"}', "Connection: close"))
+
+    async with upstream(workflows) as server:
+        config = one_endpoint(
+            server.url + "/workflows/trip/run-nowait", speaks="llama-workflows", request="mapped"
+        )
+        async with gateway(config) as running:
+            got = await post(running, {"message": "Book"}, protocol="standard")
+            held = []
+            while asked := [event["data"] for event in got.events if event["type"] == "interaction"]:
+                held.append(asked[0]["resume"])
+                body = {"interaction_id": "input", "action": "submit", "value": "x", "resume": held[-1]}
+                got = await post(running, {"resume": [body]}, protocol="standard")
+    assert held == [
+        {"handler_id": "h/1", "after_sequence": "2"},
+        {"handler_id": "h/1", "after_sequence": "4"},
+    ]
+    assert (got.text, got.end["status"]) == ("Booked.", "completed")
+    assert [call.target for call in server.calls if call.method == "GET"] == [
+        f"/events/h%2F1?sse=true&after_sequence={sequence}" for sequence in events
+    ]

@@ -77,7 +77,7 @@ class LlamaWorkflowsDecoder(Decoder):
             case "ToolCallResult":
                 return (_result(value),)
             case "InputRequiredEvent":
-                return _question(value, frame_id)
+                return _question(value, self.given, frame_id)
             case "StopEvent":
                 return _stop(value)
             case "WorkflowCancelledEvent":
@@ -131,10 +131,10 @@ def _result(value: Mapping[str, Any]) -> Event:
     return ToolCallEnd(tool_id, result=output, tool_name=name, meta=meta)
 
 
-def _question(value: Mapping[str, Any], frame_id: str | None) -> Iterator[Event]:
+def _question(value: Mapping[str, Any], given: Mapping[str, str], frame_id: str | None) -> Iterator[Event]:
     """What a person is asked; the workflow waits, and goes on behind the last event that was seen."""
     names = ("prefix", "prompt", "question", "message")
-    handler = text_of(value.get("handler_id"))
+    handler = text_of(value.get("handler_id")) or given.get("handler_id", "")
     resume = {"handler_id": handler} if handler else {}
     if frame_id:
         resume["after_sequence"] = frame_id

@@ -9,7 +9,7 @@ from typing import Final
 
 from streamweir.requests.outgoing import Outgoing, answer_text
 from streamweir.requests.sides import RequestWriter
-from streamweir.requests.written import Written, path_segment
+from streamweir.requests.written import Taken, Written, path_segment
 
 __all__ = ["WRITER"]
 
@@ -21,7 +21,7 @@ def _write(outgoing: Outgoing) -> list[Written]:
         return _answered(outgoing)
     start = {"start_event": {"message": outgoing.text, **outgoing.inputs}}
     first = Written(start, takes={"handler_id": "handler_id"})
-    return [first, _events(_base(outgoing), "{handler_id}", _FROM_THE_START)]
+    return [first, _events(_base(outgoing), Taken("handler_id"), _FROM_THE_START)]
 
 
 def _answered(outgoing: Outgoing) -> list[Written]:
@@ -31,19 +31,23 @@ def _answered(outgoing: Outgoing) -> list[Written]:
     handler = held.get("handler_id")
     if answer["action"] in ("cancel", "reject") or not isinstance(handler, str):
         raise outgoing.cannot_answer()
-    segment, base = path_segment(handler, "resume"), _base(outgoing)
+    base = _base(outgoing)
     event = {"type": "HumanResponseEvent", "value": {"response": answer_text(answer.get("value")) or "yes"}}
     sequence = held.get("after_sequence")
     after = sequence if isinstance(sequence, str) else _FROM_THE_START
     return [
-        Written({"event": event}, path=f"{base}/events/{segment}"),
-        _events(base, segment, after),
+        Written({"event": event}, path=_path(base, handler)),
+        _events(base, handler, after),
     ]
 
 
 def _events(base: str, handler: str, after: str) -> Written:
     query = {"sse": "true", "after_sequence": after}
-    return Written(method="GET", path=f"{base}/events/{handler}", query=query)
+    return Written(method="GET", path=_path(base, handler), query=query, given={"handler_id": handler})
+
+
+def _path(base: str, handler: str) -> str:
+    return f"{base}/events/{path_segment(handler, 'resume')}"
 
 
 def _base(outgoing: Outgoing) -> str:
