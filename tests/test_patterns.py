@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
 
 from patterns import Expression, HostileText, builders_in, expressions_of, hostile_texts
 from streamweir.capture.masking import SecretMask
-from streamweir.codec import message_template
-from streamweir.codec.registry import process_dialects
 from streamweir.codec.think_tags import TaggedText
 from streamweir_gateway.observability.secrets import Secrets
 
@@ -30,18 +28,8 @@ FOUR_TIMES_THE_TEXT = 9
 SECRETS = ["aaaaaaab", "ab-ab-ab", "a.b?c=d&e", "ab/ab/ab+"]
 
 
-def _places_of_texts() -> Iterator[re.Pattern[bytes]]:
-    """What finds the texts of messages, for the fields of every dialect."""
-    dialects = process_dialects()
-    fields = [dialects.to_read(name).make_decoder({}).text_fields for name in dialects.readable]
-    paths = {path for found in fields if found for path in (*found.texts, *found.ignored)}
-    for key in sorted({part for path in paths for part in path if isinstance(part, str)}):
-        yield from (message_template._value_of(key, is_text) for is_text in (True, False))
-
-
 BUILT: dict[str, Callable[[], Iterable[re.Pattern[Any] | None]]] = {
     "streamweir.capture.masking": lambda: [SecretMask(SECRETS)._known],
-    "streamweir.codec.message_template": _places_of_texts,
     "streamweir.codec.think_tags": lambda: [TaggedText("think", "thinking", "t")._pattern],
     "streamweir_gateway.observability.secrets": lambda: [Secrets(["aaa", "a-a", "-a-"])._short],
 }

@@ -9,7 +9,7 @@ import hashlib
 import sys
 from collections import OrderedDict
 from collections.abc import Iterator
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 __all__ = ["MAX_ID_CHARACTERS", "RecentIds", "room_for", "short_id", "short_index"]
 
@@ -17,6 +17,9 @@ MAX_ID_CHARACTERS: Final = 1024
 """Ids, names and channels that are longer are shortened."""
 
 V = TypeVar("V")
+
+_NONE: Final[OrderedDict[str, Any]] = OrderedDict()
+"""What is known before the first id: the same for all, and never changed."""
 
 _ENTRY: Final = 160
 """Bytes that an id takes beside its characters: the objects around it and its place in a table."""
@@ -52,7 +55,7 @@ class RecentIds(Generic[V]):
     __slots__ = ("_known", "_left")
 
     def __init__(self, room: int) -> None:
-        self._known: OrderedDict[str, V] = OrderedDict()
+        self._known: OrderedDict[str, V] = _NONE  # most streams have nothing to remember
         self._left = room
 
     def __contains__(self, name: str) -> bool:
@@ -73,6 +76,8 @@ class RecentIds(Generic[V]):
 
     def add(self, name: str, value: V) -> None:
         """Remember `name`, as the last one that came."""
+        if self._known is _NONE:
+            self._known = OrderedDict()
         self.discard(name)
         self._known[name] = value
         self._left -= _size_of(name, value)

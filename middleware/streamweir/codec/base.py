@@ -150,7 +150,8 @@ class Decoder:
 
     def option(self, name: str) -> str:
         """Return the chosen value of an option that `option_values` declares."""
-        return _chosen(self.options, name, self.option_values[name])
+        allowed = self.option_values[name]
+        return _chosen(self.options, name, allowed) if self.options else allowed[0]
 
 
 class Encoder:
@@ -282,7 +283,8 @@ class Encoder:
 
     def option(self, name: str) -> str:
         """Return the chosen value of an option that `option_values` declares."""
-        return _chosen(self.options, name, self.option_values[name])
+        allowed = self.option_values[name]
+        return _chosen(self.options, name, allowed) if self.options else allowed[0]
 
 
 def extra_in(event: Event) -> Mapping[str, Any]:

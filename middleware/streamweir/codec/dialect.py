@@ -77,6 +77,10 @@ class Dialect:
         self._hints: Final = hints
         self._decoder: Final = decoder
         self._encoder: Final = encoder
+        self.reads: Final = decoder is not None
+        """There is a decoder, loaded or not."""
+        self.writes: Final = encoder is not None
+        """There is an encoder, loaded or not."""
         self._request_reader: Final = request_reader
         self._request_writer: Final = request_writer
 
@@ -116,16 +120,6 @@ class Dialect:
         given = {key: value for key, value in attributes.items() if value is not None}
         decoder = type(side.__name__, (side,), given) if given else side
         return cls(name, decoder, encoder, summary=_documentation_of(side), **requests)
-
-    @property
-    def reads(self) -> bool:
-        """There is a decoder. Loads nothing."""
-        return self._decoder is not None
-
-    @property
-    def writes(self) -> bool:
-        """There is an encoder. Loads nothing."""
-        return self._encoder is not None
 
     @property
     def reads_requests(self) -> bool:

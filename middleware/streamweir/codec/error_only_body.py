@@ -30,6 +30,8 @@ __all__ = [
 ]
 
 
+_MAY_BE_FAILURES: Final = frozenset({Error, Data})
+
 _LONGEST: Final = 256 << 10
 """No error body is larger, so that no larger message waits for what follows it."""
 
@@ -51,11 +53,13 @@ def first_message(frame: Frame, decoded: Iterable[Event], *, room: int) -> Error
         decoded: what the dialect makes of it.
         room: the most bytes that an event may have; a message of an eighth of it does not wait.
     """
+    if type(decoded) is tuple and decoded and type(decoded[0]) not in _MAY_BE_FAILURES:  # nearly all
+        return decoded
     rest = iter(decoded)
     events = [*islice(rest, 1)]
-    is_large = len(frame.data) > min(_LONGEST, room // 8)
-    begins_otherwise = is_large or (events and not isinstance(events[0], Error | Data))
-    failure = None if begins_otherwise else _failure_in(frame)
+    may_be_failure = not events or type(events[0]) in _MAY_BE_FAILURES
+    is_large = may_be_failure and len(frame.data) > min(_LONGEST, room // 8)
+    failure = _failure_in(frame) if may_be_failure and not is_large else None
     if failure is None:
         return chain(events, rest)
     events += rest

@@ -11,14 +11,16 @@ numbers, are the same JSON with another text and other numbers; so they mean the
 Anything else is decoded.
 
 A form is learned from the stream itself and knows no dialect. Nothing is assumed but what a decoder declares
-(`TextFields`), and a form is used only after it was shown to say of two messages what the decoder said.
+(`TextFields`), and a form is used only after it was shown to say of two messages what the decoder said; of
+one, where the dialect itself declares the message, whose form is the same for all streams.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
+from functools import cache, cached_property
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -26,7 +28,7 @@ import msgspec
 from streamweir.errors import MalformedEvent
 from streamweir.events import Content, Event, Thinking
 from streamweir.framing import Frame
-from streamweir.jsontext import parse_json
+from streamweir.jsontext import parse_json, write_json
 
 __all__ = ["MessageTemplate", "MessageTemplates", "Path", "TextFields"]
 
@@ -38,11 +40,11 @@ Path = tuple[str | int, ...]
 
 _STRING: Final = rb'"(?:[^"\\]++|\\.)*+"'
 _NUMBER: Final = rb"-?[0-9][0-9.eE+-]*+"
+_A_STRING: Final = re.compile(rb'"\s*+:\s*+(%b)' % _STRING, re.DOTALL)
+_A_STRING_OR_NUMBER: Final = re.compile(rb'"\s*+:\s*+(%b|%b)' % (_STRING, _NUMBER), re.DOTALL)
+"""What stands behind a key, with the end of that."""
 _PROBE: Final = "another text"
 _OTHER: Final = 7041776
-
-SAMPLE_SIZE: Final = 5
-"""After so many texts like one before them the form is learned: that takes as long as decoding ten."""
 
 _KEPT: Final = 2
 """So many forms of a stream are kept for when texts go on behind something else."""
@@ -64,11 +66,38 @@ class TextFields:
     The dialect vouches for this: of a message that was read as nothing but the text at one of `texts`, any
     other text that is not empty is read likewise, unless `Decoder.accepts_text` says no; and the reader takes
     no notice of the numbers and strings at `ignored`, times and counters.
+
+    Args:
+        texts: where a text may stand.
+        ignored: where numbers and strings stand that mean nothing.
+        usual: a message that says a piece of the answer and nothing else, as most servers of the dialect
+            write it, aside from blanks: a short answer is over before its form could be learned.
+        learned_after: so many texts in a row that are like one before them. To learn a form takes as long as
+            decoding one to five messages, the more the plainer they are.
     """
 
-    def __init__(self, texts: tuple[Path, ...], ignored: tuple[Path, ...] = ()) -> None:
+    def __init__(
+        self,
+        texts: tuple[Path, ...],
+        ignored: tuple[Path, ...] = (),
+        usual: Mapping[str, str] | None = None,
+        learned_after: int = 1,
+    ) -> None:
         self.texts = texts
         self.ignored = ignored
+        self.learned_after = learned_after
+        self._usual = usual
+
+    @cached_property
+    def known(self) -> tuple[MessageTemplate, ...]:
+        """The forms of the usual message: nothing of any stream is in them."""
+        usual = self._usual
+        if usual is None:
+            return ()
+        text = next(text for path in self.texts if (text := _at(usual, path)) is not None)
+        spellings = (write_json(usual), json.dumps(usual).encode())
+        forms = (MessageTemplate.learn(Frame(data), Content(text), self) for data in spellings)
+        return tuple(form for form in forms if form is not None)
 
 
 class _Hole(NamedTuple):
@@ -208,7 +237,9 @@ class MessageTemplates:
         elif self.form is None or not self.form.matches(piece, frame):
             is_alike = last is not None and _are_alike(last, piece)
             self._alike = self._alike + 1 if is_alike else 0
-            self.form = self._form_of(frame, piece, self._fields) if is_alike else None
+            self.form = _usual_form_of(frame, piece, self._fields) if self._fields.known else None
+            if self.form is None and (self._known or self._alike >= self._fields.learned_after):
+                self.form = self._form_of(frame, piece, self._fields) if is_alike else None
         is_large = len(frame.data) > _LONGEST_COMPARED
         self._piece, self._frame = (None, _NO_FRAME) if is_large else (piece, frame)
 
@@ -220,11 +251,19 @@ class MessageTemplates:
         for form in self._known:
             if form.matches(piece, frame) and form.matches(last, self._frame):
                 return form
-        learned = MessageTemplate.learn(frame, piece, fields) if self._alike >= SAMPLE_SIZE else None
+        learned = MessageTemplate.learn(frame, piece, fields) if self._alike >= fields.learned_after else None
         if learned is None or not learned.matches(last, self._frame):
             return None
         self._known = (learned, *self._known[: _KEPT - 1])
         return learned
+
+
+def _usual_form_of(frame: Frame, piece: Piece, fields: TextFields) -> MessageTemplate | None:
+    """Return the form of the usual message of the dialect, if `frame` is one."""
+    for form in fields.known:
+        if form.matches(piece, frame):
+            return form
+    return None
 
 
 def _piece_of(event: Event | None) -> Piece | None:
@@ -239,17 +278,25 @@ def _are_alike(one: Piece, other: Piece) -> bool:
     return one.with_text(other.content) == other
 
 
-@cache
-def _value_of(key: str, is_text: bool) -> re.Pattern[bytes]:
-    value = _STRING if is_text else _STRING + rb"|" + _NUMBER
-    return re.compile(rb'"%b"\s*:\s*(%b)' % (re.escape(key).encode(), value), re.DOTALL)
-
-
 def _hole(data: bytes, path: Path, *, is_text: bool) -> _Hole | None:
     """Where the value at `path` stands, as far as its key tells; None unless only one place can be meant."""
-    key = next(part for part in reversed(path) if isinstance(part, str))
-    places = [match.span(1) for match in _value_of(key, is_text).finditer(data)]
-    return _Hole(*places[0], path, is_text) if len(places) == 1 else None
+    key = _key_at(path)
+    value = _A_STRING if is_text else _A_STRING_OR_NUMBER
+    found, at = None, data.find(key)
+    while at >= 0:
+        end = at + len(key)
+        if match := value.match(data, end - 1):
+            if found is not None:
+                return None
+            found, end = match, match.end()
+        at = data.find(key, end)
+    return None if found is None else _Hole(*found.span(1), path, is_text)
+
+
+@cache
+def _key_at(path: Path) -> bytes:
+    """The last key on the way to a value, as it stands in a message."""
+    return b'"%b"' % next(part for part in reversed(path) if isinstance(part, str)).encode()
 
 
 def _fits(data: bytes, holes: Sequence[_Hole]) -> bool:

@@ -45,7 +45,7 @@ class SniffingParser:
         chosen: the parser of the framing, once that is decided; it may be fed directly.
     """
 
-    def __init__(self, limit: int, *, expected: str = "sse") -> None:
+    def __init__(self, limit: int, expected: str = "sse") -> None:
         self._limit = limit
         self._expected = expected
         self._head = b""

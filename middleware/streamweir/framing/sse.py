@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from streamweir.errors import LimitExceeded
@@ -91,6 +92,8 @@ class SSEParser:
         """Read blocks with a blank line between them; one by one unless they all begin alike."""
         if len(blocks) > self._limit:
             return self._each_block(blocks)
+        if b"\n\n" not in blocks and (frame := self._whole_block(blocks)) is not None:
+            return (frame,)
         if blocks.startswith(b"id: "):
             return self._numbered_blocks(blocks)
         alike = _data_of_alike(blocks)
@@ -273,8 +276,9 @@ def write_sse(frame: Frame, prefix: bytes = b"data: ") -> bytes:
     return sse_writer(prefix)(frame)
 
 
+@lru_cache(maxsize=16)
 def sse_writer(prefix: bytes) -> Callable[[Frame], bytes]:
-    """Return what writes the blocks of one stream."""
+    """Return what writes blocks whose data has `prefix` in front of it; it knows of no stream."""
 
     def write(frame: Frame) -> bytes:
         data: Any = frame.data

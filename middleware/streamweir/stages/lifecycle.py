@@ -6,6 +6,7 @@ Source: the standard protocol 1.1, section 3 rules 1, 3 and 5, section 5 (length
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -92,7 +93,6 @@ class Lifecycle:
 
     def __init__(
         self,
-        *,
         request_id: str,
         session_id: str,
         position: StreamPosition,
@@ -107,7 +107,7 @@ class Lifecycle:
         self._tool_calls = 0
         self._has_text = False
         self._reported: set[str] = set()
-        self._asked: RecentIds[None] = RecentIds(room)
+        self._room = room
         self._failure: Error | None = None
         self._end: SessionEnd | None = None
         """How the stream ends, where its terminal error has been sent and the upstream may still say more."""
@@ -116,6 +116,11 @@ class Lifecycle:
         self.error: ErrorInfo | None = None
         self.reason: Reason | None = None
         self.closing_warnings: list[Callable[[], Iterable[Warning]]] = []
+
+    @cached_property
+    def _asked(self) -> RecentIds[None]:
+        """The interactions that are open; most streams have none."""
+        return RecentIds(self._room)
 
     @property
     def has_failed(self) -> bool:

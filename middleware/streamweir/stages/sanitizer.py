@@ -40,7 +40,7 @@ class ErrorSanitizer:
 
     handles: ClassVar[frozenset[type[Event]]] = frozenset({Error, Warning, ToolCallEnd, Status, Data})
 
-    def __init__(self, *, debug: bool) -> None:
+    def __init__(self, debug: bool) -> None:
         self._debug = debug
 
     @cached_property

@@ -77,7 +77,7 @@ class TextDeduplication:
     )
 
     def __init__(
-        self, *, full_text: FullText = "dedupe", room: int = ROOM, sanitizer: ErrorSanitizer | None = None
+        self, full_text: FullText = "dedupe", room: int = ROOM, sanitizer: ErrorSanitizer | None = None
     ) -> None:
         self._full_text = full_text
         self._sanitizer = sanitizer
@@ -226,8 +226,10 @@ class TextDeduplication:
 
     def _open(self, event: Content | Thinking) -> _Message:
         key = _key(event)
-        self._drop(key)
-        message = _Message(TextDigest(self._kept_characters), ids_of(event.meta), self._tools)
+        if key in self._messages:
+            self._drop(key)
+        meta = None if event.meta is None else ids_of(event.meta)
+        message = _Message(TextDigest(self._kept_characters), meta, self._tools)
         self._messages[key] = message
         self._left -= _room_of(key, message)
         if not key[2]:
@@ -276,6 +278,8 @@ class TextDeduplication:
 
 
 def _room_of(key: _Key, message: _Message) -> int:
+    if message.meta is None and key[0] is None and key[1] is None:  # most streams have no ids
+        return _MESSAGE
     ids = (value for value in (message.meta or {}).values() if isinstance(value, str))
     return _MESSAGE + room_for(key[0], key[1], *ids)
 

@@ -7,6 +7,7 @@ opened in a row end in the order of their start, else the last one opened ends f
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
+from functools import cached_property
 from itertools import islice
 from typing import Any, ClassVar, Final
 
@@ -129,7 +130,6 @@ class Tools:
 
     def __init__(
         self,
-        *,
         stream_arguments: bool = False,
         position: StreamPosition | None = None,
         room: int = ROOM,
@@ -139,14 +139,23 @@ class Tools:
         self._row = 0
         self._follows_at = -1
         self._open = _OpenCalls(room)
-        self._ended: RecentIds[None] = RecentIds(room // 4)
-        self._used: RecentIds[None] = RecentIds(room // 4)
+        self._id_room = room // 4
         self._announced: dict[str, ToolCallStart] = {}
         self._announced_room = room // 4
         self._made_up = 0
         self._asked = 0
         self.repairs = 0
         self.started = 0
+
+    @cached_property
+    def _ended(self) -> RecentIds[None]:
+        """Ids of the upstream's whose calls are over; made when the first call is."""
+        return RecentIds(self._id_room)
+
+    @cached_property
+    def _used(self) -> RecentIds[None]:
+        """Ids that clients know calls by."""
+        return RecentIds(self._id_room)
 
     @property
     def has_open(self) -> bool:
@@ -184,7 +193,7 @@ class Tools:
                 return None
             case SessionEnd(status="suspended"):
                 return (*self._start_announced(), event)
-            case Error() | SessionEnd():
+            case Error() | SessionEnd() if self._announced or self._open.all:
                 announced = self._start_announced()
                 ends = (_incomplete(start.tool_id) for start in announced)
                 return (*announced, *self._close_open(), *ends, event)

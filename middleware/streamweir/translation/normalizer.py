@@ -41,7 +41,7 @@ class StreamNormalizer:
     """
 
     def __init__(
-        self, reader: StreamReader, pipeline: Pipeline, *, verbatim: VerbatimWriter | None = None
+        self, reader: StreamReader, pipeline: Pipeline, verbatim: VerbatimWriter | None = None
     ) -> None:
         self.reader = reader
         self.pipeline = pipeline

@@ -74,4 +74,4 @@ def open_writer(  # noqa: PLR0913 (what there is to settle of a client)
     is_same = source is None or source.dialect is None or source.dialect is dialect
     if verbatim and is_same and dialect.name != "standard":
         return VerbatimWriter(dialect, encoder, chosen, source=source, requested=framing, follows=follows)
-    return StreamWriter(dialect, encoder, chosen, source=source)
+    return StreamWriter(dialect, encoder, chosen, source)

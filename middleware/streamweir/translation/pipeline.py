@@ -67,10 +67,9 @@ class Pipeline:
         ConfigurationError: `full_text` is none of these.
     """
 
-    def __init__(  # noqa: PLR0913 (what there is to settle of a stream)
+    def __init__(  # noqa: PLR0913, PLR0917 (what there is to settle of a stream)
         self,
         sinks: Sequence[EventSink],
-        *,
         request_id: str,
         session_id: str | None = None,
         clock: Callable[[], int] | None = None,
@@ -86,16 +85,12 @@ class Pipeline:
         self.clock = clock or _unix_milliseconds
         self.position = StreamPosition(self.clock())
         self._sinks = [*sinks]
-        self._tools = Tools(stream_arguments=stream_tool_arguments, position=self.position, room=room // 2)
-        sanitizer = ErrorSanitizer(debug=debug)
-        self._texts = TextDeduplication(full_text=full_text, room=room, sanitizer=sanitizer)
-        self._lifecycle = Lifecycle(
-            request_id=request_id,
-            session_id=session_id or request_id.replace("req_", "sess_", 1),
-            position=self.position,
-            warnings=warnings,
-            room=room // 16,
-        )
+        # by position: keywords double what it costs to make an object, and each stream makes these
+        sanitizer = ErrorSanitizer(debug)
+        self._tools = Tools(stream_tool_arguments, self.position, room // 2)
+        self._texts = TextDeduplication(full_text, room, sanitizer)
+        session_id = session_id or request_id.replace("req_", "sess_", 1)
+        self._lifecycle = Lifecycle(request_id, session_id, self.position, warnings, room // 16)
         self.last: type[Event] | None = None
         self.closing_warnings = self._lifecycle.closing_warnings
         self._processes = (  # in the order of `_STAGES`

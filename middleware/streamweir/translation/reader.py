@@ -29,7 +29,7 @@ from streamweir.errors import (
     NotTheDialect,
     error_info,
 )
-from streamweir.events import Data, Error, Event, SessionEnd, ToolCallEnd, Warning
+from streamweir.events import Content, Data, Error, Event, SessionEnd, ToolCallEnd, Warning
 from streamweir.framing import Frame, SniffingParser
 from streamweir.options.limits import Limits
 from streamweir.stages import error_event
@@ -88,7 +88,6 @@ class StreamReader:
     def __init__(
         self,
         speaks: str | Dialect = "auto",
-        *,
         dialects: Dialects | None = None,
         options: Mapping[str, Options] = NO_OPTIONS,
         limits: Limits | None = None,
@@ -355,7 +354,7 @@ class StreamReader:
         self.errors_for_users = decoder.errors_for_users
         if self._raw:
             self._provenance = Provenance(dialect.name)
-        self._parser = SniffingParser(self.limits.event_bytes, expected=decoder.framing)
+        self._parser = SniffingParser(self.limits.event_bytes, decoder.framing)
         self._templates = MessageTemplates(None if self._raw else decoder.text_fields)
 
     def _detect(self, detector: Detector, data: bytes) -> bytes:
@@ -396,12 +395,13 @@ class StreamReader:
         except Exception as error:
             self._log_fault(error)
             is_whole = False
-        understanding = self._understanding
-        is_plain = self.started and not (understanding.unknown or self.errors_for_users or self._raw)
+        first = type(events[0]) if len(events) == 1 else None
+        is_plain = self.started and not self._raw and (first is Content or not self._regards_events)
         items: list[StreamItem] = [*events] if is_plain else self._given(events, frame)
         if not is_whole:
             items += self._note_malformed(frame)
             events = []
+        understanding = self._understanding
         if events and (type(events[0]) is Data or not understanding.has_any):
             understanding.note(events)
         self._templates.note(frame, events[0] if len(events) == 1 else None)
@@ -411,12 +411,18 @@ class StreamReader:
         frame.forget_value()
         return items
 
+    @property
+    def _regards_events(self) -> bool:
+        """Failures are for users, or an end may be worth nothing: other events than texts are looked at."""
+        return self.errors_for_users or self._understanding.unknown > 0
+
     def _given(self, events: Sequence[Event], frame: Frame) -> list[StreamItem]:
         """Return the events of a frame with what belongs to them, and what was held back before them."""
         items: list[StreamItem] = []
         if events and not self.started:
             self.started = True
-            items += self.release()
+            if self._lone is not None:
+                items += self.release()
         shown = self._provenance
         if shown is not None and not shown.may_show(events):
             shown = None

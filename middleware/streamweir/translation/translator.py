@@ -89,11 +89,11 @@ class Translator:
         known = process_dialects() if dialects is None else dialects
         options = known.checked_options(protocol_options) if protocol_options else NO_OPTIONS
         written = known.to_write(answers)
-        asked = options.get(written.name, NO_OPTIONS)
-        is_verbatim = verbatim and full_text == "dedupe" and not written.asks_for_another_form(asked)
-        reader = StreamReader(
-            speaks, dialects=known, options=options, limits=Limits.of(limits), raw=raw, eof=eof
-        )
+        is_verbatim = verbatim and full_text == "dedupe"
+        if is_verbatim and options:
+            is_verbatim = not written.asks_for_another_form(options.get(written.name, NO_OPTIONS))
+        # by position: keywords double what it costs to make an object, and each stream makes these
+        reader = StreamReader(speaks, known, options, Limits.of(limits), raw, eof)
         self._writer = open_writer(
             written,
             framing,
@@ -105,17 +105,17 @@ class Translator:
         )
         pipeline = Pipeline(
             (self._writer,),
-            request_id=request_id,
-            session_id=session_id,
-            clock=clock,
-            full_text=full_text,
-            stream_tool_arguments=stream_tool_arguments or self._writer.streams_arguments,
-            warnings=[_warning_of(item) for item in warnings] if warnings else (),
-            debug=debug,
-            room=reader.limits.event_bytes,
+            request_id,
+            session_id,
+            clock,
+            full_text,
+            stream_tool_arguments or self._writer.streams_arguments,
+            [_warning_of(item) for item in warnings] if warnings else (),
+            debug,
+            reader.limits.event_bytes,
         )
         copies = self._writer if isinstance(self._writer, VerbatimWriter) else None
-        self.stream = StreamNormalizer(reader, pipeline, verbatim=copies)
+        self.stream = StreamNormalizer(reader, pipeline, copies)
 
     # What can be asked
 

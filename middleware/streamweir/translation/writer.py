@@ -68,7 +68,6 @@ class StreamWriter:
         dialect: Dialect,
         encoder: Encoder,
         framing: Literal["sse", "ndjson", "lines"],
-        *,
         source: StreamReader | None = None,
     ) -> None:
         self.framing: FramingChoice = framing

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from places import RECORDED
 from streamweir import Translator
-from streamweir.codec import message_template
 from streamweir.codec.base import Decoder, Encoder
 from streamweir.codec.frame_template import FrameTemplate
 from streamweir.codec.message_template import MessageTemplate, MessageTemplates, TextFields
 from streamweir.codec.registry import process_dialects
 from streamweir.dialects.legacy.decode import LegacyDecoder
 from streamweir.dialects.legacy.encode import LegacyEncoder
+from streamweir.dialects.standard.decode import StandardDecoder
 from streamweir.events import Content, Event, Stamp, Thinking
 from streamweir.framing import Frame
 from streamweir.jsontext import write_json
@@ -71,8 +71,8 @@ RUNS = st.lists(TEXTS, min_size=1, max_size=30)
 @pytest.fixture(autouse=True)
 def learned_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second text of a run shows the form, for recorded streams are short."""
-    monkeypatch.setattr(message_template, "SAMPLE_SIZE", 1)
     monkeypatch.setattr(writer, "SAMPLE_SIZE", 1)
+    monkeypatch.setattr(StandardDecoder.text_fields, "learned_after", 1)
 
 
 def translated(pieces: Iterable[bytes], speaks: str, answers: str = "standard", **options: Any) -> bytes:

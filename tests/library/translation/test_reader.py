@@ -1,13 +1,16 @@
 """What is read of a stream, before anything is repaired."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
+import orjson
 import pytest
 
 from streams import Recorded, random_cuts, recorded_streams
 from streamweir import Decoder, Frame
 from streamweir.codec.dialect import Dialect
+from streamweir.codec.registry import process_dialects
 from streamweir.errors import LimitExceeded, NotTheDialect
 from streamweir.events import Content, Error, Event, Warning
 from streamweir.options.limits import Limits
@@ -37,8 +40,33 @@ def test_texts_that_are_alike_come_as_a_run() -> None:
 
 def test_texts_that_go_on_behind_something_else_are_a_run_soon() -> None:
     call = b'data: {"type":"tool_call","tool_name":"search","tool_args":"{}"}\n\n'
-    items = [*items_of(StreamReader("legacy"), *TOKENS, call, *TOKENS[:4])]
+    tokens = [token.replace(b"}", b',"sequence":7}') for token in TOKENS]
+    items = [*items_of(StreamReader("legacy"), *tokens, call, *tokens[:4])]
     assert [type(item) for item in items[-4:]] == [Content, Content, TextRun, TextRun]
+
+
+@pytest.mark.parametrize("written", [orjson.dumps, lambda message: json.dumps(message).encode()])
+@pytest.mark.parametrize(("name", "kind"), [("legacy", "token"), ("data-formulator", "text_delta")])
+def test_the_usual_texts_of_a_dialect_are_a_run_from_the_second_on(
+    name: str, kind: str, written: Callable[[Any], bytes]
+) -> None:
+    texts = ["Hel", "lo", ' "you"', "\n"]
+    pieces = [written({"type": kind, "content": text}) + b"\n" for text in texts]
+    items = [*items_of(StreamReader(name), *pieces)]
+    assert [type(item) for item in items[:4]] == [Content, TextRun, TextRun, TextRun]
+    assert [event.content for event in events_of(items) if isinstance(event, Content)][:4] == texts
+
+
+def test_no_form_of_a_stream_is_kept_for_another() -> None:
+    decoder = process_dialects().to_read("legacy").decoder
+    assert decoder is not None
+    assert decoder.text_fields is not None
+    before = {**vars(decoder.text_fields), "known": decoder.text_fields.known}
+    reader = StreamReader("legacy")
+    tokens = [token.replace(b"}", b',"session_id":"mine"}') for token in TOKENS]
+    assert isinstance([*items_of(reader, *tokens)][-1], TextRun)
+    assert vars(decoder.text_fields) == before
+    assert [type(item) for item in items_of(StreamReader("legacy"), *tokens[:3])][:2] == [Content, Content]
 
 
 @pytest.mark.parametrize("stream", FIRST.values(), ids=str)

@@ -56,7 +56,9 @@ class DataFormulatorDecoder(Decoder):
     option_values: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "endpoint": ("auto", "agent", "analyst", "loading", "report", "questions")
     }
-    text_fields: ClassVar = TextFields(texts=(("content",),))
+    text_fields: ClassVar = TextFields(
+        texts=(("content",),), usual={"type": "text_delta", "content": "Hello"}
+    )
 
     def __init__(self) -> None:
         self._seen: str | None = None

@@ -60,6 +60,7 @@ class LegacyDecoder(Decoder):
     text_fields: ClassVar = TextFields(
         texts=(("content",), ("token",), ("text",), ("delta",), ("data", "content")),
         ignored=(("timestamp",), ("sequence",), ("metadata", "timestamp"), ("metadata", "sequence")),
+        usual={"type": "token", "content": "Hello"},
     )
 
     def __init__(self) -> None:

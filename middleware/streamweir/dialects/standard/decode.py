@@ -31,7 +31,9 @@ class StandardDecoder(Decoder):
     framing = "auto"
     errors_for_users = True
     text_fields: ClassVar = TextFields(
-        texts=(("data", "content"),), ignored=(("metadata", "timestamp"), ("metadata", "sequence"))
+        texts=(("data", "content"),),
+        ignored=(("metadata", "timestamp"), ("metadata", "sequence")),
+        learned_after=5,  # it is plain to read
     )
 
     @classmethod
