@@ -20,6 +20,7 @@ from streamweir.ids import RecentIds, short_id
 __all__ = ["ChainEvents", "is_chain_event"]
 
 _FIELDS: Final = ("event", "name", "run_id", "parent_ids", "tags", "metadata", "data", "parent_run_id")
+_DATA: Final = ("chunk", "output", "input")
 _STEP: Final = "graph:step:"
 _SILENT: Final = frozenset({"prompt", "parser"})
 
@@ -91,7 +92,7 @@ class ChainEvents:
             yield custom(event, data, meta)
         if is_root and phase == "end" and kind not in ("chain", "chat_model", "llm", "tool", "retriever"):
             yield from self._outputs.read_whole(data.get("output"), meta)
-        if "data" in fields and (rest := leftover(fields, _FIELDS)):
+        if rest := _unread(kind, fields, data):
             yield custom(event, rest, meta)
 
     def _meta(self, fields: Mapping[str, Any], run_id: str) -> Meta | None:
@@ -226,6 +227,14 @@ class ChainEvents:
             yield Reference(found, meta=meta)
         elif output:
             yield named_data("on_retriever_end", output, meta)
+
+
+def _unread(kind: str, fields: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What no rule reads of an event, and of what a model says in it."""
+    rest = leftover(fields, _FIELDS) if "data" in fields else None
+    if kind in ("chat_model", "llm") and data.keys() & {"chunk", "output"}:
+        rest = {**(leftover(data, _DATA) or {}), **(rest or {})}
+    return rest or None
 
 
 def _generated(value: Any) -> Any:

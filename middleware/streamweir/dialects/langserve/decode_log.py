@@ -1,0 +1,117 @@
+"""Reads the log of a run, which comes as JSON patches, as the events that the runs in it had.
+
+Source: langchain-core 1.7 (`tracers/log_stream.py`, `RunState`, `LogEntry`); RFC 6902 for the patches. Nothing
+of the log itself is kept: what each patch adds is said at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from streamweir.codec.coerce import custom, leftover, object_in, objects_in, text_of
+from streamweir.codec.langchain_events import ChainEvents
+from streamweir.events import Event
+from streamweir.ids import RecentIds, short_id
+from streamweir.jsontext import parse_json_text, write_json_text
+
+__all__ = ["RunLog"]
+
+_STATE: Final = ("id", "streamed_output", "final_output", "logs", "name", "type")
+_ENTRY: Final = (
+    *("id", "name", "type", "tags", "metadata", "start_time", "end_time", "inputs"),
+    *("streamed_output", "streamed_output_str", "final_output"),
+)
+_PLACES: Final = ("thread_id", "langgraph_node", "langgraph_checkpoint_ns")
+"""What is kept of the metadata of a run."""
+_LONGEST: Final = 1024
+
+
+class RunLog:
+    """Follows the patches of one log.
+
+    Args:
+        runs: reads what they mean.
+        room: how many bytes may be kept, about.
+    """
+
+    def __init__(self, runs: ChainEvents, room: int) -> None:
+        self._runs = runs
+        self._root: Mapping[str, Any] = {"type": "chain", "parent_ids": []}
+        self._entries: RecentIds[str] = RecentIds(room // 8)
+        """What every event of a run repeats, as JSON, by the place of the run in the log."""
+
+    def read(self, ops: list[Any]) -> Iterator[Event]:
+        """Yield what patches add."""
+        for op in objects_in(ops):
+            path = text_of(op.get("path")).split("/", maxsplit=5)[1:]
+            yield from self._patch(path, op.get("value"), op)
+
+    def _patch(self, path: list[str], value: Any, op: Mapping[str, Any]) -> Iterator[Event]:
+        match path:
+            case []:
+                yield from self._begin(value if isinstance(value, dict) else {})
+            case ["streamed_output", _]:
+                yield from self._event(self._root, "stream", {"chunk": value})
+            case ["final_output", *_]:
+                return  # grows with what is put out
+            case ["logs", place]:
+                yield from self._enter(place, value if isinstance(value, dict) else {})
+            case ["logs", place, "streamed_output", _]:
+                yield from self._event(self._entry(place), "stream", {"chunk": value})
+            case ["logs", place, "final_output"]:
+                yield from self._event(self._entry(place), "end", {"output": value})
+            case ["logs", _, "streamed_output_str", _] | ["logs", _, "end_time"]:
+                return
+            case _:
+                yield custom("log", {**op})
+
+    def _begin(self, state: Mapping[str, Any]) -> Iterator[Event]:
+        """The log of a run begins."""
+        self._root = {**_of_run(state), "parent_ids": []}
+        yield from self._event(self._root, "start", {})
+        yield from self._put_out(self._root, state)
+        for place, entry in object_in(state, "logs").items():
+            yield from self._enter(place, entry if isinstance(entry, dict) else {})
+        if rest := leftover(state, _STATE):
+            yield custom("log", rest)
+
+    def _enter(self, place: str, entry: Mapping[str, Any]) -> Iterator[Event]:
+        """A run inside the run begins."""
+        run = _of_run(entry)
+        self._entries.add(short_id(place), write_json_text(run))
+        yield from self._event(run, "start", {"input": entry.get("inputs")})
+        yield from self._put_out(run, entry)
+        if entry.get("final_output") is not None:
+            yield from self._event(run, "end", {"output": entry["final_output"]})
+        if rest := leftover(entry, _ENTRY):
+            yield custom("log", rest)
+
+    def _put_out(self, run: Mapping[str, Any], entry: Mapping[str, Any]) -> Iterator[Event]:
+        chunks = entry.get("streamed_output")
+        for chunk in chunks if isinstance(chunks, list) else ():
+            yield from self._event(run, "stream", {"chunk": chunk})
+
+    def _entry(self, place: str) -> Mapping[str, Any]:
+        kept = self._entries.get(short_id(place))
+        found: Mapping[str, Any] = (
+            {"type": "chain", "run_id": place} if kept is None else parse_json_text(kept)
+        )
+        return found
+
+    def _event(self, run: Mapping[str, Any], phase: str, data: dict[str, Any]) -> Iterator[Event]:
+        fields = {name: value for name, value in run.items() if name != "type"}
+        return self._runs.read(f"on_{run['type']}_{phase}", {**fields, "data": data})
+
+
+def _of_run(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """What the events of a run say of it, each time."""
+    described, tags = object_in(entry, "metadata"), entry.get("tags")
+    texts = {name: described[name] for name in _PLACES if isinstance(described.get(name), str)}
+    return {
+        "type": (text_of(entry.get("type")) or "chain")[:_LONGEST],
+        "run_id": short_id(text_of(entry.get("id"))),
+        "name": text_of(entry.get("name"))[:_LONGEST],
+        "tags": [text_of(tag)[:_LONGEST] for tag in tags[:1]] if isinstance(tags, list) else [],
+        "metadata": {name: short_id(text) for name, text in texts.items()},
+    }
