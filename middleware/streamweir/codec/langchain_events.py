@@ -11,16 +11,19 @@ from typing import Any, Final
 
 from streamweir.codec.coerce import custom, leftover, meta_of, named_data, object_in, text_of, upstream_error
 from streamweir.codec.langchain_messages import plain_message
-from streamweir.codec.langchain_outputs import ChainOutputs, citations
+from streamweir.codec.langchain_outputs import ChainOutputs, references
 from streamweir.codec.langchain_tools import ToolRuns
 from streamweir.codec.langgraph_modes import GraphModes
-from streamweir.events import Content, Event, Meta, Reference, SessionStart, Status
+from streamweir.codec.python_repr import CLASS, value_of_repr
+from streamweir.events import Content, Event, Meta, SessionStart, Status
 from streamweir.ids import RecentIds, short_id
 
 __all__ = ["ChainEvents", "is_chain_event"]
 
 _FIELDS: Final = ("event", "name", "run_id", "parent_ids", "tags", "metadata", "data", "parent_run_id")
-_DATA: Final = ("chunk", "output", "input")
+_DATA: Final = ("chunk", "output", "input", "tool_call_id")
+_READ: Final = frozenset({"chat_model", "llm", "tool", "retriever"})
+_RESULT: Final = ("generations", "llm_output", "run", "type", CLASS)
 _STEP: Final = "graph:step:"
 _SILENT: Final = frozenset({"prompt", "parser"})
 
@@ -52,7 +55,7 @@ class ChainEvents:
         self._begun = False
         self._has_parents = False
         self._open = 0
-        """Runs without an id of which no end has come."""
+        """Chains without an id of which no end has come."""
         self._steps: RecentIds[None] = RecentIds(room // 8)
         self._parsed_by: str | None = None
 
@@ -92,11 +95,12 @@ class ChainEvents:
             yield custom(event, data, meta)
         if is_root and phase == "end" and kind not in ("chain", "chat_model", "llm", "tool", "retriever"):
             yield from self._outputs.read_whole(data.get("output"), meta)
-        if rest := _unread(kind, fields, data):
+        if phase != "error" and (rest := _unread(kind, fields, data)):
             yield custom(event, rest, meta)
 
     def _meta(self, fields: Mapping[str, Any], run_id: str) -> Meta | None:
         described = object_in(fields, "metadata")
+        self._outputs.is_graph = self._outputs.is_graph or "langgraph_node" in described
         thread_id = described.get("thread_id")
         if isinstance(thread_id, str) and "thread_id" not in self._graph.ids:
             self._graph.ids["thread_id"] = thread_id
@@ -118,9 +122,7 @@ class ChainEvents:
         has_parents = isinstance(parents, list) and bool(parents)
         self._has_parents = self._has_parents or has_parents
         if not run_id:
-            self._open += {"start": 1, "end": -1, "error": -1}.get(phase, 0)
-            self._open = max(self._open, 0)
-            return False
+            return kind == "chain" and self._note_nameless(phase)
         if phase == "start" and not has_parents and (self.is_over or not self._begun):
             self._root, self.is_over = run_id, False
         self._begun = True
@@ -130,6 +132,15 @@ class ChainEvents:
         if is_root and phase in ("end", "error"):
             self.is_over = True
         return is_root
+
+    def _note_nameless(self, phase: str) -> bool:
+        """The same of a chain without an id: how many are open, is all that is known."""
+        if phase == "stream":
+            return self._open <= 1
+        was_open = self._open
+        self._open = max(was_open + (1 if phase == "start" else -1), 0)
+        self.is_over = was_open > 0 and self._open == 0
+        return self._open == 0
 
     def _chain(
         self,
@@ -145,7 +156,7 @@ class ChainEvents:
         yield from self._step(phase, run_id, fields, data, meta)
         if phase == "error" and is_root:
             yield upstream_error(data.get("error"), meta=meta)
-        elif phase == "stream" and (is_root or self._is_only_source(run_id)):
+        elif phase == "stream" and (is_root or (run_id and self._is_only_source(run_id))):
             yield from self._without_steps(self._outputs.read(data.get("chunk"), meta))
         elif phase == "end" and is_root:
             yield from self._without_steps(self._outputs.read_whole(data.get("output"), meta))
@@ -186,10 +197,15 @@ class ChainEvents:
         read = {"start": tools.start, "stream": tools.progress, "end": tools.end, "error": tools.fail}
         yield from read.get(phase, tools.progress)(run_id, name, data, meta)
 
+    def close(self) -> Iterator[Event]:
+        """Yield what there is to say at the end."""
+        return self._tools.settle()
+
     # Models
 
     def _model_piece(self, run_id: str, data: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
         self._outputs.has_models = True
+        yield from self._tools.settle()
         chunk = _generated(data.get("chunk", data))
         message = plain_message(chunk) or _reduced(chunk)
         if message is None:
@@ -201,16 +217,25 @@ class ChainEvents:
         kind = message.get("type")
         kind = "AIMessageChunk" if kind in ("human", None) else kind
         yield from self._graph.messages.read({**message, "type": kind, "id": message_id}, meta)
+        yield from self._left_behind()
 
     def _model_end(self, run_id: str, data: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
         self._outputs.has_models = True
-        output = _generated(data.get("output"))
+        result = data.get("output")
+        if isinstance(result, dict) and "generations" in result and (rest := leftover(result, _RESULT)):
+            yield custom("on_llm_end", rest, meta)
+        output = _generated(result)
         if output is None:
             return
         message = plain_message(output) or _reduced(output) or {"content": text_of(output)}
         message_id = self._message_ids.get(run_id) or text_of(message.get("id")) or run_id
         whole = {**message, "type": "ai", "id": message_id}
         yield from self._graph.messages.read(whole, meta, form="whole")
+        yield from self._left_behind()
+
+    def _left_behind(self) -> Iterator[Event]:
+        """What a server passes on no end of, where it chooses events, and leaves out the outermost run."""
+        return iter(()) if self._root is not None else self._graph.messages.end_calls_left_behind()
 
     # Others
 
@@ -223,16 +248,14 @@ class ChainEvents:
     def _found(self, _run_id: str, data: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
         output = data.get("output")
         documents = output.get("documents") if isinstance(output, dict) else output
-        if found := citations(documents):
-            yield Reference(found, meta=meta)
-        elif output:
-            yield named_data("on_retriever_end", output, meta)
+        found = references(documents, meta)
+        yield from found or ([named_data("on_retriever_end", output, meta)] if output else [])
 
 
 def _unread(kind: str, fields: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What no rule reads of an event, and of what a model says in it."""
+    """What no rule reads of an event, and of what a run says in it."""
     rest = leftover(fields, _FIELDS) if "data" in fields else None
-    if kind in ("chat_model", "llm") and data.keys() & {"chunk", "output"}:
+    if kind in _READ and data.keys() & set(_DATA):
         rest = {**(leftover(data, _DATA) or {}), **(rest or {})}
     return rest or None
 
@@ -240,8 +263,12 @@ def _unread(kind: str, fields: Mapping[str, Any], data: Mapping[str, Any]) -> di
 def _generated(value: Any) -> Any:
     """The message or the text in the result of a model; version 1 has it as its generations."""
     match value:
+        case str() if value.startswith(("text=", "message=", "generations=")):
+            return _generated(value_of_repr(value)) or value
         case {"generations": [[first, *_], *_]}:
             return _generated(first)
+        case {"generations": _}:
+            return None
         case {"message": message} if plain_message(message) is not None:
             return message
         case {"lc": int(), "kwargs": {"message": message}} if plain_message(message) is not None:

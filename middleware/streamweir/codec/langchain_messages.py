@@ -107,7 +107,7 @@ def plain_message(given: Any) -> dict[str, Any] | None:
         case {"lc": int(), "kwargs": dict(fields), "id": [*_, str(name)]} if name in _ROLES:
             value = {**fields, "type": name}
         case {"type": str(kind), "data": dict(fields)} if kind in _ROLES:
-            value = {**fields, "type": kind}
+            value = {**(leftover(given, ("data",)) or {}), **fields, "type": kind}
         case {"__class__": str(name)} if name in _ROLES:
             value = {**given, "type": name}
         case str() if given.startswith("content="):
@@ -160,6 +160,9 @@ class ChainMessages:
         self._counted: RecentIds[dict[str, int]] = RecentIds(room // 8)
         self._history: RecentIds[None] = RecentIds(room // 8)
         self._waiting: dict[str, _Waiting] = {}
+        self._asks_in = ""
+        self._has_answered = False
+        """The model has put out text in a message behind the last one with calls."""
         self._grown: tuple[Iterable[Mapping[str, Any]], Meta | None] = ((), None)
         """The calls of the last message that grows, with its metadata."""
 
@@ -210,6 +213,18 @@ class ChainMessages:
             yield from self.start_calls()
             yield end
 
+    def end_calls_left_behind(self) -> Iterator[Event]:
+        """Yield failures for calls without a result, if the model has answered since: it waits for all.
+
+        For servers that pass on no more of a tool that failed.
+        """
+        if not self._waiting or self._open or self._pieces or not self._has_answered:
+            return
+        for tool_id, call in [*self._waiting.items()]:
+            yield from self.end_call(
+                ToolCallEnd(tool_id, "failed", error=tool_error(), tool_name=call.name or None)
+            )
+
     def note_result(self, tool_id: str) -> None:
         """The result of this call has come in another way, or comes under another id."""
         self._ends(short_id(tool_id))
@@ -217,15 +232,14 @@ class ChainMessages:
     def take_call(self, name: str, given: Any) -> str | None:
         """Return the id of a call of `name` that a run is to carry out, the one with these arguments first.
 
-        None where no call waits for a run.
+        None where no call waits for a run. Without a name the arguments decide alone.
         """
-        waiting = [
-            tool_id for tool_id, call in self._waiting.items() if call.name == name and not call.is_taken
-        ]
-        if not waiting:
+        free = {tool_id: call for tool_id, call in self._waiting.items() if not call.is_taken}
+        named = [tool_id for tool_id, call in free.items() if not name or call.name == name]
+        if not named:
             return None
         digest = _digest(arguments(given))
-        tool_id = next((found for found in waiting if self._waiting[found].arguments == digest), waiting[0])
+        tool_id = next((found for found in named if free[found].arguments == digest), named[0])
         self._waiting[tool_id] = self._waiting[tool_id]._replace(is_taken=True)
         return tool_id
 
@@ -245,6 +259,7 @@ class ChainMessages:
 
     def _piece(self, message: Mapping[str, Any], message_id: str, step: Meta | None) -> Iterator[Event]:
         meta = _with_id(step, message_id)
+        self._note_turn(message, message_id)
         yield from _texts(message, meta)
         if beside := leftover(message, _KNOWN):
             yield Content("", meta=and_extra(meta, beside))
@@ -260,6 +275,7 @@ class ChainMessages:
     ) -> Iterator[Event]:
         """All of a message, which may have come in pieces before. While it grows its calls may be halves."""
         meta = _with_id(step, message_id)
+        self._note_turn(message, message_id)
         whole: Whole | None = "snapshot" if message_id else "repeat" if form == "whole" else None
         for event in _texts(message, meta):
             yield msgspec.structs.replace(event, whole=whole)
@@ -274,6 +290,12 @@ class ChainMessages:
         self._grown = (), None
         self._drop_pieces(message_id)
         yield from self._start_all(calls, meta)
+
+    def _note_turn(self, message: Mapping[str, Any], message_id: str) -> None:
+        if message.get("tool_calls") or message.get("tool_call_chunks"):
+            self._asks_in, self._has_answered = message_id, False
+        elif message.get("content") and message_id != self._asks_in:
+            self._has_answered = True
 
     def _note_open(self, message_id: str, *, is_open: bool) -> None:
         if not is_open:

@@ -9,18 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import leftover, named_data, object_in, objects_in, text_in, text_of
+from streamweir.codec.coerce import and_extra, leftover, named_data, object_in, objects_in, text_in, text_of
 from streamweir.codec.langchain_messages import is_message
 from streamweir.codec.langgraph_modes import INTERRUPT, MODES, GraphModes
+from streamweir.codec.python_repr import CLASS, value_of_repr
 from streamweir.events import Content, Data, Event, Meta, Reference, ToolCallEnd
 
-__all__ = ["ChainOutputs", "citations", "has_messages", "is_update"]
+__all__ = ["ChainOutputs", "has_messages", "is_update", "references"]
 
 _ANSWERS: Final = ("answer", "output", "text", "result", "response", "generation", "content")
 """The fields that hold an answer, where a chain puts out objects."""
 _ECHOED: Final = frozenset({"input", "question", "query", "chat_history", "history", "agent_scratchpad"})
 """What was asked, which chains put out with the answer."""
 _DOCUMENTS: Final = ("context", "documents", "source_documents", "docs")
+_DOCUMENT: Final = ("page_content", "metadata", "id", "type", CLASS)
+_SOURCES: Final = ("url", "link", "source")
+_TITLES: Final = ("title", "file_name")
+_CITED: Final = (*_SOURCES, *_TITLES, "score")
 _AGENT: Final = ("actions", "steps", "intermediate_steps", "output", "messages")
 
 
@@ -32,12 +37,12 @@ class ChainOutputs:
 
     Attributes:
         has_models: texts come from models, of which the runnable's own repeat what they said.
+        is_graph: what it puts out as it goes are updates of its nodes.
     """
 
     def __init__(self, graph: GraphModes) -> None:
-        self.has_models = False
+        self.has_models = self.is_graph = False
         self._graph = graph
-        self._updates = False
 
     def read(self, value: Any, meta: Meta | None = None) -> Iterator[Event]:
         """Yield what a piece of the output adds."""
@@ -88,14 +93,22 @@ class ChainOutputs:
     def _object(self, value: dict[str, Any], meta: Meta | None, *, is_last: bool) -> Iterator[Event]:
         if "actions" in value or "steps" in value:
             yield from self._agent(value, meta)
-        elif not is_last and (is_update(value) or (self._updates and _are_updates(value))):
-            self._updates = True
+        elif is_update(value):
+            self.is_graph = True
+            yield from self._updates(value, is_last=is_last)
+        elif self.is_graph and not is_last and _are_updates(value):
             yield from self._graph.read("updates", "", value)
         elif INTERRUPT in value or has_messages(value):
             self._graph.has_state = self._graph.has_state or is_last
             yield from self._graph.read("values", "", value)
         else:
             yield from self._answer(value, meta, is_last=is_last)
+
+    def _updates(self, value: dict[str, Any], *, is_last: bool) -> Iterator[Event]:
+        """What nodes have written; at the end version 1 of the events repeats it, in the place of a state."""
+        for event in self._graph.read("updates", "", value):
+            if not (is_last and isinstance(event, Data)):
+                yield event
 
     def _agent(self, value: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
         """The steps of an agent, whose messages repeat them."""
@@ -128,10 +141,9 @@ class ChainOutputs:
             and not (field and name == "messages")
         }
         for name in _DOCUMENTS:
-            if found := citations(rest.get(name)):
+            if found := references(rest.get(name), meta):
                 del rest[name]
-                if not is_last:
-                    yield Reference(found, meta=meta)
+                yield from () if is_last else found
         if rest:
             yield Data("state", rest, meta=meta) if is_last else named_data("output", rest, meta)
 
@@ -169,26 +181,39 @@ def _is_piece(message: Any) -> bool:
     return isinstance(message, str) and "tool_call_chunks=" in message
 
 
-def citations(documents: Any) -> list[dict[str, Any]]:
-    """Return what a retriever has found, as citations; nothing for what are no documents."""
-    return [_citation(*found) for found in map(_document, objects_in(documents)) if found]
+def references(documents: Any, meta: Meta | None = None) -> list[Event]:
+    """Return what a retriever has found, as one event; nothing for what are no documents."""
+    found = [*filter(None, map(_document, documents if isinstance(documents, list) else []))]
+    if not found:
+        return []
+    beside = [rest for _, rest in found]
+    return [
+        Reference(
+            [citation for citation, _ in found],
+            meta=and_extra(meta, {"documents": beside} if any(beside) else None),
+        )
+    ]
 
 
-def _document(value: Mapping[str, Any]) -> tuple[str, Mapping[str, Any], Any] | None:
-    match value:
+def _document(given: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """A document as a citation, and what it holds beside that."""
+    value = given
+    match given:
         case {"lc": int(), "kwargs": dict(fields)}:
             value = fields
-    text = value.get("page_content")
-    return (text, object_in(value, "metadata"), value.get("id")) if isinstance(text, str) else None
-
-
-def _citation(text: str, described: Mapping[str, Any], document_id: Any) -> dict[str, Any]:
-    source = text_in(described, "url", "link", "source")
-    found = {
-        "title": text_in(described, "title", "file_name") or source or None,
-        "url": source if source.startswith(("http://", "https://")) else None,
-        "snippet": text or None,
-        "document_id": text_of(document_id) or None,
-        "score": score if isinstance(score := described.get("score"), int | float) else None,
+        case str() if given.startswith(("page_content=", "Document(", "id=")):
+            value = value_of_repr(given)
+    if not isinstance(value, dict) or not isinstance(value.get("page_content"), str):
+        return None
+    described = object_in(value, "metadata")
+    source, score = text_in(described, *_SOURCES), described.get("score")
+    is_address = source.startswith(("http://", "https://"))
+    citation = {
+        "title": text_in(described, *_TITLES) or source or None,
+        "url": source if is_address else None,
+        "snippet": value["page_content"] or None,
+        "document_id": text_of(value.get("id")) or None,
+        "score": score if isinstance(score, int | float) and not isinstance(score, bool) else None,
     }
-    return {name: value for name, value in found.items() if value is not None}
+    rest = {**(leftover(described, _CITED) or {}), **(leftover(value, _DOCUMENT) or {})}
+    return {name: item for name, item in citation.items() if item is not None}, rest

@@ -7,9 +7,9 @@ its message, `on_tool_error` beside the error.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
-from streamweir.codec.coerce import and_extra, leftover, text_of, tool_error
+from streamweir.codec.coerce import text_of, tool_error
 from streamweir.codec.langchain_messages import ChainMessages, plain_message
 from streamweir.codec.langgraph_interrupts import interrupts_in
 from streamweir.codec.langgraph_modes import GraphModes
@@ -19,8 +19,6 @@ from streamweir.ids import RecentIds, short_id
 from streamweir.jsontext import write_json_text
 
 __all__ = ["ToolRuns"]
-
-_DATA: Final = ("input", "output", "error", "chunk", "tool_call_id")
 
 
 class ToolRuns:
@@ -35,6 +33,8 @@ class ToolRuns:
         self._graph = graph
         self._calls: RecentIds[str] = RecentIds(room // 8)
         """By run: the call that it carries out."""
+        self._silent: RecentIds[str] = RecentIds(room // 8)
+        """Calls whose run has ended without a result, with the name of the tool."""
 
     @property
     def _messages(self) -> ChainMessages:
@@ -45,7 +45,6 @@ class ToolRuns:
         yield from self._messages.start_calls()
         given = data.get("input")
         tool_id = short_id(text_of(data.get("tool_call_id"))) or self._messages.take_call(name, given)
-        meta = and_extra(meta, leftover(data, _DATA))
         if tool_id is None:
             tool_id = run_id
         if run_id:
@@ -55,20 +54,21 @@ class ToolRuns:
     def progress(self, run_id: str, name: str, data: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
         """Yield what a tool puts out as it goes."""
         tool_id = self._calls.get(run_id) or run_id
-        meta = and_extra(meta, leftover(data, _DATA))
         yield ToolCallProgress(tool_id, message=text_of(data.get("chunk")), tool_name=name or None, meta=meta)
 
     def end(self, run_id: str, name: str, data: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
         """Yield the result."""
-        meta = and_extra(meta, leftover(data, _DATA))
         taken = self._calls.get(run_id) or ""
         message = _message_in(data.get("output"))
         named = short_id(text_of(message.get("tool_call_id"))) if message else ""
         tool_id = taken or named
         if taken and named and taken != named:
-            tool_id = self._settle(run_id, taken, named)
+            tool_id = self._call_of(run_id, taken, named)
         if message:
             yield from self._messages.read({**message, "tool_call_id": tool_id}, meta)
+            return
+        if data.get("output") in (None, {}) and (taken != run_id or not tool_id):
+            self._silent.add(tool_id, name)
             return
         result = _plain_result(data.get("output"))
         yield from self._messages.end_call(ToolCallEnd(tool_id, result=result, tool_name=name, meta=meta))
@@ -80,11 +80,30 @@ class ToolRuns:
             yield from self._graph.ask(asked, meta)
             return
         taken, named = self._calls.get(run_id) or "", short_id(text_of(data.get("tool_call_id")))
-        tool_id = self._settle(run_id, taken, named) if taken and named and taken != named else taken or named
+        if not error and taken != run_id:
+            self._silent.add(taken or named, name)
+            return
+        tool_id = (
+            self._call_of(run_id, taken, named) if taken and named and taken != named else taken or named
+        )
         failure = ToolCallEnd(tool_id, "failed", error=tool_error(error), tool_name=name or None, meta=meta)
         yield from self._messages.end_call(failure)
 
-    def _settle(self, run_id: str, taken: str, named: str) -> str:
+    def settle(self) -> Iterator[Event]:
+        """Yield the failures of calls whose runs ended without a result, where nobody is asked either.
+
+        Version 1 says no more of a tool that failed, unless its message comes before the model goes on.
+        """
+        if not self._silent or self._graph.waits:
+            return
+        silent = [(tool_id, self._silent.get(tool_id)) for tool_id in self._silent if tool_id]
+        self._silent.clear()
+        for tool_id, name in silent:
+            yield from self._messages.end_call(
+                ToolCallEnd(tool_id, "failed", error=tool_error(), tool_name=name or None)
+            )
+
+    def _call_of(self, run_id: str, taken: str, named: str) -> str:
         """The call of a run that was taken for another: the call's own id, unless the run began one."""
         if taken == run_id:
             self._messages.note_result(named)

@@ -13,7 +13,7 @@ from streamweir.codec.langchain_messages import is_message
 from streamweir.codec.langchain_outputs import ChainOutputs, has_messages, is_update
 from streamweir.codec.langgraph_modes import INTERRUPT, MODES, GraphModes
 from streamweir.codec.message_template import TextFields
-from streamweir.dialects.langgraph_events.decode_score import score_of
+from streamweir.dialects.langgraph_events.decode_score import mode_of_shape, score_of
 from streamweir.errors import MalformedEvent
 from streamweir.events import Event, SessionEnd, SessionStart
 from streamweir.framing import Frame
@@ -76,11 +76,11 @@ class LanggraphEventsDecoder(Decoder):
             self._outputs = ChainOutputs(self._graph)
         return self._read(frame.event or "", _value(frame.json()))
 
-    def close(self) -> Iterable[Event]:
+    def close(self) -> Iterator[Event]:
         """The end of the body: proper where something of it was known, and nothing is open."""
+        yield from self._runs.close()
         if self.complete or self._graph.waits or (self._known and not self._is_open):
-            return self._end()
-        return ()
+            yield from self._end()
 
     @property
     def _is_open(self) -> bool:
@@ -157,6 +157,8 @@ class LanggraphEventsDecoder(Decoder):
                 yield from self._mode("values", namespace, part)
             case dict() if is_update(part) or INTERRUPT in part:
                 yield from self._mode("updates", namespace, part)
+            case dict() if (mode := mode_of_shape(part)) is not None:
+                yield from self._mode(mode, namespace, part)
             case _:
                 yield from self._mode("custom", namespace, part)
 
@@ -169,6 +171,8 @@ class LanggraphEventsDecoder(Decoder):
         payload = next((key for key in _PAYLOADS if key in fields), None)
         if is_chain_event(name):
             yield from self._run(name, fields)
+        elif mode_of_shape(fields) is not None:
+            yield from self._part("", fields)
         elif name.partition("|")[0] in MODES and payload is not None:
             yield from self._stream_part(name, payload, fields)
         elif name == "error" or (not name and fields.get("error")):

@@ -10,7 +10,7 @@ from streamweir.codec.langchain_messages import is_message
 from streamweir.codec.langchain_outputs import has_messages, is_update
 from streamweir.codec.langgraph_modes import INTERRUPT, MODES
 
-__all__ = ["score_of"]
+__all__ = ["mode_of_shape", "score_of"]
 
 _FOREIGN: Final = frozenset(
     {"metadata", "data", "messages/partial", "messages/complete", "messages/metadata"}
@@ -48,6 +48,22 @@ def score_of(value: Any, event: str | None) -> float | None:
     return 0.0
 
 
+def mode_of_shape(fields: Mapping[str, Any]) -> str | None:
+    """Return the mode that has objects with these fields, where no name stands beside them; None for none."""
+    match fields:
+        case {"step": int(), "type": "task" | "task_result" | "checkpoint", "payload": dict()}:
+            return "debug"
+        case {"id": str(), "name": str(), "triggers": list(), "input": _}:
+            return "tasks"
+        case {"id": str(), "name": str(), "result": _, "interrupts": list()}:
+            return "tasks"
+        case {"config": dict(), "values": _, "metadata": _, "next": list(), "tasks": list()}:
+            return "checkpoints"
+        case {"event": "tool-started" | "tool-finished" | "tool-error", "tool_call_id": str()}:
+            return "tools"
+    return None
+
+
 def _score_of_mode(mode: str, value: Any) -> float:
     match mode, value:
         case "messages", [message, dict()] if is_message(message):
@@ -74,7 +90,7 @@ def _score_of_object(fields: Mapping[str, Any]) -> float:
     )
     if isinstance(named, str) and named in MODES and _has_shape(named, fields):
         return 0.7
-    if INTERRUPT in fields or is_update(fields):
+    if INTERRUPT in fields or is_update(fields) or mode_of_shape(fields) is not None:
         return 0.8
     return 0.5 if has_messages(fields) and fields.get("messages") else 0.0
 

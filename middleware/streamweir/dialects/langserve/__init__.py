@@ -14,7 +14,7 @@ DIALECT = Dialect(
     ".decode:LangserveDecoder",
     summary=__doc__,
     package=__name__,
-    hints=Hints(names=("metadata", "data"), keys=("output",)),
+    hints=Hints(names=("metadata", "data", "error"), keys=("output",)),
     sample_request={"input": "Which region grows?"},
     request_writer=".request:WRITER",
 )

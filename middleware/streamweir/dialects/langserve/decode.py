@@ -60,7 +60,9 @@ class LangserveDecoder(Decoder):
 
     def _end(self) -> Iterator[Event]:
         graph = self._graph
+        yield from self._outputs.read_whole(self._log.final)
         yield from graph.messages.start_calls()
+        yield from self._runs.close()
         yield SessionEnd("suspended" if graph.waits else "completed", summary=graph.messages.summary or None)
 
     def _read(self, event: str, value: Any) -> Iterator[Event]:
@@ -109,6 +111,8 @@ def _score(messages: Sequence[HeadMessage], at: int) -> float:
     """How sure the message at this place makes it."""
     message, before = messages[at], messages[at - 1] if at else None
     match message.event, message.value:
+        case "error", {"status_code": int(), "message": str()} if at == 0 and len(message.fields) == 2:
+            return 0.7
         case "metadata", {"run_id": str()} if at == 0 and "attempt" not in message.fields:
             return 0.45
         case "data", {"ops": [{"op": str(), "path": str()}, *_]}:

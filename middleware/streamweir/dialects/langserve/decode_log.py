@@ -1,7 +1,7 @@
 """Reads the log of a run, which comes as JSON patches, as the events that the runs in it had.
 
-Source: langchain-core 1.7 (`tracers/log_stream.py`, `RunState`, `LogEntry`); RFC 6902 for the patches. Nothing
-of the log itself is kept: what each patch adds is said at once.
+Source: langchain-core 1.7 (`tracers/log_stream.py`, `RunState`, `LogEntry`); RFC 6902 for the patches.
+Of the log itself nothing but its end is kept: what each patch adds is said at once.
 """
 
 from __future__ import annotations
@@ -33,11 +33,16 @@ class RunLog:
     Args:
         runs: reads what they mean.
         room: how many bytes may be kept, about.
+
+    Attributes:
+        final: all that was put out, where that is a text which is not too long.
     """
 
     def __init__(self, runs: ChainEvents, room: int) -> None:
         self._runs = runs
         self._root: Mapping[str, Any] = {"type": "chain", "parent_ids": []}
+        self.final: str | None = None
+        self._most = room // 8
         self._entries: RecentIds[str] = RecentIds(room // 8)
         """What every event of a run repeats, as JSON, by the place of the run in the log."""
 
@@ -53,8 +58,9 @@ class RunLog:
                 yield from self._begin(value if isinstance(value, dict) else {})
             case ["streamed_output", _]:
                 yield from self._event(self._root, "stream", {"chunk": value})
-            case ["final_output", *_]:
-                return  # grows with what is put out
+            case ["final_output", *deeper]:  # grows with what is put out
+                is_text = isinstance(value, str) and not deeper
+                self.final = value if is_text and len(value) * 4 <= self._most else None
             case ["logs", place]:
                 yield from self._enter(place, value if isinstance(value, dict) else {})
             case ["logs", place, "streamed_output", _]:
