@@ -94,6 +94,12 @@ def update(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture
+def pairs(request: pytest.FixtureRequest) -> int:
+    """How many recorded streams go into each dialect and back."""
+    return int(request.config.getoption("--pairs"))
+
+
+@pytest.fixture
 def hostile(request: pytest.FixtureRequest) -> int:
     """How many hostile messages of each dialect are measured."""
     return int(request.config.getoption("--hostile"))

@@ -5,12 +5,15 @@ import importlib
 import inspect
 from types import ModuleType
 
-import pytest
-
+from cases import for_each
 from source_tree import MODULES
 
 SCRIPTS = {name for name in MODULES if name.endswith("__main__")}
 LIBRARY = sorted(name for name in MODULES if name.split(".")[0] == "streamweir" and name not in SCRIPTS)
+
+
+def room_of(name: str) -> str:
+    return ".".join(name.split(".")[:2])
 
 
 def load(name: str) -> ModuleType:
@@ -27,7 +30,7 @@ def defined_in(name: str) -> set[str]:
     return {found for found in names if not found.startswith("_")}
 
 
-@pytest.mark.parametrize("name", LIBRARY)
+@for_each("name", LIBRARY, group=room_of)
 def test_all_is_there_sorted_and_true(name: str) -> None:
     module = load(name)
     listed = getattr(module, "__all__", None)
@@ -46,7 +49,7 @@ def isort_order(name: str) -> tuple[int, str]:
     return kind, name
 
 
-@pytest.mark.parametrize("name", LIBRARY)
+@for_each("name", LIBRARY, group=room_of)
 def test_what_is_exported_is_described(name: str) -> None:
     module = load(name)
     assert (module.__doc__ or "").strip(), "the module has no docstring"

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from cases import for_each
 from places import HOME_MADE
-from streams import INPUTS, PLANTED, Recorded, events_of, one_byte_each, random_cuts, translate
+from streams import INPUTS, PLANTED, Recorded, dialect_of, events_of, one_byte_each, random_cuts, translate
 from streamweir import Decoder, load_dialect
 from streamweir.codec.dialect import Dialect
 from streamweir.testing import check_stream
@@ -28,7 +29,7 @@ def dialects() -> dict[str, Dialect]:
     }
 
 
-@pytest.mark.parametrize("stream", STREAMS, ids=str)
+@for_each("stream", STREAMS, group=dialect_of)
 def test_gives_the_expected_events(stream: Recorded, dialects: dict[str, Dialect], update: bool) -> None:
     output = translate([stream.body], speaks=dialects[stream.dialect])
     if update:
@@ -37,7 +38,7 @@ def test_gives_the_expected_events(stream: Recorded, dialects: dict[str, Dialect
     assert check_stream(output, framing="ndjson") == []
 
 
-@pytest.mark.parametrize("stream", STREAMS, ids=str)
+@for_each("stream", STREAMS, group=dialect_of)
 def test_does_not_depend_on_how_it_is_cut(stream: Recorded, dialects: dict[str, Dialect]) -> None:
     speaks = dialects[stream.dialect]
     whole = translate([stream.body], speaks=speaks)
@@ -46,7 +47,7 @@ def test_does_not_depend_on_how_it_is_cut(stream: Recorded, dialects: dict[str, 
         assert translate(list(random_cuts(stream.body, seed)), speaks=speaks) == whole
 
 
-@pytest.mark.parametrize("stream", STREAMS, ids=str)
+@for_each("stream", STREAMS, group=dialect_of)
 def test_text_by_its_form_is_text_by_its_rule(stream: Recorded, dialects: dict[str, Dialect]) -> None:
     fast = dialects[stream.dialect]
     assert fast.decoder is not None
@@ -68,7 +69,7 @@ def repeated(body: bytes) -> Iterator[bytes]:
             yield separator
 
 
-@pytest.mark.parametrize("stream", STREAMS, ids=str)
+@for_each("stream", STREAMS, group=dialect_of)
 def test_leaks_nothing_that_is_not_the_answer(stream: Recorded, dialects: dict[str, Dialect]) -> None:
     output = translate([stream.body], speaks=dialects[stream.dialect], debug=True)
     for event in events_of(output):

@@ -4,10 +4,12 @@ from zlib import crc32
 
 import pytest
 
+from cases import case, for_each
 from streams import (
     PLANTED,
     Recorded,
     assert_keeps_its_meaning,
+    dialect_of,
     events_of,
     one_byte_each,
     random_cuts,
@@ -25,7 +27,7 @@ def options_of(stream: Recorded) -> dict[str, object]:
     return {"speaks": stream.dialect, "protocol_options": {stream.dialect: stream.options}}
 
 
-@pytest.mark.parametrize("stream", STREAMS, ids=str)
+@for_each("stream", STREAMS, group=dialect_of)
 def test_gives_the_expected_events(stream: Recorded, update: bool) -> None:
     output = translate([stream.body], **options_of(stream))
     if update:
@@ -34,7 +36,7 @@ def test_gives_the_expected_events(stream: Recorded, update: bool) -> None:
     assert check_stream(output, framing="ndjson") == []
 
 
-@pytest.mark.parametrize("stream", STREAMS, ids=str)
+@for_each("stream", STREAMS, group=dialect_of)
 def test_does_not_depend_on_how_it_is_cut(stream: Recorded) -> None:
     whole = translate([stream.body], **options_of(stream))
     assert translate(one_byte_each(stream.body), **options_of(stream)) == whole
@@ -42,7 +44,7 @@ def test_does_not_depend_on_how_it_is_cut(stream: Recorded) -> None:
         assert translate(list(random_cuts(stream.body, seed)), **options_of(stream)) == whole
 
 
-@pytest.mark.parametrize("stream", STREAMS, ids=str)
+@for_each("stream", STREAMS, group=dialect_of)
 def test_is_detected(stream: Recorded) -> None:
     assert detect_dialect(stream.body) == stream.dialect
     auto = {**options_of(stream), "speaks": "auto"}
@@ -50,7 +52,7 @@ def test_is_detected(stream: Recorded) -> None:
     assert translate(one_byte_each(stream.body), **auto) == translate([stream.body], **auto)
 
 
-@pytest.mark.parametrize("stream", STREAMS, ids=str)
+@for_each("stream", STREAMS, group=dialect_of)
 def test_leaks_nothing_that_is_not_the_answer(stream: Recorded) -> None:
     output = translate([stream.body], **options_of(stream), debug=True)
     failures = [
@@ -63,21 +65,16 @@ def test_leaks_nothing_that_is_not_the_answer(stream: Recorded) -> None:
         assert not [secret for secret in PLANTED if secret in str(event)]
 
 
-def test_any_dialect_goes_into_any_other(stream: Recorded, target: str) -> None:
-    assert_keeps_its_meaning(stream.body, target, speaks=stream.dialect, options=stream.options)
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+@pytest.mark.parametrize("target", sorted({*process_dialects().writable} & {*process_dialects().readable}))
+def test_any_dialect_goes_into_any_other(target: str, pairs: int) -> None:
     """A sample of streams for each dialect that is written; `--pairs` says how many.
 
     Each stream into canonical events and each encoder from the corpus are tested whole; what is left to pairs
     is what the corpus lacks. The sample is the same each time, and a new stream changes little of it.
     """
-    if "target" in metafunc.fixturenames:
-        size = metafunc.config.getoption("pairs")
-        targets = sorted({*process_dialects().writable} & {*process_dialects().readable})
-        pairs = [(stream, target) for target in targets for stream in sample(target)[:size]]
-        metafunc.parametrize(("stream", "target"), pairs, ids=str)
+    for stream in sample(target)[:pairs]:
+        with case(stream):
+            assert_keeps_its_meaning(stream.body, target, speaks=stream.dialect, options=stream.options)
 
 
 def sample(target: str) -> list[Recorded]:

@@ -5,7 +5,8 @@ import json
 import jsonschema
 import pytest
 
-from streams import Recorded, events_of, recorded_streams, translate
+from cases import for_each
+from streams import Recorded, dialect_of, events_of, recorded_streams, translate
 from streamweir.events import EVENT_TYPES, WIRE_FIELDS
 from streamweir.schema import PATH, protocol_schema
 from streamweir.testing.shapes import DATA
@@ -29,7 +30,7 @@ def test_the_conformance_kit_knows_the_same_fields() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stream", recorded_streams(), ids=str)
+@for_each("stream", recorded_streams(), group=dialect_of)
 def test_recorded_streams_keep_it(stream: Recorded) -> None:
     options = {"speaks": stream.dialect, "protocol_options": {stream.dialect: stream.options}}
     for event in events_of(translate([stream.body], **options)):

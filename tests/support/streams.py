@@ -54,6 +54,10 @@ class Recorded(NamedTuple):
         return f"{self.dialect}/{self.path.name}"
 
 
+def dialect_of(stream: Recorded) -> str:
+    return stream.dialect
+
+
 def recorded_streams() -> list[Recorded]:
     return [
         Recorded(folder.name, path)

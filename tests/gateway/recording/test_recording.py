@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from streams import Recorded, random_cuts, recorded_streams
+from cases import for_each
+from streams import Recorded, dialect_of, random_cuts, recorded_streams
 from streamweir import Translator, capture
 from streamweir.capture import Capture, SecretMask
 from streamweir.capture.playback import Playback, recorded_options
@@ -51,7 +52,7 @@ def translated(found: Capture) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("ended", ["eof", "broken", "left"])
-@pytest.mark.parametrize("body", STREAMS, ids=str)
+@for_each("body", STREAMS, group=dialect_of)
 def test_converting_gives_the_recorded_events_again(body: Recorded, ended: Ended) -> None:
     found = loaded(recorded(body.body, body.dialect, ended))
     assert found.body == body.body or any(b"*" in data for _, data in found.reads)

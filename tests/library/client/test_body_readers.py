@@ -2,11 +2,11 @@
 
 import json
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams import Recorded, events_of, one_byte_each, recorded_streams, translate
+from cases import for_each
+from streams import Recorded, dialect_of, events_of, one_byte_each, recorded_streams, translate
 from streamweir import MessageStreamHandler, ReceivedEvent
 from streamweir.client.body_readers import BodyReader, open_reader
 from streamweir.errors import error_info
@@ -28,7 +28,7 @@ def read(reader: BodyReader, pieces: list[bytes]) -> list[ReceivedEvent]:
     return events + reader.close()
 
 
-@pytest.mark.parametrize("stream", STREAMS, ids=str)
+@for_each("stream", STREAMS, group=dialect_of)
 def test_a_standard_stream_is_read_as_it_is(stream: Recorded) -> None:
     body = translate(
         [stream.body], speaks=stream.dialect, protocol_options={stream.dialect: stream.options}, framing="sse"
@@ -42,7 +42,7 @@ def test_a_standard_stream_is_read_as_it_is(stream: Recorded) -> None:
 TRANSLATED = [stream for stream in STREAMS if stream.dialect != "standard" and not stream.options]
 
 
-@pytest.mark.parametrize("stream", TRANSLATED, ids=str)
+@for_each("stream", TRANSLATED, group=dialect_of)
 def test_any_dialect_gives_the_message_that_it_means(stream: Recorded) -> None:
     handler = MessageStreamHandler()
     for received in read(

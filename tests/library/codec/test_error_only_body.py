@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cases import for_each
 from streams import events_of, one_byte_each, translate
 from streamweir import Translator
 from streamweir.classification import error_in_body, failure_in_body
@@ -87,8 +88,9 @@ def ending(output: bytes) -> tuple[str | None, str]:
 
 
 @pytest.mark.parametrize("speaks", SPEAKS)
-@pytest.mark.parametrize(("body", "code"), FAILURES, ids=str)
-def test_a_failure_in_place_of_a_stream(body: object, code: str, speaks: str) -> None:
+@for_each("failure", FAILURES)
+def test_a_failure_in_place_of_a_stream(failure: tuple[Any, str], speaks: str) -> None:
+    body, code = failure
     text = json.dumps(body).encode()
     output = translate([text], speaks=speaks)
     assert ending(output) == (code, "upstream_error")
@@ -104,8 +106,7 @@ def test_a_failure_in_place_of_a_stream(body: object, code: str, speaks: str) ->
         assert ending(translate([same], speaks=speaks)) == (code, "upstream_error"), same
 
 
-@pytest.mark.parametrize("speaks", SPEAKS)
-@pytest.mark.parametrize(
+@for_each(
     "body",
     [
         {"type": "greeting", "message": "hello"},
@@ -122,13 +123,13 @@ def test_a_failure_in_place_of_a_stream(body: object, code: str, speaks: str) ->
         {"detail": "a chart", "title": "Sales", "rows": [[1]]},
         {},
     ],
-    ids=str,
 )
-def test_what_does_not_say_that_it_failed_is_no_failure(body: dict[str, Any], speaks: str) -> None:
+def test_what_does_not_say_that_it_failed_is_no_failure(body: dict[str, Any]) -> None:
     assert failure_in_body(body) is None
-    code, _ = ending(translate([json.dumps(body).encode()], speaks=speaks))
-    signs = ("UPSTREAM_ERROR",) if KNOWS_IT_BETTER.get(speaks) in body else ()
-    assert code in ("UPSTREAM_TRUNCATED", "UPSTREAM_INVALID_RESPONSE", *signs)
+    for speaks in SPEAKS:
+        code, _ = ending(translate([json.dumps(body).encode()], speaks=speaks))
+        signs = ("UPSTREAM_ERROR",) if KNOWS_IT_BETTER.get(speaks) in body else ()
+        assert code in ("UPSTREAM_TRUNCATED", "UPSTREAM_INVALID_RESPONSE", *signs), speaks
 
 
 def test_an_envelope_of_success_is_no_failure_where_codes_are_known() -> None:

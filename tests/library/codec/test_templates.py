@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import for_each
 from places import RECORDED
 from streamweir import Translator
 from streamweir.codec.base import Decoder, Encoder
@@ -102,7 +103,7 @@ def without_forms() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: f"{path.parent.name}-{path.stem}{path.suffix}")
+@for_each("path", CASES, group=lambda path: path.parent.name)
 def test_recorded_streams_are_read_by_their_forms_as_without(path: Path) -> None:
     body, speaks = path.read_bytes(), path.parent.name
     options_file = path.with_suffix(".options")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from streams import Recorded, events_of, recorded_streams, translate
+from cases import for_each
+from streams import Recorded, dialect_of, events_of, recorded_streams, translate
 from streamweir.codec.registry import process_dialects
 
 PROMPT = b"(instructions)"
@@ -12,14 +13,14 @@ RUNS = [stream for stream in recorded_streams() if stream.path.stem == "07-actio
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("speaks", ["data-formulator", "auto"])
-@pytest.mark.parametrize("stream", RUNS, ids=str)
+@for_each("stream", RUNS, group=dialect_of)
 def test_a_prompt_leaves_only_in_the_dialect_it_came_in(stream: Recorded, speaks: str, target: str) -> None:
     written = translate([stream.body], speaks=speaks, answers=target)
     assert (PROMPT in written) == (target == stream.dialect)
     assert (b"output_variable" in written) == (target == stream.dialect)
 
 
-@pytest.mark.parametrize("stream", RUNS, ids=str)
+@for_each("stream", RUNS, group=dialect_of)
 def test_the_standard_has_the_other_fields_and_the_prompt_only_where_raw_is_asked_for(
     stream: Recorded,
 ) -> None:

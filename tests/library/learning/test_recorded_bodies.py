@@ -5,9 +5,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import yaml_mapping
+from cases import for_each
 from home_made import spoken
 from places import HOME_MADE
 from streams import INPUTS, PLANTED, recorded_streams
@@ -34,8 +33,8 @@ def learned_from(path: Path) -> Learned | None:
         return None
 
 
-def name_of(path: Path) -> str:
-    return f"{path.parent.name}/{path.name}"
+def folder_of(path: Path) -> str:
+    return path.parent.name
 
 
 def texts_in(value: Any) -> list[str]:
@@ -46,7 +45,7 @@ def texts_in(value: Any) -> list[str]:
     return [value] if isinstance(value, str) else []
 
 
-@pytest.mark.parametrize("path", BODIES, ids=name_of)
+@for_each("path", BODIES, group=folder_of)
 def test_every_dialect_is_sound(path: Path) -> None:
     learned = learned_from(path)
     if learned is None:
@@ -75,7 +74,7 @@ def meaning(dialect: Dialect, body: bytes) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("path", HOME_MADE_BODIES, ids=name_of)
+@for_each("path", HOME_MADE_BODIES, group=folder_of)
 def test_a_happy_stream_means_what_the_written_dialect_reads(path: Path) -> None:
     written = Dialect.of_class("written", load_dialect(path.parent / "dialect.yaml"))
     wanted = meaning(written, path.read_bytes())
@@ -96,7 +95,7 @@ def test_what_a_built_in_dialect_reads_is_that_dialect() -> None:
     assert {name: found for name, found in bases.items() if found != {name}} == {}
 
 
-@pytest.mark.parametrize("path", BODIES[::7], ids=name_of)
+@for_each("path", BODIES[::7], group=folder_of)
 def test_no_literal_is_made_up(path: Path) -> None:
     learned = learned_from(path)
     if learned is None:

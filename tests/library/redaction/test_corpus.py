@@ -10,10 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
+from cases import for_each
 from streamweir.redaction import REDACTED, hide_credentials, redact, redact_value
+
+Form: TypeAlias = tuple[str, tuple[str, ...]]
+"""A text, and the words that must be gone from it."""
 
 HERE = Path(__file__).parent
 MARKED = re.compile("⟦(.*?)⟧", re.DOTALL)
@@ -29,7 +34,7 @@ def lines(path: Path) -> Iterator[str]:
             yield CODE_POINT.sub(lambda code: chr(int(code[1], 16)), plain)
 
 
-def forms(*paths: Path) -> list[tuple[str, tuple[str, ...]]]:
+def forms(*paths: Path) -> list[Form]:
     """The texts of these files, and the words that must be gone from each."""
     return [
         (line.replace("⟦", "").replace("⟧", ""), tuple(words_of(MARKED.findall(line))))
@@ -68,20 +73,22 @@ def test_the_corpus_is_large_enough_to_measure_by() -> None:
     assert all(secrets for _, secrets in CREDENTIALS + INSIDE)
 
 
-@pytest.mark.parametrize(("text", "secrets"), CREDENTIALS + INSIDE)
-def test_a_secret_does_not_reach_a_user(text: str, secrets: tuple[str, ...]) -> None:
+@for_each("form", CREDENTIALS + INSIDE)
+def test_a_secret_does_not_reach_a_user(form: Form) -> None:
+    text, secrets = form
     for around in ROUND_ABOUT:
         assert not survivors(redact(around.format(text), limit=2000), secrets), around
     assert not survivors(str(redact_value({"detail": [text]}, limit=2000)), secrets)
 
 
-@pytest.mark.parametrize(("text", "secrets"), CREDENTIALS)
-def test_a_credential_does_not_reach_the_log(text: str, secrets: tuple[str, ...]) -> None:
+@for_each("form", CREDENTIALS)
+def test_a_credential_does_not_reach_the_log(form: Form) -> None:
+    text, secrets = form
     for around in ROUND_ABOUT:
         assert not survivors(hide_credentials(around.format(text)), secrets), around
 
 
-@pytest.mark.parametrize("text", ORDINARY)
+@for_each("text", ORDINARY)
 def test_an_ordinary_sentence_passes_unchanged(text: str) -> None:
     assert redact(text) == text
     assert hide_credentials(text) == text

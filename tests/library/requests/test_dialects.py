@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from cases import for_each
 from streamweir import RequestError, read_request, write_request
 from streamweir.codec.dialects import Dialects
 from streamweir.requests.canonical import LOSSES
@@ -366,7 +367,7 @@ def test_an_answer_that_cannot_be_given_is_refused(dialect: str, path: str, give
 
 
 @pytest.mark.parametrize("protocol", READERS)
-@pytest.mark.parametrize("dialect", WRITERS)
+@for_each("dialect", WRITERS)
 def test_every_client_reaches_every_server(protocol: str, dialect: str) -> None:
     """The client's text is in what the server is sent, and that is JSON."""
     request = read_request(DIALECTS[protocol].sample_request, protocol=protocol)

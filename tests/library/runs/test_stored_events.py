@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from streams import Recorded, recorded_streams
+from cases import for_each
+from streams import Recorded, dialect_of, recorded_streams
 from streamweir import convert
 from streamweir.codec.registry import process_dialects
 from streamweir.events import Event, Stamp
@@ -76,7 +77,7 @@ def _stored(protocol: str, lines: Sequence[bytes]) -> Iterator[bytes]:
     assert at == len(lines)
 
 
-@pytest.mark.parametrize("recorded", recorded_streams(), ids=str)
+@for_each("recorded", recorded_streams(), group=dialect_of)
 def test_any_client_gets_later_what_it_would_have_got(recorded: Recorded) -> None:
     batches = _batches(recorded, cuts(recorded.body, seed=7))
     lines = [line for batch in batches for line in batch.stored]
@@ -104,7 +105,7 @@ def test_the_handle_of_a_run_is_in_no_other_stream(protocol: str) -> None:
         assert b"run_0000" not in plain, recorded
 
 
-@pytest.mark.parametrize("recorded", recorded_streams()[::5], ids=str)
+@for_each("recorded", recorded_streams()[::5], group=dialect_of)
 def test_a_run_without_an_owner_ends_properly_wherever_it_breaks_off(recorded: Recorded) -> None:
     batches = _batches(recorded, [recorded.body])
     lines = [line for batch in batches for line in batch.stored][:-1]

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from cases import for_each
 from places import RECORDED
-from streams import recorded_streams
+from streams import dialect_of, recorded_streams
 from streamweir import Decoder, convert
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.registry import _registered
@@ -233,7 +234,7 @@ def test_headers_are_checked_where_they_are_given() -> None:
     assert check_stream(GOOD, headers=[*HEADERS.items(), ("x-request-id", "r")])
 
 
-@pytest.mark.parametrize("stream", recorded_streams(), ids=str)
+@for_each("stream", recorded_streams(), group=dialect_of)
 def test_a_folded_result_is_checked_too(stream: Any) -> None:
     options = {"speaks": stream.dialect, "protocol_options": {stream.dialect: stream.options}}
     body = convert(stream.body, framing="json", **options)

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from streams import Recorded, events_of, recorded_streams, translate
+from cases import for_each
+from streams import Recorded, dialect_of, events_of, recorded_streams, translate
 from streamweir import MessageState, MessageStreamHandler, ReceivedEvent, convert
 from streamweir.errors import MalformedEvent, error_info
 from streamweir.events import Content, Unknown
@@ -32,7 +33,7 @@ def folded_in(*events: dict[str, Any]) -> MessageState:
     return handler.message
 
 
-@pytest.mark.parametrize("stream", STREAMS, ids=str)
+@for_each("stream", STREAMS, group=dialect_of)
 def test_a_message_folds_to_what_the_server_would_have_folded(stream: Recorded) -> None:
     options: dict[str, Any] = {"speaks": stream.dialect, "protocol_options": {stream.dialect: stream.options}}
     folded = json.loads(translate([stream.body], **options, framing="json"))

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from streams import Recorded, recorded_streams
+from cases import for_each
+from streams import Recorded, dialect_of, recorded_streams
 from streamweir import UnknownDialectError, normalize_stream_event, parse_stream_line
 from streamweir.errors import MalformedEvent
 from streamweir.events import EVENT_TYPES
@@ -108,7 +109,7 @@ def test_an_unknown_dialect_is_refused() -> None:
         normalize_stream_event({}, speaks="klingon")
 
 
-@pytest.mark.parametrize("stream", STREAMS, ids=str)
+@for_each("stream", STREAMS, group=dialect_of)
 def test_every_recorded_event_means_standard_events(stream: Recorded) -> None:
     for frame in frames_of(stream.body):
         for event in normalize_stream_event(write_sse(frame), speaks=stream.dialect):
@@ -116,7 +117,7 @@ def test_every_recorded_event_means_standard_events(stream: Recorded) -> None:
             assert event.keys() == {"type", "data", "metadata"}
 
 
-@pytest.mark.parametrize("stream", STREAMS, ids=str)
+@for_each("stream", STREAMS, group=dialect_of)
 def test_a_standard_event_comes_back_equal(stream: Recorded) -> None:
     for line in stream.expected.read_bytes().decode().rstrip("\n").split("\n"):
         event = json.loads(line)
@@ -148,7 +149,7 @@ def test_a_line_is_one_object_or_nothing(line: str | bytes, value: Any) -> None:
     assert parse_stream_line(line) == value
 
 
-@pytest.mark.parametrize("stream", STREAMS, ids=str)
+@for_each("stream", STREAMS, group=dialect_of)
 def test_the_lines_of_recorded_streams_are_read(stream: Recorded) -> None:
     if stream.path.suffix != ".ndjson":
         return
