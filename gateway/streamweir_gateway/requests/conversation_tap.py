@@ -18,7 +18,8 @@ class ConversationTap(EventTap):
     Args:
         conversations: of the endpoint.
         key: the name of the client's key.
-        thread: the conversation as the client names it; None: it will name it as the upstream does.
+        thread: the conversation as the client names it; None: it will name it as the upstream does; empty:
+            it names none.
         upstream: that is asked.
         sent: the conversation as the upstream was sent it.
         made: the session's id where the upstream gives none: it is ours.
@@ -64,14 +65,17 @@ class ConversationTap(EventTap):
             found = event.session_id
         return found if isinstance(found, str) and found else None
 
+    @property
+    def _named(self) -> str | None:
+        """The conversation as the client will name it; empty: it will not."""
+        return self._known if self._thread is None else self._thread
+
     def _note(self) -> None:
-        thread = self._thread if self._thread is not None else self._known
-        if thread is not None:
+        if thread := self._named:
             self._conversations.note(self._key, thread, Conversation(self._upstream, self._known))
 
     def _ask(self, event: Interaction) -> None:
         """Keep what a question holds; without a conversation only that of a call, whose id is its own."""
-        thread = self._thread or self._known
-        if thread is None and event.kind not in ("tool", "approval"):
-            return
-        self._conversations.ask(self._key, thread or "", self._upstream, event.interaction_id, event.resume)
+        thread = self._named or ""
+        if thread or event.kind in ("tool", "approval"):
+            self._conversations.ask(self._key, thread, self._upstream, event)

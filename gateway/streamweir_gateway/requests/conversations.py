@@ -10,6 +10,7 @@ from collections import OrderedDict
 from typing import Any, Final, NamedTuple
 
 from streamweir.errors import MalformedEvent
+from streamweir.events import Interaction
 from streamweir.ids import short_id
 from streamweir.jsontext import parse_json, write_json
 
@@ -45,20 +46,31 @@ class Asked(NamedTuple):
     Attributes:
         upstream: that asked.
         interaction_id: of the question.
-        held: what its `resume` held, as JSON.
+        kind: of the question.
+        held: what its `resume` held, and the schema of its form, as JSON.
     """
 
     upstream: str
     interaction_id: str
+    kind: str
     held: bytes
 
     @property
     def resume(self) -> Any:
         """What its `resume` held."""
+        return self._held()[0]
+
+    @property
+    def schema(self) -> Any:
+        """Its form's; None where it has none."""
+        return self._held()[1]
+
+    def _held(self) -> tuple[Any, Any]:
         try:
-            return parse_json(self.held)[0]
+            resume, schema = parse_json(self.held)[0]
         except MalformedEvent:
-            return None
+            return None, None
+        return resume, schema
 
 
 class Conversations:
@@ -93,13 +105,14 @@ class Conversations:
         while len(self._known) > self.max:
             self._known.popitem(last=False)
 
-    def ask(self, key: str | None, thread: str, upstream: str, interaction_id: str, resume: Any) -> None:
+    def ask(self, key: str | None, thread: str, upstream: str, question: Interaction) -> None:
         """Keep what a question holds until it is answered."""
-        place = _place(key, thread, interaction_id)
+        place = _place(key, thread, question.interaction_id)
         self._forget(place)
-        held = write_json(resume)
+        held = write_json([question.resume, question.schema])
         self._held_bytes += len(held)
-        self._asked[place] = (time.monotonic() + self.keep, Asked(upstream, short_id(interaction_id), held))
+        asked = Asked(upstream, short_id(question.interaction_id), question.kind, held)
+        self._asked[place] = (time.monotonic() + self.keep, asked)
         while self._asked and (
             self._held_bytes > MAX_HELD_BYTES or len(self._asked) > min(self.max, _MAX_QUESTIONS)
         ):

@@ -8,9 +8,11 @@ from __future__ import annotations
 from typing import Any, cast
 
 from streamweir.requests.canonical import Answer, Request
+from streamweir.requests.decisions import decision_in
 from streamweir.requests.messages import text_of_message, tool_results
 from streamweir.requests.sides import RequestReader
 from streamweir_gateway.requests.conversations import Asked, Conversations
+from streamweir_gateway.requests.form_values import form_values
 
 __all__ = ["with_kept_answers"]
 
@@ -28,15 +30,22 @@ def with_kept_answers(
     """
     thread = request.get("thread_id", "")
     if answers := request.get("resume"):
-        return _completed(request, answers, key, thread, conversations)
+        return _completed(request, answers, key, thread, conversations, fills=not reader.has_resume)
     if reader.answers_by_message:
         return _answered_by_message(request, key, thread, conversations)
     return request, None
 
 
 def _completed(
-    request: Request, answers: list[Answer], key: str | None, thread: str, conversations: Conversations
+    request: Request,
+    answers: list[Answer],
+    key: str | None,
+    thread: str,
+    conversations: Conversations,
+    *,
+    fills: bool,
 ) -> tuple[Request, str | None]:
+    """The answers with what was kept of their questions; `fills`: a text may stand for a form's values."""
     found: list[Answer] = []
     upstream = None
     for answer in answers:
@@ -45,7 +54,8 @@ def _completed(
         kept = asked.resume if asked and isinstance(asked.resume, dict) else {}
         sent: Any = answer.get("resume", {})
         held = {**kept, **sent} if isinstance(sent, dict) else sent
-        found.append(cast("Answer", {**answer, "resume": held}) if held else answer)
+        completed = cast("Answer", {**answer, "resume": held}) if held else answer
+        found.append(_filled(completed, asked) if asked and fills else completed)
     return _with(request, resume=found), upstream
 
 
@@ -75,12 +85,18 @@ def _asked(conversations: Conversations, key: str | None, thread: str, interacti
 
 
 def _answer(asked: Asked, text: str) -> Answer:
-    return {
-        "interaction_id": asked.interaction_id,
-        "action": "submit",
-        "value": text,
-        "resume": asked.resume,
-    }
+    answer: Answer = {"interaction_id": asked.interaction_id, "action": "submit", "resume": asked.resume}
+    match asked.kind, decision_in(text):
+        case "approval", bool(decided):
+            answer["action"] = "approve" if decided else "reject"
+            return {**answer, "value": text} if len(text.split()) > 1 else answer
+    return _filled({**answer, "value": text}, asked)
+
+
+def _filled(answer: Answer, asked: Asked) -> Answer:
+    """The answer with the values of the form that was asked, where it is text."""
+    text = answer.get("value")
+    return {**answer, "value": form_values(text, asked.schema)} if isinstance(text, str) else answer
 
 
 def _with(request: Request, **fields: Any) -> Request:

@@ -189,7 +189,7 @@ class _Mapped(_Mapping):
         return ConversationTap(
             self._conversations,
             key=writing.incoming.key,
-            thread=writing.request.get("thread_id") if writing.reader.has_own_threads else None,
+            thread=writing.thread,
             upstream=destination.identity,
             sent=upstream_thread(request.get("thread_id"), writer.threads),
             made=writing.incoming.request_id.replace("req_", "sess_", 1),
@@ -215,6 +215,12 @@ class _Writing:
         self.around = around
         self._conversation = conversation
         self._ids: list[str] = []
+
+    @property
+    def thread(self) -> str | None:
+        """The conversation as the client names it; None: as it learns it; empty: it never will."""
+        named = self.request.get("thread_id") if self.reader.has_own_threads else None
+        return "" if named is None and self.reader.answers_by_message else named
 
     def for_upstream(self, destination: Destination, writer: RequestWriter) -> Request:
         """The request with the conversation as the upstream calls it.

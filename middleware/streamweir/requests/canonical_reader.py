@@ -17,6 +17,7 @@ __all__ = [
     "add_files",
     "add_message",
     "made_request",
+    "read_added_answers",
     "read_answers",
     "read_fields",
     "read_files",
@@ -93,7 +94,7 @@ def read_files(fields: Fields, name: str) -> Iterator[Part]:
     """Yield the files of a list of URLs, or of objects with `url`, `base64` or `file_id`."""
     for index, item in enumerate(fields.sequence(name)):
         place = f"{name}[{index}]"
-        if isinstance(item, str):
+        if isinstance(item, str) and item:
             yield file_part(None, url=item)
             continue
         if not isinstance(item, dict):
@@ -135,6 +136,14 @@ def read_tool_choice(fields: Fields) -> str | dict[str, str] | None:
         raise fields.error("tool_choice", "auto, none, required or an object with `name`")
     choice = fields.within("tool_choice")
     return {"name": (choice.within("function") if "function" in choice else choice).required_text("name")}
+
+
+def read_added_answers(fields: Fields) -> list[Answer]:
+    """Return the answers that stand in the body of a protocol that has none itself.
+
+    Anything else of that name is a field that nobody knows.
+    """
+    return read_answers(fields) if isinstance(fields.value.get("resume"), list) else []
 
 
 def read_answers(fields: Fields) -> list[Answer]:

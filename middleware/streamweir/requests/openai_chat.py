@@ -11,7 +11,13 @@ from typing import Any, Final
 from streamweir.jsontext import write_json_text
 from streamweir.requests.answered_calls import answered_calls
 from streamweir.requests.canonical import PARAMETERS, Message, Part, Request, Tool
-from streamweir.requests.canonical_reader import made_request, read_parameters, read_tool_choice, read_tools
+from streamweir.requests.canonical_reader import (
+    made_request,
+    read_added_answers,
+    read_parameters,
+    read_tool_choice,
+    read_tools,
+)
 from streamweir.requests.fields import Fields
 from streamweir.requests.media import data_url, media_type_of
 from streamweir.requests.messages import read_messages
@@ -39,6 +45,7 @@ def read_chat(fields: Fields) -> Request:
         parameters=parameters,
         response_format=fields.mapping("response_format"),
         metadata=fields.mapping("metadata"),
+        resume=read_added_answers(fields),
         stream=fields.boolean("stream"),
     )
 

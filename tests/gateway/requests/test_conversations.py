@@ -10,6 +10,7 @@ import pytest
 from loopback import Answer, Gateway, ask, gateway, one_endpoint, settled
 from places import RECORDED
 from scripted_upstream import Call, Upstream, answer, upstream
+from streamweir.events import Interaction
 from streamweir_gateway.requests.conversations import Conversation, Conversations
 
 pytestmark = pytest.mark.anyio
@@ -179,6 +180,111 @@ async def test_the_next_message_of_a_chat_client_answers_a_question() -> None:
     assert json.loads(inline.body)["message"].endswith("assistant: Approve?\n</conversation>\n\nYes, go on")
 
 
+CHATS: dict[str, Any] = {
+    "openai-chat": {"model": "m", "stream": True, "messages": [{"role": "user", "content": "Go on"}]},
+    "openai-responses": {"model": "m", "stream": True, "input": "Go on"},
+    "anthropic": {
+        "model": "m",
+        "stream": True,
+        "max_tokens": 9,
+        "messages": [{"role": "user", "content": "Go on"}],
+    },
+}
+"""What a client sends that has neither conversations nor answers."""
+
+RESULTS: dict[str, Any] = {
+    "openai-chat": [{"role": "tool", "tool_call_id": "call_1", "content": "sunny"}],
+    "openai-responses": [{"type": "function_call_output", "call_id": "call_1", "output": "sunny"}],
+    "anthropic": [
+        {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "call_1", "content": "sunny"}],
+        }
+    ],
+}
+
+
+@asynccontextmanager
+async def chat_before(dialect: str, recorded: str, **options: Any) -> AsyncIterator[tuple[Gateway, Upstream]]:
+    """A gateway for chat clients before a server that always asks what was recorded."""
+    asks = (RECORDED / dialect / recorded).read_bytes()
+    async with upstream(answer(asks, "Content-Type: text/event-stream")) as server:
+        chat = {
+            "upstream": server.url,
+            "speaks": dialect,
+            "request": "mapped",
+            "answers": [*CHATS],
+            **options,
+        }
+        async with gateway(settled(endpoints={"/chat": chat})) as running:
+            yield running, server
+
+
+@pytest.mark.parametrize("protocol", CHATS)
+async def test_the_result_of_a_call_is_the_answer_of_a_client_without_conversations(protocol: str) -> None:
+    """The call's id is all that such a client sends back; the server's conversation is known by it."""
+    request = {"mapped": {"bot_id": "7"}}
+    coze = chat_before("coze", "requires-action.sse", path="/v3/chat", request=request)
+    async with coze as (running, server):
+        body = CHATS[protocol]
+        await post(running, body, protocol)
+        name = "input" if protocol == "openai-responses" else "messages"
+        before = [{"role": "user", "content": "Go on"}]
+        await post(running, {**body, name: [*before, *RESULTS[protocol]]}, protocol)
+    answered = server.calls[-1]
+    assert answered.target == "/v3/chat/submit_tool_outputs?conversation_id=cv-9&chat_id=c-1"
+    (output,) = json.loads(answered.body)["tool_outputs"]
+    assert output == {"tool_call_id": "call_1", "output": "sunny"}
+
+
+def suspension_in(body: bytes) -> dict[str, Any]:
+    """What stands beside the end of a stream for a program that answers."""
+    frames = [json.loads(line[6:]) for line in body.decode().splitlines() if line.startswith("data: {")]
+    (found,) = [held for frame in frames for held in held_in(frame)]
+    return found
+
+
+def held_in(value: Any) -> list[dict[str, Any]]:
+    if not isinstance(value, dict):
+        return []
+    return [value["streamweir"]] if "streamweir" in value else [x for v in value.values() for x in held_in(v)]
+
+
+@pytest.mark.parametrize("protocol", CHATS)
+async def test_a_program_sends_back_what_stood_beside_the_question(protocol: str) -> None:
+    """It needs no memory of the gateway's: any of its processes can go on."""
+    async with chat_before("easyflow", "form-interaction.sse", threads="off") as (running, server):
+        got = await post(running, CHATS[protocol], protocol)
+        (asked,) = suspension_in(got.body)["interactions"]
+        kept = {name: asked[name] for name in ("interaction_id", "resume")}
+        resume = [{**kept, "value": {"city": "Ulm"}}]
+        await post(running, {**CHATS[protocol], "resume": resume}, protocol)
+    assert json.loads(server.calls[-1].body) == {
+        "conversation_id": "conv-42",
+        "form_id": "trip_form",
+        "values": {"city": "Ulm"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("tomorrow", {"date": "tomorrow"}),
+        ("tomorrow\n过道", {"date": "tomorrow", "seat": "过道"}),
+        ("- 座位：靠窗\n- date: tomorrow", {"date": "tomorrow", "seat": "靠窗"}),
+        ('{"date": "tomorrow"}', {"date": "tomorrow"}),
+    ],
+)
+async def test_a_text_fills_the_form_that_was_asked(text: str, values: dict[str, str]) -> None:
+    async with chat_before("easyflow", "form-interaction.sse") as (running, server):
+        for said_text in ("Book a trip", text):
+            body = {"model": "m", "input": said_text, "conversation": "mine"}
+            await post(running, body, "openai-responses")
+    sent = json.loads(server.calls[-1].body)
+    assert sent["form_id"] == "trip_form"
+    assert sent["values"] == values
+
+
 def test_conversations_are_forgotten_and_belong_to_a_key() -> None:
     known = Conversations(60.0, 2)
     for number in range(3):
@@ -192,7 +298,7 @@ def test_conversations_are_forgotten_and_belong_to_a_key() -> None:
 def test_questions_take_a_bounded_room() -> None:
     known = Conversations(60.0, 10_000)
     for number in range(100):
-        known.ask("web", "t", "a", str(number), {"held": "x" * (1 << 20)})
+        known.ask("web", "t", "a", Interaction(str(number), "form", resume={"held": "x" * (1 << 20)}))
     assert known.asked("web", "t", "0") is None
     assert known.asked("web", "t", "99") is not None
     last = known.last_asked("web", "t")
@@ -205,7 +311,7 @@ def test_questions_take_a_bounded_room() -> None:
 def test_names_take_a_bounded_room() -> None:
     known = Conversations(60.0, 10)
     known.note("web", "t" * 1_000_000, Conversation("a", "s"))
-    known.ask("web", "t" * 1_000_000, "a", "i" * 1_000_000, {"held": 1})
+    known.ask("web", "t" * 1_000_000, "a", Interaction("i" * 1_000_000, "form", resume={"held": 1}))
     assert known.find("web", "t" * 1_000_000) == Conversation("a", "s")
     assert known.asked("web", "t" * 1_000_000, "i" * 1_000_000) is not None
     kept = [*known._known, *known._asked]

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from streamweir.jsontext import write_json_text
 from streamweir.requests.canonical import Answer, Part
+from streamweir.requests.decisions import confirms
 from streamweir.requests.media import media_type_of
 from streamweir.requests.outgoing import Outgoing, answer_text
 from streamweir.requests.sides import RequestWriter
@@ -101,8 +102,8 @@ def _tool(tool: dict[str, Any], answer: Answer, outgoing: Outgoing) -> dict[str,
     if tool.get("external_execution_required") and not tool.get("requires_confirmation"):
         return {**tool, "result": _CANCELLED if _refuses(answer) else answer_text(value)}
     if tool.get("requires_confirmation") or _refuses(answer):
-        note = answer_text(value) if _refuses(answer) and isinstance(value, str) else None
-        kind = {"requires_confirmation": True, "requires_user_input": None, "confirmed": not _refuses(answer)}
+        note = value if isinstance(value, str) and not confirms(answer) else None
+        kind = {"requires_confirmation": True, "requires_user_input": None, "confirmed": confirms(answer)}
         return {**tool, **kind, **without_absent(confirmation_note=note or None)}
     if questions := _objects(tool.get("user_feedback_schema")):
         return {**tool, "user_feedback_schema": _chosen(questions, value), "answered": True}

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from streamweir.requests.answered_calls import answered_calls
 from streamweir.requests.canonical import Message, Part, Request, ToolCall
-from streamweir.requests.canonical_reader import made_request, read_parameters
+from streamweir.requests.canonical_reader import made_request, read_added_answers, read_parameters
 from streamweir.requests.fields import Fields
 from streamweir.requests.media import file_part, media_type_of
 from streamweir.requests.messages import arguments_of, content_of, made_message, text_of_message
@@ -42,6 +42,7 @@ def _read(fields: Fields) -> Request:
         tools=[*_tools(fields)],
         tool_choice=_tool_choice(fields),
         parameters=parameters,
+        resume=read_added_answers(fields),
         stream=fields.boolean("stream"),
     )
 

@@ -62,9 +62,9 @@ def _answered(answer: Answer, outgoing: Outgoing) -> dict[str, Any]:
     if answer["action"] in ("cancel", "reject"):
         return {**ids, "cancelled": True}
     value = answer.get("value")
-    if value is None:
-        value = {APPROVED: True} if answer["action"] == "approve" else {}
-    return {**ids, "values": value}
+    if answer["action"] == "approve" and not isinstance(value, dict):
+        value = {APPROVED: True}
+    return {**ids, "values": {} if value is None else value}
 
 
 READER: Final = RequestReader(_read, has_resume=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from streamweir.requests.canonical import Answer
+from streamweir.requests.decisions import confirms
 from streamweir.requests.media import media_type_of
 from streamweir.requests.messages import text_of_message, tool_results
 from streamweir.requests.outgoing import Outgoing
@@ -74,7 +75,7 @@ def _response(tool_id: str, name: str, result: Any) -> dict[str, Any]:
 
 def _answer(answer: Answer, outgoing: Outgoing) -> dict[str, Any]:
     held, value = outgoing.held(answer), answer.get("value")
-    response: dict[str, Any] = {"confirmed": answer["action"] in ("submit", "approve")}
+    response: dict[str, Any] = {"confirmed": confirms(answer)}
     if isinstance(value, dict):
         response |= value
     elif value is not None:

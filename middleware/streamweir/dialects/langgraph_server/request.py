@@ -9,6 +9,7 @@ import re
 from typing import Any, Final
 
 from streamweir.requests.canonical import Answer, Message, Part
+from streamweir.requests.decisions import confirms
 from streamweir.requests.media import data_url, media_type_of
 from streamweir.requests.outgoing import Outgoing, answer_text
 from streamweir.requests.sides import RequestWriter
@@ -103,7 +104,8 @@ def _value(answer: Answer, outgoing: Outgoing) -> Any:
     held, value, action = outgoing.held(answer), answer.get("value"), answer["action"]
     refuses = action in ("cancel", "reject")
     if (count := _count(held.get("decisions"))) and not (action == "submit" and isinstance(value, dict)):
-        decision = {"type": "reject", "message": answer_text(value)} if refuses else {"type": "approve"}
+        approved = confirms(answer)
+        decision = {"type": "approve"} if approved else {"type": "reject", "message": answer_text(value)}
         return {"decisions": [decision] * count}
     if (count := _count(held.get("responses"))) and not (action == "submit" and isinstance(value, list)):
         return [{"type": "ignore" if refuses else "accept", "args": None}] * count

@@ -10,7 +10,12 @@ from typing import Any, Final
 
 from streamweir.requests.answered_calls import answered_calls
 from streamweir.requests.canonical import Message, Part, Request, ToolCall
-from streamweir.requests.canonical_reader import made_request, read_parameters, read_tool_choice
+from streamweir.requests.canonical_reader import (
+    made_request,
+    read_added_answers,
+    read_parameters,
+    read_tool_choice,
+)
 from streamweir.requests.fields import Fields
 from streamweir.requests.media import data_url, file_part
 from streamweir.requests.messages import (
@@ -55,6 +60,7 @@ def _read(fields: Fields) -> Request:
         parameters=parameters,
         response_format=_response_format(fields),
         metadata=fields.mapping("metadata"),
+        resume=read_added_answers(fields),
         stream=fields.boolean("stream"),
     )
 

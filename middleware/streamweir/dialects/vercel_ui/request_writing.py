@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from streamweir.requests.answered_calls import answered_calls
 from streamweir.requests.canonical import Answer, Message, Part
+from streamweir.requests.decisions import confirms
 from streamweir.requests.media import media_type_of, url_of
 from streamweir.requests.messages import text_of_message
 from streamweir.requests.outgoing import Outgoing
@@ -15,8 +16,6 @@ from streamweir.requests.written import Written, without_absent
 __all__ = ["write_chat"]
 
 Turn = dict[str, Any]
-
-_DECISIONS: Final = {"approve": True, "submit": True, "reject": False, "cancel": False}
 
 
 def write_chat(outgoing: Outgoing) -> Written:
@@ -70,7 +69,7 @@ def _approve(
         if part is None:
             part = _call({"id": call_id, "name": "tool", "arguments": {}})
             turns.append({"id": outgoing.new_id(), "role": "assistant", "parts": [part]})
-        decided = {"id": _approval_of(answer), "approved": _DECISIONS[answer["action"]]}
+        decided = {"id": _approval_of(answer), "approved": confirms(answer)}
         reason = answer.get("value")
         decided |= {"reason": reason} if isinstance(reason, str) else {}
         part |= {"state": "approval-responded", "approval": decided}

@@ -1,0 +1,59 @@
+"""Whether a person who was asked for approval has given it, where the answer is text: in a chat.
+
+Nothing runs without a clear yes. What is neither yes nor no goes on as the text that it is.
+
+Source: the request contract, section 5 (answering an interaction).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from streamweir.requests.canonical import Answer
+
+__all__ = ["confirms", "decision_in"]
+
+_LONGEST: Final = 1000
+"""What is longer is more than a yes or a no."""
+
+_YES: Final = frozenset(
+    {
+        *("yes", "y", "yep", "yeah", "yup", "ok", "okay", "sure", "true", "ja", "oui", "si"),
+        *("approve", "approved", "accept", "agreed", "confirm", "confirmed"),
+        *("是", "是的", "好", "好的", "可以", "行", "同意", "确认", "批准"),
+    }
+)
+_NO: Final = frozenset(
+    {
+        *("no", "n", "nope", "never", "don't", "dont", "false", "nein", "non"),
+        *("reject", "rejected", "refuse", "deny", "denied", "decline", "cancel", "stop"),
+        *("不", "不要", "不行", "不可以", "否", "拒绝", "取消"),
+    }
+)
+_LIMITS: Final = _NO | {"not", "but", "except", "unless", "wait", "only", "first", "if", "before", "instead"}
+"""Words behind a yes that take something of it back."""
+
+_WORD: Final = re.compile(r"[\w'’]+")
+
+
+def decision_in(text: str) -> bool | None:
+    """Return whether a text approves or refuses; None: neither is clear."""
+    words = [word.replace("’", "'") for word in _WORD.findall(text[: _LONGEST + 1].casefold())]
+    if not words or len(text) > _LONGEST:
+        return None
+    if words[0] in _NO:
+        return False
+    return True if words[0] in _YES and _LIMITS.isdisjoint(words) else None
+
+
+def confirms(answer: Answer) -> bool:
+    """Does an answer to a question for approval give it? A text does only if it is a clear yes."""
+    if answer["action"] != "submit":
+        return answer["action"] == "approve"
+    match answer.get("value"):
+        case str(text):
+            return decision_in(text) is True
+        case False | {"approved": False} | {"confirmed": False}:
+            return False
+    return True
