@@ -8,7 +8,7 @@ a channel of its own; a workflow whose last step has failed has failed, though i
 
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.hints import Hints
-from streamweir.dialects.agno.decode_names import EVENTS
+from streamweir.dialects.agno.shared_names import EVENTS
 
 __all__ = ["DIALECT"]
 

@@ -9,13 +9,13 @@ from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import and_extra, custom, leftover, named_data, text_in, text_of, upstream_error
 from streamweir.codec.message_template import TextFields
 from streamweir.dialects.agno.decode_media import MEDIA, Media, digest_of
-from streamweir.dialects.agno.decode_names import BLOCKS, EVENTS, PHASES, STEPS, known_as
 from streamweir.dialects.agno.decode_pauses import paused_run, paused_workflow
 from streamweir.dialects.agno.decode_place import COMMON, Place, Places, and_message
 from streamweir.dialects.agno.decode_steps import block, failure_of, phase, results_of, step, step_status
 from streamweir.dialects.agno.decode_texts import Texts
 from streamweir.dialects.agno.decode_tools import Calls
 from streamweir.dialects.agno.decode_usage import Usage
+from streamweir.dialects.agno.shared_names import BLOCKS, EVENTS, PHASES, STEPS, known_as
 from streamweir.events import Content, Data, Event, SessionEnd, SessionStart, Status
 from streamweir.framing import Frame
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from streamweir.codec.coerce import and_extra, meta_of, text_of
-from streamweir.dialects.agno.decode_names import TEAM
+from streamweir.dialects.agno.shared_names import TEAM
 from streamweir.events import Meta
 from streamweir.ids import short_id
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from streamweir.codec.coerce import and_extra, leftover, text_in, text_of
-from streamweir.dialects.agno.decode_names import BLOCKS, PHASES, STEPS
 from streamweir.dialects.agno.decode_place import COMMON, Place
+from streamweir.dialects.agno.shared_names import BLOCKS, PHASES, STEPS
 from streamweir.events import Event, Scope, State, Status
 
 __all__ = ["block", "failure_of", "phase", "results_of", "step", "step_status"]
