@@ -57,8 +57,8 @@ def _value(data: bytes) -> Any:
 
 
 def head_parser(limit: int = _HEAD_LIMIT) -> SniffingParser:
-    """Return what cuts the head of a body into frames: lines, unless it is SSE or a document."""
-    return SniffingParser(limit, expected="ndjson")
+    """Return what cuts the head of a body into frames: objects or lines, unless it is SSE."""
+    return SniffingParser(limit, expected="ndjson", in_a_row=True)
 
 
 class Head(bytes):

@@ -10,6 +10,7 @@ from streamweir.framing.blank import BLANK
 from streamweir.framing.frame import Frame
 from streamweir.framing.lines import LinesParser
 from streamweir.framing.ndjson import NDJSONParser
+from streamweir.framing.objects import ObjectsParser
 from streamweir.framing.sse import SSEParser
 from streamweir.framing.text_body import TextBodyParser
 
@@ -26,11 +27,12 @@ _PLAIN: Final[Mapping[str, type[LinesParser] | type[TextBodyParser]]] = {
 _NAMES: Final[Mapping[type, str]] = {
     SSEParser: "sse",
     NDJSONParser: "ndjson",
+    ObjectsParser: "ndjson",
     LinesParser: "lines",
     TextBodyParser: "text",
 }
 
-_Parser = SSEParser | NDJSONParser | LinesParser | TextBodyParser
+_Parser = SSEParser | NDJSONParser | ObjectsParser | LinesParser | TextBodyParser
 
 
 class SniffingParser:
@@ -40,14 +42,16 @@ class SniffingParser:
         limit: the most bytes that one event may have.
         expected: what to assume where the first bytes leave it open. For `lines` and `text` they are not
             asked: plain text may begin with anything.
+        in_a_row: JSON objects may stand one behind the other, without line ends between them.
 
     Attributes:
         chosen: the parser of the framing, once that is decided; it may be fed directly.
     """
 
-    def __init__(self, limit: int, expected: str = "sse") -> None:
+    def __init__(self, limit: int, expected: str = "sse", *, in_a_row: bool = False) -> None:
         self._limit = limit
         self._expected = expected
+        self._in_a_row = in_a_row
         self._head = b""
         self.chosen: _Parser | None = _PLAIN[expected](limit) if expected in _PLAIN else None
 
@@ -111,9 +115,11 @@ class SniffingParser:
             yield from self.chosen.feed(self._head)
         yield from self.chosen.finish()
 
-    def _choose(self, start: bytes) -> SSEParser | NDJSONParser | None:
+    def _choose(self, start: bytes) -> SSEParser | NDJSONParser | ObjectsParser | None:
         if not start:
             return None
+        if self._in_a_row and start.startswith(b"{"):
+            return ObjectsParser(self._limit)
         if start.startswith((b"{", b"[")):
             return NDJSONParser(self._limit)
         if self._expected == "sse" or start.startswith(_SSE_FIELDS):

@@ -2,8 +2,9 @@
 
 Source: WHATWG HTML, section 9.2.6 (interpreting an event stream). Intended differences: a block that has only
 an event name is a frame without data (legacy servers end a stream with a bare `event: done`), the last block
-counts without its blank line, and a line that is a bare JSON object is a frame (legacy servers print one
-where `data:` belongs).
+counts without its blank line, a line that is a bare JSON object is a frame (legacy servers print one where
+`data:` belongs), and lines behind `data: {` that are no fields are its data (others print JSON over several
+lines behind one `data:`).
 """
 
 from __future__ import annotations
@@ -211,10 +212,7 @@ class SSEParser:
         value = value.removeprefix(b" ")
         match name:
             case b"data":
-                self._data.append(b"")
-                self._data_size += len(line)
-                if len(self._data) >= _MOST_LINES:
-                    self._join_lines()
+                self._add(b"")
             case b"event":
                 self._event = _name(value)
             case b"id" if b"\0" not in value:
@@ -224,10 +222,24 @@ class SSEParser:
             case _ if colon and line.startswith(b"{") and line.rstrip().endswith(b"}") and not self._data:
                 self.recognised = True
                 return Frame(line, self._event, self._id)
+            case _ if self._is_printed_json:
+                self._add(line)
             case _:
                 return None
         self.recognised = True
         return None
+
+    @property
+    def _is_printed_json(self) -> bool:
+        """The data begins with a line that is an opening bracket, which is pretty-printed JSON."""
+        first = (self._blocks or self._data or [b""])[0]
+        return first.startswith((b"{\n", b"[\n")) or first.rstrip() in (b"{", b"[")
+
+    def _add(self, line: bytes) -> None:
+        self._data.append(line)
+        self._data_size += len(line)
+        if len(self._data) >= _MOST_LINES:
+            self._join_lines()
 
     def _join_lines(self) -> None:
         *lines, last = self._data

@@ -354,7 +354,7 @@ class StreamReader:
         self.errors_for_users = decoder.errors_for_users
         if self._raw:
             self._provenance = Provenance(dialect.name)
-        self._parser = SniffingParser(self.limits.event_bytes, decoder.framing)
+        self._parser = SniffingParser(self.limits.event_bytes, decoder.framing, in_a_row=decoder.in_a_row)
         self._templates = MessageTemplates(None if self._raw else decoder.text_fields)
 
     def _detect(self, detector: Detector, data: bytes) -> bytes:

@@ -57,6 +57,7 @@ _MAY_FAIL: Final = ("RunError", "WorkflowError")
 class AgnoDecoder(Decoder):
     """Reads one run. The end of the run that was asked for is that of the stream; others are steps of it."""
 
+    in_a_row: ClassVar[bool] = True
     text_fields: ClassVar = TextFields(
         texts=(("content",), ("reasoning_content",)), ignored=(("created_at",), ("event_index",))
     )
@@ -204,6 +205,7 @@ class AgnoDecoder(Decoder):
         if not place.is_top:
             yield _run_status("suspended", fields, place, leftover(fields, _RUN))
             return
+        self._usage.set(fields.get("metrics"))
         yield from self._texts.end_of_run(fields, place)
         yield from paused_run(fields, place, self._calls)
         yield SessionEnd(
@@ -326,6 +328,11 @@ class AgnoDecoder(Decoder):
                 yield from self._calls.end(tool, place)
         if state in _ENDS:
             yield from _READERS[f"{kind}{_ENDS[state]}"](self, fields, place)
+        elif fields.get(
+            "content"
+        ):  # a workflow of the playground says this itself, and has no word for its end
+            self.complete = True
+            yield from self._texts.piece(fields, place, None, is_intermediate=False)
 
     def _end(self, meta: Any = None) -> SessionEnd:
         return SessionEnd("completed", summary=self._usage.summary, meta=meta)

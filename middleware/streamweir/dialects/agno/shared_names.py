@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from streamweir.events import State
+if TYPE_CHECKING:
+    from streamweir.events import State
 
 __all__ = ["BLOCKS", "EVENTS", "PHASES", "STEPS", "TEAM", "known_as"]
 
