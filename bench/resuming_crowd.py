@@ -19,9 +19,9 @@ __all__ = ["measure_crowd"]
 
 RUNS: Final = 1000
 READERS: Final = 2
-EVENTS: Final = 200
-BACKEND: Final = f"n={EVENTS}&delay=100000"
-BEHIND: Final = 190
+EVENTS: Final = 100
+BACKEND: Final = f"n={EVENTS}&delay=300000&bytes=200"
+BEHIND: Final = 80
 """Memory is read when each reader has had so many events of its run, and none is over."""
 
 STORED_TIMES: Final = 1.5
@@ -69,11 +69,16 @@ class _Crowd:
             body += data
             if not is_far and body.count(b"@S") >= BEHIND:
                 is_far = True
-                self.far += 1
-                if self.far == RUNS * READERS:
-                    self.all_far.set()
+                self._note_far()
+        if not is_far:
+            self._note_far()
         writer.close()
         self.bodies.append(bytes(body))
+
+    def _note_far(self) -> None:
+        self.far += 1
+        if self.far == RUNS * READERS:
+            self.all_far.set()
 
 
 def measure_crowd(port: int, pid: int) -> dict[str, Any]:

@@ -34,8 +34,8 @@ class Follower:
         self.relayed_to = 0
         self._has_left_over = False
         self._failure: Exception | None = None
-        self._changed = asyncio.Event()
-        self._taken = asyncio.Event()
+        self._waiting: asyncio.Future[None] | None = None
+        self._waiting_for_room: asyncio.Future[None] | None = None
 
     @property
     def has_room(self) -> bool:
@@ -57,11 +57,11 @@ class Follower:
                 batch = batch._replace(items=None)  # as it is stored it takes less
             else:
                 self._let_go()
-                self._changed.set()
+                _wake(self._waiting)
                 return
         self._batches.append(batch)
         self._bytes += batch.size
-        self._changed.set()
+        _wake(self._waiting)
 
     def take(self, at: int) -> Batch | None:
         """Return what waits from position `at` on; None where that is not here."""
@@ -74,8 +74,8 @@ class Follower:
 
     async def wait(self) -> None:
         """Wait until something may have changed."""
-        self._changed.clear()
-        await self._changed.wait()
+        self._waiting = asyncio.get_running_loop().create_future()
+        await self._waiting
 
     async def relay(self, at: int, taker: Taker) -> bool:
         """Let `taker` have each batch that comes from position `at` on, without waking the task.
@@ -97,17 +97,17 @@ class Follower:
     async def until_room(self) -> None:
         """Wait until the reader has taken most of what waits for it."""
         while not self.has_room:
-            self._taken.clear()
-            await self._taken.wait()
+            self._waiting_for_room = asyncio.get_running_loop().create_future()
+            await self._waiting_for_room
 
     def wake(self) -> None:
         """Something else has changed."""
-        self._changed.set()
+        _wake(self._waiting)
 
     def close(self) -> None:
         """The reader is gone: nobody waits for it."""
         self._let_go()
-        self._taken.set()
+        _wake(self._waiting_for_room)
 
     def _give(self, batch: Batch) -> None:
         assert self._taker is not None
@@ -119,7 +119,7 @@ class Follower:
             is_done = False
         if not is_done:
             self._taker, self._has_left_over = None, True
-            self._changed.set()
+            _wake(self._waiting)
 
     def _let_go(self) -> None:
         self._batches.clear()
@@ -128,5 +128,10 @@ class Follower:
     def _drop(self) -> Batch:
         batch = self._batches.popleft()
         self._bytes -= batch.size
-        self._taken.set()
+        _wake(self._waiting_for_room)
         return batch
+
+
+def _wake(waiting: asyncio.Future[None] | None) -> None:
+    if waiting is not None and not waiting.done():
+        waiting.set_result(None)

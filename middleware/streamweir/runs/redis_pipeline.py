@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import NoScriptError, OutOfMemoryError, RedisError, ResponseError
 
+from streamweir.runs.awake_timeout import AwakeTimeout
 from streamweir.runs.redis_scripts import Script
 from streamweir.runs.store import StoreFull, StoreUnavailable
 
@@ -217,14 +218,16 @@ class CommandPipeline:
         Raises:
             StoreUnavailable: there is no answer within the timeout.
         """
-        deadline = time.monotonic() + self._timeout
+        spent = 0.0
         while True:
+            limit = AwakeTimeout(self._timeout / 2)  # so that a lost answer can be asked for again
             try:
-                async with asyncio.timeout(self._timeout / 2):  # so that a lost answer can be asked for again
+                async with limit:
                     return await self._exchange(batch)
             except (*BROKEN, TimeoutError) as error:
                 await self._disconnect()
-                if time.monotonic() + _RETRY_SECONDS >= deadline:
+                spent += limit.spent + _RETRY_SECONDS
+                if spent >= self._timeout:
                     raise StoreUnavailable from error
             except BaseException:
                 await self._disconnect()

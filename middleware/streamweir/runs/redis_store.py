@@ -243,7 +243,7 @@ class RedisStore:
         owned = self._owned.get(run)
         if owned is not None and owned.token == token:
             del self._owned[run]
-            owned.changed.set()
+            owned.wake()
 
     async def _wait(self, run: str, at: int) -> None:
         while (owned := self._owned.get(run)) is not None and owned.events <= at:
@@ -267,24 +267,31 @@ class RedisStore:
 class _OwnedRun:
     """A run that is appended to here: its readers here need not ask the server how long it is."""
 
-    __slots__ = ("changed", "events", "names", "token")
+    __slots__ = ("_changed", "events", "names", "token")
 
     def __init__(self, token: str, names: bytes) -> None:
         self.token = token
         self.names = names
         self.events = 0
-        self.changed = asyncio.Event()
+        self._changed: asyncio.Event | None = None
 
     def append(self, events: int) -> None:
         self.events = events
-        self.changed.set()
-        self.changed = asyncio.Event()
+        self.wake()
+
+    def wake(self) -> None:
+        """Wake those who wait; most runs have none of them."""
+        changed, self._changed = self._changed, None
+        if changed is not None:
+            changed.set()
 
     async def changes_within(self, seconds: float) -> bool:
         """Wait for something to change; False if nothing does, here, for so long."""
+        if self._changed is None:
+            self._changed = asyncio.Event()
         try:
             async with asyncio.timeout(seconds):
-                await self.changed.wait()
+                await self._changed.wait()
         except TimeoutError:
             return False
         return True

@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from streamweir.events import EVENT_TYPES, Content, Event, SessionStart, Thinking
-from streamweir.jsontext import one_line, write_json
+from streamweir.jsontext import json_to_keep, one_line, write_json
 from streamweir.translation.items import TextRun
 
 __all__ = ["EventReader", "EventWriter", "Source", "UnreadableRun"]
@@ -75,7 +75,7 @@ class EventWriter:
             fields = _fields(event.with_text(""))
             del fields["content"]
             self._piece = event
-            self._kind, self._rest = type(event).type.encode(), write_json(fields)
+            self._kind, self._rest = type(event).type.encode(), json_to_keep(fields)
         head, tail = b'[%d,"%b",' % (timestamp, self._kind), b",%b]" % self._rest
         lines = _lines(texts)
         if not lines.isascii():

@@ -108,6 +108,21 @@ async def test_a_stopped_server_is_unavailable_within_its_timeout_and_then_at_on
 
 
 @pytest.mark.parametrize("anyio_backend", [True, False], indirect=True, ids=["uvloop", "asyncio"])
+async def test_a_process_that_was_held_up_takes_the_answer_that_is_there(server: RedisServer) -> None:
+    store = RedisStore(server.url, timeout="200ms")
+    run = os.urandom(16).hex()
+    assert await store.claim(run, "t", b"{}", ttl=60)
+    for at in range(3):
+        os.kill(server.process.pid, signal.SIGSTOP)
+        appending = asyncio.create_task(store.append(run, "t", at, [b"1"], ttl=60))
+        await asyncio.sleep(0.02)  # it is on its way
+        os.kill(server.process.pid, signal.SIGCONT)
+        time.sleep(0.6)  # noqa: ASYNC251 (stopped, or busy with something else)
+        await appending
+    await store.aclose()
+
+
+@pytest.mark.parametrize("anyio_backend", [True, False], indirect=True, ids=["uvloop", "asyncio"])
 async def test_broken_connections_are_nothing_while_the_server_is_there(server: RedisServer) -> None:
     server.command("SCRIPT", "FLUSH")
     store = RedisStore(server.url)
