@@ -20,7 +20,7 @@ __all__ = ["measure_crowd"]
 RUNS: Final = 1000
 READERS: Final = 2
 EVENTS: Final = 100
-BACKEND: Final = f"n={EVENTS}&delay=300000&bytes=200"
+BACKEND: Final = f"n={EVENTS}&delay=400000&bytes=200"
 BEHIND: Final = 80
 """Memory is read when each reader has had so many events of its run, and none is over."""
 
