@@ -121,3 +121,23 @@ def test_an_answer_without_its_task_is_refused() -> None:
     with pytest.raises(RequestError) as raised:
         sent({"resume": [answer]})
     assert (raised.value.status, raised.value.field) == (400, "resume")
+
+
+@pytest.mark.parametrize(
+    ("action", "value", "response"),
+    [
+        ("approve", None, {"confirmed": True}),
+        ("reject", "too dear", {"confirmed": False, "result": "too dear"}),
+        ("submit", {"status": "approved"}, {"confirmed": True, "status": "approved"}),
+    ],
+)
+def test_a_call_that_somebody_answers_for_gets_its_result(
+    action: str, value: Any, response: dict[str, Any]
+) -> None:
+    held = {**HELD, "function_call": {"id": "adk-2", "name": "ask_boss"}}
+    answer = {"interaction_id": "adk-2", "action": action, "value": value, "resume": held}
+    (part,) = sent({"resume": [answer]})["body"]["params"]["message"]["parts"]
+    assert part == {
+        "data": {"id": "adk-2", "name": "ask_boss", "response": response},
+        "metadata": {"adk_type": "function_response"},
+    }

@@ -24,7 +24,7 @@ from streamweir.dialects.a2a.decode_parts import (
     text_of_parts,
 )
 from streamweir.dialects.a2a.decode_progress import Progress
-from streamweir.dialects.a2a.decode_questions import question_of
+from streamweir.dialects.a2a.decode_questions import questions_of
 from streamweir.dialects.a2a.decode_steps import step_events
 from streamweir.events import Content, Event, Interaction, Meta, SessionEnd, SessionStart, Status, ids_of
 from streamweir.framing import Frame
@@ -51,6 +51,9 @@ _STATES: Final = {
 _FAILURES: Final[Mapping[str, int | None]] = {"failed": None, "rejected": 422}
 """By state: the HTTP status that means the same."""
 
+_MOST_ASKED: Final = 100
+"""Of more questions at a time it is not reported that they are answered."""
+
 _TASK: Final = ("kind", "id", "contextId", "status", "artifacts", "history")
 _STATUS: Final = ("state", "message", "timestamp")
 _STATUS_UPDATE: Final = ("kind", "taskId", "contextId", "status", "final")
@@ -76,7 +79,7 @@ class A2aDecoder(Decoder):
         self._end: _End | None = None
         self._is_nested = False
         self._has_answered = False
-        self._asked: Interaction | None = None
+        self._asked: list[Interaction] = []
         """What is waited for, as it will be reported to be over."""
         self._begun = False
 
@@ -180,9 +183,9 @@ class A2aDecoder(Decoder):
             return
         changes = state != self._state
         self._state, self._end = state, _ENDS.get(state)
-        if self._asked is not None and self._end != "suspended":
-            yield self._asked
-            self._asked = None
+        if self._end != "suspended":
+            yield from self._asked
+            self._asked.clear()
         self.complete = self._end is not None and state != "auth-required"
         meta = and_extra(meta, leftover(status, _STATUS))
         if (changes and state in _STATES) or (meta and "extra" in meta):
@@ -190,13 +193,17 @@ class A2aDecoder(Decoder):
         ids = meta_of(**self._ids)
         if self._end == "suspended":
             if changes:
-                asked = question_of(state, message, self._ids, ids, is_nested=self._is_nested)
-                self._asked = Interaction(asked.interaction_id, asked.kind, "resolved", meta=ids)
-                yield asked
+                yield from self._questions(state, message, ids)
         elif self._end is not None:
             yield from self._repetition(message, MESSAGE, ids) if is_agents(message) else ()
         elif message and is_agents(message):
             yield from self._progress.read(message, ids, is_nested=self._is_nested)
+
+    def _questions(self, state: str, message: Fields, ids: Meta | None) -> Iterator[Event]:
+        for event in questions_of(state, message, self._ids, ids, is_nested=self._is_nested):
+            if isinstance(event, Interaction) and len(self._asked) < _MOST_ASKED:
+                self._asked.append(Interaction(event.interaction_id, event.kind, "resolved", meta=ids))
+            yield event
 
     def _repetition(self, holder: Fields, known: Sequence[str], meta: Meta | None) -> Iterator[Event]:
         """What a message or an artifact says that has not been said under another id."""

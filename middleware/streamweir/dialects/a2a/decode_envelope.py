@@ -34,14 +34,6 @@ _WRAPPERS: Final = {
     "statusUpdate": "status-update",
     "artifactUpdate": "artifact-update",
 }
-_SIGNS: Final = {
-    "task": ("id", "status"),
-    "message": ("messageId", "role"),
-    "status-update": ("taskId", "status"),
-    "artifact-update": ("taskId", "artifact"),
-}
-"""By kind: the fields without which it is none."""
-
 _STATUSES: Final = {
     -32700: 400,
     -32600: 400,
@@ -84,13 +76,21 @@ def _news_in(value: Mapping[str, Any]) -> Envelope | None:
         inner = value.get(name)
         if isinstance(inner, dict) and "kind" not in value and _is_a(kind, inner):
             return Envelope(kind, inner, leftover(value, (name,)) or {})
-    kind = value.get("kind", "task")
-    return Envelope(kind, value, {}) if isinstance(kind, str) and _is_a(kind, value) else None
+    kind = value.get("kind", "task" if "contextId" in value else None)
+    return Envelope(kind, value, {}) if _is_a(kind, value) else None
 
 
-def _is_a(kind: str, value: Mapping[str, Any]) -> bool:
-    signs = _SIGNS.get(kind)
-    return signs is not None and all(name in value for name in signs)
+def _is_a(kind: Any, value: Mapping[str, Any]) -> bool:
+    match kind:
+        case "task":
+            return isinstance(value.get("status"), dict) and "id" in value
+        case "message":
+            return isinstance(value.get("role"), str) and "messageId" in value
+        case "status-update":
+            return isinstance(value.get("status"), dict) and "taskId" in value
+        case "artifact-update":
+            return isinstance(value.get("artifact"), dict) and "taskId" in value
+    return False
 
 
 def failure_of(message: Mapping[str, Any]) -> Event | None:

@@ -1,4 +1,4 @@
-"""Reads the parts of messages and artifacts: text, data, files, and calls as frameworks mark them."""
+"""Reads the parts of messages and artifacts: text, data, files."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from binascii import Error as Base64Error
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from streamweir.codec.coerce import and_extra, arguments, custom, dataframe, leftover, named_data, text_of
+from streamweir.codec.coerce import and_extra, custom, dataframe, leftover, named_data, text_of
+from streamweir.dialects.a2a.decode_calls import call_event
 from streamweir.dialects.a2a.decode_envelope import listed
-from streamweir.events import Content, Data, Event, Meta, Thinking, ToolCallEnd, ToolCallStart, ids_of
+from streamweir.events import Content, Data, Event, Meta, Thinking, ids_of
 
 __all__ = ["Part", "data_of", "is_thought", "part_events", "parts_of", "text_of_parts"]
 
 _PART: Final = ("kind", "text", "data", "file", "url", "raw", "mediaType", "filename")
 _FILE: Final = ("uri", "bytes", "fileWithUri", "fileWithBytes", "mimeType", "name")
-_CALL: Final = "function_call"
-_RESULT: Final = "function_response"
 
 
 class Part(NamedTuple):
@@ -46,7 +45,8 @@ def text_of_parts(parts: Iterable[Part]) -> str:
 
 def is_thought(part: Part) -> bool:
     """Is it a text that the agent's framework marks as reasoning?"""
-    return _mark(part, "thought") is True
+    metadata = part.fields.get("metadata")
+    return isinstance(metadata, dict) and metadata.get("adk_thought") is True
 
 
 def part_events(
@@ -82,7 +82,7 @@ def _part_event(part: Part, meta: Meta | None, name: str, *, is_progress: bool) 
     """What a part means; None for an empty text."""
     meta = and_extra(meta, leftover(part.fields, _PART))
     if part.text is None:
-        return _call_event(part, meta) or _data_event(part, meta, name)
+        return call_event(part.fields.get("metadata"), data_of(part), meta) or _data_event(part, meta, name)
     if not part.text and not (meta and "extra" in meta):
         return None
     if is_thought(part):
@@ -134,21 +134,3 @@ def _once_decoded(content: str) -> str:
     except Base64Error:
         return content
     return inner.decode("ascii")
-
-
-def _call_event(part: Part, meta: Meta | None) -> Event | None:
-    """A call of the agent's tools, or its result, as Google's ADK marks them."""
-    kind, data = _mark(part, "type"), data_of(part)
-    if kind not in (_CALL, _RESULT) or not isinstance(data, dict):
-        return None
-    tool_id, name = text_of(data.get("id")), text_of(data.get("name"))
-    if kind == _CALL:
-        meta = and_extra(meta, leftover(data, ("id", "name", "args")))
-        return ToolCallStart(tool_id, name, arguments=arguments(data.get("args")), meta=meta)
-    meta = and_extra(meta, leftover(data, ("id", "name", "response")))
-    return ToolCallEnd(tool_id, result=data.get("response"), tool_name=name or None, meta=meta)
-
-
-def _mark(part: Part, name: str) -> Any:
-    metadata = part.fields.get("metadata")
-    return metadata.get(f"adk_{name}") if isinstance(metadata, dict) else None

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from streamweir.codec.coerce import and_extra, leftover, text_of
+from streamweir.dialects.a2a.decode_calls import asked_events, is_asked
 from streamweir.dialects.a2a.decode_envelope import MESSAGE
 from streamweir.dialects.a2a.decode_parts import data_of, parts_of, text_of_parts
-from streamweir.events import Interaction, Meta
+from streamweir.events import Content, Event, Interaction, Meta
 
-__all__ = ["question_of"]
+__all__ = ["questions_of"]
 
 _RESUME: Final = {"task_id": "run_id", "context_id": "thread_id"}
 
 
-def question_of(
+def questions_of(
     state: str, message: Mapping[str, Any], ids: Mapping[str, str], meta: Meta | None, *, is_nested: bool
-) -> Interaction:
-    """Return what is asked of a person.
+) -> Iterator[Event]:
+    """Yield what a person is asked.
 
     Args:
         state: `input-required` or `auth-required`.
@@ -28,21 +31,31 @@ def question_of(
         is_nested: the data of parts stand one level deeper.
     """
     parts = [*parts_of(message, is_nested=is_nested)]
+    meta = and_extra(meta, leftover(message, MESSAGE))
+    resume = {ours: ids[name] for ours, name in _RESUME.items() if name in ids}
+    calls = [data_of(part) for part in parts if is_asked(part.fields.get("metadata"), data_of(part))]
+    for call in calls:
+        yield from asked_events(call, resume, meta)
     text = text_of_parts(parts)
-    asked = [data_of(part) for part in parts if part.text is None and "data" in part.fields]
+    if calls and text:
+        yield Content(text, meta=meta)
+    elif not calls:
+        asked = [data_of(part) for part in parts if part.text is None and "data" in part.fields]
+        interaction_id = text_of(message.get("messageId")) or ids.get("run_id", "")
+        ui = {"parts": asked} if asked else None
+        yield _question(
+            state, text, asked, Interaction(interaction_id, "continue", ui=ui, resume=resume, meta=meta)
+        )
+
+
+def _question(state: str, text: str, asked: Sequence[Any], bare: Interaction) -> Interaction:
+    """The question in the form that its text and data have."""
     schema = next(filter(None, map(_schema_in, asked)), None)
-    fields: dict[str, Any] = {
-        "ui": {"parts": asked} if asked else None,
-        "resume": {ours: ids[name] for ours, name in _RESUME.items() if name in ids},
-        "meta": and_extra(meta, leftover(message, MESSAGE)),
-    }
-    interaction_id = text_of(message.get("messageId")) or ids.get("run_id", "")
     if schema is not None:
-        return Interaction(interaction_id, "form", description=text or None, schema=schema, **fields)
+        return replace(bare, kind="form", description=text or None, schema=schema)
     if state == "auth-required" or not text:
-        return Interaction(interaction_id, "continue", description=text or None, **fields)
-    questions = [{"text": text, "response_type": "free_text"}]
-    return Interaction(interaction_id, "questions", questions=questions, **fields)
+        return replace(bare, description=text or None)
+    return replace(bare, kind="questions", questions=[{"text": text, "response_type": "free_text"}])
 
 
 def _schema_in(value: Any) -> dict[str, Any] | None:

@@ -90,12 +90,26 @@ def _parts(outgoing: Outgoing, shape: _Shape) -> list[dict[str, Any]]:
 
 def _answer(answer: Answer, shape: _Shape) -> dict[str, Any]:
     """A value as text or data; what a person refuses is the word for it."""
-    value = answer.get("value")
-    if answer["action"] in _REFUSED:
+    value, refuses = answer.get("value"), answer["action"] in _REFUSED
+    match answer.get("resume"):
+        case {"function_call": dict(call)}:
+            return _result(call, value, shape, is_confirmed=not refuses)
+    if refuses:
         return shape("text", "cancel", NOTHING)
     if isinstance(value, dict):
         return shape("data", value, NOTHING)
     return shape("text", answer_text(value) or "yes", NOTHING)
+
+
+def _result(call: Mapping[str, Any], value: Any, shape: _Shape, *, is_confirmed: bool) -> dict[str, Any]:
+    """The result of a call that somebody else was to answer, as Google's ADK marks it."""
+    response: dict[str, Any] = {"confirmed": is_confirmed}
+    if isinstance(value, dict):
+        response |= value
+    elif value is not None:
+        response["result"] = value
+    data = {"id": call.get("id"), "name": call.get("name"), "response": response}
+    return {**shape("data", data, NOTHING), "metadata": {"adk_type": "function_response"}}
 
 
 def _file(part: Any, shape: _Shape) -> dict[str, Any]:

@@ -1,0 +1,91 @@
+"""Reads calls of the agent's tools, which the protocol has no word for, as Google's ADK marks them.
+
+Source: google-adk 2.13 (`a2a/converters/part_converter.py`, `long_running_functions.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from streamweir.codec.coerce import and_extra, arguments, leftover, text_in, text_of, tool_error
+from streamweir.events import Event, Interaction, Meta, ToolCallEnd, ToolCallStart
+
+__all__ = ["asked_events", "call_event", "is_asked"]
+
+_CALL: Final = "function_call"
+_RESULT: Final = "function_response"
+_CONFIRMATION: Final = "adk_request_confirmation"
+_ASKING: Final = ("adk_request_input", "adk_request_credential")
+
+
+def call_event(metadata: Any, data: Any, meta: Meta | None) -> Event | None:
+    """Return the call or the result that a data part is; None for other data.
+
+    Args:
+        metadata: of the part.
+        data: of the part.
+        meta: of the event.
+    """
+    kind = _mark(metadata, "type")
+    if not isinstance(data, dict) or kind not in (_CALL, _RESULT):
+        return None
+    tool_id, name = text_of(data.get("id")), text_of(data.get("name"))
+    if kind == _CALL:
+        meta = and_extra(meta, leftover(data, ("id", "name", "args")))
+        return ToolCallStart(tool_id, name, arguments=arguments(data.get("args")), meta=meta)
+    result = data.get("response")
+    meta = and_extra(meta, leftover(data, ("id", "name", "response")))
+    match result:
+        case {"error": str(error), **others} if not others:
+            return ToolCallEnd(tool_id, "failed", error=tool_error(error), tool_name=name or None, meta=meta)
+    return ToolCallEnd(tool_id, result=result, tool_name=name or None, meta=meta)
+
+
+def is_asked(metadata: Any, data: Any) -> bool:
+    """Is this data part a call that somebody else is to answer?"""
+    return (
+        isinstance(data, dict)
+        and _mark(metadata, "type") == _CALL
+        and _mark(metadata, "is_long_running") is True
+    )
+
+
+def asked_events(data: Mapping[str, Any], resume: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
+    """Yield what a person is asked by such a call: to confirm another one, to fill in, to answer for it.
+
+    Args:
+        data: of the part.
+        resume: what an answer needs beside the call.
+        meta: of the event.
+    """
+    tool_id, name = text_of(data.get("id")), text_of(data.get("name")) or "unknown"
+    given = arguments(data.get("args"))
+    fields: dict[str, Any] = {
+        "resume": {**resume, "function_call": {"id": tool_id, "name": name}},
+        "meta": meta,
+    }
+    if name == _CONFIRMATION:
+        call, asked = given.get("originalFunctionCall"), given.get("toolConfirmation")
+        title = text_of(call.get("name")) if isinstance(call, dict) else ""
+        hint = text_of(asked.get("hint")) if isinstance(asked, dict) else ""
+        yield Interaction(
+            tool_id, "approval", title=title or None, description=hint or None, ui=given, **fields
+        )
+    elif name in _ASKING:
+        schema = given.get("responseSchema", given.get("response_schema"))
+        text = text_in(given, "message", "prompt", "hint") or None
+        yield Interaction(
+            *(tool_id, "form"),
+            description=text,
+            schema=schema if isinstance(schema, dict) else {},
+            ui=given,
+            **fields,
+        )
+    else:
+        yield ToolCallStart(tool_id, name, arguments=given, meta=meta)
+        yield Interaction(tool_id, "form", title=name, schema={}, **fields)
+
+
+def _mark(metadata: Any, name: str) -> Any:
+    return metadata.get(f"adk_{name}") if isinstance(metadata, dict) else None
