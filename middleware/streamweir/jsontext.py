@@ -120,8 +120,12 @@ def json_to_keep(value: Any) -> bytes:
 
 
 def json_digest(value: Any) -> bytes:
-    """Return 16 bytes that stand for the JSON of `value`, to know it again without keeping it."""
-    return hashlib.blake2b(write_json(value), digest_size=16).digest()
+    """Return 16 bytes that stand for `value`, to know it again, its keys in any order, without keeping it."""
+    try:
+        data = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError:
+        data = _write_leniently(value)
+    return hashlib.blake2b(data, digest_size=16).digest()
 
 
 def one_line(data: bytes) -> bytes:

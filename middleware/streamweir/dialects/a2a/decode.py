@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final, Literal
 from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import and_extra, custom, leftover, meta_of, upstream_error
 from streamweir.codec.message_template import TextFields
+from streamweir.dialects.a2a.decode_adk import error_code
 from streamweir.dialects.a2a.decode_artifacts import Artifacts
 from streamweir.dialects.a2a.decode_envelope import (
     MESSAGE,
@@ -171,15 +172,18 @@ class A2aDecoder(Decoder):
         steps = step_events(rest, meta)
         yield from steps
         status = _object(update.get("status"))
-        yield from self._status(status, meta if steps else and_extra(meta, rest))
+        yield from self._status(status, meta if steps else and_extra(meta, rest), update.get("metadata"))
         if update.get("final") is True:
             self._end, self.complete = self._end or "completed", True
 
-    def _status(self, status: Fields, meta: Meta | None) -> Iterator[Event]:
+    def _status(self, status: Fields, meta: Meta | None, beside: Any = None) -> Iterator[Event]:
         """A state, which may come more than once, and the message that stands with it."""
         state, message = state_of(status), _object(status.get("message"))
-        if state in _FAILURES:
-            yield _failure(state, message, meta)
+        code = error_code(beside, message.get("metadata"))
+        if state in _FAILURES or (code and message):
+            yield upstream_error(
+                text_of_parts(self._parts(message)), code=code or None, status=_FAILURES.get(state), meta=meta
+            )
             return
         changes = state != self._state
         self._state, self._end = state, _ENDS.get(state)
@@ -197,7 +201,7 @@ class A2aDecoder(Decoder):
         elif self._end is not None:
             yield from self._repetition(message, MESSAGE, ids) if is_agents(message) else ()
         elif message and is_agents(message):
-            yield from self._progress.read(message, ids, is_nested=self._is_nested)
+            yield from self._progress.read(message, ids, is_nested=self._is_nested, beside=beside)
 
     def _questions(self, state: str, message: Fields, ids: Meta | None) -> Iterator[Event]:
         for event in questions_of(state, message, self._ids, ids, is_nested=self._is_nested):
@@ -208,10 +212,10 @@ class A2aDecoder(Decoder):
     def _repetition(self, holder: Fields, known: Sequence[str], meta: Meta | None) -> Iterator[Event]:
         """What a message or an artifact says that has not been said under another id."""
         self._has_answered = True
+        if text := text_of_parts(self._parts(holder)):
+            yield Content(text, whole="repeat", meta=ids_of(meta))
         meta = and_extra(meta, leftover(holder, known))
-        if (text := text_of_parts(self._parts(holder))) or (meta or {}).get("extra"):
-            yield Content(text, whole="repeat", meta=meta)
-        yield from part_events(self._artifacts.new_data(self._parts(holder)), ids_of(meta))
+        yield from part_events(self._artifacts.new_data(self._parts(holder)), meta)
 
     # Artifacts and messages
 
@@ -254,10 +258,6 @@ class A2aDecoder(Decoder):
 
 def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _failure(state: str, message: Fields, meta: Meta | None) -> Event:
-    return upstream_error(text_of_parts(parts_of(message)), status=_FAILURES[state], meta=meta)
 
 
 _READERS: Final[Mapping[str, Callable[[A2aDecoder, Fields, Meta | None], Iterable[Event]]]] = {

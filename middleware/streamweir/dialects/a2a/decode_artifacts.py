@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -12,7 +11,7 @@ from streamweir.codec.coerce import and_extra, leftover, meta_of, text_of
 from streamweir.dialects.a2a.decode_parts import Part, part_events, parts_of, text_of_parts
 from streamweir.events import Content, Event, Meta, ids_of
 from streamweir.ids import RecentIds
-from streamweir.jsontext import write_json
+from streamweir.jsontext import json_digest
 
 __all__ = ["Artifacts"]
 
@@ -43,7 +42,7 @@ class Artifacts:
         return (part for part in parts if part.text is None and self._is_new(part))
 
     def _is_new(self, part: Part) -> bool:
-        digest = hashlib.blake2b(write_json(part.fields), digest_size=16).hexdigest()
+        digest = json_digest(part.fields).hex()
         if digest in self._data:
             return False
         self._data.add(digest, None)
@@ -79,8 +78,7 @@ class Artifacts:
             return
         meta = _meta_of(artifact, meta, is_known=True)
         if text := text_of_parts(parts_of(artifact, is_nested=is_nested)):
-            yield Content(text, whole="snapshot", is_complete=True if is_last else None, meta=meta)
-            meta = ids_of(meta)
+            yield Content(text, whole="snapshot", is_complete=True if is_last else None, meta=ids_of(meta))
         new = self.new_data(parts_of(artifact, is_nested=is_nested))
         yield from part_events(new, meta, name=text_of(artifact.get("name")))
 

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from streamweir.codec.coerce import and_extra, custom, dataframe, leftover, named_data, text_of
-from streamweir.dialects.a2a.decode_calls import call_event
+from streamweir.dialects.a2a.decode_adk import call_event, is_pending, pending_calls
 from streamweir.dialects.a2a.decode_envelope import listed
-from streamweir.events import Content, Data, Event, Meta, Thinking, ids_of
+from streamweir.events import Content, Data, Event, Meta, Status, Thinking, ids_of
 
-__all__ = ["Part", "data_of", "is_thought", "part_events", "parts_of", "text_of_parts"]
+__all__ = ["Part", "beside_events", "data_of", "is_thought", "part_events", "parts_of", "text_of_parts"]
 
 _PART: Final = ("kind", "text", "data", "file", "url", "raw", "mediaType", "filename")
 _FILE: Final = ("uri", "bytes", "fileWithUri", "fileWithBytes", "mimeType", "name")
@@ -29,13 +29,22 @@ class Part(NamedTuple):
     """Its data stand one level deeper, as in the HTTP+JSON form of 0.3."""
 
 
-def parts_of(holder: Mapping[str, Any], *, is_nested: bool = False) -> Iterator[Part]:
-    """Yield the parts of a message or an artifact, which 0.3 calls `content` in its HTTP+JSON form."""
+def parts_of(holder: Mapping[str, Any], *, is_nested: bool = False, beside: Any = None) -> Iterator[Part]:
+    """Yield the parts of a message or an artifact, which 0.3 calls `content` in its HTTP+JSON form.
+
+    Args:
+        holder: the message or the artifact.
+        is_nested: the data of its parts stand one level deeper.
+        beside: metadata of what it came with.
+    """
     nested = is_nested or "content" in holder
+    pending = pending_calls(holder.get("metadata"), beside)
     for fields in listed(holder.get("parts")) or listed(holder.get("content")):
         if fields and isinstance(fields, dict):
             text = fields.get("text")
-            yield Part(text if isinstance(text, str) else None, fields, nested)
+            part = Part(text if isinstance(text, str) else None, fields, nested)
+            if not (pending and is_pending(fields.get("metadata"), data_of(part), pending)):
+                yield part
 
 
 def text_of_parts(parts: Iterable[Part]) -> str:
@@ -65,8 +74,13 @@ def part_events(
         if event is not None:
             yield event
             meta = ids_of(meta)
+    yield from beside_events(meta)
+
+
+def beside_events(meta: Meta | None) -> Iterator[Event]:
+    """Yield what stands beside a text that says nothing, or nothing new: news of the task."""
     if meta and "extra" in meta:
-        yield Content("", meta=meta)
+        yield Status("workflow", "running", meta=meta)
 
 
 def data_of(part: Part) -> Any:
@@ -83,8 +97,8 @@ def _part_event(part: Part, meta: Meta | None, name: str, *, is_progress: bool) 
     meta = and_extra(meta, leftover(part.fields, _PART))
     if part.text is None:
         return call_event(part.fields.get("metadata"), data_of(part), meta) or _data_event(part, meta, name)
-    if not part.text and not (meta and "extra" in meta):
-        return None
+    if not part.text:
+        return next(beside_events(meta), None)
     if is_thought(part):
         return Thinking(part.text, "reasoning", meta=meta)
     return Thinking(part.text, meta=meta) if is_progress else Content(part.text, meta=meta)

@@ -1,7 +1,7 @@
 """Reads what a working agent reports: messages that stand with the state `working`.
 
-They are no part of the answer, unless the option `progress` says so: agents that stream their answer in them
-are told apart from those that say what they are doing by nothing on the wire.
+They are no part of the answer, unless the option `progress` says so, or marks of Google's ADK: other agents
+that stream their answer in them differ in nothing from those that say what they are doing.
 """
 
 from __future__ import annotations
@@ -10,8 +10,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from streamweir.codec.coerce import and_extra, leftover, meta_of, text_of
+from streamweir.dialects.a2a.decode_adk import is_asked, is_output
 from streamweir.dialects.a2a.decode_envelope import MESSAGE
-from streamweir.dialects.a2a.decode_parts import is_thought, part_events, parts_of, text_of_parts
+from streamweir.dialects.a2a.decode_parts import (
+    Part,
+    beside_events,
+    data_of,
+    is_thought,
+    part_events,
+    parts_of,
+    text_of_parts,
+)
 from streamweir.events import Content, Event, Meta, Status, Thinking
 from streamweir.ids import RecentIds
 
@@ -36,17 +45,30 @@ class Progress:
         self._last = ("", "")
         self.has_answered = False
 
-    def read(self, message: Mapping[str, Any], meta: Meta | None, *, is_nested: bool) -> Iterator[Event]:
-        """Yield what is new in a report; one that is repeated with the next state arrives once."""
+    def read(
+        self, message: Mapping[str, Any], meta: Meta | None, *, is_nested: bool, beside: Any = None
+    ) -> Iterator[Event]:
+        """Yield what is new in a report; one that is repeated with the next state arrives once.
+
+        Args:
+            message: the report.
+            meta: of the event.
+            is_nested: the data of its parts stand one level deeper.
+            beside: metadata of the state.
+        """
         message_id = text_of(message.get("messageId"))
         if message_id and message_id in self._seen:
             return
         self._seen.add(message_id, None)
-        parts = parts_of(message, is_nested=is_nested)
-        yield from part_events((part for part in parts if part.text is None or is_thought(part)), meta)
-        text = text_of_parts(parts_of(message, is_nested=is_nested))
-        meta = and_extra(meta, leftover(message, MESSAGE))
-        if text or (meta and "extra" in meta):
+        parts = [*parts_of(message, is_nested=is_nested, beside=beside)]
+        yield from part_events(filter(_is_beside_text, parts), meta)
+        text, meta = text_of_parts(parts), and_extra(meta, leftover(message, MESSAGE))
+        if not text:
+            yield from beside_events(meta)
+        elif is_output(beside):
+            self.has_answered = True
+            yield Content(text, meta={**(meta or {}), **(meta_of(message_id=message_id) or {})})
+        else:
             yield self._event(message_id, text, meta)
 
     def _event(self, message_id: str, text: str, meta: Meta | None) -> Event:
@@ -56,8 +78,7 @@ class Progress:
         if self._becomes == "content":
             self.has_answered = True
             return Content(text, meta=meta)
-        ids = meta_of(message_id=message_id)
-        return Thinking(text, meta={**(meta or {}), **(ids or {})})
+        return Thinking(text, meta={**(meta or {}), **(meta_of(message_id=message_id) or {})})
 
     def _new_part(self, message_id: str, text: str) -> tuple[str, str]:
         """What a report adds to the one before it, and under whose id: some repeat it as it grows."""
@@ -66,3 +87,10 @@ class Progress:
         message_id = last_id if grows else message_id
         self._last = (message_id, text if len(text) <= self._longest else "")
         return message_id, text[len(last) :] if grows else text
+
+
+def _is_beside_text(part: Part) -> bool:
+    """A thought, data, a call; what a person is asked comes once more with the question."""
+    if part.text is not None:
+        return is_thought(part)
+    return not is_asked(part.fields.get("metadata"), data_of(part))

@@ -1,6 +1,7 @@
-"""Reads calls of the agent's tools, which the protocol has no word for, as Google's ADK marks them.
+"""Reads what Google's ADK marks in metadata: failures, and calls of tools, for which there is no word.
 
-Source: google-adk 2.13 (`a2a/converters/part_converter.py`, `long_running_functions.py`).
+Source: google-adk 2.13 (`a2a/converters`: `event_converter.py`, `part_converter.py`,
+`long_running_functions.py`); its own recorded streams.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any, Final
 from streamweir.codec.coerce import and_extra, arguments, leftover, text_in, text_of, tool_error
 from streamweir.events import Event, Interaction, Meta, ToolCallEnd, ToolCallStart
 
-__all__ = ["asked_events", "call_event", "is_asked"]
+__all__ = ["asked_events", "call_event", "error_code", "is_asked", "is_output", "is_pending", "pending_calls"]
 
 _CALL: Final = "function_call"
 _RESULT: Final = "function_response"
@@ -85,6 +86,29 @@ def asked_events(data: Mapping[str, Any], resume: Mapping[str, Any], meta: Meta 
     else:
         yield ToolCallStart(tool_id, name, arguments=given, meta=meta)
         yield Interaction(tool_id, "form", title=name, schema={}, **fields)
+
+
+def is_output(metadata: Any) -> bool:
+    """Is a state that of an event of the agent's own, whose message is a part of the answer?"""
+    return isinstance(_mark(metadata, "event_id"), str)
+
+
+def error_code(*metadata: Any) -> str:
+    """Return the name of the exception that a report is about; empty if it is about none."""
+    return next((code for found in metadata if isinstance(code := _mark(found, "error_code"), str)), "")
+
+
+def pending_calls(*metadata: Any) -> frozenset[str]:
+    """Return the calls that have not run, for a person has to confirm them: their results are none."""
+    actions = [_mark(found, "actions") for found in metadata]
+    asked = [found.get("requestedToolConfirmations") for found in actions if isinstance(found, dict)]
+    return frozenset(tool_id for found in asked if isinstance(found, dict) for tool_id in found)
+
+
+def is_pending(metadata: Any, data: Any, pending: frozenset[str]) -> bool:
+    """Is this data part the result of one of these calls?"""
+    is_result = isinstance(data, dict) and _mark(metadata, "type") == _RESULT
+    return is_result and text_of(data.get("id")) in pending
 
 
 def _mark(metadata: Any, name: str) -> Any:
