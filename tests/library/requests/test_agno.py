@@ -1,5 +1,6 @@
 """What AgentOS is sent: a form with a message, and the answers to what its recorded runs wait for."""
 
+import contextlib
 import json
 from typing import Any
 
@@ -118,11 +119,12 @@ def test_a_form_that_is_refused_is_not_filled_in() -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["Oslo", ["Oslo"], {"Which city?": "Oslo"}, {"City": ["Oslo"]}, {"question_1": "Oslo"}]
+    "value", ["no", "Oslo", ["Oslo"], {"Which city?": "Oslo"}, {"City": ["Oslo"]}, {"question_1": "Oslo"}]
 )
 def test_questions_are_answered(value: Any) -> None:
     (tool,) = answered("user-feedback", AGENT, "submit", value)[2]
-    assert [question["selected_options"] for question in tool["user_feedback_schema"]] == [["Oslo"]]
+    chosen = "no" if value == "no" else "Oslo"
+    assert [question["selected_options"] for question in tool["user_feedback_schema"]] == [[chosen]]
     assert tool["answered"] is True
 
 
@@ -154,6 +156,9 @@ def test_a_team_is_answered_with_its_requirements(action: str, confirmed: bool) 
         ("workflow-paused-input", "submit", {"to": "ann", "n": 2}, {"user_input": {"to": "ann", "n": 2}}),
         ("workflow-paused-route", "submit", "rb", {"selected_choices": ["rb"]}),
         ("workflow-paused-route", "submit", {"question_1": "rb"}, {"selected_choices": ["rb"]}),
+        ("workflow-paused-review", "submit", "no", {"confirmed": False, "edited_output": None}),
+        ("workflow-paused-review", "submit", "yes", {"confirmed": True, "edited_output": None}),
+        ("workflow-paused-step", "submit", "later", {"confirmed": False, "rejection_feedback": "later"}),
         ("workflow-paused-review", "submit", "better", {"confirmed": True, "edited_output": "better"}),
     ],
 )
@@ -197,3 +202,26 @@ def test_an_answer_to_nothing_is_refused(resume: Fields) -> None:
             path=AGENT,
         )
     assert (raised.value.status, raised.value.field) == (400, "resume")
+
+
+@pytest.mark.parametrize("junk", [None, 7, "x", [], [7], {}, [{}], [{"name": []}], [{"question": {}}]])
+@pytest.mark.parametrize("key", ["tools", "requirements", "step_requirements"])
+@pytest.mark.parametrize("value", [None, "x", {"x": 1}, [["x"]]])
+def test_whatever_a_client_sends_back_is_no_fault(junk: Any, key: str, value: Any) -> None:
+    item = {
+        "requires_user_input": True,
+        "user_input_schema": junk,
+        "user_feedback_schema": junk,
+        "executor_requirements": junk,
+        "tool_execution": junk,
+        "step_id": junk,
+    }
+    for items in (junk, [item], [{**item, "tool_execution": item}]):
+        answer = {
+            "interaction_id": "i",
+            "action": "submit",
+            "value": value,
+            "resume": {"run_id": "r1", key: items},
+        }
+        with contextlib.suppress(RequestError):
+            write_request({"resume": [answer, answer]}, dialect="agno", path=AGENT)

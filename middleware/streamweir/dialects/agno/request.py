@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from streamweir.jsontext import write_json_text
 from streamweir.requests.canonical import Answer, Part
-from streamweir.requests.decisions import confirms
+from streamweir.requests.decisions import confirms, decision_in
 from streamweir.requests.media import media_type_of
 from streamweir.requests.outgoing import Outgoing, answer_text
 from streamweir.requests.sides import RequestWriter
@@ -27,10 +27,6 @@ _FORMS: Final = ("tools", "requirements", "step_requirements")
 """What an interaction holds one of: the field of the form in which it goes back."""
 
 _REFUSALS: Final = ("cancel", "reject")
-_DENIALS: Final = ("approved", "confirmed")
-_NO: Final = frozenset({"no", "n", "false", "reject", "deny", "cancel", "stop", "不", "否", "拒绝", "取消"})
-"""Texts by which a person refuses who has no other way to: an answer in a chat."""
-
 _CANCELLED: Final = "cancelled"
 
 
@@ -102,12 +98,13 @@ def _tool(tool: dict[str, Any], answer: Answer, outgoing: Outgoing) -> dict[str,
     if tool.get("external_execution_required") and not tool.get("requires_confirmation"):
         return {**tool, "result": _CANCELLED if _refuses(answer) else answer_text(value)}
     if tool.get("requires_confirmation") or _refuses(answer):
-        note = value if isinstance(value, str) and not confirms(answer) else None
-        kind = {"requires_confirmation": True, "requires_user_input": None, "confirmed": confirms(answer)}
-        return {**tool, **kind, **without_absent(confirmation_note=note or None)}
+        is_confirmed = confirms(answer)
+        note = value if isinstance(value, str) and value and not is_confirmed else None
+        kind = {"requires_confirmation": True, "requires_user_input": None, "confirmed": is_confirmed}
+        return {**tool, **kind, **without_absent(confirmation_note=note)}
     if questions := _objects(tool.get("user_feedback_schema")):
         return {**tool, "user_feedback_schema": _chosen(questions, value), "answered": True}
-    fields = _filled(_objects(tool.get("user_input_schema")), value, outgoing)
+    fields = _filled(_named(tool.get("user_input_schema")), value, outgoing)
     return {**tool, "user_input_schema": fields, "answered": True}
 
 
@@ -129,38 +126,46 @@ def _step(step: dict[str, Any], answer: Answer, outgoing: Outgoing) -> dict[str,
     if calls := _objects(step.get("executor_requirements")):
         return {**step, "executor_requirements": [_requirement(call, answer, outgoing) for call in calls]}
     if _refuses(answer):
-        return {**step, "confirmed": False, **without_absent(rejection_feedback=answer_text(value) or None)}
+        return _rejected(step, value)
     if step.get("requires_route_selection"):
         return {**step, "selected_choices": [*_choices(value)]}
     if step.get("requires_user_input"):
-        fields = _filled(_objects(step.get("user_input_schema")), value, outgoing)
+        fields = _filled(_named(step.get("user_input_schema")), value, outgoing)
         given = {field["name"]: field["value"] for field in fields if field.get("value") is not None}
         given |= value if isinstance(value, dict) else {}
         return {**step, "user_input_schema": fields or None, "user_input": given, "confirmed": True}
-    edited = value if step.get("requires_output_review") and not isinstance(value, bool) else None
-    return {**step, "confirmed": True, **without_absent(edited_output=edited)}
+    if step.get("requires_output_review") and _is_edit(answer):
+        return {**step, "confirmed": True, "edited_output": value}
+    return {**step, "confirmed": True} if confirms(answer) else _rejected(step, value)
+
+
+def _rejected(step: dict[str, Any], why: Any) -> dict[str, Any]:
+    feedback = answer_text(why) if isinstance(why, str) else None
+    return {**step, "confirmed": False, **without_absent(rejection_feedback=feedback or None)}
+
+
+def _is_edit(answer: Answer) -> bool:
+    """Is it what a step's output should be, and neither yes nor no?"""
+    value = answer.get("value")
+    if isinstance(value, str):
+        return bool(value) and decision_in(value) is None
+    return isinstance(value, list) or (
+        isinstance(value, dict) and not {"approved", "confirmed"} & value.keys()
+    )
 
 
 def _refuses(answer: Answer) -> bool:
-    """Is it a no, by its action or its value?"""
-    match answer.get("value"):
-        case False:
-            return True
-        case str(text) if text.strip(" .!。！").casefold() in _NO:
-            return True
-        case dict(value) if any(value.get(name) is False for name in _DENIALS):
-            return True
     return answer["action"] in _REFUSALS
 
 
 def _filled(fields: list[dict[str, Any]], value: Any, outgoing: Outgoing) -> list[dict[str, Any]]:
     """The fields of a form with their values; one that is no object is for the only open field."""
     if not isinstance(value, dict):
-        open_fields = [field.get("name") for field in fields if field.get("value") is None]
+        open_fields = [field["name"] for field in fields if field.get("value") is None]
         if value is not None and len(open_fields) != 1 and fields:
             raise outgoing.cannot_answer()
         value = {} if value is None else dict.fromkeys(open_fields, value)
-    return [{**field, "value": value.get(field.get("name"), field.get("value"))} for field in fields]
+    return [{**field, "value": value.get(field["name"], field.get("value"))} for field in fields]
 
 
 def _chosen(questions: list[dict[str, Any]], value: Any) -> list[dict[str, Any]]:
@@ -174,7 +179,7 @@ def _chosen(questions: list[dict[str, Any]], value: Any) -> list[dict[str, Any]]
 def _choice_of(question: Mapping[str, Any], at: int, value: Any) -> Any:
     if isinstance(value, dict):
         names = (question.get("question"), question.get("header"), f"question_{at + 1}")
-        return next((value[name] for name in names if name in value), None)
+        return next((value[name] for name in names if isinstance(name, str) and name in value), None)
     if isinstance(value, list) and all(isinstance(item, list) for item in value):
         return value[at] if at < len(value) else None
     return value
@@ -185,6 +190,11 @@ def _choices(value: Any) -> list[str]:
         value = [*value.values()]
     items = value if isinstance(value, list) else [value]
     return [answer_text(item) for item in items if item is not None]
+
+
+def _named(value: Any) -> list[dict[str, Any]]:
+    """The fields of a form."""
+    return [field for field in _objects(value) if isinstance(field.get("name"), str)]
 
 
 def _objects(value: Any) -> list[dict[str, Any]]:
