@@ -154,6 +154,8 @@ def test_a_team_is_answered_with_its_requirements(action: str, confirmed: bool) 
         ("workflow-paused-step", "approve", None, {"confirmed": True}),
         ("workflow-paused-step", "reject", "not now", {"confirmed": False, "rejection_feedback": "not now"}),
         ("workflow-paused-input", "submit", {"to": "ann", "n": 2}, {"user_input": {"to": "ann", "n": 2}}),
+        ("workflow-paused-input", "cancel", None, {"confirmed": False, "requires_user_input": False}),
+        ("workflow-paused-route", "reject", None, {"confirmed": False, "requires_route_selection": False}),
         ("workflow-paused-route", "submit", "rb", {"selected_choices": ["rb"]}),
         ("workflow-paused-route", "submit", {"question_1": "rb"}, {"selected_choices": ["rb"]}),
         ("workflow-paused-review", "submit", "no", {"confirmed": False, "edited_output": None}),

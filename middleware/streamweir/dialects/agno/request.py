@@ -140,8 +140,10 @@ def _step(step: dict[str, Any], answer: Answer, outgoing: Outgoing) -> dict[str,
 
 
 def _rejected(step: dict[str, Any], why: Any) -> dict[str, Any]:
-    feedback = answer_text(why) if isinstance(why, str) else None
-    return {**step, "confirmed": False, **without_absent(rejection_feedback=feedback or None)}
+    """A step that is refused as one that was to be confirmed, whatever was asked."""
+    asked = {"requires_confirmation": True, "requires_user_input": False, "requires_route_selection": False}
+    feedback = why if isinstance(why, str) and why else None
+    return {**step, **asked, "confirmed": False, **without_absent(rejection_feedback=feedback)}
 
 
 def _is_edit(answer: Answer) -> bool:
