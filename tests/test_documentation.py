@@ -268,6 +268,14 @@ def test_every_dialect_has_a_page_and_a_row() -> None:
         assert (ROOT / f"docs/dialects/{name}.md").read_text().startswith(f"# {name}\n")
 
 
+def test_every_backend_has_an_endpoint_to_paste() -> None:
+    table = README.partition("## I run X")[2].partition("\n## ")[0]
+    for name in {*Dialects.built_in()} - {"standard"}:
+        blocks = code_blocks((ROOT / f"docs/dialects/{name}.md").read_text(), "yaml")
+        assert any(f"speaks: {name}\n" in block for block in blocks), name
+        assert f"[`{name}`](docs/dialects/{name}.md)" in table, name
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_python_in_the_documents_is_python(page: Path) -> None:
     for block in code_blocks(page.read_text(), "python"):
