@@ -249,6 +249,7 @@ class ChainEvents:
         output = data.get("output")
         documents = output.get("documents") if isinstance(output, dict) else output
         found = references(documents, meta)
+        self._outputs.has_sources = self._outputs.has_sources or bool(found)
         yield from found or ([named_data("on_retriever_end", output, meta)] if output else [])
 
 

@@ -26,6 +26,8 @@ _DOCUMENT: Final = ("page_content", "metadata", "id", "type", CLASS)
 _SOURCES: Final = ("url", "link", "source")
 _TITLES: Final = ("title", "file_name")
 _CITED: Final = (*_SOURCES, *_TITLES, "score")
+_FINISH: Final = {"output", "messages", "intermediate_steps", *_ECHOED}
+"""The last step of an agent: its messages repeat the output."""
 _AGENT: Final = ("actions", "steps", "intermediate_steps", "output", "messages")
 
 
@@ -38,10 +40,11 @@ class ChainOutputs:
     Attributes:
         has_models: texts come from models, of which the runnable's own repeat what they said.
         is_graph: what it puts out as it goes are updates of its nodes.
+        has_sources: what it rests on has come, from a retriever or from a piece of the output.
     """
 
     def __init__(self, graph: GraphModes) -> None:
-        self.has_models = self.is_graph = False
+        self.has_models = self.is_graph = self.has_sources = False
         self._graph = graph
 
     def read(self, value: Any, meta: Meta | None = None) -> Iterator[Event]:
@@ -93,6 +96,8 @@ class ChainOutputs:
     def _object(self, value: dict[str, Any], meta: Meta | None, *, is_last: bool) -> Iterator[Event]:
         if "actions" in value or "steps" in value:
             yield from self._agent(value, meta)
+        elif isinstance(value.get("output"), str) and value.keys() <= _FINISH:
+            yield from self._answer(value, meta, is_last=is_last)
         elif is_update(value):
             self.is_graph = True
             yield from self._updates(value, is_last=is_last)
@@ -143,7 +148,8 @@ class ChainOutputs:
         for name in _DOCUMENTS:
             if found := references(rest.get(name), meta):
                 del rest[name]
-                yield from () if is_last else found
+                yield from () if self.has_sources or is_last else found
+                self.has_sources = True
         if rest:
             yield Data("state", rest, meta=meta) if is_last else named_data("output", rest, meta)
 

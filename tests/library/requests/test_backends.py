@@ -337,6 +337,12 @@ WRITTEN: list[tuple[str, str, dict[str, Any], list[dict[str, Any]]]] = [
         ],
     ),
     (
+        "langserve",
+        "/chat/stream",
+        {"messages": [HI], "thread_id": "t"},
+        [{"body": {"input": "hi", "config": {"configurable": {"session_id": "t", "thread_id": "t"}}}}],
+    ),
+    (
         "llama-workflows",
         "/workflows/chat/run-nowait",
         {"messages": [HI], "inputs": {"lang": "en"}},
@@ -369,6 +375,22 @@ WRITTEN: list[tuple[str, str, dict[str, Any], list[dict[str, Any]]]] = [
 ]
 
 
+def test_langserve_is_sent_the_messages_where_its_runnable_takes_them() -> None:
+    asked = {"messages": [SYSTEM, HI, CALL, RESULT, user(PICTURE)]}
+    (found,) = write_request(asked, dialect="langserve", options={"input": "messages"})
+    assert found["body"]["input"] == [
+        {"type": "system", "content": "Be brief."},
+        {"type": "human", "content": "hi"},
+        {
+            "type": "ai",
+            "content": "",
+            "tool_calls": [{"id": "c1", "name": "snow", "args": {"where": "north"}}],
+        },
+        {"type": "tool", "content": "deep", "tool_call_id": "c1"},
+        {"type": "human", "content": "hi"},
+    ]
+
+
 @pytest.mark.parametrize(("dialect", "path", "request_", "expected"), WRITTEN)
 def test_what_a_server_is_sent(
     dialect: str, path: str, request_: dict[str, Any], expected: list[dict[str, Any]]
@@ -385,6 +407,7 @@ CANNOT_ANSWER = [
     ("coze", "/v3/chat", answer("submit", "a", None, "call_1")),
     ("flowise", "", answer("approve", True, {}, "a-1")),
     ("llama-workflows", "", answer("reject", None, {"handler_id": "h-1"}, "input")),
+    ("langserve", "/chat/stream", answer("approve", True, {"interrupt_id": "i-1"}, "i-1")),
     ("dify", "/v1/chat-messages", answer("submit", {"note": "a"}, {"form_token": "ft-1"}, "fm-1")),
 ]
 

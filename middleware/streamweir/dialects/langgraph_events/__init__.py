@@ -17,6 +17,6 @@ DIALECT = Dialect(
     package=__name__,
     hints=Hints(
         names=("messages", "updates", "values", "custom", "tasks", "debug", "tools", "checkpoints"),
-        starts=(b'{"', b"["),
+        starts=(b'{"', b"[", b'"{', b'"['),
     ),
 )

@@ -13,11 +13,9 @@ from streamweir.codec.langchain_messages import is_message
 from streamweir.codec.langchain_outputs import ChainOutputs, has_messages, is_update
 from streamweir.codec.langgraph_modes import INTERRUPT, MODES, GraphModes
 from streamweir.codec.message_template import TextFields
-from streamweir.dialects.langgraph_events.decode_score import mode_of_shape, score_of
-from streamweir.errors import MalformedEvent
+from streamweir.dialects.langgraph_events.decode_score import mode_of_shape, score_of, unpacked
 from streamweir.events import Event, SessionEnd, SessionStart
 from streamweir.framing import Frame
-from streamweir.jsontext import parse_json_text
 
 __all__ = ["LanggraphEventsDecoder"]
 
@@ -74,7 +72,7 @@ class LanggraphEventsDecoder(Decoder):
             self._graph = GraphModes(self.room)
             self._runs = ChainEvents(self._graph, self.room)
             self._outputs = ChainOutputs(self._graph)
-        return self._read(frame.event or "", _value(frame.json()))
+        return self._read(frame.event or "", unpacked(frame.json()))
 
     def close(self) -> Iterator[Event]:
         """The end of the body: proper where something of it was known, and nothing is open."""
@@ -217,19 +215,9 @@ class LanggraphEventsDecoder(Decoder):
         self._done()
 
 
-def _value(value: Any) -> Any:
-    """The value of a message; some servers write its JSON into a JSON string."""
-    if isinstance(value, str) and value[:1] in ("{", "["):
-        try:
-            return parse_json_text(value)
-        except MalformedEvent:
-            return value
-    return value
-
-
 def _wrapped(value: Any) -> Any:
     """What a server has put into an object of its own; None if that is nothing known."""
-    value = _value(value)
+    value = unpacked(value)
     match value:
         case dict() if is_message(value) or is_update(value) or has_messages(value) or INTERRUPT in value:
             return value

@@ -9,13 +9,25 @@ from streamweir.codec.langchain_events import is_chain_event
 from streamweir.codec.langchain_messages import is_message
 from streamweir.codec.langchain_outputs import has_messages, is_update
 from streamweir.codec.langgraph_modes import INTERRUPT, MODES
+from streamweir.errors import MalformedEvent
+from streamweir.jsontext import parse_json_text
 
-__all__ = ["mode_of_shape", "score_of"]
+__all__ = ["mode_of_shape", "score_of", "unpacked"]
 
 _FOREIGN: Final = frozenset(
     {"metadata", "data", "messages/partial", "messages/complete", "messages/metadata"}
 )
 """Names of events of LangServe and of the LangGraph server."""
+
+
+def unpacked(value: Any) -> Any:
+    """Return the value of a message; some servers write its JSON into a JSON string."""
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        try:
+            return parse_json_text(value)
+        except MalformedEvent:
+            return value
+    return value
 
 
 def score_of(value: Any, event: str | None) -> float | None:
@@ -32,9 +44,12 @@ def score_of(value: Any, event: str | None) -> float | None:
         return 0.9
     if name in MODES:
         return _score_of_mode(name, value)
+    value = unpacked(value)
     match value:
         case {"event": chain_event} if is_chain_event(chain_event):
             return 0.95 if "run_id" in value or "data" in value else 0.6
+        case {"data": {"event": chain_event, "run_id": str()}} if is_chain_event(chain_event):
+            return 0.8
         case dict():
             return _score_of_object(value)
         case [str(mode), _] | [list(), str(mode), _] if mode in MODES:

@@ -36,7 +36,7 @@ class LanggraphServerDecoder(Decoder):
 
     def __init__(self) -> None:
         self._graph = GraphModes()
-        self._begun = False
+        self._begun = self._known = False
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
@@ -67,7 +67,7 @@ class LanggraphServerDecoder(Decoder):
 
     def close(self) -> Iterable[Event]:
         """The end of the body: proper unless something is open, or nothing but the run's id has come."""
-        if self.complete and (self._graph.waits or not self._graph.messages.is_open):
+        if self._known and (self._graph.waits or not self._graph.messages.is_open):
             return self._end()
         return ()
 
@@ -85,7 +85,7 @@ class LanggraphServerDecoder(Decoder):
         if not mode and isinstance(value, dict):
             yield from self._answer(value)
             return
-        self.complete = True
+        self._known = True
         yield from self._graph.read(mode, namespace, value)
 
     def _start(self, fields: Mapping[str, Any]) -> Iterator[Event]:
@@ -109,7 +109,7 @@ class LanggraphServerDecoder(Decoder):
         if not isinstance(value.get("messages"), list) and INTERRUPT not in value:
             yield custom("message", value, meta_of(**graph.ids))
             return
-        self.complete = graph.has_state = graph.messages.found = True
+        self._known = self.complete = graph.has_state = graph.messages.found = True
         yield from graph.read("values", "", value)
 
 

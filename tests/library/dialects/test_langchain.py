@@ -1,0 +1,135 @@
+"""LangChain and LangGraph: the same stream in other wrappings, its failures in every shape, its ends."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from places import ROOT
+from streams import PLANTED, events_of, translate
+from streamweir import Translator, detect_dialect
+
+RECORDED = ROOT / "tests/dialects/langgraph-events"
+EVENTS = ("events_v2_tool.sse", "events-v1-tools.sse", "events-v2-texts-of-python.sse", "events-v2-asks.sse")
+SECRET = "Error code: 429 - rate limit of org-SECRET123, password=abc at 10.1.2.3"
+
+Fields = dict[str, Any]
+
+
+def messages_of(name: str) -> list[Any]:
+    lines = (RECORDED / name).read_text().split("\n")
+    return [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
+
+
+def meaning_of(body: bytes, speaks: str = "langgraph-events") -> Fields:
+    """What comes of a body, without its ids."""
+    events = events_of(translate([body], speaks=speaks))
+    named = {kind: [event["data"] for event in events if event["type"] == kind] for kind in KINDS}
+    return {
+        "text": "".join(data["content"] for data in named["content"]),
+        "calls": [(data["tool_name"], data["arguments"]) for data in named["tool_call_start"]],
+        "results": sorted((data["status"], str(data.get("result"))) for data in named["tool_call_end"]),
+        "asked": [data["questions"] for data in named["interaction"]],
+        "status": named["session_end"][0]["status"],
+    }
+
+
+KINDS = ("content", "tool_call_start", "tool_call_end", "interaction", "session_end")
+
+
+def in_sse(value: Any, name: str = "") -> str:
+    named = f"event: {name}\n" if name else ""
+    return f"{named}data: {json.dumps(value, ensure_ascii=False)}\n\n"
+
+
+WRAPPINGS: dict[str, Callable[[Fields], str]] = {
+    "lines": lambda event: f"{json.dumps(event)}\n",
+    "a name beside it": lambda event: in_sse(event, event["event"]),
+    "its data alone behind the name": lambda event: in_sse(event["data"], event["event"]),
+    "a pair": lambda event: in_sse([event["event"], event]),
+    "JSON in a string": lambda event: in_sse(json.dumps(event)),
+    "an object around it": lambda event: in_sse({"type": "agent", "data": event}),
+    "CRLF": lambda event: in_sse(event).replace("\n", "\r\n"),
+}
+
+
+@pytest.mark.parametrize("wrapping", WRAPPINGS)
+@pytest.mark.parametrize("name", EVENTS)
+def test_events_mean_the_same_in_any_wrapping(name: str, wrapping: str) -> None:
+    body = "".join(map(WRAPPINGS[wrapping], messages_of(name))).encode()
+    assert detect_dialect(body) == "langgraph-events"
+    assert meaning_of(body) == meaning_of((RECORDED / name).read_bytes())
+
+
+FAILURES: list[str] = [
+    in_sse({"error": SECRET}, "error"),
+    in_sse(SECRET, "error"),
+    in_sse({"error": SECRET}),
+    in_sse({"error": {"message": SECRET, "type": "RateLimitError"}}),
+    in_sse({"type": "error", "content": SECRET}),
+    in_sse({"event": "error", "data": {"message": SECRET, "status_code": 429}}),
+    in_sse({"type": "error", "message": SECRET, "traceback": SECRET}),
+    in_sse(["error", {"message": SECRET}]),
+]
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_failure_ends_the_stream_and_keeps_its_text(failure: str) -> None:
+    begun = "".join(map(in_sse, messages_of("events_v2_tool.sse")[:12]))
+    output = translate([f"{begun}{failure}data: [DONE]\n\n".encode()], speaks="langgraph-events", debug=True)
+    assert [event["data"]["code"] for event in events_of(output) if event["type"] == "error"] == [
+        "RATE_LIMITED"
+    ]
+    assert not [secret for secret in PLANTED if secret.encode() in output]
+
+
+def cut_short(name: str) -> Iterator[tuple[int, bytes]]:
+    events = messages_of(name)
+    for size in range(1, len(events)):
+        yield size, "".join(map(in_sse, events[:size])).encode()
+
+
+@pytest.mark.parametrize("end", ["", "data: [DONE]\n\n", 'data: {"type": "done"}\n\n'])
+def test_only_the_end_of_the_outermost_run_is_the_end(end: str) -> None:
+    for size, body in cut_short("events_v2_tool.sse"):
+        assert meaning_of(body + end.encode())["status"] == "error", size
+
+
+@pytest.mark.parametrize(
+    ("speaks", "step"),
+    [
+        ("langgraph-server", in_sse({"agent": {"messages": []}}, "updates")),
+        ("langgraph-events", in_sse({"agent": {"messages": []}}, "updates")),
+        ("langserve", in_sse({"agent": {"messages": []}}, "data")),
+    ],
+)
+def test_silence_between_two_steps_is_not_the_end(speaks: str, step: str) -> None:
+    translator = Translator(speaks=speaks)
+    translator.feed(step.encode())
+    assert not translator.complete
+
+
+def test_an_agent_of_langserve_calls_its_tools_once() -> None:
+    action = {"tool": "sales", "tool_input": {"month": "March"}, "log": "", "tool_call_id": "c1"}
+    message = {
+        "type": "AIMessageChunk",
+        "content": "",
+        "id": "m1",
+        "tool_calls": [{"name": "sales", "id": "c1"}],
+    }
+    result = {"type": "tool", "content": "31", "tool_call_id": "c1"}
+    answer = {"type": "ai", "content": "31 rows.", "id": "m2"}
+    pieces: list[Any] = [
+        {"actions": [action], "messages": [message]},
+        {"steps": [{"action": action, "observation": "31"}], "messages": [result]},
+        {"output": "31 rows.", "messages": [answer]},
+    ]
+    body = "".join(in_sse(piece, "data") for piece in pieces) + "event: end\n\n"
+    assert meaning_of(body.encode(), "langserve") == {
+        "text": "31 rows.",
+        "calls": [("sales", {"month": "March"})],
+        "results": [("success", "31")],
+        "asked": [],
+        "status": "completed",
+    }
