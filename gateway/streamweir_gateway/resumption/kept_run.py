@@ -191,4 +191,6 @@ class KeptRun:
         if self._run is None or self._run.attempt.refused:
             return
         self._run.note_in(record)
+        if self.owned.detached == "fenced":
+            record.reason = "lost"  # whatever came after that
         record.events = self._run.attempt.stream.pipeline.position.written

@@ -16,7 +16,7 @@ from streamweir.runs.closing import lost_end
 from streamweir.runs.event_log import Batch
 from streamweir.runs.follower import Follower, Taker
 from streamweir.runs.owned_run import OwnedRun
-from streamweir.runs.store import RunState, RunStore, StoreUnavailable
+from streamweir.runs.store import RunState, RunStore, StoreFull, StoreUnavailable
 from streamweir.runs.stored_event import UnreadableRun
 
 __all__ = ["About", "CutShort", "RunReader", "all_lines"]
@@ -194,6 +194,8 @@ class RunReader:
         if state.state == "ended":
             return True
         await self._look_after(state)
+        if self.cut_short is not None:
+            return True
         await self._touch()
         await self._store.wait(self._name, self.at, _TOUCH_SECONDS)
         return False
@@ -208,8 +210,12 @@ class RunReader:
         elif now - self._unowned_since >= _ORPHAN_SECONDS:
             lines = await all_lines(self._store, self._name)
             closing = lost_end(lines, request_id=self._about.request_id)
-            seized = await self._store.seize(self._name, len(lines), closing, ttl=self._about.ttl)
-            self.has_seized = self.has_seized or seized
+            try:
+                seized = await self._store.seize(self._name, len(lines), closing, ttl=self._about.ttl)
+            except StoreFull:  # which nobody can write an end to
+                self.cut_short = "RUN_LOST"
+            else:
+                self.has_seized = self.has_seized or seized
 
     async def _touch(self) -> None:
         now = time.monotonic()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from loopback import ask, client
-from redis_servers import redis_binaries, redis_server
+from redis_servers import RedisServer, redis_binaries, redis_server
 from running_gateway import Running, running_gateway
 from scripted_upstream import LAST_CHUNK, SSE, Call, Upstream, chunk, upstream
 from streamweir.testing import check_stream
@@ -37,12 +37,14 @@ async def slowly(call: Call) -> None:
 
 
 @asynccontextmanager
-async def replicas(folder: Path, number: int, **file: Any) -> AsyncIterator[tuple[list[Running], Upstream]]:
+async def replicas(
+    folder: Path, number: int, *, server: RedisServer | None = None, **file: Any
+) -> AsyncIterator[tuple[list[Running], Upstream]]:
     async with AsyncExitStack() as stack:
-        store = stack.enter_context(redis_server(redis_binaries()[0]))
-        server = await stack.enter_async_context(upstream(slowly))
+        store = server or stack.enter_context(redis_server(redis_binaries()[0]))
+        backend = await stack.enter_async_context(upstream(slowly))
         endpoint = {
-            "upstream": server.url,
+            "upstream": backend.url,
             "speaks": "legacy",
             "resume": "on",
             "answers": ["standard", "openai-chat"],
@@ -55,7 +57,7 @@ async def replicas(folder: Path, number: int, **file: Any) -> AsyncIterator[tupl
             replica = await stack.enter_async_context(running_gateway(place, **file))
             await replica.ready()
             running.append(replica)
-        yield running, server
+        yield running, backend
 
 
 async def test_a_run_is_read_on_at_another_replica(tmp_path: Path) -> None:
@@ -124,6 +126,42 @@ async def test_a_replica_that_was_only_slow_is_fenced(tmp_path: Path) -> None:
         whole = await reader.whole()
         assert whole.body == lost.body
         assert len(server.calls) == 1
+
+
+async def test_a_replica_that_was_slow_and_not_taken_over_goes_on(tmp_path: Path) -> None:
+    async with replicas(tmp_path, 2) as ((first, second), _), client(first.at) as reader:
+        reader.send()
+        await reader.until(b"word 3 ")
+        handle = reader.answer.header("x-streamweir-run")
+        reading = asyncio.create_task(ask(second.at, "GET", f"/-/runs/{handle}", body=b""))
+        first.signal(signal.SIGSTOP)
+        await asyncio.sleep(1.2)  # longer than its lease, and than what its store is given to answer
+        first.signal(signal.SIGCONT)
+        whole = await reader.whole()
+        assert whole.end["status"] == "completed"
+        assert (await reading).body == whole.body
+
+
+async def test_a_store_that_is_full_cuts_readers_elsewhere_short(tmp_path: Path) -> None:
+    with redis_server(redis_binaries()[0], "--maxmemory-policy", "noeviction") as store:
+        async with replicas(tmp_path, 2, server=store) as ((first, second), _), client(first.at) as reader:
+            reader.send()
+            await reader.until(b"word 3 ")
+            handle = reader.answer.header("x-streamweir-run")
+            headers = [("X-Streamweir-Protocol", "openai-chat")]
+            reading = [
+                asyncio.create_task(ask(second.at, "GET", f"/-/runs/{handle}", headers=extra, body=b""))
+                for extra in ([], headers)
+            ]
+            await asyncio.sleep(0.2)
+            store.command("CONFIG", "SET", "maxmemory", "1")
+            whole = await reader.whole()
+            assert whole.end["status"] == "completed"
+            assert whole.body.count(b"RESUME_LOST") == 1
+            async with asyncio.timeout(6):
+                short, other = await asyncio.gather(*reading)
+            assert whole.body.startswith(short.body)
+            assert other.body.endswith(b'"code":"RUN_LOST"}}\n\n')
 
 
 async def test_many_clients_that_drop_again_and_again_get_every_byte_once(tmp_path: Path) -> None:
