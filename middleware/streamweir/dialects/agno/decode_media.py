@@ -59,13 +59,12 @@ class Media:
 
     def _references(self, fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
         for name, read in (("citations", _citations), ("references", _documents)):
-            given = fields.get(name)
-            if given and self._is_new(name, given) and (found := [*read(given)]):
+            if found := [cited for cited in read(fields.get(name)) if self._is_new(name, cited)]:
                 yield Reference(found, meta=meta)
 
-    def _is_new(self, name: str, value: Any) -> bool:
+    def _is_new(self, name: str, value: Mapping[str, Any]) -> bool:
         """Has this not come yet? Parts of a spoken answer may be alike."""
-        own = text_of(value.get("id")) if isinstance(value, dict) else ""
+        own = text_of(value.get("id")) if name in _KINDS else ""
         if name == "response_audio":
             return True
         digest = own or digest_of(value)
