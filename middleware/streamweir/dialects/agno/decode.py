@@ -190,8 +190,10 @@ class AgnoDecoder(Decoder):
     def _failed(self, fields: Mapping[str, Any], place: Place) -> Iterable[Event]:
         return failed(fields, place)
 
-    def _cancelled(self, fields: Mapping[str, Any], place: Place) -> Iterable[Event]:
-        return cancelled(fields, place, self._usage)
+    def _cancelled(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
+        if fields.get("content") != fields.get("reason"):
+            yield from self._texts.end_of_run(fields, place)
+        yield from cancelled(fields, place, self._usage)
 
     def _paused(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
         """A run waits; one within another is waited for by that, which says so itself."""
