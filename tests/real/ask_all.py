@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import subprocess
 import sys
 import tempfile
 import time
@@ -27,7 +28,7 @@ import httpx
 from environments import environment, started
 from hosts import Host
 from loopback import Answer, Client, client
-from ports import free_port, until_open
+from ports import free_port
 from real_checks import problems_of
 from real_servers import Case, Fields, Place, Server, real_servers
 from running_gateway import Running, running_gateway
@@ -132,12 +133,14 @@ async def run_server(name: str, server: Server) -> int:
         async with upstream(play) as model:
             place = Place(free_port(), model.url, Path(folder))
             command: tuple[str | Path, ...] = (python, *server.command(place))
-            with started(*command, folder=place.folder, log="server.log", **server.variables(place)):
-                await until_ready(name, server, place)
-                async with running_gateway(place.folder, **server.gateway(place)) as gateway:
-                    await gateway.ready()
-                    asking = Asking(server, place, model, gateway)
-                    broken = sum([await is_broken(name, asking, case) for case in server.cases])
+            with started(
+                *command, folder=place.folder, log="server.log", **server.variables(place)
+            ) as process:
+                broken = (
+                    await ask(name, server, place, model)
+                    if await serves(server, place, process)
+                    else len(server.cases)
+                )
         if broken:
             print_log(name, place.folder / "server.log")
     took = time.monotonic() - began
@@ -156,18 +159,28 @@ async def is_broken(name: str, asking: Asking, case: Case) -> bool:
     return bool(found)
 
 
-async def until_ready(name: str, server: Server, place: Place) -> None:
-    """Wait until the server serves; end the program with its log where it does not."""
-    try:
-        await until_open(place.port, name, STARTS_WITHIN)
-        async with asyncio.timeout(STARTS_WITHIN), httpx.AsyncClient(trust_env=False) as asking:
-            while server.ready:
-                if (await asking.get(place.url + server.ready)).status_code == 200:
-                    return
+async def ask(name: str, server: Server, place: Place, model: Upstream) -> int:
+    """Ask a server everything, and return how much went wrong."""
+    async with running_gateway(place.folder, **server.gateway(place)) as gateway:
+        await gateway.ready()
+        asking = Asking(server, place, model, gateway)
+        return sum([await is_broken(name, asking, case) for case in server.cases])
+
+
+async def serves(server: Server, place: Place, process: subprocess.Popen[bytes]) -> bool:
+    """Wait until the server serves; False where it ends, or takes too long."""
+    latest = time.monotonic() + STARTS_WITHIN
+    async with httpx.AsyncClient(trust_env=False) as asking:
+        while time.monotonic() < latest and process.poll() is None:
+            try:
+                answer = await asking.get(place.url + server.ready)
+            except httpx.TransportError:
                 await asyncio.sleep(0.2)
-    except BaseException:
-        print_log(name, place.folder / "server.log")
-        raise
+                continue
+            if not server.ready or answer.status_code == 200:
+                return True
+            await asyncio.sleep(0.2)
+    return False
 
 
 def print_log(name: str, log: Path) -> None:

@@ -15,7 +15,7 @@ from streamweir.codec.base import MAX_EVENTS_OF_A_FRAME
 from streamweir.codec.coerce import arguments, text_of
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.errors import LimitExceeded
-from streamweir.events import Event, Interaction, Meta, ToolCallDelta, ToolCallStart
+from streamweir.events import Event, Interaction, Meta, ToolCallDelta, ToolCallEnd, ToolCallStart
 from streamweir.ids import short_id, short_index
 from streamweir.jsontext import write_json_text
 
@@ -26,6 +26,9 @@ MAX_CALL_BYTES: Final = 8 << 20
 
 _CALL: Final = 2048
 """Bytes that a call takes beside its arguments: its names, and the tables in which it is looked up."""
+
+_HANDED: Final = 256
+"""Bytes that the id and the name of a call take that is whole."""
 
 _LONGEST_NAME: Final = 1024
 
@@ -38,15 +41,19 @@ class ClientCalls:
 
     Attributes:
         room: as given.
-        has_asked: some were handed over.
     """
 
     def __init__(self, room: int = MAX_CALL_BYTES) -> None:
         self.room = room
-        self.has_asked = False
         self._choices: dict[int, _Calls] = {}
+        self._handed: dict[int, list[tuple[str, str]]] = {}
         self._ids = 0
         self._used_room = 0
+
+    @property
+    def has_asked(self) -> bool:
+        """Some are whole, and the answer does not go on behind them."""
+        return bool(self._handed)
 
     def take(self, delta: Mapping[str, Any], choice: int, meta: Meta | None) -> Iterator[ToolCallDelta]:
         """Yield the pieces of calls in `delta`, the fields of a choice.
@@ -61,16 +68,32 @@ class ClientCalls:
             if isinstance(piece, dict):
                 yield from self._take_call(piece, self._choices.setdefault(choice, _Calls()), meta)
 
-    def hand_over(self, choice: int | None = None) -> Iterator[Event]:
-        """Yield the starts of the calls of a choice (None: of all), which are whole, and ask for them."""
+    def start(self, choice: int | None = None) -> Iterator[Event]:
+        """Yield the starts of the calls of a choice (None: of all), which are whole."""
         for key in [choice] if choice is not None else list(self._choices):
             calls = self._choices.pop(key, None)
             for call in calls.all if calls else ():
-                self.has_asked = True
-                self._used_room -= call.arguments.size + _CALL
+                self._used_room -= call.arguments.size + _CALL - _HANDED
+                self._handed.setdefault(key, []).append((call.tool_id, call.name))
                 whole = arguments(call.arguments.text)
                 yield ToolCallStart(call.tool_id, call.name or "unknown", arguments=whole)
-                yield Interaction(call.tool_id, "tool", title=call.name or None)
+
+    def hand_over(self) -> Iterator[Event]:
+        """Yield the starts of those that are left, and ask the client for all behind which nothing came."""
+        yield from self.start()
+        for calls in self._handed.values():
+            for tool_id, name in calls:
+                yield Interaction(tool_id, "tool", title=name or None)
+
+    def go_on(self, choice: int) -> Iterator[Event]:
+        """Yield the ends of the calls of a choice that goes on behind them.
+
+        Whoever wrote it has run them: an agent behind this API shows the turns of its model one after the
+        other, and of the results nothing.
+        """
+        for tool_id, _ in self._handed.pop(choice, ()):
+            self._used_room -= _HANDED
+            yield ToolCallEnd(tool_id)
 
     def _take_call(
         self, piece: Mapping[str, Any], calls: _Calls, meta: Meta | None

@@ -41,6 +41,10 @@ FINISH_REASONS: Final = {
 
 TOKENS: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
 _REASONING: Final = ("reasoning_content", "reasoning", "thinking")
+_SAID: Final = ("content", "refusal", *_REASONING)
+_RAN: Final = "tool_call_results"
+"""What Haystack's agents end the results of tools with, of which they show nothing else."""
+
 _DELTA: Final = frozenset(
     {
         "role",
@@ -137,6 +141,8 @@ class ChunkReader:
             yield custom("delta", rest, meta)
         if rest := leftover(choice, _CHOICE):
             yield custom("choice", rest, meta)
+        if self.calls.has_asked and any(fields.get(name) for name in _SAID):
+            yield from self.calls.go_on(index)
         yield from self.read_delta(fields, index, meta, "snapshot" if fields is whole else None)
         if isinstance(reason := choice.get("finish_reason"), str) and reason:
             yield from self.finish(reason, index, meta)
@@ -167,9 +173,12 @@ class ChunkReader:
         if reason == "error":
             yield upstream_error(meta=meta)
             return
+        if reason == _RAN:
+            yield from self.calls.go_on(index)
+            return
         self.complete = True
         self.summary["finish_reason"] = FINISH_REASONS.get(reason, "stop")
-        yield from self.calls.hand_over(index)
+        yield from self.calls.start(index)
 
 
 def is_completion(message: Mapping[str, Any]) -> bool:

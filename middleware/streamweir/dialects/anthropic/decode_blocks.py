@@ -31,6 +31,7 @@ _CALLS: Final = ("tool_use", "server_tool_use", "mcp_tool_use")
 _RESULT: Final = "_tool_result"
 _CALL: Final = 2048
 """Bytes that a call takes beside its arguments."""
+_MOST_ASKED: Final = 1000
 
 
 class _Call(msgspec.Struct):
@@ -55,16 +56,20 @@ class Blocks:
 
     Attributes:
         meta: of the message.
-        called: a call is the client's to run.
         room: how many bytes the calls may take together before they are whole, about.
     """
 
     def __init__(self) -> None:
         self.room = MAX_CALL_BYTES
         self.meta: Meta | None = None
-        self.called = False
+        self._asked: set[str] = set()
         self._calls: dict[int, _Call] = {}
         self._used_room = 0
+
+    @property
+    def called(self) -> bool:
+        """A call is the client's to run: it has no result."""
+        return bool(self._asked)
 
     def start(self, index: Any, block: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterator[Event]:
         """Yield what a block says at its start: a result all of it, a whole message's block too."""
@@ -80,7 +85,7 @@ class Blocks:
             case {"type": str(kind)} if kind in _CALLS:
                 self._open_call(index, block, beside)
             case {"type": str(kind), "tool_use_id": _} if kind.endswith(_RESULT):
-                yield self._result(block, beside)
+                yield from self._result(block, beside)
             case _:
                 yield custom("content_block", {**block, **(beside or {})}, self.meta)
 
@@ -115,7 +120,8 @@ class Blocks:
         meta = and_extra(call.meta, parse_json(call.rest)[0])
         yield ToolCallStart(call.tool_id, call.name, arguments=given, meta=meta)
         if call.for_client:
-            self.called = True
+            if len(self._asked) < _MOST_ASKED:
+                self._asked.add(call.tool_id)
             yield Interaction(call.tool_id, "tool", title=call.name, meta=self.meta)
 
     def _text(self, block: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterator[Event]:
@@ -153,16 +159,21 @@ class Blocks:
         if self._used_room > self.room:
             raise LimitExceeded("the calls of an answer are larger than allowed")
 
-    def _result(self, block: Mapping[str, Any], beside: dict[str, Any] | None) -> Event:
+    def _result(self, block: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterator[Event]:
+        """A result, which may show that what looked like the client's call was run by the server."""
         content = block.get("content")
         rest = {
             **(leftover(block, ("type", "tool_use_id", "content", "is_error", "caller")) or {}),
             **(beside or {}),
         }
-        meta, tool_id = and_extra(self.meta, rest), text_of(block.get("tool_use_id"))
+        meta, tool_id = and_extra(self.meta, rest), short_id(text_of(block.get("tool_use_id")))
+        if tool_id in self._asked:
+            self._asked.discard(tool_id)
+            yield Interaction(tool_id, "tool", "resolved", meta=self.meta)
         if block.get("is_error") is True or _is_error(content):
-            return ToolCallEnd(tool_id, "failed", error=tool_error(_plain(content)), meta=meta)
-        return ToolCallEnd(tool_id, result=_plain(content), meta=meta)
+            yield ToolCallEnd(tool_id, "failed", error=tool_error(_plain(content)), meta=meta)
+        else:
+            yield ToolCallEnd(tool_id, result=_plain(content), meta=meta)
 
     def _rest(
         self, fields: Mapping[str, Any], beside: dict[str, Any] | None, known: tuple[str, ...]
