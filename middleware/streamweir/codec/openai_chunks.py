@@ -41,7 +41,7 @@ FINISH_REASONS: Final = {
 
 TOKENS: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
 _REASONING: Final = ("reasoning_content", "reasoning", "thinking")
-_SAID: Final = ("content", "refusal", *_REASONING)
+_TEXTS: Final = ("content", "refusal", *_REASONING)
 _RAN: Final = "tool_call_results"
 """What Haystack's agents end the results of tools with, of which they show nothing else."""
 
@@ -141,7 +141,7 @@ class ChunkReader:
             yield custom("delta", rest, meta)
         if rest := leftover(choice, _CHOICE):
             yield custom("choice", rest, meta)
-        if self.calls.has_asked and any(fields.get(name) for name in _SAID):
+        if self.calls.has_asked and any(fields.get(name) for name in _TEXTS):
             yield from self.calls.go_on(index)
         yield from self.read_delta(fields, index, meta, "snapshot" if fields is whole else None)
         if isinstance(reason := choice.get("finish_reason"), str) and reason:
