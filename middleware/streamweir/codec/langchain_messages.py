@@ -73,6 +73,7 @@ _TOKENS: Final = {
     "total_tokens": "total_tokens",
 }
 _LARGEST_COUNT: Final = 1 << 53
+_BESIDE: Final = ("reasoning_content", "reasoning")
 _MOST_WAITING: Final = 1000
 _CALL: Final = 1024
 """Bytes that a call takes beside its names and arguments, while these arrive."""
@@ -160,11 +161,13 @@ class ChainMessages:
         self._counted: RecentIds[dict[str, int]] = RecentIds(room // 8)
         self._history: RecentIds[None] = RecentIds(room // 8)
         self._waiting: dict[str, _Waiting] = {}
+        self._nameless: RecentIds[str] = RecentIds(room // 8)
+        """By the id of a result that names no call: its call."""
         self._asks_in = ""
         self._has_answered = False
         """The model has put out text in a message behind the last one with calls."""
-        self._grown: tuple[Iterable[Mapping[str, Any]], Meta | None] = ((), None)
-        """The calls of the last message that grows, with its metadata."""
+        self._grown: tuple[Iterable[Mapping[str, Any]], str, Meta | None] = ((), "", None)
+        """The calls of the last message that grows, with its id and its metadata."""
 
     @property
     def is_open(self) -> bool:
@@ -250,7 +253,7 @@ class ChainMessages:
 
     def start_calls(self) -> Iterator[Event]:
         """Yield the calls whose arguments are as whole as they will ever be."""
-        grown, self._grown = self._grown, ((), None)
+        grown, self._grown = self._grown, ((), "", None)
         yield from self._start_all(*grown)
         for message_id in [*self._pieces]:
             yield from self._start_pieces(message_id)
@@ -285,11 +288,11 @@ class ChainMessages:
         self._note_open(message_id, is_open=False)
         calls = objects_in(message.get("tool_calls"))
         if not self._note_end(message) and form == "growing":
-            self._grown = calls, meta
+            self._grown = calls, message_id, meta
             return
-        self._grown = (), None
+        self._grown = (), "", None
         self._drop_pieces(message_id)
-        yield from self._start_all(calls, meta)
+        yield from self._start_all(calls, message_id, meta)
 
     def _note_turn(self, message: Mapping[str, Any], message_id: str) -> None:
         if message.get("tool_calls") or message.get("tool_call_chunks"):
@@ -346,14 +349,18 @@ class ChainMessages:
         if text:
             yield ToolCallDelta(call.tool_id, call.name or None, text, meta=meta)
 
-    def _start_all(self, calls: Iterable[Mapping[str, Any]], meta: Meta | None) -> Iterator[Event]:
-        for call in calls:
-            given = call.get("args", call.get("arguments"))
-            yield from self._start(text_of(call.get("id")), text_of(call.get("name")), arguments(given), meta)
+    def _start_all(
+        self, calls: Iterable[Mapping[str, Any]], message_id: str, meta: Meta | None
+    ) -> Iterator[Event]:
+        for at, call in enumerate(calls):
+            tool_id, given = text_of(call.get("id")), call.get("args", call.get("arguments"))
+            name = text_of(call.get("name"))
+            yield from self._start(tool_id or _made_id(message_id, at), name, arguments(given), meta)
 
     def _start_pieces(self, message_id: str, meta: Meta | None = None) -> Iterator[Event]:
-        for call in self._drop_pieces(message_id):
-            yield from self._start(call.tool_id, call.name, arguments(call.pieces.text), meta)
+        for at, call in enumerate(self._drop_pieces(message_id)):
+            tool_id = call.tool_id or _made_id(message_id, at)
+            yield from self._start(tool_id, call.name, arguments(call.pieces.text), meta)
 
     def _drop_pieces(self, message_id: str) -> Iterable[_Call]:
         calls = self._pieces.pop(message_id, {}).values()
@@ -372,7 +379,7 @@ class ChainMessages:
 
     def _result(self, message: Mapping[str, Any], step: Meta | None) -> Iterator[Event]:
         self.found = True
-        tool_id = short_id(text_of(message.get("tool_call_id")))
+        tool_id = short_id(text_of(message.get("tool_call_id"))) or self._call_of(message)
         beside = leftover(message, _KNOWN)
         if not self._ends(tool_id):
             if beside:
@@ -388,6 +395,16 @@ class ChainMessages:
         artifact = message.get("artifact")
         result = content if artifact is None else {"content": content, "artifact": artifact}
         yield ToolCallEnd(tool_id, result=result, tool_name=name, meta=meta)
+
+    def _call_of(self, result: Mapping[str, Any]) -> str:
+        """The call that a result without an id belongs to: by its name, as old functions have it."""
+        result_id, name = short_id(text_of(result.get("id"))), text_of(result.get("name"))
+        if known := self._nameless.get(result_id):
+            return known
+        tool_id = next((found for found, call in self._waiting.items() if call.name == name), "")
+        if result_id and tool_id:
+            self._nameless.add(result_id, tool_id)
+        return tool_id
 
     def _ends(self, tool_id: str) -> bool:
         """Take note of a result; False if its call had one."""
@@ -413,6 +430,11 @@ class ChainMessages:
         self._counted.add(message_id, before)
 
 
+def _made_id(message_id: str, at: int) -> str:
+    """The id of a call that has none: the same each time that its message comes."""
+    return f"{message_id}:{at}" if message_id else ""
+
+
 def _digest(given: Mapping[str, Any]) -> bytes:
     return hashlib.blake2b(write_json(given), digest_size=16).digest()
 
@@ -423,12 +445,6 @@ def _with_id(step: Meta | None, message_id: str) -> Meta | None:
 
 def _texts(message: Mapping[str, Any], meta: Meta | None) -> Iterator[Content | Thinking]:
     """Yield what a message says: its reasoning, then its text."""
-    beside = message.get("additional_kwargs")
-    if isinstance(beside, dict):
-        for name in ("reasoning_content", "reasoning"):
-            if text := _reasoning(beside.get(name)):
-                yield Thinking(text, "reasoning", meta=meta)
-                break
     content = message.get("content")
     thoughts, texts = [], []
     for block in content if isinstance(content, list) else (content,):
@@ -439,10 +455,16 @@ def _texts(message: Mapping[str, Any], meta: Meta | None) -> Iterator[Content | 
                 texts.append(text)
             case {"type": "thinking" | "reasoning" | "reasoning_content"}:
                 thoughts.append(_reasoning(block))
-    if text := "".join(thoughts):
+    if text := "".join(thoughts) or _reasoning_beside(message):
         yield Thinking(text, "reasoning", meta=meta)
     if text := "".join(texts):
         yield Content(text, meta=meta)
+
+
+def _reasoning_beside(message: Mapping[str, Any]) -> str:
+    """The thoughts that a model's integration keeps beside its text."""
+    beside = object_in(message, "additional_kwargs")
+    return next((text for name in _BESIDE if (text := _reasoning(beside.get(name)))), "")
 
 
 def _reasoning(value: Any) -> str:

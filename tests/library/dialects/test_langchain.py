@@ -50,6 +50,7 @@ WRAPPINGS: dict[str, Callable[[Fields], str]] = {
     "a pair": lambda event: in_sse([event["event"], event]),
     "JSON in a string": lambda event: in_sse(json.dumps(event)),
     "an object around it": lambda event: in_sse({"type": "agent", "data": event}),
+    "no blank lines": lambda event: in_sse(event)[:-1],
     "CRLF": lambda event: in_sse(event).replace("\n", "\r\n"),
 }
 
@@ -57,7 +58,7 @@ WRAPPINGS: dict[str, Callable[[Fields], str]] = {
 @pytest.mark.parametrize("wrapping", WRAPPINGS)
 @pytest.mark.parametrize("name", EVENTS)
 def test_events_mean_the_same_in_any_wrapping(name: str, wrapping: str) -> None:
-    body = "".join(map(WRAPPINGS[wrapping], messages_of(name))).encode()
+    body = "".join([*map(WRAPPINGS[wrapping], messages_of(name)), "\n"]).encode()
     assert detect_dialect(body) == "langgraph-events"
     assert meaning_of(body) == meaning_of((RECORDED / name).read_bytes())
 
@@ -108,6 +109,29 @@ def test_silence_between_two_steps_is_not_the_end(speaks: str, step: str) -> Non
     translator = Translator(speaks=speaks)
     translator.feed(step.encode())
     assert not translator.complete
+
+
+def test_calls_without_ids_are_paired_and_come_once() -> None:
+    calls = [{"name": "sales", "args": {"month": month}, "id": None} for month in ("March", "April")]
+    chunks = [
+        {"name": "sales", "args": json.dumps(call["args"]), "index": at} for at, call in enumerate(calls)
+    ]
+    asked = {"type": "ai", "content": "", "id": "m1", "tool_calls": calls}
+    results = [{"type": "function", "content": text, "name": "sales", "id": text} for text in ("31", "44")]
+    answer = {"type": "ai", "content": "Up.", "id": "m2", "response_metadata": {"finish_reason": "stop"}}
+    pieces: list[Any] = [
+        ["messages", [{"type": "AIMessageChunk", "content": "", "id": "m1", "tool_call_chunks": chunks}, {}]],
+        ["updates", {"agent": {"messages": [asked]}}],
+        *(["updates", {"tools": {"messages": [result]}}] for result in results),
+        ["values", {"messages": [asked, *results, answer]}],
+    ]
+    assert meaning_of("".join(map(in_sse, pieces)).encode()) == {
+        "text": "Up.",
+        "calls": [("sales", {"month": "March"}), ("sales", {"month": "April"})],
+        "results": [("success", "31"), ("success", "44")],
+        "asked": [],
+        "status": "completed",
+    }
 
 
 def test_an_agent_of_langserve_calls_its_tools_once() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Decoder
@@ -72,6 +73,8 @@ class LanggraphEventsDecoder(Decoder):
             self._graph = GraphModes(self.room)
             self._runs = ChainEvents(self._graph, self.room)
             self._outputs = ChainOutputs(self._graph)
+        if b"\n" in data and not frame.is_json:
+            return chain.from_iterable(map(self.decode, _lines_of(frame)))
         return self._read(frame.event or "", unpacked(frame.json()))
 
     def close(self) -> Iterator[Event]:
@@ -213,6 +216,11 @@ class LanggraphEventsDecoder(Decoder):
         if rest := leftover(fields, _NAMES):
             yield custom("end", rest)
         self._done()
+
+
+def _lines_of(frame: Frame) -> Iterator[Frame]:
+    """The lines of a block that holds several messages: of servers that set no blank lines between them."""
+    return (Frame(line, frame.event) for line in frame.data.split(b"\n") if line.strip())
 
 
 def _wrapped(value: Any) -> Any:
