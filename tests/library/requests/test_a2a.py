@@ -141,3 +141,23 @@ def test_a_call_that_somebody_answers_for_gets_its_result(
         "data": {"id": "adk-2", "name": "ask_boss", "response": response},
         "metadata": {"adk_type": "function_response"},
     }
+
+
+@pytest.mark.parametrize(
+    ("action", "value", "more", "resume"),
+    [
+        ("submit", "Paris", {}, "Paris"),
+        ("approve", None, {}, True),
+        ("reject", None, {}, False),
+        ("approve", None, {"decisions": 2}, {"decisions": [{"type": "approve"}] * 2}),
+        ("reject", "no", {"decisions": 1}, {"decisions": [{"type": "reject", "message": "no"}]}),
+        ("submit", {"decisions": []}, {"decisions": 1}, {"decisions": []}),
+    ],
+)
+def test_the_interrupt_of_a_graph_is_resumed(
+    action: str, value: Any, more: dict[str, Any], resume: Any
+) -> None:
+    held = {**HELD, "interrupt_id": "i1", **more}
+    answer = {"interaction_id": "i1", "action": action, "value": value, "resume": held}
+    (part,) = sent({"resume": [answer]})["body"]["params"]["message"]["parts"]
+    assert part == {"data": {"resume": resume}}

@@ -25,7 +25,7 @@ from streamweir.dialects.a2a.decode_parts import (
     text_of_parts,
 )
 from streamweir.dialects.a2a.decode_progress import Progress
-from streamweir.dialects.a2a.decode_questions import questions_of
+from streamweir.dialects.a2a.decode_questions import INTERRUPT, interrupts_of, questions_of
 from streamweir.dialects.a2a.decode_steps import step_events
 from streamweir.events import Content, Event, Interaction, Meta, SessionEnd, SessionStart, Status, ids_of
 from streamweir.framing import Frame
@@ -203,8 +203,15 @@ class A2aDecoder(Decoder):
         elif message and is_agents(message):
             yield from self._progress.read(message, ids, is_nested=self._is_nested, beside=beside)
 
-    def _questions(self, state: str, message: Fields, ids: Meta | None) -> Iterator[Event]:
-        for event in questions_of(state, message, self._ids, ids, is_nested=self._is_nested):
+    def _questions(self, state: str, message: Fields, ids: Meta | None) -> Iterable[Event]:
+        if self._asked and not message:
+            return ()
+        return self._ask(questions_of(state, message, self._ids, ids, is_nested=self._is_nested))
+
+    def _ask(self, events: Iterable[Event]) -> Iterator[Event]:
+        """The same, with a note of what is asked."""
+        ids = meta_of(**self._ids)
+        for event in events:
             if isinstance(event, Interaction) and len(self._asked) < _MOST_ASKED:
                 self._asked.append(Interaction(event.interaction_id, event.kind, "resolved", meta=ids))
             yield event
@@ -230,6 +237,8 @@ class A2aDecoder(Decoder):
 
     def _artifact(self, artifact: Fields, meta: Meta | None, *, is_last: bool = False) -> Iterable[Event]:
         """The whole of an artifact: the first repeats what reports have said where they are the answer."""
+        if artifact.get("name") == INTERRUPT:
+            return self._ask(interrupts_of(artifact, self._ids, meta, is_nested=self._is_nested))
         if self._progress.has_answered and not self._has_answered:
             self._artifacts.note_id(artifact)
             return self._repetition(artifact, ("artifactId", "parts"), meta)

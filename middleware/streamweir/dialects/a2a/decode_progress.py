@@ -43,6 +43,7 @@ class Progress:
         self._longest = room // 2
         self._seen: RecentIds[None] = RecentIds(room // 2)
         self._last = ("", "")
+        self._has_grown = False
         self.has_answered = False
 
     def read(
@@ -69,24 +70,30 @@ class Progress:
             self.has_answered = True
             yield Content(text, meta={**(meta or {}), **(meta_of(message_id=message_id) or {})})
         else:
-            yield self._event(message_id, text, meta)
+            yield from self._events(message_id, text, meta)
 
-    def _event(self, message_id: str, text: str, meta: Meta | None) -> Event:
+    def _events(self, message_id: str, text: str, meta: Meta | None) -> Iterator[Event]:
         if self._becomes == "status":
-            return Status("workflow", "running", detail=text or None, meta=meta)
+            yield Status("workflow", "running", detail=text, meta=meta)
+            return
         message_id, text = self._new_part(message_id, text)
-        if self._becomes == "content":
+        if not text:
+            yield from beside_events(meta)
+        elif self._becomes == "content":
             self.has_answered = True
-            return Content(text, meta=meta)
-        return Thinking(text, meta={**(meta or {}), **(meta_of(message_id=message_id) or {})})
+            yield Content(text, meta=meta)
+        else:
+            yield Thinking(text, meta={**(meta or {}), **(meta_of(message_id=message_id) or {})})
 
     def _new_part(self, message_id: str, text: str) -> tuple[str, str]:
         """What a report adds to the one before it, and under whose id: some repeat it as it grows."""
         last_id, last = self._last
         grows = bool(last) and len(text) > len(last) and text.startswith(last)
-        message_id = last_id if grows else message_id
+        self._has_grown = self._has_grown or grows
+        is_more = grows or (self._has_grown and text == last)
+        message_id = last_id if is_more else message_id
         self._last = (message_id, text if len(text) <= self._longest else "")
-        return message_id, text[len(last) :] if grows else text
+        return message_id, text[len(last) :] if is_more else text
 
 
 def _is_beside_text(part: Part) -> bool:

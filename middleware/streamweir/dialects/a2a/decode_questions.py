@@ -1,4 +1,7 @@
-"""Reads what an agent needs to go on: an answer, which is the next message of the same task, or a login."""
+"""Reads what an agent needs to go on: an answer, which is the next message of the same task, or a login.
+
+Source: the specification; for the interrupts of graphs langgraph-api 0.16 (`api/a2a.py`).
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,16 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from streamweir.codec.coerce import and_extra, leftover, text_of
+from streamweir.codec.langgraph_interrupts import interrupt_of
 from streamweir.dialects.a2a.decode_adk import asked_events, is_asked
 from streamweir.dialects.a2a.decode_envelope import MESSAGE
-from streamweir.dialects.a2a.decode_parts import data_of, parts_of, text_of_parts
+from streamweir.dialects.a2a.decode_parts import data_of, part_events, parts_of, text_of_parts
 from streamweir.events import Content, Event, Interaction, Meta
 
-__all__ = ["questions_of"]
+__all__ = ["INTERRUPT", "interrupts_of", "questions_of"]
+
+INTERRUPT: Final = "Interrupt"
+"""The name of an artifact that holds what a graph asks."""
 
 _RESUME: Final = {"task_id": "run_id", "context_id": "thread_id"}
 
@@ -32,7 +39,7 @@ def questions_of(
     """
     parts = [*parts_of(message, is_nested=is_nested)]
     meta = and_extra(meta, leftover(message, MESSAGE))
-    resume = {ours: ids[name] for ours, name in _RESUME.items() if name in ids}
+    resume = _resume(ids)
     calls = [data_of(part) for part in parts if is_asked(part.fields.get("metadata"), data_of(part))]
     for call in calls:
         yield from asked_events(call, resume, meta)
@@ -46,6 +53,32 @@ def questions_of(
         yield _question(
             state, text, asked, Interaction(interaction_id, "continue", ui=ui, resume=resume, meta=meta)
         )
+
+
+def interrupts_of(
+    artifact: Mapping[str, Any], ids: Mapping[str, str], meta: Meta | None, *, is_nested: bool
+) -> Iterator[Event]:
+    """Yield the interrupts of a graph, which LangGraph's server makes the parts of an artifact.
+
+    Args:
+        artifact: of the name `INTERRUPT`; parts that are none stay what they are.
+        ids: as of `questions_of`.
+        meta: of the event.
+        is_nested: as of `questions_of`.
+    """
+    meta = and_extra(meta, leftover(artifact, ("artifactId", "name", "description", "parts")))
+    for part in parts_of(artifact, is_nested=is_nested):
+        interrupt = data_of(part)
+        if isinstance(interrupt, dict) and interrupt.keys() >= {"id", "value"}:
+            rest = leftover(part.fields, ("kind", "data"))
+            yield interrupt_of(interrupt, _resume(ids), and_extra(meta, rest))
+        else:
+            yield from part_events([part], meta, name=INTERRUPT)
+
+
+def _resume(ids: Mapping[str, str]) -> dict[str, str]:
+    """What an answer needs: the task and its context."""
+    return {ours: ids[name] for ours, name in _RESUME.items() if name in ids}
 
 
 def _question(state: str, text: str, asked: Sequence[Any], bare: Interaction) -> Interaction:

@@ -27,6 +27,7 @@ _METHODS: Final = {
     ("0.3", "send"): "message/send",
 }
 _REFUSED: Final = ("cancel", "reject")
+_MOST_DECISIONS: Final = 100
 _OPTIONS: Final = {"version": ("1.0", "0.3"), "method": ("stream", "send")}
 
 _Shape = Callable[[str, Any, Mapping[str, str]], dict[str, Any]]
@@ -91,14 +92,28 @@ def _parts(outgoing: Outgoing, shape: _Shape) -> list[dict[str, Any]]:
 def _answer(answer: Answer, shape: _Shape) -> dict[str, Any]:
     """A value as text or data; what a person refuses is the word for it."""
     value, refuses = answer.get("value"), answer["action"] in _REFUSED
-    match answer.get("resume"):
+    held = answer.get("resume")
+    match held:
         case {"function_call": dict(call)}:
             return _result(call, value, shape, is_confirmed=not refuses)
+        case {"interrupt_id": _, "task_id": _}:
+            return shape("data", {"resume": _resumed(held or NOTHING, value, refuses=refuses)}, NOTHING)
     if refuses:
         return shape("text", "cancel", NOTHING)
     if isinstance(value, dict):
         return shape("data", value, NOTHING)
     return shape("text", answer_text(value) or "yes", NOTHING)
+
+
+def _resumed(held: Mapping[str, Any], value: Any, *, refuses: bool) -> Any:
+    """What the interrupt of a graph returns: the value, or one decision for each call that waits."""
+    count = held.get("decisions")
+    if isinstance(count, int) and 0 < count <= _MOST_DECISIONS and not isinstance(value, dict):
+        decision = {"type": "reject", "message": answer_text(value)} if refuses else {"type": "approve"}
+        return {"decisions": [decision] * count}
+    if refuses:
+        return False
+    return True if value is None else value
 
 
 def _result(call: Mapping[str, Any], value: Any, shape: _Shape, *, is_confirmed: bool) -> dict[str, Any]:
