@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from common_cases import (
@@ -10,6 +11,7 @@ from common_cases import (
     DENIED,
     GRANTED,
     HAPPY,
+    HIDDEN,
     LEFT,
     RAISED,
     REASONING,
@@ -29,6 +31,14 @@ CASES: Final = (
 REJECTED: Final = {"agent": GRANTED, "approving": DENIED}
 """The tool of the first goes on with what `interrupt` returns: False. That of the second is not run."""
 
+AGENT: Final = "fe096781-5601-53d2-b2f6-0d3403f7e9ca"
+"""The id of the assistant that is made for the graph `agent`."""
+OVER_A2A: Final = (
+    *(HAPPY, replace(TOOLS, calls=(), is_parallel=False), *HIDDEN, RAISED, CUT),
+    *(asked(APPROVE, then=HAPPY), asked(REJECT, then=HAPPY)),
+)
+"""As an A2A agent: calls of tools are out of sight, a failure's cause is hidden."""
+
 
 def command(place: Place) -> Sequence[str]:
     """`langgraph dev`, with a configuration that names the graphs."""
@@ -41,12 +51,18 @@ def command(place: Place) -> Sequence[str]:
 
 def gateway(place: Place) -> Fields:
     upstream = {"url": f"{place.url}/runs/stream", "speaks": "langgraph-server", "breaker": "off"}
+    agent = {"url": f"{place.url}/a2a/{AGENT}", "speaks": "a2a", "breaker": "off"}
+    graphs = {
+        f"/{name}": {"upstream": "server", "request": {"mapped": {"assistant_id": name}}} for name in GRAPHS
+    }
+    over_a2a = {
+        "upstream": "agent",
+        "request": "mapped",
+        "protocol_options": {"a2a": {"progress": "content"}},
+    }
     return {
-        "upstreams": {"server": upstream},
-        "endpoints": {
-            f"/{name}": {"upstream": "server", "request": {"mapped": {"assistant_id": name}}}
-            for name in GRAPHS
-        },
+        "upstreams": {"server": upstream, "agent": agent},
+        "endpoints": {**graphs, "/a2a": over_a2a},
     }
 
 
@@ -63,5 +79,8 @@ SERVER: Final = Server(
     },
     gateway=gateway,
     ready="/ok",
-    cases=[case for name in GRAPHS for case in at(f"/{name}", (*CASES, asked(REJECT, then=REJECTED[name])))],
+    cases=[
+        *(case for name in GRAPHS for case in at(f"/{name}", (*CASES, asked(REJECT, then=REJECTED[name])))),
+        *at("/a2a", OVER_A2A),
+    ],
 )
