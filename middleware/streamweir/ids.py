@@ -76,7 +76,11 @@ class RecentIds(Generic[V]):
 
     def add(self, name: str, value: V) -> None:
         """Remember `name`, as the last one that came."""
-        if self._known is _NONE:
+        known = self._known
+        if name in known and known[name] is value:
+            known.move_to_end(name)
+            return
+        if known is _NONE:
             self._known = OrderedDict()
         self.discard(name)
         self._known[name] = value

@@ -84,6 +84,7 @@ _SEPARATORS: Final = (
 """What ends a line for `str.splitlines` and all that is made with it, and its form inside a JSON string."""
 
 _decode = msgspec.json.Decoder().decode
+_dumps = orjson.dumps
 
 
 def parse_json(data: bytes) -> tuple[Any, bool]:
@@ -108,7 +109,7 @@ def parse_json_text(text: str) -> Any:
 def write_json(value: Any) -> bytes:
     """Return `value` as one line of UTF-8 JSON; NaN is null, integers beyond 64 bit are strings."""
     try:
-        data = orjson.dumps(value)
+        data = _dumps(value)
     except TypeError:
         data = _write_leniently(value)
     return data if data.isascii() else one_line(data)

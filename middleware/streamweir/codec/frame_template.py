@@ -12,9 +12,8 @@ so that the frames of the texts that follow differ in nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import repeat
-from operator import itemgetter
 from typing import Final
 
 import msgspec
@@ -29,7 +28,6 @@ SAMPLE_SIZE: Final = 3
 Number = tuple[int, int]
 """A number in the frame of a text, and how much more it is in the frame of the next."""
 
-_first: Final[Callable[[Number], int]] = itemgetter(0)
 _string: Final = msgspec.json.Encoder().encode
 _lines: Final = msgspec.json.Encoder().encode_lines
 """They write strings as `write_json` does, in one call; what was read by its form is valid text."""
@@ -49,13 +47,11 @@ class FrameTemplate:
         keys: of the numbers, in the order of their places; None is the text's.
     """
 
-    __slots__ = ("_keys", "_names", "_template", "_text_place")
+    __slots__ = ("_keys", "_template")
 
     def __init__(self, template: bytes, keys: Sequence[str | None]) -> None:
         self._template = template
         self._keys = keys
-        self._names = tuple(filter(None, keys))
-        self._text_place = keys.index(None)
 
     @classmethod
     def of(cls, written: bytes, text: str, numbers: Mapping[str, Number]) -> FrameTemplate | None:
@@ -89,8 +85,11 @@ class FrameTemplate:
         values: list[bytes | int]
         if len(texts) == 1:
             text = _string(texts[0])
-            values = [*map(_first, map(numbers.__getitem__, self._names))]
-            values.insert(self._text_place, text if text.isascii() else one_line(text))
+            if not text.isascii():
+                text = one_line(text)
+            values = []
+            for key in self._keys:
+                values.append(text if key is None else numbers[key][0])
             return self._template % tuple(values)
         count, width = len(texts), len(self._keys)
         values = [0] * (count * width)

@@ -55,7 +55,6 @@ _LONGEST_COMPARED: Final = 4 << 10
 _NO_FRAME: Final = Frame(b"")
 
 _text: Final = msgspec.json.Decoder(str).decode
-_texts: Final = msgspec.json.Decoder(list[str]).decode
 _ignored: Final = msgspec.json.Decoder(int | float | str).decode
 _REFUSALS: Final = (msgspec.MsgspecError, ValueError)
 
@@ -186,21 +185,10 @@ class MessageTemplate:
         except _REFUSALS:
             return None
 
-    def texts_in(self, data: bytes, begin: bytes, end: bytes) -> list[str] | None:
-        """Return the texts of messages of this form that follow each other, each between `begin` and `end`.
-
-        None where anything else stands in `data`, or numbers change beside the text.
-        """
-        before, after = begin + self._before, self._after + end
-        is_constant = not (self._ignored_before or self._ignored_after)
-        if not (is_constant and data.startswith(before) and data.endswith(after)):
-            return None
-        strings = data[len(before) : len(data) - len(after)].split(after + before)
-        try:  # no string goes on behind a line end, so that none is taken for two, or two for one
-            texts = _texts(b"[%b]" % b",\n".join(strings))
-        except _REFUSALS:
-            return None
-        return texts if len(texts) == len(strings) and all(texts) else None
+    @property
+    def constants(self) -> tuple[bytes, bytes] | None:
+        """What stands before and behind the text in every message of this form; None if numbers change."""
+        return None if self._ignored_before or self._ignored_after else (self._before, self._after)
 
 
 class MessageTemplates:

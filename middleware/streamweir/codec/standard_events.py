@@ -60,6 +60,8 @@ _ENDS: Final = {
     "failure": "error",
     "canceled": "cancelled",
 }
+_JUST_TEXT: Final = frozenset({"content"})
+"""The fields of nearly every event."""
 _DATA_OPTIONAL: Final = frozenset({"session_start", "session_end"})
 _KINDS: Final = ("form", "questions", "approval", "tool", "handoff", "continue")
 
@@ -95,6 +97,8 @@ def read_standard(message: Mapping[str, Any]) -> Event:
 
 def _unknown(kind: str, data: dict[str, Any]) -> dict[str, Any] | None:
     """What a standard event holds beyond the standard."""
+    if kind == "content" and data.keys() == _JUST_TEXT:
+        return None
     fields = _FIELDS[kind]
     unknown = None if data.keys() <= fields else leftover(data, fields)
     for name, words in _WORDS.get(kind, {}).items():
@@ -193,8 +197,11 @@ def _tool_error(error: Any) -> ToolError:
 
 
 def _content(data: dict[str, Any], meta: Meta | None) -> Event:
+    text = data.get("content")
+    if len(data) == 1 and isinstance(text, str):
+        return Content(text, meta=meta)
     return Content(
-        text_of(data.get("content")),
+        text_of(text),
         _one_of(data.get("format"), _FORMATS),
         True if data.get("is_complete") is True else None,
         "replace" if data.get("op") == "replace" else None,

@@ -31,12 +31,15 @@ class LineSplitter:
         """
         if b"\r" in data:
             data = data.replace(b"\r", b"\n")
+        size = len(self._rest) + len(data)
+        if size <= self._limit and data.find(b"\n") == size - 1 >= 0:  # a line and nothing else
+            return (data[:-1],)
         *lines, rest = data.split(b"\n")
         if lines and self._rest:
             lines[0] = bytes(self._rest) + lines[0]
             self._rest.clear()
         self._rest += rest
-        if max(map(len, (*lines, self._rest))) > self._limit:
+        if size > self._limit and max(map(len, (*lines, self._rest))) > self._limit:
             return self._refused(lines)
         return lines
 

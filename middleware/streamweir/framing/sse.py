@@ -17,7 +17,7 @@ from typing import Any
 from streamweir.errors import LimitExceeded
 from streamweir.framing.blank import BOM
 from streamweir.framing.frame import Frame
-from streamweir.ids import short_id
+from streamweir.ids import MAX_ID_CHARACTERS, short_id
 
 __all__ = ["SSEParser", "sse_writer", "write_sse", "write_sse_comment"]
 
@@ -280,7 +280,8 @@ def _data_of_alike(blocks: bytes) -> tuple[str | None, list[bytes]] | None:
 
 def _name(value: bytes) -> str | None:
     """The name of an event, or its id; None for none."""
-    return short_id(value.decode("utf-8", "replace")) or None
+    name = value.decode("utf-8", "replace")
+    return (name if len(name) <= MAX_ID_CHARACTERS else short_id(name)) or None
 
 
 def write_sse(frame: Frame, prefix: bytes = b"data: ") -> bytes:

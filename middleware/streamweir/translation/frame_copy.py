@@ -62,6 +62,8 @@ class FrameCopy:
         self._head = b""
         """What came before that was."""
         self._cutter = BlockCutter("sse")
+        self._is_between = False
+        """The last block is whole, and more may follow it."""
         self._is_blank = True
         self._unread = b""
         """What has come of a block that begins like a text, to be read with its end."""
@@ -90,29 +92,39 @@ class FrameCopy:
             else:
                 self._read(data)
             return
+        if self._is_between:
+            if self._take_texts(data, around):
+                return
+            if data.endswith(around.end):
+                self._read(data)
+                return
+        self._take_cut(data, around)
+
+    def _take_texts(self, blocks: bytes, around: Surroundings) -> bool:
+        """Take blocks that are texts, all of them; False, and nothing taken, for any others."""
+        texts = self._reader.read_texts(blocks, around)
+        if texts is None:
+            return False
+        if self._pipeline.push_more(around.form.event, texts):
+            self._writer.copy(blocks)
+        else:
+            self._take_run(TextRun(around.form.event, texts), blocks)
+        return True
+
+    def _take_cut(self, data: bytes, around: Surroundings) -> None:
+        """Take what begins or ends within a block; what may be the beginning of a text waits for its end."""
         end = around.end
-        if not self._cutter.is_between and (first := data.find(end)) >= 0:
+        if not self._is_between and (first := data.find(end)) >= 0:
             self._read(data[: first + len(end)])
             data = data[first + len(end) :]
-        if self._cutter.is_between and not self._end and not self._position.ended:
-            self._take_texts(data, around)
-        else:
+        if not self._is_between or self._position.ended:
             self._read(data)
-
-    def _take_texts(self, data: bytes, around: Surroundings) -> None:
-        """Take blocks, if they are texts all in one; the last of them may be the beginning of one."""
-        begin, end = around.begin, around.end
-        stop = data.rfind(end) + len(end)
-        if stop >= len(end):
-            texts, data = (data, b"") if stop == len(data) else (data[:stop], data[stop:])
-            run = self._reader.read_texts(texts, around)
-            if run is None:
-                self._read(texts)
-            else:
-                self._take_run(run, texts)
-            if not data:
-                return
-        if data[: len(begin)] == begin[: len(data)] and len(data) <= _LONGEST_UNREAD:
+            return
+        if (stop := data.rfind(end) + len(end)) >= len(end):
+            blocks, data = data[:stop], data[stop:]
+            if not self._take_texts(blocks, around):
+                self._read(blocks)
+        if len(data) <= _LONGEST_UNREAD and data[: len(around.before)] == around.before[: len(data)]:
             self._unread = data
         else:
             self._read(data)
@@ -228,6 +240,7 @@ class FrameCopy:
                 self._take_items(block, read)
         finally:
             self._take_run(run, b"".join(raws))
+            self._is_between = self._cutter.is_between and not self._end
 
     def _significant(self, new: bytes) -> bytes:
         """Return what of a piece is not in front of the body."""

@@ -179,21 +179,38 @@ class Pipeline:
         """Push `items` until the stream has ended. What is raised on the way ends it, and goes no further."""
         if self.position.ended:
             return
-        position, item = self.position, None
+        position = self.position
+        event: Event | None = None
         try:
             for item in items:
                 if type(item) is TextRun:
-                    self._push_run(item.event, item.texts)
+                    event = item.event
+                    self._push_run(event, item.texts)
                 elif type(item) is SafeEvent:
-                    self._push(item.event, _BEHIND_SANITIZER)
+                    event = item.event
+                    self._push(event, _BEHIND_SANITIZER)
                 else:
-                    self._push(with_short_names(item), 0)
+                    event = item
+                    self._push(with_short_names(event), 0)
                 if position.ended:
                     return
-            if item is not None:
-                self.last = type(item.event if type(item) is TextRun or type(item) is SafeEvent else item)
+            if event is not None:
+                self.last = type(event)
         except Exception as error:
             self.end_for(error)
+
+    def push_more(self, event: Content | Thinking, texts: list[str]) -> bool:
+        """Push a run of texts that goes on what was pushed last; False, and nothing done, for any other.
+
+        Where every read is one piece of text, this is all that is to be done for it.
+        """
+        if event is not self._piece or self._lifecycle.waiting or self.position.ended:
+            return False
+        try:
+            self._write_run(texts)
+        except Exception as error:
+            self.end_for(error)
+        return True
 
     def end(self, info: ErrorInfo | None = None, *, meta: Meta | None = None) -> None:
         """End the stream with an error; without one it is complete, or waits for an answer. Never raises."""
@@ -249,7 +266,6 @@ class Pipeline:
         The first goes the way of all events. What follows it at once is more of the same message, which
         concerns one stage: that which remembers what was said.
         """
-        position = self.position
         if event is not self._piece or self._lifecycle.waiting:
             if self._lifecycle.has_failed:
                 return
@@ -261,9 +277,13 @@ class Pipeline:
                     self._push(named.with_text(text), 0)
                 return
             self._piece, self._named_piece = event, named
-        if not texts or position.ended:
-            return
+        if texts and not self.position.ended:
+            self._write_run(texts)
+
+    def _write_run(self, texts: list[str]) -> None:
+        """Send more pieces of the message that came last."""
         self._texts.go_on("".join(texts))
+        position = self.position
         stamp = Stamp(self.request_id, position.written, position.now)
         position.written += len(texts)
         failure: Exception | None = None

@@ -273,18 +273,18 @@ class StreamReader:
         form, frame = self._templates.form, self._text_frame
         return None if form is None or frame is None else Surroundings.of(form, frame.data, block)
 
-    def read_texts(self, data: bytes, around: Surroundings) -> TextRun | None:
+    def read_texts(self, data: bytes, around: Surroundings) -> list[str] | None:
         """Return what `data` says, if it is nothing but such blocks, and their form is the one in force.
 
         None for anything else, of which no note was taken.
         """
-        decoder, form = self._decoder, around.form
-        if decoder is None or form is not self._templates.form or len(data) > self.limits.event_bytes:
+        decoder, form = self._decoder, self._templates.form
+        if decoder is None or around.form is not form or len(data) > self.limits.event_bytes:
             return None
-        texts = form.texts_in(data, around.begin, around.end)
+        texts = around.texts_in(data)
         if texts is None or (decoder.judges_texts and not all(map(decoder.accepts_text, texts))):
             return None
-        return TextRun(form.event, texts)
+        return texts
 
     def read_message(self, data: bytes) -> Iterator[StreamItem]:
         """Yield what one whole message says, which came in another way than as a piece of a body.

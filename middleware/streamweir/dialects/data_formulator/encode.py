@@ -103,8 +103,7 @@ class DataFormulatorEncoder(Encoder):
     def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
         """The answer goes on."""
         if isinstance(event, Content):
-            for text in texts:
-                self._answer.add(event.with_text(text))
+            self._answer.add(event.with_text("".join(texts)))
 
     def _message(self, event: Event) -> _Message | None:
         match event:
@@ -257,6 +256,8 @@ class DataFormulatorEncoder(Encoder):
 
     def _own(self, event: Event, *names: str) -> _Message:
         """The fields of this dialect's own that came with the event: those called so, or all of them."""
+        if not event.meta:
+            return {}
         extra = self.extra_of(event)
         return {name: extra[name] for name in names or extra if name in extra}
 

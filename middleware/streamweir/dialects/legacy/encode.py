@@ -67,6 +67,11 @@ class LegacyEncoder(Encoder):
         """By the id of a call that is open, the name of its tool."""
         return RecentIds(self.room // 4)
 
+    @cached_property
+    def _repeats_answer(self) -> bool:
+        """The whole answer is written once more at the end."""
+        return self.option("final_answer") == "on"
+
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the frame that says `event`, none where the old vocabulary has no word."""
         del stamp
@@ -89,12 +94,12 @@ class LegacyEncoder(Encoder):
 
     def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
         """Keep what belongs to the answer."""
-        if isinstance(event, Content):
+        if self._repeats_answer and isinstance(event, Content):
             self._keep("".join(texts))
 
     def _keep(self, text: str) -> None:
         """Keep text for `final_answer`, as far as that fits into an event."""
-        if not self.options or self.option("final_answer") == "off" or self._is_too_long:
+        if not self._repeats_answer or self._is_too_long:
             return
         self._answer.append(text)
         if self._answer.size > min(_LONGEST_ANSWER, self.room // 2):
@@ -119,7 +124,7 @@ class LegacyEncoder(Encoder):
                 if event.channel is not None:
                     self.lost["channel of text"] += 1
                 self._has_text = self._has_text or text != ""
-                if self.options:
+                if self._repeats_answer:
                     self._keep(text)
                 return {"type": "token", "content": text} if text else None
             case Interaction() if asks_person(event):
