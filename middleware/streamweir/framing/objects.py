@@ -18,11 +18,9 @@ from streamweir.framing.frame import Frame
 __all__ = ["ObjectsParser"]
 
 _OUTSIDE: Final = re.compile(rb'["{}\[\]]')
-_INSIDE: Final = re.compile(rb'["\\\n]')
+_INSIDE: Final = re.compile(rb'["\n]|\\.', re.DOTALL)
 _LINE_END: Final = re.compile(rb"\n")
 _BEGIN: Final = re.compile(rb"[^\s\xef\xbb\xbf]")
-_OPENING: Final = b"{["
-_QUOTE, _BACKSLASH, _LF = b'"\\\n'
 
 
 class ObjectsParser:
@@ -41,6 +39,8 @@ class ObjectsParser:
         self._depth = 0
         self._is_text = False
         """Amid a string of the object."""
+        self._is_line = False
+        """What has come is no object, but a line."""
         self._at = 0
         """So much of it has been looked at."""
 
@@ -56,6 +56,8 @@ class ObjectsParser:
             begin, frame = end, self._frame(begin, end)
             if frame is not None:
                 yield frame
+        if not self._depth and not self._is_line:
+            begin = len(self._value)  # nothing but blanks is left
         del self._value[:begin]
         self._at -= begin
         if len(self._value) > self._limit:
@@ -83,39 +85,41 @@ class ObjectsParser:
 
     def _end(self, begin: int) -> int | None:
         """Where the value ends that begins behind `begin`; None: that has not come."""
-        if not self._depth and not self._is_text and (end := self._open(begin)) is not None:
-            return end
-        while self._depth and (
-            found := (_INSIDE if self._is_text else _OUTSIDE).search(self._value, self._at)
-        ):
+        if not self._depth and not self._is_line:
+            self._open(max(begin, self._at))
+        return self._end_of_line() if self._is_line else self._end_of_object()
+
+    def _open(self, begin: int) -> None:
+        """Begin with the next value, if it has come."""
+        found = _BEGIN.search(self._value, begin)
+        self._at = len(self._value) if found is None else found.end()
+        if found is not None:
+            is_object = found[0] in (b"{", b"[")
+            self._depth, self._is_line = int(is_object), not is_object
+
+    def _end_of_line(self) -> int | None:
+        found = _LINE_END.search(self._value, self._at)
+        self._at = len(self._value) if found is None else found.end()
+        self._is_line = found is None
+        return None if found is None else self._at
+
+    def _end_of_object(self) -> int | None:
+        while self._depth and (found := self._next_sign()):
             self._at = found.end()
-            sign = self._value[found.start()]
-            if sign == _QUOTE:
+            sign = found[0]
+            if sign == b'"':
                 self._is_text = not self._is_text
-            elif sign == _BACKSLASH:
-                if self._at == len(self._value):  # what it stands before has not come
-                    self._at -= 1
-                    return None
-                self._at += 1
-            elif sign == _LF:
+            elif sign == b"\n":  # no string has one
                 self._is_text, self._depth = False, 0
-            else:
-                self._depth += 1 if sign in _OPENING else -1
+            elif not sign.startswith(b"\\"):
+                self._depth += 1 if sign in (b"{", b"[") else -1
             if not self._depth:
                 return self._at
-        if self._depth:
-            self._at = len(self._value)
         return None
 
-    def _open(self, begin: int) -> int | None:
-        """Begin with the next value; one that is no object or list ends with its line."""
-        found = _BEGIN.search(self._value, max(begin, self._at))
+    def _next_sign(self) -> re.Match[bytes] | None:
+        found = (_INSIDE if self._is_text else _OUTSIDE).search(self._value, self._at)
         if found is None:
-            self._at = len(self._value)
-            return None
-        self._at = found.start()
-        if self._value[self._at] in _OPENING:
-            self._depth, self._at = 1, self._at + 1
-            return None
-        end = _LINE_END.search(self._value, self._at)
-        return None if end is None else end.end()
+            escapes = self._is_text and self._value.endswith(b"\\", self._at)
+            self._at = len(self._value) - escapes  # what it stands before has not come
+        return found

@@ -1,6 +1,7 @@
 """JSON objects one behind the other, and JSON over several lines behind one `data:`."""
 
 import json
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -71,6 +72,17 @@ def test_what_is_broken_ends_with_its_line() -> None:
 def test_an_object_is_bounded() -> None:
     with pytest.raises(LimitExceeded):
         parse(ObjectsParser(100), [b'{"a": "', b"x" * 200])
+
+
+def test_blanks_and_long_lines_cost_what_they_weigh() -> None:
+    parser = ObjectsParser(1000)
+    for _ in range(100_000):
+        assert not [*parser.feed(b"\n ")]
+    assert parse(parser, [b"{}"]) == [b"{}"]
+    parser, began = ObjectsParser(1 << 20), time.process_time()
+    for _ in range(100_000):
+        assert not [*parser.feed(b"xxxxxxxxx ")]
+    assert time.process_time() - began < 5
 
 
 @given(OBJECTS, st.integers(0, 100))
