@@ -90,7 +90,7 @@ class Places:
 
     def _is_former_member(self, run_id: str) -> bool:
         """Is it another run than that of the team? Members' events did not always name that."""
-        return self._team is not None and not self.in_workflow and run_id != self._team
+        return bool(run_id and self._team) and not self.in_workflow and run_id != self._team
 
 
 def and_message(place: Place) -> Meta | None:
