@@ -26,7 +26,9 @@ def stream_media_types(speaks: str, dialects: Dialects) -> frozenset[str]:
     if speaks == "auto":
         return _STREAMS
     dialect = dialects.to_read(speaks)
-    own = {"text/plain"} if dialect.framing in _TEXT_FRAMINGS else set[str]()
+    own = {*dialect.media_types}
+    if dialect.framing in _TEXT_FRAMINGS:
+        own.add("text/plain")
     if dialect.encoder is not None and dialect.encoder.media_type is not None:
         own.add(dialect.encoder.media_type.partition(";")[0].strip().lower())
     return _STREAMS | own

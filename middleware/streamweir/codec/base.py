@@ -44,6 +44,7 @@ class Decoder:
         framing: what the dialect is usually framed as. SSE and NDJSON are told apart on the wire; `lines` is
             plain text with a frame per line, `text` a body that is the answer itself.
         in_a_row: servers may write its JSON objects one behind the other, without line ends between them.
+        media_types: of its streams, beside those of SSE and NDJSON.
         errors_for_users: the texts of its errors and warnings are written for users and may go out
             (redacted); a single event's `for_users` wins.
         option_values: the options that the dialect takes when it is read, and their allowed values; the
@@ -68,6 +69,7 @@ class Decoder:
 
     framing: ClassVar[FramingName] = "sse"
     in_a_row: ClassVar[bool] = False
+    media_types: ClassVar[frozenset[str]] = frozenset()
     errors_for_users: ClassVar[bool] = False
     option_values: ClassVar[Mapping[str, tuple[str, ...]]] = NO_OPTIONS
     hints: ClassVar[Hints | None] = None

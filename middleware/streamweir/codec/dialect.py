@@ -164,6 +164,11 @@ class Dialect:
         return "auto" if self.decoder is None else self.decoder.framing
 
     @property
+    def media_types(self) -> frozenset[str]:
+        """Those of its streams where it is read, beside those of SSE and NDJSON."""
+        return frozenset() if self.decoder is None else self.decoder.media_types
+
+    @property
     def framings(self) -> tuple[Literal["sse", "ndjson", "lines"], ...]:
         """The framings in which it is written, the first by default; none if it is only read."""
         return () if self.encoder is None else self.encoder.framings

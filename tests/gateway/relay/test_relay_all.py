@@ -240,6 +240,24 @@ async def test_headers_do_not_wait_for_the_body() -> None:
     assert seconds < 0.4
 
 
+@pytest.mark.parametrize(
+    ("body", "is_stream"),
+    [(b'f:{"messageId":"m"}\n0:"Hi"\nd:{"finishReason":"stop"}\n', True), (b"0 orders\n1 order\n", False)],
+)
+async def test_a_data_stream_is_plain_text_and_other_plain_text_is_none(body: bytes, is_stream: bool) -> None:
+    plain = answer(body, "Content-Type: text/plain; charset=utf-8", "X-Vercel-AI-Data-Stream: v1")
+    async with upstream(plain) as server:
+        chat = {"upstream": server.url, "speaks": "vercel-data", "relay": "all", "answers": ["vercel-ui"]}
+        async with gateway(settled(endpoints={"/*": chat})) as running, httpx.AsyncClient() as client:
+            response = await client.post("http://{}:{}/api/chat".format(*running.address[:2]), json={})
+    if is_stream:
+        assert response.headers["content-type"].startswith("text/event-stream")
+        assert '"delta":"Hi"' in response.text
+        assert response.text.endswith("data: [DONE]\n\n")
+    else:
+        assert response.content == body
+
+
 async def test_an_agent_stream_is_read_as_at_any_endpoint(tmp_path: Path) -> None:
     async with site(tmp_path) as old:
         response = await old.client.post("/chat", json={"message": "Hi"})

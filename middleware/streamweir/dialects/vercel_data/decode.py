@@ -37,6 +37,7 @@ class VercelDataDecoder(Decoder):
     """Reads a data stream. `d` is the end; without one the body may end where no step and no call is open."""
 
     framing: ClassVar = "ndjson"  # lines alike; a failure in place of a stream is JSON
+    media_types: ClassVar = frozenset({"text/plain"})
 
     def __init__(self) -> None:
         self._calls: Calls | None = None
