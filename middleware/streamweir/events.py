@@ -95,14 +95,19 @@ class Thinking(Payload):
 
 
 class ToolCallStart(Payload):
-    """A tool is called, with its complete arguments. An empty `tool_id` is given one."""
+    """A tool is called, with its complete arguments. An empty `tool_id` is given one.
+
+    `for_client`: it seems to be the client's to run; only the `Interaction` that asks for that makes it so.
+    """
 
     type = "tool_call_start"
+    hints = frozenset({"for_client"})
 
     tool_id: str
     tool_name: str
     description: str | None = None
     arguments: dict[str, Any] = {}
+    for_client: bool | None = None
 
 
 class ToolCallDelta(Payload):

@@ -76,7 +76,7 @@ class ClientCalls:
                 self._used_room -= call.arguments.size + _CALL - _HANDED
                 self._handed.setdefault(key, []).append((call.tool_id, call.name))
                 whole = arguments(call.arguments.text)
-                yield ToolCallStart(call.tool_id, call.name or "unknown", arguments=whole)
+                yield ToolCallStart(call.tool_id, call.name or "unknown", arguments=whole, for_client=True)
 
     def hand_over(self) -> Iterator[Event]:
         """Yield the starts of those that are left, and ask the client for all behind which nothing came."""

@@ -118,7 +118,9 @@ class Blocks:
         self._used_room -= call.room
         given = {**arguments(parse_json(call.given)[0]), **arguments(call.pieces.text)}
         meta = and_extra(call.meta, parse_json(call.rest)[0])
-        yield ToolCallStart(call.tool_id, call.name, arguments=given, meta=meta)
+        yield ToolCallStart(
+            call.tool_id, call.name, arguments=given, for_client=call.for_client or None, meta=meta
+        )
         if call.for_client:
             if len(self._asked) < _MOST_ASKED:
                 self._asked.add(call.tool_id)

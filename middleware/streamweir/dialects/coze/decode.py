@@ -227,7 +227,8 @@ def _required(fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
             **(leftover(function, ("name", "arguments")) or {}),
         }
         given = arguments(function.get("arguments"))
-        yield ToolCallStart(tool_id, name, arguments=given, meta=and_extra(meta, rest))
+        start_meta = and_extra(meta, rest)
+        yield ToolCallStart(tool_id, name, arguments=given, for_client=True, meta=start_meta)
         yield Interaction(tool_id, "tool", title=name, resume=resume, meta=meta)
 
 

@@ -82,7 +82,8 @@ class Parts:
         self.has_called = True
         tool_id = text_of(call.get("id")) or f"call_{self._calls}"
         name = text_of(call.get("name")) or "unknown"
-        yield ToolCallStart(tool_id, name, arguments=arguments(call.get("args")), meta=self.meta)
+        given = arguments(call.get("args"))
+        yield ToolCallStart(tool_id, name, arguments=given, for_client=True, meta=self.meta)
         yield Interaction(tool_id, "tool", title=name, meta=self.meta)
         if rest := leftover(call, ("id", "name", "args", "willContinue")):
             yield custom("functionCall", rest, self.meta)

@@ -121,7 +121,8 @@ class OllamaDecoder(Decoder):
         tool_id = text_of(call.get("id")) or f"call_{self._calls}"
         name = text_of(fields.get("name")) or "unknown"
         meta = _extra(fields, call)
-        yield ToolCallStart(tool_id, name, arguments=arguments(fields.get("arguments")), meta=meta)
+        given = arguments(fields.get("arguments"))
+        yield ToolCallStart(tool_id, name, arguments=given, for_client=True, meta=meta)
         yield Interaction(tool_id, "tool", title=name)
 
     def _end(self, line: Mapping[str, Any]) -> Event:

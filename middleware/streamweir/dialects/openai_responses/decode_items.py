@@ -151,7 +151,9 @@ class Items:
         name = text_of(item.get("name")) or known.name or "unknown"
         text = item.get("arguments") or (known.arguments.text if known.arguments else "")
         rest = leftover(item, ("id", "type", "call_id", "name", "arguments", "status"))
-        yield ToolCallStart(tool_id, name, arguments=arguments(text), meta=and_extra(None, rest))
+        yield ToolCallStart(
+            tool_id, name, arguments=arguments(text), for_client=True, meta=and_extra(None, rest)
+        )
         if item.get("status") != "incomplete":  # else nobody can run it: its arguments may be a half
             self.called = True
             yield Interaction(tool_id, "tool", title=name)

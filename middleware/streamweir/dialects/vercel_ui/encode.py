@@ -92,7 +92,7 @@ class VercelUiEncoder(Encoder):
             case ToolCallStart():
                 return [*self._before_call(event.tool_id), *self._calls.start(event)]
             case ToolCallEnd():
-                return [self._calls.end(event)]
+                return self._calls.end(event)
             case Interaction():
                 return self._interaction(event)
             case SessionStart():

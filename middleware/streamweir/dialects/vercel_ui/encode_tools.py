@@ -1,6 +1,7 @@
 """Calls of tools: those that ran on the server are shown, those for the client are handed over.
 
-A page shows what is `dynamic` without knowing the tool, and runs nothing that is `providerExecuted`.
+A page shows what is `dynamic` without knowing the tool, and runs nothing that is `providerExecuted`. A tool
+that it is to run it knows: such a call is a part `tool-NAME`, if that is known when it begins.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ __all__ = ["Calls"]
 Chunk = dict[str, Any]
 
 _OURS: Final = {"dynamic": True, "providerExecuted": True}
+_RAN: Final = {"providerExecuted": True}
+"""A call that began as the page's own, and was run elsewhere after all."""
 
 
 class Calls:
@@ -29,7 +32,8 @@ class Calls:
     """
 
     def __init__(self, room: int) -> None:
-        self._begun: RecentIds[None] = RecentIds(room // 4)
+        self._begun: RecentIds[bool] = RecentIds(room // 4)
+        """By the id of a call, whether it began as one that the client is to run."""
         self._started = KeptCalls(room // 2)
         """Calls that have not ended, as they started."""
         self._open = 0
@@ -63,33 +67,42 @@ class Calls:
         return written
 
     def start(self, event: ToolCallStart) -> list[Chunk]:
-        """Return a call with its whole arguments."""
+        """Return a call with its whole arguments; a page would at once run one that it takes for its own."""
         begin = [] if event.tool_id in self._begun else [self._begin(event)]
         self._started.add(event)
-        return [*begin, _available(event, **_OURS)]
+        return begin if self._is_pages(event.tool_id) else [*begin, _available(event, **_OURS)]
 
-    def end(self, event: ToolCallEnd) -> Chunk:
+    def end(self, event: ToolCallEnd) -> list[Chunk]:
         """Return the result of a call, or why it has none."""
         self._open, self.have_ended = max(0, self._open - 1), True
-        self._started.discard(event.tool_id)
-        ended = {"toolCallId": event.tool_id, **_OURS}
+        start = self._started.pop(event.tool_id)
+        flags = _RAN if self._is_pages(event.tool_id) else _OURS
+        whole = [_available(start, **_RAN)] if start and flags is _RAN else []
+        ended = {"toolCallId": event.tool_id, **flags}
         if event.error:
-            return {"type": "tool-output-error", "errorText": event.error["message"], **ended}
-        return {"type": "tool-output-available", "output": event.result, **ended}
+            return [*whole, {"type": "tool-output-error", "errorText": event.error["message"], **ended}]
+        return [*whole, {"type": "tool-output-available", "output": event.result, **ended}]
 
     def hand_over(self, event: Interaction) -> list[Chunk]:
-        """Return the call once more, as one that the client is to run."""
+        """Return the call as one that the client is to run."""
         start = self._started.get(event.interaction_id)
-        return [] if start is None else [_available(start, dynamic=True, providerExecuted=False)]
+        if start is None:
+            return []
+        flags = {} if self._is_pages(event.interaction_id) else {"dynamic": True, "providerExecuted": False}
+        return [_available(start, **flags)]
+
+    def _is_pages(self, tool_id: str) -> bool:
+        """Has the call begun as one of the page's own tools?"""
+        return self._begun.get(tool_id) is True
 
     def _begin(self, event: ToolCallStart | ToolCallDelta) -> Chunk:
-        self._begun.add(event.tool_id, None)
+        self._begun.add(event.tool_id, bool(event.for_client))
         self._open += 1
         return {
             "type": "tool-input-start",
             "toolCallId": event.tool_id,
             "toolName": event.tool_name,
-            **_OURS,
+            **({} if event.for_client else _OURS),
         }
 
 
