@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from streamweir.codec.coerce import custom, leftover, meta_of, named_data, object_in, text_of, upstream_error
-from streamweir.codec.langchain_messages import plain_message
+from streamweir.codec.langchain_forms import plain_message
 from streamweir.codec.langchain_outputs import ChainOutputs, references
 from streamweir.codec.langchain_tools import ToolRuns
 from streamweir.codec.langgraph_modes import GraphModes

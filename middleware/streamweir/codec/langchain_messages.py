@@ -1,9 +1,7 @@
 """LangChain messages, in pieces and whole, as servers of LangGraph and LangChain write them.
 
-Source: langchain-core 1.7 and 0.3 (`messages/*.py`, `load/dump.py`). Read in each of their forms: fields at
-the top, `{"type", "data"}`, `{"lc", "id", "kwargs"}`, and the text that Python has for it. A message comes as
-chunks, as a state that grows, whole, and again in the state of the graph: its text and its calls arrive once,
-by its id.
+Source: langchain-core 1.7 and 0.3 (`messages/*.py`). A message comes as chunks, as a state that grows, whole,
+and again in the state of the graph: its text and its calls arrive once, by its id.
 """
 
 from __future__ import annotations
@@ -25,14 +23,13 @@ from streamweir.codec.coerce import (
     text_of,
     tool_error,
 )
-from streamweir.codec.python_repr import CLASS, value_of_repr
+from streamweir.codec.langchain_forms import ROLES, plain_message, texts_of
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.errors import LimitExceeded
 from streamweir.events import (
     Content,
     Event,
     Meta,
-    Thinking,
     ToolCallDelta,
     ToolCallEnd,
     ToolCallStart,
@@ -41,23 +38,9 @@ from streamweir.events import (
 from streamweir.ids import RecentIds, room_for, short_id
 from streamweir.jsontext import write_json
 
-__all__ = ["ChainMessages", "is_message", "plain_message"]
+__all__ = ["ChainMessages"]
 
 _CHUNK: Final = "Chunk"
-_ROLES: Final = {
-    "ai": "ai",
-    "assistant": "ai",
-    "AIMessage": "ai",
-    "AIMessageChunk": "ai",
-    "tool": "tool",
-    "ToolMessage": "tool",
-    "ToolMessageChunk": "tool",
-    "function": "tool",
-    **dict.fromkeys(("human", "user", "HumanMessage", "HumanMessageChunk"), "human"),
-    **dict.fromkeys(("system", "developer", "SystemMessage", "SystemMessageChunk"), "system"),
-    **dict.fromkeys(("remove", "RemoveMessage"), "remove"),
-    **dict.fromkeys(("ChatMessage", "ChatMessageChunk", "chat"), "ai"),
-}
 _KNOWN: Final = (
     *("type", "role", "content", "id", "name", "example", "tool_calls", "invalid_tool_calls"),
     *("tool_call_chunks", "usage_metadata", "response_metadata", "additional_kwargs", "chunk_position"),
@@ -73,7 +56,6 @@ _TOKENS: Final = {
     "total_tokens": "total_tokens",
 }
 _LARGEST_COUNT: Final = 1 << 53
-_BESIDE: Final = ("reasoning_content", "reasoning")
 _MOST_WAITING: Final = 1000
 _CALL: Final = 1024
 """Bytes that a call takes beside its names and arguments, while these arrive."""
@@ -99,44 +81,6 @@ class _Waiting(NamedTuple):
     arguments: bytes
     is_taken: bool = False
     """The run that carries it out is known."""
-
-
-def plain_message(given: Any) -> dict[str, Any] | None:
-    """Return a message with its fields at the top, whatever form it has; None for what is no message."""
-    value: Any = given
-    match given:
-        case {"lc": int(), "kwargs": dict(fields), "id": [*_, str(name)]} if name in _ROLES:
-            value = {**fields, "type": name}
-        case {"type": str(kind), "data": dict(fields)} if kind in _ROLES:
-            value = {**(leftover(given, ("data",)) or {}), **fields, "type": kind}
-        case {"__class__": str(name)} if name in _ROLES:
-            value = {**given, "type": name}
-        case str() if given.startswith("content="):
-            value = _of_text(given)
-    if not isinstance(value, dict) or "content" not in value:
-        return None
-    named = value.get("type", value.get("role"))
-    return value if isinstance(named, str) and named in _ROLES else None
-
-
-def _of_text(text: str) -> Any:
-    """The fields of `str(message)`, which does not name the class: a model's message has its run's id."""
-    fields = value_of_repr(text)
-    if not isinstance(fields, dict) or CLASS in fields:
-        return None
-    is_answer = text_of(fields.get("id")).startswith(("run-", "lc_run-"))
-    kind = (
-        *(("tool",) if "tool_call_id" in fields else ()),
-        *(("AIMessageChunk",) if "tool_call_chunks" in fields else ()),
-        *(("ai",) if is_answer else ()),
-        "human",
-    )
-    return {**fields, "type": kind[0]}
-
-
-def is_message(value: Any) -> bool:
-    """Is this a LangChain message, in any of its forms?"""
-    return plain_message(value) is not None
 
 
 class ChainMessages:
@@ -197,9 +141,9 @@ class ChainMessages:
         if message_id and message_id in self._history:
             return
         kind = text_of(message.get("type", message.get("role")))
-        if _ROLES[kind] == "tool":
+        if ROLES[kind] == "tool":
             yield from self._result(message, meta)
-        elif _ROLES[kind] == "ai":
+        elif ROLES[kind] == "ai":
             self.found = True
             if form == "any" and kind.endswith(_CHUNK):
                 yield from self._piece(message, message_id, meta)
@@ -263,7 +207,7 @@ class ChainMessages:
     def _piece(self, message: Mapping[str, Any], message_id: str, step: Meta | None) -> Iterator[Event]:
         meta = _with_id(step, message_id)
         self._note_turn(message, message_id)
-        yield from _texts(message, meta)
+        yield from texts_of(message, meta)
         if beside := leftover(message, _KNOWN):
             yield Content("", meta=and_extra(meta, beside))
         self._count(message.get("usage_metadata"), message_id, is_chunk=True)
@@ -280,7 +224,7 @@ class ChainMessages:
         meta = _with_id(step, message_id)
         self._note_turn(message, message_id)
         whole: Whole | None = "snapshot" if message_id else "repeat" if form == "whole" else None
-        for event in _texts(message, meta):
+        for event in texts_of(message, meta):
             yield msgspec.structs.replace(event, whole=whole)
         if beside := leftover(message, _KNOWN):
             yield Content("", meta=and_extra(meta, beside))
@@ -441,41 +385,3 @@ def _digest(given: Mapping[str, Any]) -> bytes:
 
 def _with_id(step: Meta | None, message_id: str) -> Meta | None:
     return {**(step or {}), "message_id": message_id} if message_id else step
-
-
-def _texts(message: Mapping[str, Any], meta: Meta | None) -> Iterator[Content | Thinking]:
-    """Yield what a message says: its reasoning, then its text."""
-    content = message.get("content")
-    thoughts, texts = [], []
-    for block in content if isinstance(content, list) else (content,):
-        match block:
-            case str():
-                texts.append(block)
-            case {"type": "text", "text": str(text)}:
-                texts.append(text)
-            case {"type": "thinking" | "reasoning" | "reasoning_content"}:
-                thoughts.append(_reasoning(block))
-    if text := "".join(thoughts) or _reasoning_beside(message):
-        yield Thinking(text, "reasoning", meta=meta)
-    if text := "".join(texts):
-        yield Content(text, meta=meta)
-
-
-def _reasoning_beside(message: Mapping[str, Any]) -> str:
-    """The thoughts that a model's integration keeps beside its text."""
-    beside = object_in(message, "additional_kwargs")
-    return next((text for name in _BESIDE if (text := _reasoning(beside.get(name)))), "")
-
-
-def _reasoning(value: Any) -> str:
-    """The text of a thought, in any of the shapes that models have for it."""
-    match value:
-        case str():
-            return value
-        case {"thinking": str(text)} | {"reasoning": str(text)} | {"text": str(text)}:
-            return text
-        case {"reasoning_content": inner} | {"summary": inner}:
-            return _reasoning(inner)
-        case list():
-            return "".join(map(_reasoning, value))
-    return ""

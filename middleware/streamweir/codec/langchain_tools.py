@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from streamweir.codec.coerce import text_of, tool_error
-from streamweir.codec.langchain_messages import ChainMessages, plain_message
+from streamweir.codec.langchain_forms import plain_message
+from streamweir.codec.langchain_messages import ChainMessages
 from streamweir.codec.langgraph_interrupts import interrupts_in
 from streamweir.codec.langgraph_modes import GraphModes
 from streamweir.codec.python_repr import CLASS, value_of_repr

@@ -19,13 +19,16 @@ from streamweir.codec.coerce import (
     text_of,
     tool_error,
 )
-from streamweir.codec.langchain_messages import ChainMessages, is_message, plain_message
+from streamweir.codec.langchain_blocks import MessageBlocks, is_block_event
+from streamweir.codec.langchain_forms import is_message, plain_message
+from streamweir.codec.langchain_messages import ChainMessages
 from streamweir.codec.langgraph_interrupts import interrupt_of
 from streamweir.events import (
     Data,
     Event,
     Interaction,
     Meta,
+    State,
     Status,
     ToolCallEnd,
     ToolCallProgress,
@@ -39,6 +42,13 @@ INTERRUPT: Final = "__interrupt__"
 """The key of an update, or of a state, under which a graph asks."""
 
 _SILENT: Final = frozenset({"checkpoints"})
+_LIFE: Final[Mapping[str, State]] = {
+    "started": "started",
+    "running": "running",
+    "completed": "finished",
+    "failed": "failed",
+    "interrupted": "suspended",
+}
 _TOOL: Final = ("event", "tool_call_id", "tool_name", "input", "delta", "output", "message")
 _TASK: Final = ("id", "name", "input", "triggers", "metadata", "error", "result", "interrupts", "path")
 
@@ -61,6 +71,7 @@ class GraphModes:
         self.ids: dict[str, str] = {}
         self.waits = False
         self.has_state = False
+        self._blocks = MessageBlocks(self.messages, room)
         self._asked: RecentIds[None] = RecentIds(1 << 16)
 
     def read(self, mode: str, namespace: str, value: Any) -> Iterator[Event]:
@@ -85,6 +96,8 @@ class GraphModes:
     def _tuple(self, value: Any, meta: Meta | None) -> Iterator[Event]:
         """A message with what the graph says of it; older servers send the message alone."""
         match value:
+            case [event, dict(beside)] if is_block_event(event):
+                yield from self.read_block(event, beside, meta)
             case [message, dict(beside)] if not is_message(beside):
                 thread_id = beside.get("thread_id")
                 if "thread_id" not in self.ids and isinstance(thread_id, str):
@@ -93,6 +106,17 @@ class GraphModes:
                 yield from self.messages.read(message, meta_of(**{**(meta or {}), **found}))
             case _:
                 yield from self._whole(value, meta)
+
+    def read_block(
+        self, event: Mapping[str, Any], beside: Mapping[str, Any], meta: Meta | None = None
+    ) -> Iterator[Event]:
+        """Yield what an event of a message's block adds, with what the graph says of it."""
+        node, namespace = (
+            text_of(beside.get("langgraph_node")),
+            text_of(beside.get("langgraph_checkpoint_ns")),
+        )
+        origin = f"{namespace} {text_of(beside.get('run_id'))}"
+        yield from self._blocks.read(event, origin, meta_of(**{**(meta or {}), "node_name": node}))
 
     def _growing(self, value: Any, meta: Meta | None) -> Iterator[Event]:
         for message in value if isinstance(value, list) else [value]:
@@ -214,6 +238,25 @@ class GraphModes:
             case _:
                 yield custom("tools", value, meta)
 
+    def _lifecycle(self, value: Any, meta: Meta | None) -> Iterator[Event]:
+        """A subgraph begins, or has ended."""
+        state = _LIFE.get(text_of(value.get("event"))) if isinstance(value, dict) else None
+        if state is None:
+            yield custom("lifecycle", value, meta)
+            return
+        name = text_of(value.get("graph_name")) or None
+        beside = and_extra(meta, leftover(value, ("event", "graph_name", "error")))
+        detail = value.get("error") if state == "failed" else None
+        yield Status("node", state, name=name, detail=detail, meta=beside)
+
+    def _requested(self, value: Any, meta: Meta | None) -> Iterator[Event]:
+        match value:
+            case {"interrupt_id": str(interrupt_id), "payload": payload}:
+                rest = leftover(value, ("interrupt_id", "payload")) or {}
+                yield from self.ask([{**rest, "id": interrupt_id, "value": payload}], meta)
+            case _:
+                yield custom("input.requested", value, meta)
+
     def _debug(self, value: Any, meta: Meta | None) -> Iterator[Event]:
         match value:
             case {"type": "task" | "task_result", "payload": dict(payload)}:
@@ -267,6 +310,8 @@ _READERS: Final[Mapping[str, Callable[[GraphModes, Any, Meta | None], Iterator[E
     "custom": GraphModes._custom,
     "tasks": GraphModes._task,
     "tools": GraphModes._tools,
+    "lifecycle": GraphModes._lifecycle,
+    "input.requested": GraphModes._requested,
     "debug": GraphModes._debug,
 }
 

@@ -9,17 +9,25 @@ from typing import Any, ClassVar, Final
 from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import custom, leftover, meta_of, text_in, text_of, upstream_error
 from streamweir.codec.detection import head_messages
+from streamweir.codec.langchain_blocks import is_block_event
 from streamweir.codec.langchain_events import ChainEvents, is_chain_event
-from streamweir.codec.langchain_messages import is_message
+from streamweir.codec.langchain_forms import is_message
 from streamweir.codec.langchain_outputs import ChainOutputs, has_messages, is_update
 from streamweir.codec.langgraph_modes import INTERRUPT, MODES, GraphModes
 from streamweir.codec.message_template import TextFields
-from streamweir.dialects.langgraph_events.decode_score import mode_of_shape, score_of, unpacked
+from streamweir.dialects.langgraph_events.decode_score import (
+    is_protocol_event,
+    mode_of_shape,
+    score_of,
+    unpacked,
+)
 from streamweir.events import Event, SessionEnd, SessionStart
 from streamweir.framing import Frame
 
 __all__ = ["LanggraphEventsDecoder"]
 
+_ENVELOPE: Final = ("type", "method", "params", "seq", "event_id")
+_PARAMS: Final = ("namespace", "timestamp", "data", "interrupts")
 _NAMES: Final = ("event", "type", "mode", "stream_mode", "kind")
 _PAYLOADS: Final = ("data", "chunk", "payload", "value", "content")
 _NAMESPACES: Final = ("ns", "namespace")
@@ -164,26 +172,14 @@ class LanggraphEventsDecoder(Decoder):
                 yield from self._mode("custom", namespace, part)
 
     def _object(self, event: str, fields: dict[str, Any]) -> Iterator[Event]:
-        if "lc" in fields or is_message(fields):
-            self._known = True
-            yield from self._graph.messages.read(fields)
-            return
+        """An object without a name beside it: the library's own, the server's, or known by its shape."""
         name = next((found for key in _NAMES if isinstance(found := fields.get(key), str)), "")
         payload = next((key for key in _PAYLOADS if key in fields), None)
-        if is_chain_event(name):
-            yield from self._run(name, fields)
-        elif mode_of_shape(fields) is not None:
-            yield from self._part("", fields)
-        elif name.partition("|")[0] in MODES and payload is not None:
-            yield from self._stream_part(name, payload, fields)
-        elif name == "error" or (not name and fields.get("error")):
-            yield _failure(fields)
-        elif name in _SILENT:
-            return
-        elif name in _ENDS:
-            yield from self._ended(fields)
-        elif name == "metadata":
-            yield from self._start(fields)
+        read = self._of_library(name, payload, fields)
+        if read is None:
+            read = self._of_server(name, fields)
+        if read is not None:
+            yield from read
         elif has_messages(fields) or is_update(fields) or INTERRUPT in fields:
             yield from self._part("", fields)
         elif payload is not None and (inner := _wrapped(fields[payload])) is not None:
@@ -192,6 +188,46 @@ class LanggraphEventsDecoder(Decoder):
                 yield custom(name or "message", rest)
         else:
             yield custom(name or event or "message", fields)
+
+    def _of_library(self, name: str, payload: str | None, fields: dict[str, Any]) -> Iterator[Event] | None:
+        """What LangChain or LangGraph itself makes; None for anything else."""
+        if "lc" in fields or is_message(fields):
+            self._known = True
+            return self._graph.messages.read(fields)
+        if is_chain_event(name):
+            return self._run(name, fields)
+        if is_protocol_event(fields):
+            return self._protocol(fields)
+        if is_block_event(fields) and name != "error":
+            self._known = True
+            return self._graph.read_block(fields, {})
+        if mode_of_shape(fields) is not None:
+            return self._part("", fields)
+        if name.partition("|")[0] in MODES and payload is not None:
+            return self._stream_part(name, payload, fields)
+        return None
+
+    def _of_server(self, name: str, fields: dict[str, Any]) -> Iterator[Event] | None:
+        """What a server says of the stream; None for anything else."""
+        if name == "error" or (not name and fields.get("error")):
+            return iter([_failure(fields)])
+        if name in _SILENT:
+            return iter(())
+        if name in _ENDS:
+            return self._ended(fields)
+        return self._start(fields) if name == "metadata" else None
+
+    def _protocol(self, fields: Mapping[str, Any]) -> Iterator[Event]:
+        """An event of version 3: what a mode says, in an envelope."""
+        mode, params = fields["method"], fields["params"]
+        names = params.get("namespace")
+        namespace = "|".join(map(text_of, names)) if isinstance(names, list) else ""
+        yield from self._mode(mode, namespace, params.get("data"))
+        if interrupts := params.get("interrupts"):
+            yield from self._graph.ask(interrupts)
+        beside = {**(leftover(params, _PARAMS) or {}), **(leftover(fields, _ENVELOPE) or {})}
+        if beside:
+            yield custom(mode, beside)
 
     def _stream_part(self, name: str, payload: str, fields: Mapping[str, Any]) -> Iterator[Event]:
         """A mode with what it says, and the namespace of the subgraph beside it."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from streamweir.codec.langchain_blocks import is_block_event
 from streamweir.codec.langchain_events import is_chain_event
-from streamweir.codec.langchain_messages import is_message
+from streamweir.codec.langchain_forms import is_message
 from streamweir.codec.langchain_outputs import has_messages, is_update
 from streamweir.codec.langgraph_modes import INTERRUPT, MODES
 from streamweir.errors import MalformedEvent
 from streamweir.jsontext import parse_json_text
 
-__all__ = ["mode_of_shape", "score_of", "unpacked"]
+__all__ = ["is_protocol_event", "mode_of_shape", "score_of", "unpacked"]
 
 _FOREIGN: Final = frozenset(
     {"metadata", "data", "messages/partial", "messages/complete", "messages/metadata"}
@@ -63,6 +64,14 @@ def score_of(value: Any, event: str | None) -> float | None:
     return 0.0
 
 
+def is_protocol_event(fields: Mapping[str, Any]) -> bool:
+    """Is this an event of version 3 of the events, which has a mode in an envelope?"""
+    match fields:
+        case {"type": "event", "method": str(mode), "params": dict()}:
+            return mode in MODES
+    return False
+
+
 def mode_of_shape(fields: Mapping[str, Any]) -> str | None:
     """Return the mode that has objects with these fields, where no name stands beside them; None for none."""
     match fields:
@@ -92,6 +101,10 @@ def _score_of_mode(mode: str, value: Any) -> float:
 
 def _score_of_object(fields: Mapping[str, Any]) -> float:
     match fields:
+        case {"type": "event"} if is_protocol_event(fields):
+            return 0.95
+        case {"event": "message-start" | "content-block-start" | "content-block-delta"}:
+            return 0.7 if is_block_event(fields) else 0.0
         case {"type": str(mode), "ns": list(), "data": _} if mode in MODES:
             return 0.95
         case {"lc": int(), "kwargs": dict()}:

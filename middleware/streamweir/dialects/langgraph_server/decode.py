@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import custom, leftover, meta_of, text_of, upstream_error
-from streamweir.codec.langchain_messages import is_message
+from streamweir.codec.langchain_forms import is_message
 from streamweir.codec.langgraph_modes import INTERRUPT, MODES, GraphModes
 from streamweir.codec.message_template import TextFields
 from streamweir.events import Event, SessionEnd, SessionStart

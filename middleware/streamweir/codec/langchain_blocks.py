@@ -1,0 +1,108 @@
+"""Messages of LangChain as events of their blocks: version 3 of its events.
+
+    message-start, content-block-start, content-block-delta ..., content-block-finish, message-finish
+
+Source: langchain-protocol 0.0.20 (`protocol.py`, `MessagesData`), langgraph 1.2 (`stream/`). The blocks of
+a message follow its start; what the end of one holds was said by its pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from streamweir.codec.coerce import and_extra, leftover, object_in, text_of, upstream_error
+from streamweir.codec.langchain_messages import ChainMessages
+from streamweir.events import Content, Event, Meta
+from streamweir.ids import RecentIds, short_id
+
+__all__ = ["MessageBlocks", "is_block_event"]
+
+_EVENTS: Final = frozenset(
+    {
+        *("message-start", "content-block-start", "content-block-delta"),
+        *("content-block-finish", "message-finish"),
+    }
+)
+_KNOWN: Final = (
+    *("event", "role", "id", "index", "content", "delta", "usage", "metadata"),
+    *("additional_kwargs", "message", "code"),
+)
+_BLOCK: Final = ("type", "text", "reasoning", "id", "index", "name", "args")
+_LARGEST_INDEX: Final = 1 << 31
+
+
+def is_block_event(value: Any) -> bool:
+    """Is this one of these events?"""
+    match value:
+        case {"event": str(name)} if name in _EVENTS:
+            return (
+                name not in ("message-start", "content-block-start") or "role" in value or "content" in value
+            )
+        case {"event": "error", "message": str()}:
+            return len(value) <= 3
+    return False
+
+
+class MessageBlocks:
+    """Reads the events of messages, of several at a time.
+
+    Args:
+        messages: what reads a piece of a message.
+        room: how many bytes of ids may be kept, about.
+    """
+
+    def __init__(self, messages: ChainMessages, room: int) -> None:
+        self._messages = messages
+        self._ids: RecentIds[str] = RecentIds(room // 8)
+        """By where a message comes from: its id; none for one that is not the model's."""
+
+    def read(self, event: Mapping[str, Any], origin: str, meta: Meta | None = None) -> Iterator[Event]:
+        """Yield what an event says.
+
+        Args:
+            event: of a message or a block.
+            origin: of the message: the step that it comes from.
+            meta: of that step.
+        """
+        origin, name = short_id(origin), event["event"]
+        if name == "error":
+            yield upstream_error(event["message"], code=event.get("code"), meta=meta)
+            return
+        if name == "message-start":
+            is_answer = event.get("role") in ("ai", "assistant")
+            self._ids.add(origin, short_id(text_of(event.get("id"))) if is_answer else "")
+        message_id = self._ids.get(origin)
+        if message_id:
+            piece = {"type": "AIMessageChunk", "id": message_id, **_piece_of(name, event)}
+            yield from self._messages.read(piece, meta)
+        if name != "content-block-finish" and (rest := _unread(event)):
+            yield Content("", meta=and_extra(meta, rest))
+
+
+def _piece_of(name: str, event: Mapping[str, Any]) -> dict[str, Any]:
+    """What an event adds, as the piece of a message that older versions have for it."""
+    if name == "message-finish":
+        ended = {"usage_metadata": event.get("usage"), "response_metadata": object_in(event, "metadata")}
+        return {"content": "", "chunk_position": "last", **ended}
+    block = object_in(event, "content" if name == "content-block-start" else "delta")
+    match block:
+        case {"type": "text" | "text-delta", "text": str(text)} if text:
+            return {"content": text}
+        case {"type": "reasoning" | "reasoning-delta", "reasoning": str(text)} if text:
+            return {"content": [{"type": "reasoning", "reasoning": text}]}
+        case {"type": "tool_call_chunk" | "tool_call" | "tool-call-delta"}:
+            return {"content": "", "tool_call_chunks": [{**block, "index": _index_of(event)}]}
+    return {"content": ""}
+
+
+def _unread(event: Mapping[str, Any]) -> dict[str, Any]:
+    """What no rule reads of an event and of what it adds."""
+    blocks = (object_in(event, name) for name in ("content", "delta"))
+    rest = (leftover(event, _KNOWN), *(leftover(block, _BLOCK) for block in blocks))
+    return {name: value for found in rest if found for name, value in found.items()}
+
+
+def _index_of(event: Mapping[str, Any]) -> int | None:
+    index = event.get("index")
+    return index if type(index) is int and 0 <= index < _LARGEST_INDEX else None
