@@ -19,6 +19,7 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from statistics import median
 from typing import Any, Final, NamedTuple
 
 from gateway_process import Gateway, gateway
@@ -26,8 +27,8 @@ from gateway_process import Gateway, gateway
 from streamweir_gateway.fake import FakeBackend, Settings, serve_fake
 
 CLIENTS: Final = 100
-LEFT_WITHIN: Final = 1.0
-"""Seconds after a storm in which the last request to the upstream must be gone."""
+LEFT_WITHIN: Final = 5.0
+"""Seconds after a storm in which the last request to the upstream must be gone, on a busy machine too."""
 
 MEMORY_MB: Final = 4.0
 """How much more than in the first half of the storms the process may take in the second."""
@@ -36,7 +37,7 @@ SETTLED: Final = 20
 """Of fewer storms memory says nothing: buffers, pools and the garbage collector's first round still fill."""
 
 DESCRIPTORS: Final = 30
-"""The same for file descriptors: kept-alive connections to the upstream come and go."""
+"""The same for file descriptors, by the median: kept-alive connections to the upstream come and go."""
 
 BREATH: Final = 0.2
 """Seconds after a storm in which the last client's connection must be gone too."""
@@ -146,12 +147,12 @@ def _problems(states: list[State], reasons: Counter[str], clients: int) -> list[
     late = [number for number, state in enumerate(states, 1) if state.left_after is None]
     before, after = states[: len(states) // 2], states[len(states) // 2 :]
     memory = _growth(states)
-    descriptors = max(state.descriptors for state in after) - max(state.descriptors for state in before)
+    descriptors = median(state.descriptors for state in after) - median(state.descriptors for state in before)
     strange = set(reasons) - {"client_gone", "done"}
     found = [
         (late, f"requests to the upstream outlived their clients in the storms {late}"),
         (len(states) >= SETTLED and memory > MEMORY_MB, f"memory grew by {memory:.1f} MB"),
-        (descriptors > DESCRIPTORS, f"{descriptors} more file descriptors"),
+        (descriptors > DESCRIPTORS, f"{descriptors:.0f} more file descriptors"),
         (strange, f"ends that nobody expected: {', '.join(sorted(strange))}"),
         (reasons.total() != clients, f"{reasons.total()} lines in the log for {clients} requests"),
     ]

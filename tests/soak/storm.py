@@ -28,7 +28,7 @@ LEAVE_SECONDS: Final = 3.0
 """A machine that does other things too needs so long to see that ten floods have nobody left."""
 
 MEASURED_SECONDS: Final = 2.0
-PATIENCE: Final = 10.0
+PATIENCE: Final = 60.0
 READ_AT_MOST: Final = 200_000
 
 REQUEST: Final = b"POST /chat HTTP/1.1\r\nHost: soak\r\nContent-Length: 2\r\n\r\n{}"

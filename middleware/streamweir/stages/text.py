@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import ClassVar, Final, Literal
+from zlib import crc32
 
 import msgspec
 
@@ -42,6 +43,9 @@ _MESSAGE: Final = 1200
 _TEXTS_PER_ROOM: Final = 256
 KEPT_AS_TEXT: Final = 16
 """So many messages are kept as text, for the exact comparison; older ones as length and hash."""
+
+_FORGOTTEN_BITS: Final = 1 << 12
+"""So many bits say which messages were completed to make room: none is taken for new that is not."""
 
 _Key = tuple[str | None, str | None, bool]
 """Message id, channel, and whether it is the thinking of that message."""
@@ -87,6 +91,8 @@ class TextDeduplication:
         self._last_in: dict[str | None, _Key] = {}
         self._tools = 0
         self._current: _Message | None = None
+        self._forgotten = 0
+        self._highest_number = 1
 
     def process(self, event: Event) -> Iterable[Event] | None:
         """Return what of `event` is new, None if all of it is; before the end, complete all messages."""
@@ -111,7 +117,7 @@ class TextDeduplication:
                 return (*oldest, *((event,) if rest is None else rest))
             if event.whole == "repeat" and isinstance(event, Content):
                 return self._repeat_of_another(event)
-            message = self._open(event)
+            message = self._begin(event)
         if event.whole is not None:
             return self._whole(event, message)
         if type(event) is Content:
@@ -145,7 +151,7 @@ class TextDeduplication:
             or (key[0] and last[0])
             or message.all.new_part(event.content) is None
         ):
-            return self._whole(event, self._open(event))
+            return self._whole(event, self._begin(event))
         meta: Meta = {**(event.meta or {})}
         meta.pop("message_id", None)
         if last[0]:
@@ -224,6 +230,17 @@ class TextDeduplication:
         if message.segment is not None:
             message.segment.append(text)
 
+    def _begin(self, event: Content | Thinking) -> _Message:
+        """Open a message of which nothing is kept; one that was completed to make room goes on as another."""
+        message, key = self._open(event), _key(event)
+        if self._forgotten and key[0] and not key[2] and self._forgotten & _bit_of(key):
+            self._number(message, self._highest_number + 1)
+        return message
+
+    def _number(self, message: _Message, number: int) -> None:
+        message.number = number
+        self._highest_number = max(self._highest_number, number)
+
     def _open(self, event: Content | Thinking) -> _Message:
         key = _key(event)
         if key in self._messages:
@@ -242,7 +259,7 @@ class TextDeduplication:
         """A message goes on after its end: for the client that is another one, with an id of its own."""
         message = self._open(event)
         if event.meta and "message_id" in event.meta:
-            message.number = over.number + 1
+            self._number(message, over.number + 1)
         return message
 
     def _compact_older(self) -> None:
@@ -254,6 +271,7 @@ class TextDeduplication:
     def _forget_oldest(self) -> Iterable[Event]:
         key, message = next(iter(self._messages.items()))
         self._drop(key)
+        self._forgotten |= _bit_of(key)
         if self._last_in.get(key[1]) == key:
             del self._last_in[key[1]]
         return _completion(key, message)
@@ -282,6 +300,10 @@ def _room_of(key: _Key, message: _Message) -> int:
         return _MESSAGE
     ids = (value for value in (message.meta or {}).values() if isinstance(value, str))
     return _MESSAGE + room_for(key[0], key[1], *ids)
+
+
+def _bit_of(key: _Key) -> int:
+    return 1 << crc32(f"{key[0]} {key[1]}".encode("utf-8", "surrogatepass")) % _FORGOTTEN_BITS
 
 
 def _key(event: Content | Thinking) -> _Key:

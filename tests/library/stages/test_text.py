@@ -186,6 +186,22 @@ def test_many_messages_take_linear_time_and_bounded_memory() -> None:
     assert kept_after(TextDeduplication, messages) <= 8 << 20
 
 
+def test_a_message_that_was_completed_to_make_room_goes_on_as_another() -> None:
+    others = [piece("x", f"other{number}") for number in range(9)]
+    mine = piece("a", "m")
+    out = run(TextDeduplication(room=4000), [mine, *others, mine, *others, mine, mine, SessionEnd()])
+    ids = [
+        (event.meta or {})["message_id"]
+        for event in out
+        if isinstance(event, Content)
+        and event.is_complete
+        and (event.meta or {}).get("message_id", "")[0] == "m"
+    ]
+    assert len(ids) == len(set(ids)) == 3
+    texts = [event.content for event in out if isinstance(event, Content)]
+    assert texts.count("a") == 4
+
+
 def test_what_a_message_says_beside_its_text_takes_no_room() -> None:
     def meta_of(number: int) -> Meta:
         return {"message_id": f"m{number}", "extra": {"x": "word " * 10_000}}
