@@ -208,12 +208,13 @@ def unconfirmed(case: Case) -> str:
 
 def is_whole_document(case: Case) -> bool:
     """Is the body one JSON document in place of a stream, and nothing cut off but what stands behind it?"""
+    if case.recorded.path.suffix != ".json":
+        return False
     try:
-        return case.recorded.path.suffix == ".json" and isinstance(
-            json.loads(case.body.decode(errors="replace")), dict
-        )
+        document, _ = json.JSONDecoder().raw_decode(case.body.decode(errors="replace").lstrip())
     except (ValueError, RecursionError):
         return False
+    return isinstance(document, dict | list)
 
 
 class Report(NamedTuple):

@@ -199,10 +199,12 @@ class TextDeduplication:
             if new is not None:
                 return self._settle(event, message, new)
         fresh = self._open(event)
-        fresh.got_text = message.got_text
+        fresh.got_text, fresh.number = message.got_text, message.number
         self._trace(fresh, event.content)
-        fresh.completed = bool(event.is_complete)
-        return (msgspec.structs.replace(event, op="replace", whole=None),)
+        fresh.completed = message.completed or bool(event.is_complete)  # which nothing but this may follow
+        ends = True if fresh.completed else event.is_complete
+        replaced = msgspec.structs.replace(event, op="replace", whole=None, is_complete=ends)
+        return (replaced if fresh.number == 1 else _renamed(replaced, fresh),)
 
     def _settle(self, event: Content | Thinking, message: _Message, new: str) -> Iterable[Event]:
         """Send `new` in place of the text of `event`, which ends its message if it says so."""

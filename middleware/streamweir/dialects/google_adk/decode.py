@@ -39,6 +39,7 @@ class GoogleAdkDecoder(Decoder):
     def __init__(self) -> None:
         self._parts = Parts()
         self._summary: dict[str, Any] = {}
+        self._is_whole = False
         self._message_id: str | None = None
         """Of the message whose pieces come; older servers give each piece an id of its own."""
 
@@ -67,7 +68,7 @@ class GoogleAdkDecoder(Decoder):
 
     def close(self) -> Iterable[Event]:
         """The end of the body: proper behind a whole event, if each call has its result or waits for one."""
-        if not self.complete or (self._parts.is_open and not self._parts.waits):
+        if not self._is_whole or (self._parts.is_open and not self._parts.waits):
             return ()
         status: Any = "suspended" if self._parts.waits else "completed"
         return (SessionEnd(status, summary=self._summary or None),)
@@ -94,11 +95,12 @@ class GoogleAdkDecoder(Decoder):
         if code and code not in _FINISH:
             yield upstream_error(event.get("errorMessage"), code=code, meta=meta)
             return
-        self.complete = not partial
+        self._is_whole = not partial
         if isinstance(content, dict):
             yield from self._parts.read(content, event, meta, partial=partial)
         if reason := code or text_of(event.get("finishReason")):
             self._summary["finish_reason"] = _FINISH.get(reason, "stop")
+        self.complete = bool(reason) and not partial and not self._parts.is_open
         if not partial:
             self._count(event.get("usageMetadata"))
         yield from _actions(event.get("actions"), meta)
