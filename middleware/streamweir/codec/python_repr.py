@@ -7,7 +7,7 @@ Source: `json.dumps(..., default=str)` of home-made servers; langchain-core (`lo
 from __future__ import annotations
 
 import re
-from ast import literal_eval
+from ast import Constant, parse
 from typing import Any, Final
 
 __all__ = ["CLASS", "value_of_repr"]
@@ -45,6 +45,21 @@ def value_of_repr(text: str) -> Any:
         return None
 
 
+def _string(literal: str) -> Any:
+    """The text of a string literal; `literal_eval` would leave cycles to the garbage collector."""
+    match parse(literal, mode="eval").body:
+        case Constant(value=str(text)):
+            return text
+    raise ValueError("no string")
+
+
+def _number(literal: str) -> int | float:
+    try:
+        return int(literal)
+    except ValueError:
+        return float(literal)
+
+
 class _Reader:
     """Reads one text from the left to the right."""
 
@@ -66,10 +81,10 @@ class _Reader:
         self._skip()
         if found := _STRING.match(self._text, self._at):
             self._at = found.end()
-            return literal_eval(found[0])
+            return _string(found[0])
         if found := _NUMBER.match(self._text, self._at):
             self._at = found.end()
-            return literal_eval(found[0])
+            return _number(found[0])
         if found := _WORD.match(self._text, self._at):
             self._at = found.end()
             return self._named(found[0], depth)
