@@ -10,7 +10,7 @@ from streamweir.codec.coerce import and_extra, text_in, text_of
 from streamweir.dialects.agno.decode_pauses import is_notice
 from streamweir.dialects.agno.decode_place import Place, and_message
 from streamweir.events import Content, Event, Thinking
-from streamweir.ids import RecentIds
+from streamweir.ids import RecentIds, short_id
 
 __all__ = ["Texts"]
 
@@ -29,10 +29,12 @@ class Texts:
     """
 
     def __init__(self, room: int) -> None:
-        self._thought: RecentIds[None] = RecentIds(room // 2)
+        self._thought: RecentIds[None] = RecentIds(room // 3)
         """Runs whose thoughts have come."""
-        self._whole: RecentIds[None] = RecentIds(room // 2)
+        self._whole: RecentIds[None] = RecentIds(room // 3)
         """Texts that have come whole."""
+        self._given: RecentIds[None] = RecentIds(room // 3)
+        """Steps that have given something and have not ended."""
 
     def piece(
         self,
@@ -88,16 +90,25 @@ class Texts:
             self.note(text)
             yield Content(text, is_complete=True, whole="repeat", meta=and_message(place))
 
-    def output(self, output: Mapping[str, Any], place: Place) -> Iterator[Event]:
-        """Yield what a step has made, unless its run has said it."""
-        text = text_of(output.get("content"))
-        if not text or self.is_noted(text):
+    def output(self, output: Mapping[str, Any], place: Place, *, is_end: bool) -> Iterator[Event]:
+        """Yield what a step has made, unless its run has said it; its end repeats what it gave."""
+        text, step = text_of(output.get("content")), short_id(text_of(output.get("step_id")))
+        is_repeated = is_end and self._is_given(output, step, text)
+        if not is_end:
+            self._given.add(step, None)
+        if not text or is_repeated:
             return
         self.note(text)
         run = text_of(output.get("step_run_id"))
-        message = run or text_of(output.get("step_id")) or place.run_id
+        message = run or step or place.run_id
         meta = {**(place.meta or {}), "message_id": message}
         yield Content(text, is_complete=True, whole="repeat" if run else None, meta=meta)  # type: ignore[arg-type]
+
+    def _is_given(self, output: Mapping[str, Any], step: str, text: str) -> bool:
+        """Has what a step ends with come? What a function gives may be the same each time it is run."""
+        is_given = step in self._given
+        self._given.discard(step)
+        return is_given or (output.get("executor_type") != "function" and self.is_noted(text))
 
     def note(self, text: str) -> None:
         """A text has come whole."""

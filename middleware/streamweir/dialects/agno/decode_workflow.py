@@ -53,28 +53,30 @@ class Workflow:
     def _started(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
         yield _status("started", fields, place, leftover(fields, WORKFLOW))
 
-    def _step_output(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
+    def _step_output(
+        self, fields: Mapping[str, Any], place: Place, *, is_end: bool = False
+    ) -> Iterator[Event]:
         """What a step has given: said by the run within it, or new; an error's text is no answer."""
         given = fields.get("step_output") or fields.get("step_response")
         output: dict[str, Any] = given if isinstance(given, dict) else {}
         output = {"content": fields.get("content"), "step_id": fields.get("step_id"), **output}
-        yield from self._step_result(output, fields, place)
+        yield from self._step_result(output, fields, place, is_end=is_end)
 
     def _step_completed(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
-        yield from self._step_output(fields, place)
+        yield from self._step_output(fields, place, is_end=True)
         response = fields.get("step_response")
         if not isinstance(response, dict) or failure_of(response) is None:
             yield step_status("finished", fields, place)
 
     def _step_result(
-        self, output: Mapping[str, Any], fields: Mapping[str, Any], place: Place
+        self, output: Mapping[str, Any], fields: Mapping[str, Any], place: Place, *, is_end: bool
     ) -> Iterator[Event]:
         if (failure := failure_of(output)) is not None:
             self._texts.note(text_of(output.get("content")))
             named = {**output, **{name: value for name, value in fields.items() if value is not None}}
             yield step_status("failed", named, place, failure)
             return
-        yield from self._texts.output(output, place)
+        yield from self._texts.output(output, place, is_end=is_end)
         yield from self._media.read(output, place.meta)
         if rest := leftover({**fields, **output}, _STEP_OUTPUT):
             yield named_data("step_output", rest, place.meta)
