@@ -5,11 +5,13 @@ Source: the contract of resumable streams, sections 2, 3 and 5.
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import Final
 
 from starlette.types import Receive, Scope, Send
 
+from streamweir.asgi.refusals import Refusal
 from streamweir.asgi.resumption.found_run import NothingLeft
 from streamweir.runs.event_log import Batch
 from streamweir.runs.follower import Taker
@@ -29,6 +31,8 @@ from streamweir_gateway.runs.response_writer import ClientGone, Headers
 from streamweir_gateway.runs.run_supervisor import RunSupervisor
 
 __all__ = ["RunDelivery"]
+
+logger = logging.getLogger("streamweir.gateway")
 
 
 class RunDelivery:
@@ -69,6 +73,7 @@ class RunDelivery:
         position: Position | None = None,
     ) -> None:
         self.supervisor: Final = RunSupervisor(0.0)
+        self._about: Final = about
         self._kept: Final = kept
         self._is_first: Final = is_first
         self._position: Final = position or Position()
@@ -98,7 +103,7 @@ class RunDelivery:
 
         Raises:
             NothingLeft: the run is over and the client has all of it; nothing has been sent.
-            Refusal: the run was not begun at all; nothing has been sent.
+            Refusal: the run was not begun at all, or cannot be read; nothing has been sent.
         """
         client = self._delivery.supervisor
         try:
@@ -156,6 +161,9 @@ class RunDelivery:
             try:
                 self._feed.write(batch)
             except UnreadableRun:
+                logger.warning("a stored run cannot be read", extra={"request_id": self._about.request_id})
+                if not delivery.is_started:
+                    raise Refusal("RUN_GONE") from None
                 reader.cut_short = "RUN_LOST"
                 break
             if self._kept is not None and self._is_first and self._kept.audience.response is not None:
@@ -173,6 +181,9 @@ class RunDelivery:
         if self._resumes and not delivery.has_something:
             raise NothingLeft
         failure = None if self._kept is None else self._kept.failure
+        if self._kept is not None and self._is_first and delivery.fails_whole:
+            await self._kept.owned.forget()
+            delivery.leave_no_run()
         await delivery.finish(self._feed.error, failure)
 
     @property

@@ -87,10 +87,11 @@ class _Call:
         ]
         await send_whole(self.send, status, body, fields)
 
-    async def answer_nothing(self) -> None:
+    async def answer_nothing(self, headers: Headers | None = None) -> None:
         """Answer that there is nothing."""
         self.record.status = 204
-        await send_no_content(self.send, self.record.request_id, [(b"cache-control", b"no-store")])
+        fields = [(b"cache-control", b"no-store"), *(headers or ())]
+        await send_no_content(self.send, self.scope["state"]["request_id"], fields)
 
 
 class _RunsApp:
@@ -193,7 +194,8 @@ class _Verbs:
             )
         except NothingLeft:
             self._resumption.note_result(found.about.endpoint, "nothing")
-            await call.answer_nothing()
+            call.scope["state"]["request_id"] = found.about.request_id
+            await call.answer_nothing(self._resumption.headers(found.handle))
 
     async def _folded(self, found: FoundRun) -> dict[str, Any]:
         """Return what the run has said so far as one result."""

@@ -7,6 +7,7 @@ from starlette.types import Send
 from streamweir.runs.feed_writer import open_feed_writer
 from streamweir.runs.stored_event import Source
 from streamweir.translation.open_writer import Writer
+from streamweir.translation.writer import StreamWriter
 from streamweir_gateway.connection.client_connection import ClientConnection
 from streamweir_gateway.runs.delivery import Delivery
 from streamweir_gateway.runs.destination import Incoming
@@ -69,6 +70,21 @@ class StoredDelivery(Delivery):
             return True
         self._unsent = self._sink.take()
         return bool(self._unsent)
+
+    @property
+    def is_started(self) -> bool:
+        """The headers have left."""
+        return self._response.is_started
+
+    @property
+    def fails_whole(self) -> bool:
+        """The client is given a status in place of a stream."""
+        sink = self._sink
+        return isinstance(sink, StreamWriter) and sink.is_failure and not self._response.is_started
+
+    def leave_no_run(self) -> None:
+        """Name no run: there is nothing to come back to."""
+        self._extra = []
 
     @property
     def is_streaming(self) -> bool:

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from loopback import Answer, Gateway, ask, client, gateway, settled
 from redis_servers import RedisServer, redis_binaries, redis_server
 from scripted_upstream import LAST_CHUNK, SSE, Call, Upstream, chunk, upstream
+from streamweir.runs.handles import run_name
 from streamweir_gateway.config import GatewayConfig
 
 pytestmark = pytest.mark.anyio
@@ -238,6 +240,32 @@ async def test_an_answer_that_is_asked_for_whole_is_a_run_too(store: str) -> Non
             running, "GET", f"/-/runs/{handle_of(answer)}", headers=[("Accept", "*/*")], body=b""
         )
         assert read.json == answer.json
+
+
+async def test_what_is_told_as_a_status_leaves_no_run(store: str) -> None:
+    async def refuse(call: Call) -> None:
+        await call.send(b"HTTP/1.1 500 Oops\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
+
+    async with upstream(refuse) as server, gateway(kept(server.url, store)) as running:
+        handle = "run_" + secrets.token_hex(16)
+        headers = [("X-Streamweir-Run", handle), ("X-Streamweir-Protocol", "openai-chat")]
+        answer = await ask(running, headers=headers)
+        assert answer.status == 502
+        assert (answer.header("x-streamweir-run"), answer.header("content-location")) == (None, None)
+        read = await ask(running, "GET", f"/-/runs/{handle}", body=b"")
+        assert (read.status, read.json["error"]["code"]) == (404, "RUN_NOT_FOUND")
+
+
+async def test_what_is_stored_and_cannot_be_read_is_gone() -> None:
+    with redis_server(redis_binaries()[0]) as server:
+        async with started(server.url) as (running, _, gate):
+            gate.open()
+            handle = handle_of(await ask(running))
+            server.command("LSET", f"streamweir:run:{{{run_name(None, handle)}}}:events", "3", "[1, 2")
+            for headers in ([], [("Last-Event-ID", f"{handle}.7")]):
+                read = await ask(running, "GET", f"/-/runs/{handle}", headers=headers, body=b"")
+                assert (read.status, read.json["error"]["code"]) == (410, "RUN_GONE")
+            assert (await ask(running, "DELETE", f"/-/runs/{handle}", body=b"")).status == 204
 
 
 async def test_of_equal_requests_with_one_handle_one_starts(store: str) -> None:

@@ -371,6 +371,24 @@ async def test_a_folded_answer_is_a_run_too() -> None:
         assert again.json == answer.json
 
 
+async def test_what_is_told_as_a_status_leaves_no_run() -> None:
+    async def fail(_: Request) -> Response:
+        async def events() -> AsyncIterator[bytes]:
+            yield b'data: {"type": "error", "message": "no"}\n\n'
+
+        return StreamingResponse(events(), media_type="text/event-stream")
+
+    app = Starlette(routes=[Route("/chat", fail, methods=["POST"])])
+    options: dict[str, Any] = {"speaks": "legacy", "answers": PROTOCOLS, "resume": Resume()}
+    async with served(StreamweirMiddleware(app, **options)) as host:
+        handle = "run_" + "ab" * 16
+        headers = [("X-Streamweir-Run", handle), ("X-Streamweir-Protocol", "openai-chat")]
+        answer = await ask(host, headers=headers)
+        assert answer.status == 502
+        assert (answer.header("x-streamweir-run"), answer.header("content-location")) == (None, None)
+        assert (await ask(host, f"/-/runs/{handle}", method="GET", body=b"")).status == 404
+
+
 async def test_clients_that_speak_wrongly_are_refused() -> None:
     agent = Agent()
     async with mounted(agent) as host:

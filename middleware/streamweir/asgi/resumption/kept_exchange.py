@@ -148,8 +148,8 @@ class KeptExchange(ResponseInterceptor):
         """Return what the first client gets."""
         run, registry = self._run, self._registry
 
-        def headers() -> Headers:
-            return [*stream.client_headers, *(registry.headers(run.handle) if is_kept else ())]
+        def headers(handle: str | None) -> Headers:
+            return [*stream.client_headers, *(() if handle is None else registry.headers(handle))]
 
         return RunResponse(
             registry.store,

@@ -128,7 +128,7 @@ class Resumption:
             about,
             Wanted(protocol, framing, position),
             handle=handle,
-            headers=lambda: [*self.registry.headers(handle), *headers],
+            headers=lambda _: [*self.registry.headers(handle), *headers],
             send=send,
             heartbeat=self._options.heartbeat,
             owned=None if kept is None else kept.owned,

@@ -6,10 +6,12 @@ Source: the contract of resumable streams, sections 2, 3 and 5.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from streamweir.asgi.headers import encoded_headers, stream_headers
+from streamweir.asgi.refusals import Refusal
 from streamweir.asgi.resumption.client_request import ClientRequest
 from streamweir.asgi.resumption.found_run import NothingLeft
 from streamweir.asgi.sending import Send
@@ -25,8 +27,11 @@ from streamweir.runs.store import RunStore
 from streamweir.runs.stored_event import Source, UnreadableRun
 from streamweir.translation.folded_writer import FoldedWriter
 from streamweir.translation.open_writer import Writer
+from streamweir.translation.writer import StreamWriter
 
 __all__ = ["Headers", "RunResponse", "Wanted"]
+
+logger = logging.getLogger("streamweir")
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -57,7 +62,7 @@ class RunResponse:
         about: the run.
         wanted: what the client wants of it.
         handle: of the run; None: it is not kept, and has no ids.
-        headers: of the response, beside those of a stream.
+        headers: returns those of the response beside those of a stream, with the run's if it has a handle.
         send: takes the response.
         heartbeat: the longest silence, in seconds; None: for ever.
         owned: the run, where this process makes it.
@@ -73,7 +78,7 @@ class RunResponse:
         wanted: Wanted,
         *,
         handle: str | None,
-        headers: Callable[[], Headers],
+        headers: Callable[[str | None], Headers],
         send: Send,
         heartbeat: float | None,
         owned: OwnedRun | None = None,
@@ -84,19 +89,20 @@ class RunResponse:
         self.is_open = False
         self._request_id: Final = about.request_id
         self._wanted: Final = wanted
-        self._handle: Final = handle
+        self._handle = handle
         self._headers: Final = headers
         self._send: Final = send
         self._heartbeat: Final = heartbeat
         self._failure: Final = failure
         self._reader: Final = RunReader(store, name, about, owned=owned, is_first=is_first)
+        self._first_of: Final = owned if is_first else None
         self._feed: Final = RunFeed(
             store,
             name,
             about,
             self,
             position=wanted.position or Position(),
-            first_of=owned if is_first else None,
+            first_of=self._first_of,
         )
         self.sink: Writer = self._writer(Source())
 
@@ -121,6 +127,7 @@ class RunResponse:
 
         Raises:
             NothingLeft: the run is over and the client has all of it; nothing has been sent.
+            Refusal: the run cannot be read; nothing has been sent.
         """
         watching = asyncio.create_task(client.watch())
         try:
@@ -153,6 +160,9 @@ class RunResponse:
             try:
                 self._feed.write(found)
             except UnreadableRun:
+                logger.warning("a stored run cannot be read", extra={"request_id": self._request_id})
+                if not self.is_started:
+                    raise Refusal("RUN_GONE") from None
                 reader.cut_short = "RUN_LOST"
                 break
             if not reader.has_last and (data := self.sink.take()):
@@ -179,6 +189,9 @@ class RunResponse:
             if self._wanted.position is not None and not data and self._reader.cut_short is None:
                 raise NothingLeft
             status, extra = 200, Headers()
+            if isinstance(sink, StreamWriter) and sink.is_failure and self._first_of is not None:
+                await self._first_of.forget()  # the client is given a status in place of a stream
+                self._handle = None
             if isinstance(sink, FoldedWriter) or sink.is_failure:
                 status, extra = folded_response(
                     data,
@@ -192,7 +205,8 @@ class RunResponse:
         await self._send({"type": "http.response.body", "body": data, "more_body": False})
 
     async def _start(self, status: int, extra: Sequence[tuple[bytes, bytes]] = ()) -> None:
-        own = [*encoded_headers(self.sink.headers), *self._headers(), *extra]
+        named = self._headers(self._handle)
+        own = [*encoded_headers(self.sink.headers), *named, *extra]
         names = {name for name, _ in own}
         headers = stream_headers(self.sink.media_type, self._request_id)
         headers = [*(header for header in headers if header[0] not in names), *own]
