@@ -75,6 +75,12 @@ def rpc(method: str, message: dict[str, Any]) -> dict[str, Any]:
         ("/message:stream", {}, {"message": FLAT}),
         ("/tenant/message:send", {}, {"message": FLAT}),
         (
+            "/a2a/agents/sales/v1/message:stream",
+            {"version": "0.3", "form": "jsonrpc"},
+            rpc("message/stream", OF_A_KIND),
+        ),
+        ("/agent", {"form": "rest"}, {"message": FLAT}),
+        (
             "/v1/message:stream",
             {"version": "0.3"},
             {"message": NESTED, "configuration": {"blocking": True}},

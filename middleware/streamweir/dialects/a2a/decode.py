@@ -157,6 +157,8 @@ class A2aDecoder(Decoder):
                 yield from self._artifact(artifact, ids)
         if is_over and not (self._has_answered or status.get("message")):
             yield from self._last_words(history, ids)
+        if state_of(status) in _FAILURES and history and is_agents(history[-1]):
+            status = {"message": history[-1], **status}
         yield from self._status(status, and_extra(meta, leftover(task, _TASK)))
 
     def _last_words(self, history: list[dict[str, Any]], meta: Meta | None) -> Iterator[Event]:

@@ -1,6 +1,6 @@
 """Reads the steps that a framework reports in the metadata of a task's states: the protocol has no tools.
 
-Source: agno 2.3 (`os/interfaces/a2a/utils.py`).
+Source: agno 3.1 (`os/interfaces/a2a/utils.py`).
 """
 
 from __future__ import annotations

@@ -28,15 +28,19 @@ _METHODS: Final = {
 }
 _REFUSED: Final = ("cancel", "reject")
 _MOST_DECISIONS: Final = 100
-_OPTIONS: Final = {"version": ("1.0", "0.3"), "method": ("stream", "send")}
+_OPTIONS: Final = {
+    "version": ("1.0", "0.3"),
+    "form": ("auto", "jsonrpc", "rest"),
+    "method": ("stream", "send"),
+}
 
 _Shape = Callable[[str, Any, Mapping[str, str]], dict[str, Any]]
 """Makes a part of its kind (`text`, `data`, `url`, `base64`), its value, and what is known of a file."""
 
 
 def _write(outgoing: Outgoing) -> Written:
-    version, method = (_option(outgoing, name) for name in ("version", "method"))
-    is_rest = bool(_REST.search(outgoing.path))
+    version, form, method = (_option(outgoing, name) for name in _OPTIONS)
+    is_rest = form == "rest" or (form == "auto" and bool(_REST.search(outgoing.path)))
     headers = {"A2A-Version": "1.0"} if version == "1.0" else NOTHING
     params: dict[str, Any] = {"message": _message(outgoing, version, is_rest=is_rest)}
     if is_rest:
