@@ -130,10 +130,9 @@ def _file_of(fields: Mapping[str, Any]) -> dict[str, Any] | None:
     name = text_of(file.get("filename") or file.get("name"))
     if not (url or content):
         return None
-    guessed = mimetypes.guess_type(name or url.partition("?")[0])[0]
-    media_type = (
-        text_of(file.get("mediaType") or file.get("mimeType")) or guessed or "application/octet-stream"
-    )
+    given = text_of(file.get("mediaType") or file.get("mimeType"))
+    guessed = mimetypes.guess_type(name or url.partition("?")[0])[0] if not given or "*" in given else None
+    media_type = guessed or given or "application/octet-stream"
     found = {"url": url} if url else {"base64": content}
     named = {"name": name} if name else {}
     beside = leftover(file, _FILE) if file is given else None
