@@ -63,4 +63,6 @@ report = Workflow(
     steps=[Step(name="write", agent=agent("writer"), max_retries=0), Step(name="count", executor=count)],
     telemetry=False,
 )
-app = AgentOS(agents=[agent("travel")], teams=[desk], workflows=[report], telemetry=False).get_app()
+app = AgentOS(
+    agents=[agent("travel")], teams=[desk], workflows=[report], a2a_interface=True, telemetry=False
+).get_app()

@@ -24,6 +24,8 @@ PATHS: Final = {
     "team": "/teams/desk/runs",
     "workflow": "/workflows/report/runs",
 }
+A2A_PATH: Final = "/a2a/agents/travel/v1/message:stream"
+A2A_OPTIONS: Final = {"a2a": {"version": "0.3", "form": "jsonrpc"}}
 
 
 def gateway(place: Place) -> Fields:
@@ -32,8 +34,12 @@ def gateway(place: Place) -> Fields:
         "upstreams": {
             name: {"url": place.url + path, "speaks": "agno", "breaker": "off"}
             for name, path in PATHS.items()
+        }
+        | {"a2a": {"url": place.url + A2A_PATH, "speaks": "a2a", "breaker": "off"}},
+        "endpoints": {
+            **{f"/{name}": {"upstream": name, "request": "mapped"} for name in PATHS},
+            "/a2a": {"upstream": "a2a", "request": "mapped", "protocol_options": A2A_OPTIONS},
         },
-        "endpoints": {f"/{name}": {"upstream": name, "request": "mapped"} for name in PATHS},
     }
 
 
@@ -45,10 +51,13 @@ CASES: Final = (
 FAILED: Final = (*REFUSED, CUT)
 SKIPPED: Final = tuple(replace(case, status="completed") for case in FAILED)
 """A workflow skips the step that has failed, and says so; the next one completes it."""
+OVER_A2A: Final = (HAPPY, TOOLS, replace(RAISED_CAUGHT, calls=("success",)), LEFT)
+"""As an A2A agent it does not say that a tool or a run has failed, and asks nobody."""
 SERVER: Final = Server(
     requirements=(
         *("agno==3.1.10", "fastapi==0.165.0", "uvicorn==0.54.0", "openai==3.54.0"),
         *("python-multipart==0.0.34", "sqlalchemy[asyncio]==2.1.9", "aiosqlite==0.22.1"),
+        "a2a-sdk==0.3.26",
     ),
     command=served_app("agno_os"),
     variables=lambda place: {"MODEL": f"{place.model}/asked/v1", "AGNO_TELEMETRY": "false"},
@@ -58,5 +67,6 @@ SERVER: Final = Server(
         case
         for name in PATHS
         for case in at(f"/{name}", (*CASES, *(SKIPPED if name == "workflow" else FAILED)))
-    ],
+    ]
+    + at("/a2a", OVER_A2A),
 )

@@ -121,8 +121,8 @@ def _data_event(part: Part, meta: Meta | None, name: str) -> Data:
 
 def _file_of(fields: Mapping[str, Any]) -> dict[str, Any] | None:
     """A file by its URL or its bytes, as 1.0, 0.3 and the HTTP+JSON form of 0.3 have it."""
-    given = fields.get("file")
-    file = given if isinstance(given, dict) else fields
+    inner = fields.get("file")
+    file = inner if isinstance(inner, dict) else fields
     url = text_of(file.get("url") or file.get("uri") or file.get("fileWithUri"))
     content = text_of(file.get("raw") or file.get("bytes")) or _once_decoded(
         text_of(file.get("fileWithBytes"))
@@ -135,7 +135,7 @@ def _file_of(fields: Mapping[str, Any]) -> dict[str, Any] | None:
     media_type = guessed or given or "application/octet-stream"
     found = {"url": url} if url else {"base64": content}
     named = {"name": name} if name else {}
-    beside = leftover(file, _FILE) if file is given else None
+    beside = leftover(file, _FILE) if file is inner else None
     return {**found, "media_type": media_type, **named, **(beside or {})}
 
 
