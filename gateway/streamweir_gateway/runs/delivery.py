@@ -93,7 +93,7 @@ class Delivery:
             source=reader,
             verbatim=incoming.answers in self._endpoint.copied,
             follows=incoming.follows and not self._response.is_started,
-            model=incoming.model,
+            names=incoming.names,
         )
         if self._response.is_started:
             self._sink.begin_body()

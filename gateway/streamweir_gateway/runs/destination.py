@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from streamweir import Limits
 from streamweir.asgi.headers import HeaderList
 from streamweir.codec.base import Options
+from streamweir.codec.client_names import NO_NAMES, ClientNames
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
 from streamweir.events import Warning
@@ -41,8 +42,8 @@ class Incoming(NamedTuple):
     """Unix milliseconds at which it came: a stream takes as long as all its attempts together."""
     key: str | None = None
     """The name of its key."""
-    model: str | None = None
-    """What the client calls the model that it asks."""
+    names: ClientNames = NO_NAMES
+    """What the client calls what it asks."""
     follows: bool = False
     """Neither the client nor the file says which framing it is to be."""
 

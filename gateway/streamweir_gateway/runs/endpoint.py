@@ -18,12 +18,12 @@ from streamweir.asgi.negotiation import (
     expected_protocol,
 )
 from streamweir.asgi.refusals import Refusal
+from streamweir.codec.client_names import client_names
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
 from streamweir_gateway.config import EndpointConfig
 from streamweir_gateway.observability.trace_context import settled_trace_context
 from streamweir_gateway.requests.request_mapping import RequestMapping
-from streamweir_gateway.runs.asked_model import asked_model
 from streamweir_gateway.runs.destination import Destination, Incoming
 from streamweir_gateway.runs.request_body import request_object
 from streamweir_gateway.runs.stream_choice import asks_for_stream, wants_no_stream
@@ -135,10 +135,12 @@ class Endpoint:
         Where it is mapped `stream` is a field of every protocol: false asks for no stream.
         """
         wanted = None
-        if self.dialects.to_write(incoming.answers).asks_by_body:
-            request = request_object(body)
+        dialect = self.dialects.to_write(incoming.answers)
+        request = request_object(body) if dialect.asks_by_body or dialect.request_names else {}
+        if dialect.request_names:
+            incoming = incoming._replace(names=client_names(request, dialect.request_names))
+        if dialect.asks_by_body:
             wanted = asks_for_stream(request)
-            incoming = incoming._replace(model=asked_model(request))
         elif self.config.request.kind == "mapped" and b'"stream"' in body:
             wanted = False if wants_no_stream(request_object(body)) else None
         if wanted is None or wanted == (incoming.framing != "json"):

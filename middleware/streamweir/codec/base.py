@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, Literal
 
+from streamweir.codec.client_names import NO_NAMES, ClientNames
 from streamweir.codec.detection import best_score
 from streamweir.codec.failed_request import FailedRequest
 from streamweir.codec.frame_template import Number
@@ -175,6 +176,7 @@ class Encoder:
             `failure_body` as the body.
         asks_by_body: its clients say in their request, by `stream`, whether they want a stream; `Accept` is
             the same for both.
+        request_names: by the name of an attribute of `ClientNames`, the field of a request that has it.
         streams_arguments: its clients are given a call's arguments in pieces, as they come.
 
     Attributes:
@@ -184,7 +186,7 @@ class Encoder:
             is written all the same.
         writes_extra: the stream is read in the dialect that is written, so that what its decoder kept as
             `extra` may come back. Whoever knows what is read sets it.
-        model: what the client calls the model that it asks; None if it names none.
+        names: what the client calls what it asks.
         room: how many bytes the encoder may keep between two events, about. What does not fit is shortened or
             forgotten, or ends the stream with `LimitExceeded`. Set before the first event.
     """
@@ -198,12 +200,13 @@ class Encoder:
     option_values: ClassVar[Mapping[str, tuple[str, ...]]] = NO_OPTIONS
     reports_by_status: ClassVar[bool] = False
     asks_by_body: ClassVar[bool] = False
+    request_names: ClassVar[Mapping[str, str]] = MappingProxyType({})
     streams_arguments: ClassVar[bool] = False
 
     options: Options = NO_OPTIONS
     is_shown: bool = False
     writes_extra: bool = False
-    model: str | None = None
+    names: ClientNames = NO_NAMES
     room: int = 8 << 20
 
     def __init_subclass__(cls) -> None:

@@ -48,11 +48,13 @@ class ChatEncoder(Encoder):
 
     reports_by_status: ClassVar[bool] = True
     asks_by_body: ClassVar[bool] = True
+    request_names: ClassVar = {"model": "model"}
     streams_arguments: ClassVar[bool] = True
 
     def __init__(self) -> None:
         super().__init__()
         self.message_id: str | None = None
+        self._model: str | None = None
         self.stamp = Stamp("", 0, 0)
         self._message: tuple[str | None, str | None] | None = None
 
@@ -77,7 +79,7 @@ class ChatEncoder(Encoder):
     @property
     def model_name(self) -> str:
         """What the client calls what it talks to; a name of ours where nobody has given it one."""
-        return self.model or _MODEL
+        return self._model or self.names.model or _MODEL
 
     # What a protocol says
 
@@ -169,7 +171,7 @@ class ChatEncoder(Encoder):
         if self.writes_extra:
             self.message_id = (event.meta or {}).get("message_id")
             model = self.extra_of(event).get("model")
-            self.model = model if isinstance(model, str) else self.model
+            self._model = model if isinstance(model, str) else None
 
     def _content(self, event: Content) -> Iterator[Frame]:
         if event.channel is not None:

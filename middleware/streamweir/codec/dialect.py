@@ -183,6 +183,11 @@ class Dialect:
         return self.encoder is not None and self.encoder.asks_by_body
 
     @property
+    def request_names(self) -> Mapping[str, str]:
+        """Where its clients' requests name what they ask."""
+        return {} if self.encoder is None else self.encoder.request_names
+
+    @property
     def streams_arguments(self) -> bool:
         """Its clients are given a call's arguments in pieces."""
         return self.encoder is not None and self.encoder.streams_arguments

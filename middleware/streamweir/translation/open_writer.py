@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 from streamweir.codec.base import NO_OPTIONS, Options
+from streamweir.codec.client_names import NO_NAMES, ClientNames
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
 from streamweir.codec.registry import process_dialects
@@ -37,7 +38,7 @@ def open_writer(  # noqa: PLR0913 (what there is to settle of a client)
     verbatim: bool = False,
     follows: bool = False,
     run: str | None = None,
-    model: str | None = None,
+    names: ClientNames = NO_NAMES,
 ) -> Writer:
     """Return what writes one stream in a protocol.
 
@@ -53,7 +54,7 @@ def open_writer(  # noqa: PLR0913 (what there is to settle of a client)
         verbatim: hand on the frames of the upstream as they came, where it writes what the client reads.
         follows: the client takes the framing of the upstream then.
         run: the handle of a stream that is stored; its events have ids that it can be resumed by.
-        model: what the client calls the model that it asks.
+        names: what the client calls what it asks.
 
     Raises:
         UnknownDialectError: nobody can write it.
@@ -64,7 +65,7 @@ def open_writer(  # noqa: PLR0913 (what there is to settle of a client)
     dialect = (process_dialects() if dialects is None else dialects).to_write(protocol)
     room = None if source is None else source.limits.event_bytes
     encoder = dialect.make_encoder(options.get(dialect.name, NO_OPTIONS), room=room)
-    encoder.model = model
+    encoder.names = names
     if framing == "json":
         limit = LIMIT if source is None else source.limits.stream_bytes // _PARTS_OF_A_STREAM
         return FoldedWriter(request_id, encoder, limit=limit)

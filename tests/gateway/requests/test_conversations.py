@@ -99,6 +99,17 @@ async def test_a_conversation_of_a_client_is_one_of_the_upstream() -> None:
     assert questions(server) == ["hi", "more", inline]
 
 
+async def test_a_client_reads_its_own_names_of_the_conversation_and_the_run() -> None:
+    async with agents("a") as (running, _):
+        got = await post(running, run("mine", "hi", runId="run-7"))
+        unnamed = await post(running, run("x" * 1000, "hi"))
+    started = next(event for event in got.events if event["type"] == "RUN_STARTED")
+    finished = next(event for event in got.events if event["type"] == "RUN_FINISHED")
+    assert {(event["threadId"], event["runId"]) for event in (started, finished)} == {("mine", "run-7")}
+    assert started["metadata"]["session_id"] == "a-1"
+    assert "x" * 1000 not in str(unnamed.events)
+
+
 async def test_without_a_memory_each_request_begins_one() -> None:
     async with agents("a", threads="off") as (running, (server,)):
         await post(running, run("mine", "hi"))

@@ -61,6 +61,8 @@ class AgUiEncoder(Encoder):
         "version": ("1.0", "0.0"),
     }
 
+    request_names: ClassVar = {"thread": "threadId", "run": "runId"}
+
     def __init__(self) -> None:
         super().__init__()
         self._request_id = ""
@@ -128,8 +130,8 @@ class AgUiEncoder(Encoder):
     def _run_started(self, event: SessionStart) -> Message:
         meta = event.meta or {}
         self._run = {
-            "threadId": meta.get("thread_id") or event.session_id or self._request_id,
-            "runId": meta.get("run_id") or self._request_id,
+            "threadId": self.names.thread or meta.get("thread_id") or event.session_id or self._request_id,
+            "runId": self.names.run or meta.get("run_id") or self._request_id,
         }
         is_current = self.option("version") == "1.0" and self.option("reasoning") == "reasoning"
         version = {"protocolVersion": "1.0"} if is_current else {}

@@ -1,0 +1,40 @@
+"""What a client calls what it asks, in its request: names that it expects to read again in the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+__all__ = ["NO_NAMES", "ClientNames", "client_names"]
+
+_LONGEST: Final = 256
+
+
+class ClientNames(NamedTuple):
+    """The client's own names; None for what it names none.
+
+    Attributes:
+        model: that it asks.
+        thread: the conversation.
+        run: the answer to this request.
+    """
+
+    model: str | None = None
+    thread: str | None = None
+    run: str | None = None
+
+
+NO_NAMES: Final = ClientNames()
+
+
+def client_names(request: Mapping[str, Any], fields: Mapping[str, str]) -> ClientNames:
+    """Return the names in a request.
+
+    Args:
+        request: the JSON object that its body is.
+        fields: by the name of an attribute of `ClientNames`, the field in which it stands.
+    """
+    found = {name: request.get(field) for name, field in fields.items()}
+    return ClientNames(
+        **{name: text for name, text in found.items() if isinstance(text, str) and 0 < len(text) <= _LONGEST}
+    )
