@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, Final, Literal
 
 from streamweir.codec.base import Decoder
@@ -78,11 +79,10 @@ class A2aDecoder(Decoder):
         self._ids: dict[str, str] = {}
         self._state = ""
         self._end: _End | None = None
-        self._is_nested = False
+        self._has_contents = False
         self._has_answered = False
         self._asked: list[Interaction] = []
         """What is waited for, as it will be reported to be over."""
-        self._begun = False
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
@@ -111,8 +111,6 @@ class A2aDecoder(Decoder):
         return () if self._end is None else (SessionEnd(self._end),)
 
     def _read(self, message: dict[str, Any]) -> Iterator[Event]:
-        if not self._begun:
-            self._begin()
         found = envelope_of(message)
         if found is None:
             yield failure_of(message) or custom("message", message)
@@ -121,12 +119,13 @@ class A2aDecoder(Decoder):
         meta = and_extra(meta_of(**self._ids), found.beside)
         yield from _READERS[found.kind](self, found.value, meta)
 
-    def _begin(self) -> None:
-        """Make room for what is remembered, which is bounded by what the reader may keep."""
-        self._begun = True
-        self._is_nested = self.option("version") == "0.3"
-        self._artifacts = Artifacts(self.room // 8)
-        self._progress = Progress(self.option("progress"), self.room // 8)
+    @cached_property
+    def _artifacts(self) -> Artifacts:
+        return Artifacts(self.room // 8)
+
+    @cached_property
+    def _progress(self) -> Progress:
+        return Progress(self.option("progress"), self.room // 8)
 
     def _session(self, kind: str, value: Fields) -> Iterator[Event]:
         """The session, as soon as its ids are known: a turn need not begin with a task."""
@@ -147,7 +146,7 @@ class A2aDecoder(Decoder):
         status = _object(task.get("status"))
         is_over = state_of(status) in _STATES.keys() - {"submitted", "working"}
         history = objects_in(task.get("history"))
-        self._is_nested = self._is_nested or any("content" in message for message in history)
+        self._has_contents = self._has_contents or any("content" in message for message in history)
         ids = meta_of(**self._ids)
         is_earlier = not (is_over or self._state) and sum(not is_agents(item) for item in history) > 1
         for artifact in objects_in(task.get("artifacts")):
@@ -262,6 +261,11 @@ class A2aDecoder(Decoder):
         parts = self._artifacts.noted(self._parts(message))
         reasons = _object(message.get("metadata")).get("agno_content_category") == "reasoning"
         yield from part_events(parts, meta, is_progress=reasons)
+
+    @property
+    def _is_nested(self) -> bool:
+        """Data stand one level deeper, in the HTTP+JSON form of 0.3, known by how messages are written."""
+        return self._has_contents or self.option("version") == "0.3"
 
     def _parts(self, holder: Fields) -> Iterator[Part]:
         return parts_of(holder, is_nested=self._is_nested)
