@@ -11,7 +11,7 @@ from agno.db.sqlite import SqliteDb
 from agno.models.openai.like import OpenAILike
 from agno.os import AgentOS
 from agno.team import Team
-from agno.tools import tool
+from agno.tools import Function, tool
 from agno.workflow import Step, StepInput, StepOutput, Workflow
 
 db = SqliteDb(db_file="agno.db")
@@ -29,6 +29,18 @@ async def book(city: str) -> str:
     return f"booked: {city}"
 
 
+@tool(name="book", requires_user_input=True, user_input_fields=["seat"])
+async def book_seat(city: str, seat: str) -> str:
+    """Book a journey."""
+    return f"booked: {city}, {seat}"
+
+
+@tool(name="book", external_execution=True)
+async def book_elsewhere(city: str) -> str:
+    """Book a journey."""
+    raise NotImplementedError
+
+
 async def fail(city: str) -> str:
     """Fail."""
     raise RuntimeError("connection to 10.1.2.3:5432 refused, password=abc")
@@ -43,8 +55,8 @@ def count(step: StepInput) -> StepOutput:
     return StepOutput(content=f"{len(str(step.previous_step_content))} characters")
 
 
-def agent(name: str) -> Agent:
-    return Agent(id=name, name=name, model=model(), db=db, tools=[weather, book, fail], telemetry=False)
+def agent(name: str, booking: Function = book) -> Agent:
+    return Agent(id=name, name=name, model=model(), db=db, tools=[weather, booking, fail], telemetry=False)
 
 
 desk = Team(
@@ -64,5 +76,9 @@ report = Workflow(
     telemetry=False,
 )
 app = AgentOS(
-    agents=[agent("travel")], teams=[desk], workflows=[report], a2a_interface=True, telemetry=False
+    agents=[agent("travel"), agent("form", book_seat), agent("elsewhere", book_elsewhere)],
+    teams=[desk],
+    workflows=[report],
+    a2a_interface=True,
+    telemetry=False,
 ).get_app()
