@@ -25,6 +25,7 @@ def test_ci_runs_what_a_commit_needs_and_what_the_readme_names() -> None:
     assert re.findall(r"\bmake ([a-z-]+)$", (ROOT / ".ci/run").read_text(), re.MULTILINE) == [
         "check",
         "clients",
+        "real",
         "browser",
     ]
     checked = recipe("check")

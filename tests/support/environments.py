@@ -35,7 +35,8 @@ def environment(name: str, *requirements: str, upgraded: bool = False) -> Path:
     if not is_there:
         print(f"installing into {folder.relative_to(ROOT)}", flush=True)
         venv.create(folder, clear=True, with_pip=True)
-    options = ["-qq", "--disable-pip-version-check", "--upgrade"]
+    # most of what other people's servers bring is never imported: compiling it takes longer than the download
+    options = ["-qq", "--disable-pip-version-check", "--upgrade", "--no-compile"]
     command = [str(python), "-m", "pip", "install", *options, *requirements]
     done = subprocess.run(command, cwd=ROOT, timeout=INSTALLS_WITHIN, check=False)
     if done.returncode:

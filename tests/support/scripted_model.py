@@ -43,8 +43,9 @@ QUESTION: Final = {
 ONE_TOOL: Final = {
     "interrupt": [("book", {"city": "Paris"})],
     "raise": [("fail", {"city": "Paris"})],
+    "long": [("order", {"city": "Paris"})],
 }
-"""Scenarios that call one tool: the one that asks a person, and the one that raises."""
+"""Scenarios that call one tool: one that asks a person, one that raises, one that somebody else completes."""
 _NAMED: Final = re.compile(rb"scenario=(\w+)")
 
 Request = dict[str, Any]

@@ -30,6 +30,10 @@ HEADER_BYTES: Final = 32 << 10
 
 LAST_CHUNK: Final = b"0\r\n\r\n"
 
+_BROKEN: Final = 500
+"""From this status on a server may have given up: uvicorn closes the connection behind the answer to an
+application's exception, and does not announce it."""
+
 _LENIENT: Final = {
     "lenient_headers": True,  # bytes that are none of a header's: they are not shown to anybody
     "lenient_optional_cr_before_lf": True,  # home-made servers end lines with a bare LF
@@ -179,7 +183,7 @@ class ResponseParser:
         if self.status:
             assert self._parser is not None
             self.is_complete = True
-            self.may_be_reused = self._parser.should_keep_alive()
+            self.may_be_reused = self.status < _BROKEN and self._parser.should_keep_alive()
 
 
 def chunk(data: bytes) -> bytes:

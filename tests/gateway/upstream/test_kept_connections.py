@@ -233,3 +233,20 @@ async def test_a_request_that_was_written_whole_is_not_sent_again() -> None:
         assert not isinstance(caught.value, NotSent)
         await client.aclose()
         assert server.connections == 1
+
+
+@pytest.mark.parametrize(("status", "connections"), [("200 OK", 1), ("404 Not Found", 1), ("500 Oh", 2)])
+async def test_a_connection_is_not_kept_behind_an_error_of_the_server(status: str, connections: int) -> None:
+    """Which closes it without announcing that, if it is uvicorn and its application has raised."""
+
+    async def script(call: Call) -> None:
+        await call.send(answer(b"x", status=status))
+        while await call.read():
+            await call.send(answer(b"x", status=status))
+
+    async with upstream(script) as server:
+        client = UpstreamClient()
+        for _ in range(2):
+            assert await asked(client, server.url) == b"x"
+        await client.aclose()
+    assert server.connections == connections

@@ -1,4 +1,4 @@
-"""An agent of Google's ADK with tools, one of which a person has to confirm.
+"""An agent of Google's ADK with tools: one that a person has to confirm, one that somebody else completes.
 
 The variable MODEL is where the scripted model is, which LiteLLM calls.
 """
@@ -8,7 +8,7 @@ import os
 
 from google.adk.agents import LlmAgent
 from google.adk.models.lite_llm import LiteLlm
-from google.adk.tools import FunctionTool
+from google.adk.tools import FunctionTool, LongRunningFunctionTool
 
 
 async def weather(city: str) -> str:
@@ -27,8 +27,13 @@ async def fail(city: str) -> str:
     raise RuntimeError("connection to 10.1.2.3:5432 refused, password=abc")
 
 
+async def order(city: str) -> dict[str, str]:
+    """Order a guide, who takes days to answer."""
+    return {"status": "pending", "city": city}
+
+
 root_agent = LlmAgent(
     name="travel",
     model=LiteLlm(model="openai/scripted", api_base=os.environ["MODEL"], api_key="sk-fake", num_retries=0),
-    tools=[weather, FunctionTool(book, require_confirmation=True), fail],
+    tools=[weather, FunctionTool(book, require_confirmation=True), fail, LongRunningFunctionTool(order)],
 )

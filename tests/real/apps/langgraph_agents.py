@@ -1,7 +1,7 @@
 """Graphs as the LangGraph API server serves them: a graph of one's own, and an agent of LangChain's.
 
-`agent` has a tool ask with `interrupt`; `approving` is `create_agent` with a person before the tool `book`.
-The variable MODEL is where the scripted model is.
+`agent` has a tool ask with `interrupt`; `approving` is `create_agent` with a person before the tool `book`;
+`nested` has the first as a node. The variable MODEL is where the scripted model is.
 """
 
 import asyncio
@@ -64,7 +64,16 @@ def graph() -> Any:
     return made.compile()
 
 
+def outer(inner: Any) -> Any:
+    """A graph whose only node is another one."""
+    made = StateGraph(MessagesState)
+    made.add_node("inner", inner)
+    made.add_edge(START, "inner")
+    return made.compile()
+
+
 agent = graph()
+nested = outer(agent)
 approving = create_agent(
     MODEL, [weather, reserve, fail], middleware=[HumanInTheLoopMiddleware(interrupt_on={"book": True})]
 )

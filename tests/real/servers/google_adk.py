@@ -1,6 +1,6 @@
 """The server of Google's ADK: `adk api_server`, with sessions that the gateway has made."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from common_cases import (
@@ -9,6 +9,7 @@ from common_cases import (
     DENIED,
     GRANTED,
     HAPPY,
+    HIDDEN,
     LEFT,
     RAISED,
     REASONING,
@@ -16,8 +17,9 @@ from common_cases import (
     REJECT,
     TOOLS,
     asked,
+    at,
 )
-from real_servers import APPS, Place, Server, mapped
+from real_servers import APPS, Case, Fields, Place, Server
 
 APP: Final = "travel"
 
@@ -32,6 +34,36 @@ def command(place: Place) -> Sequence[str]:
     return ("-m", "google.adk.cli", "api_server", "--port", str(place.port), str(folder))
 
 
+ENDPOINTS: Final[Mapping[str, tuple[str, Fields]]] = {
+    "/chat": ("/run_sse", {}),
+    "/still": ("/run_sse", {"streaming": False}),
+    "/whole": ("/run", {}),
+}
+"""Events with pieces, whole events one by one, and all events in one answer."""
+
+ORDERED: Final = Case(
+    scenario="long",
+    status="suspended",
+    answers={"action": "submit", "value": {"status": "confirmed"}},
+    then=HAPPY,
+)
+ASKED: Final = (asked(APPROVE, then=GRANTED), asked(REJECT, then=DENIED), ORDERED)
+CASES: Final = (HAPPY, TOOLS, REASONING, RAISED, *ASKED)
+
+
+def gateway(place: Place) -> Fields:
+    return {
+        "upstreams": {
+            path[1:]: {"url": f"{place.url}{target}", "speaks": "google-adk", "breaker": "off"}
+            for path, (target, _) in ENDPOINTS.items()
+        },
+        "endpoints": {
+            path: {"upstream": path[1:], "request": {"mapped": {"appName": APP, **overlay}}}
+            for path, (_, overlay) in ENDPOINTS.items()
+        },
+    }
+
+
 SERVER: Final = Server(
     # litellm imports mcp where tools are called, and does not ask for it
     requirements=("google-adk==2.13.0", "litellm==1.106.2", "mcp>=2,<3"),
@@ -41,9 +73,10 @@ SERVER: Final = Server(
         "PYTHONPATH": str(APPS),
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     },
-    gateway=mapped("google-adk", "/run_sse", request={"mapped": {"appName": APP}}),
+    gateway=gateway,
     cases=[
-        *(HAPPY, TOOLS, REASONING, *REFUSED, RAISED, CUT, LEFT),
-        *(asked(APPROVE, then=GRANTED), asked(REJECT, then=DENIED)),
+        *at("/chat", (*CASES, *REFUSED, CUT, LEFT)),
+        *at("/still", (*CASES, *REFUSED)),
+        *at("/whole", (*CASES, *HIDDEN)),  # an Internal Server Error, whatever it was
     ],
 )

@@ -1,7 +1,7 @@
 """The LangGraph API server in memory, as `langgraph dev` runs it."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -21,15 +21,47 @@ from common_cases import (
     asked,
     at,
 )
-from real_servers import APPS, Fields, Place, Server
+from real_servers import APPS, Case, Fields, Place, Server
 
-GRAPHS: Final = ("agent", "approving")
+GRAPHS: Final = ("agent", "approving", "nested")
+ENDPOINTS: Final[Mapping[str, Fields]] = {
+    "/agent": {"assistant_id": "agent"},
+    "/approving": {"assistant_id": "approving"},
+    "/nested": {"assistant_id": "nested", "stream_subgraphs": True},
+    "/hidden": {"assistant_id": "nested"},
+    "/values": {"assistant_id": "approving", "stream_mode": ["values"]},
+    "/growing": {"assistant_id": "agent", "stream_mode": ["messages"]},
+    "/tasks": {"assistant_id": "approving", "stream_mode": ["tasks"]},
+    "/debug": {"assistant_id": "agent", "stream_mode": ["debug"]},
+    "/all": {
+        "assistant_id": "nested",
+        "stream_subgraphs": True,
+        "stream_mode": ["values", "updates", "messages", "messages-tuple", "tasks", "checkpoints", "custom"],
+    },
+}
+"""What is laid over a request: each graph, and the stream modes."""
+
 CASES: Final = (
     *(HAPPY, TOOLS, REASONING, *REFUSED, RAISED, CUT, LEFT),
     asked(APPROVE, then=GRANTED),
 )
-REJECTED: Final = {"agent": GRANTED, "approving": DENIED}
-"""The tool of the first goes on with what `interrupt` returns: False. That of the second is not run."""
+MODES: Final = (HAPPY, TOOLS, REASONING)
+
+
+def cases() -> Iterator[Case]:
+    """Everything of the first graphs; of the modes what they show in ways of their own.
+
+    After a refusal the tool of `agent` goes on with what `interrupt` returns: False. That of `approving` is
+    not run.
+    """
+    for path in ("/agent", "/approving", "/nested"):
+        refused = DENIED if path == "/approving" else GRANTED
+        yield from at(path, (*CASES, asked(REJECT, then=refused)))
+    for path in ("/hidden", "/values", "/growing", "/tasks", "/debug", "/all"):
+        yield from at(path, MODES)
+        if path != "/growing":  # where nobody is shown that a person is asked
+            yield from at(path, [asked(APPROVE, then=GRANTED)])
+
 
 AGENT: Final = "fe096781-5601-53d2-b2f6-0d3403f7e9ca"
 """The id of the assistant that is made for the graph `agent`."""
@@ -53,7 +85,8 @@ def gateway(place: Place) -> Fields:
     upstream = {"url": f"{place.url}/runs/stream", "speaks": "langgraph-server", "breaker": "off"}
     agent = {"url": f"{place.url}/a2a/{AGENT}", "speaks": "a2a", "breaker": "off"}
     graphs = {
-        f"/{name}": {"upstream": "server", "request": {"mapped": {"assistant_id": name}}} for name in GRAPHS
+        path: {"upstream": "server", "request": {"mapped": {**overlay}}}
+        for path, overlay in ENDPOINTS.items()
     }
     over_a2a = {
         "upstream": "agent",
@@ -79,8 +112,5 @@ SERVER: Final = Server(
     },
     gateway=gateway,
     ready="/ok",
-    cases=[
-        *(case for name in GRAPHS for case in at(f"/{name}", (*CASES, asked(REJECT, then=REJECTED[name])))),
-        *at("/a2a", OVER_A2A),
-    ],
+    cases=[*cases(), *at("/a2a", OVER_A2A)],
 )
