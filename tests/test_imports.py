@@ -12,7 +12,7 @@ import uvicorn
 
 import streamweir
 from places import ROOT
-from source_tree import IMPORTS, MODULES, importers_of, modules_in, within
+from source_tree import MODULES, importers_of, imports_of, modules_in, within
 
 LIBRARY = modules_in("streamweir")
 
@@ -46,7 +46,7 @@ def test_the_library_needs_no_server_and_no_test_framework() -> None:
 def test_of_uvicorn_only_its_public_classes_are_used() -> None:
     server = "streamweir_gateway.processes.server"
     assert importers_of("uvicorn") == {server}
-    assert [name for name in IMPORTS[server] if within(name, "uvicorn")] == ["uvicorn"]
+    assert [name for name in imports_of(server) if within(name, "uvicorn")] == ["uvicorn"]
     tree = ast.parse(MODULES[server].read_text())
     attributes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
     used = {
@@ -71,7 +71,7 @@ LAYERS = [
 def test_the_core_imports_downwards_only(level: int) -> None:
     below = {f"streamweir.{place}" for layer in LAYERS[: level + 1] for place in layer}
     for module in library(*LAYERS[level]):
-        own = {name for name in IMPORTS[module] if within(name, "streamweir")}
+        own = {name for name in imports_of(module) if within(name, "streamweir")}
         assert not {name for name in own if not within(name, *below)}, module
 
 
@@ -85,7 +85,7 @@ FOLDERS = sorted({module for module in library("dialects") if module.count(".") 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_a_dialect_knows_no_other_dialect(folder: str) -> None:
     for module in modules_in(folder):
-        used = {name for name in IMPORTS[module] if within(name, "streamweir.dialects")}
+        used = {name for name in imports_of(module) if within(name, "streamweir.dialects")}
         assert not {name for name in used if not within(name, folder)}, module
 
 
@@ -100,7 +100,7 @@ def test_the_files_of_a_dialect_say_which_way_they_go(folder: str) -> None:
     }
     for module in modules_in(folder) - {folder}:
         direction = module.rpartition(".")[2].partition("_")[0]
-        used = {name.removeprefix(f"{folder}.") for name in IMPORTS[module] if within(name, folder)}
+        used = {name.removeprefix(f"{folder}.") for name in imports_of(module) if within(name, folder)}
         assert not {name for name in used if name.partition("_")[0] not in allowed[direction]}, module
 
 
@@ -108,7 +108,7 @@ def test_every_other_module_is_above_the_core() -> None:
     core = library(*(place for layer in LAYERS for place in layer))
     shells = LIBRARY - core - {"streamweir"}
     for module in core:
-        assert not IMPORTS[module] & shells, module
+        assert not imports_of(module) & shells, module
 
 
 LOADED = """

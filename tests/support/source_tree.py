@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from places import ROOT
@@ -24,8 +25,13 @@ def _modules() -> dict[str, Path]:
 MODULES = _modules()
 
 
+@cache
+def imports_of(module: str) -> frozenset[str]:
+    """What a module imports, anywhere in it; what is for type checking only counts too."""
+    return frozenset(_imports(module))
+
+
 def _imports(module: str) -> Iterator[str]:
-    """The modules that `module` imports, anywhere in it; those for type checking only count too."""
     for node in ast.walk(ast.parse(MODULES[module].read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -45,9 +51,6 @@ def _absolute(module: str, node: ast.ImportFrom) -> str:
     return ".".join([*base, node.module] if node.module else base)
 
 
-IMPORTS = {module: set(_imports(module)) for module in MODULES}
-
-
 def within(module: str, *places: str) -> bool:
     """Is `module` one of `places` or inside of one?"""
     return any(module == place or module.startswith(f"{place}.") for place in places)
@@ -55,7 +58,7 @@ def within(module: str, *places: str) -> bool:
 
 def importers_of(*targets: str) -> set[str]:
     """The modules that import one of `targets`, or something inside of one."""
-    return {module for module, names in IMPORTS.items() if any(within(name, *targets) for name in names)}
+    return {module for module in MODULES if any(within(name, *targets) for name in imports_of(module))}
 
 
 def modules_in(*places: str) -> set[str]:
