@@ -131,10 +131,9 @@ class RunDelivery:
         return self._reader.has_seized
 
     def note_in(self, record: RequestRecord) -> None:
-        """Complete `record` with what the client was sent."""
+        """Complete `record` with what the client was sent; a run that has ended has a reason of its own."""
         self._delivery.note_in(record, events=max(0, self._reader.at - self._position.next_event))
-        dropped = self._delivery.supervisor.dropped
-        record.reason = dropped or record.reason
+        record.reason = record.reason or self._delivery.supervisor.dropped
 
     async def _interruptible(self, *, is_running: bool) -> None:
         """Deliver; a stop of the gateway ends the run, or the reading of one that is another's."""

@@ -161,6 +161,28 @@ async def test_leaving_is_not_stopping(store: str) -> None:
         assert line["event"] == "request"
 
 
+async def test_who_does_not_read_is_cut_off_and_the_run_is_not(store: str) -> None:
+    async def flood(call: Call) -> None:
+        await call.send(SSE)
+        for _ in range(60):
+            await call.send(chunk(b'data: {"type": "token", "content": "%b"}\n\n' % (b"word " * 20_000)))
+        await call.send(chunk(EVENTS[-1]), LAST_CHUNK)
+
+    timeouts = {"write": "500ms"}
+    async with upstream(flood) as server, gateway(kept(server.url, store, timeouts=timeouts)) as running:
+        handle = "run_" + secrets.token_hex(16)
+        async with client(running) as lazy, asyncio.timeout(20):
+            lazy.send(headers=[("X-Streamweir-Run", handle)])
+            while not lazy.answer.status:
+                await lazy.step()
+            whole = await ask(running, "GET", f"/-/runs/{handle}", body=b"")
+            assert whole.end["status"] == "completed"
+            assert whole.body.count(b"word ") == 60 * 20_000
+            while (line := await running.log.next_line()).get("resumes"):
+                pass
+        assert (line["reason"], line["method"]) == ("done", "POST")
+
+
 async def test_a_hundred_readers_of_a_run_get_the_same(store: str) -> None:
     async with started(store) as (running, server, gate):
         gate.open(3)
