@@ -11,29 +11,27 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from redis.asyncio.connection import AbstractConnection
-from redis.exceptions import NoScriptError, OutOfMemoryError, RedisError, ResponseError
+from redis.exceptions import NoScriptError, OutOfMemoryError, ResponseError
 
 from streamweir.runs.awake_timeout import AwakeTimeout
+from streamweir.runs.redis_health import BROKEN, StoreHealth, connect
 from streamweir.runs.redis_scripts import Script
 from streamweir.runs.store import StoreFull, StoreUnavailable
 
-__all__ = ["BROKEN", "Answered", "CommandPipeline", "StoreHealth", "connect", "packed"]
+__all__ = ["Answered", "CommandPipeline", "packed"]
 
 logger = logging.getLogger("streamweir")
-
-BROKEN: Final = (RedisError, OSError, EOFError, RuntimeError, TypeError, AttributeError)
-"""What the client library raises for a connection that broke: uvloop's transports a RuntimeError; its own
-parser and writer, once the other side is gone, a TypeError or an AttributeError."""
 
 _RETRY_SECONDS: Final = 0.05
 _PACE_SECONDS: Final = 0.001
 """A batch leaves so long after the one before it at the earliest."""
 
-_PROBE_SECONDS: Final = 1.0
+_BATCH_BYTES: Final = 4 << 20
+"""So much leaves together at most: the server has to have taken it within the timeout."""
 
 _Argument: TypeAlias = str | bytes | int | float
 
@@ -51,77 +49,6 @@ def packed(words: Sequence[_Argument]) -> bytes:
     """Return a command, or a part of one, as the server reads it; without its head."""
     raw = [word if isinstance(word, bytes) else str(word).encode() for word in words]
     return b"".join([b"$%d\r\n%b\r\n" % (len(word), word) for word in raw])
-
-
-async def connect(connection: AbstractConnection) -> None:
-    """Connect; raises one of `BROKEN`."""
-    opening: Awaitable[None] = connection.connect()  # type: ignore[no-untyped-call]
-    await opening
-
-
-class StoreHealth:
-    """Whether the server can be reached; while it cannot, it is tried once a second and nobody waits for it.
-
-    Attributes:
-        is_up: it answered when it was last asked.
-        on_change: told when that changes.
-        on_answer: told how many seconds an answer took.
-
-    Args:
-        connect: a new connection, not yet connected.
-        timeout: seconds within which the server has to answer.
-    """
-
-    def __init__(self, connect: Callable[[], AbstractConnection], timeout: float) -> None:
-        self.is_up = True
-        self.on_change: Callable[[bool], object] | None = None
-        self.on_answer: Callable[[float], object] | None = None
-        self._connect: Final = connect
-        self._timeout: Final = timeout
-        self._probing: asyncio.Task[None] | None = None
-
-    def went_down(self) -> None:
-        """Note that the server does not answer, and ask it from time to time."""
-        self._set(False)
-        if self._probing is None:
-            self._probing = asyncio.create_task(self._probe())
-
-    async def aclose(self) -> None:
-        """Ask no more."""
-        if self._probing is not None:
-            self._probing.cancel()
-            await asyncio.wait([self._probing])
-
-    async def _probe(self) -> None:
-        try:
-            while not self.is_up:
-                await asyncio.sleep(_PROBE_SECONDS)
-                self._set(await self._answers())
-        finally:
-            self._probing = None
-
-    def answered(self, seconds: float) -> None:
-        """Note how long an answer took."""
-        if self.on_answer is not None:
-            self.on_answer(seconds)
-
-    def _set(self, is_up: bool) -> None:
-        self.is_up = is_up
-        if self.on_change is not None:
-            self.on_change(is_up)
-
-    async def _answers(self) -> bool:
-        connection = self._connect()
-        try:
-            async with asyncio.timeout(self._timeout):
-                await connect(connection)
-                await connection.send_command("PING")
-                await connection.read_response()
-        except (*BROKEN, TimeoutError):
-            return False
-        finally:
-            await connection.disconnect(nowait=True)
-        return True
 
 
 class CommandPipeline:
@@ -196,7 +123,7 @@ class CommandPipeline:
         batch: list[_Command] = []
         try:
             while self._waiting:
-                batch = [self._waiting.popleft() for _ in range(min(self._batch, len(self._waiting)))]
+                batch = self._next_batch()
                 began = time.monotonic()
                 answers = await self._answers_to(batch)
                 sent, batch = batch, []
@@ -211,6 +138,16 @@ class CommandPipeline:
             self._waiting.clear()
             for command in lost:
                 _give(command, StoreUnavailable())
+
+    def _next_batch(self) -> list[_Command]:
+        batch = [self._waiting.popleft()]
+        size = len(batch[0].packed)
+        while self._waiting and len(batch) < self._batch:
+            size += len(self._waiting[0].packed)
+            if size > _BATCH_BYTES:
+                break
+            batch.append(self._waiting.popleft())
+        return batch
 
     async def _answers_to(self, batch: Sequence[_Command]) -> list[Any]:
         """Return the answers to a batch, the server's errors among them.

@@ -22,7 +22,8 @@ from streamweir.errors import ConfigurationError, StreamweirError
 from streamweir.options.durations import Duration, parse_duration
 from streamweir.runs import redis_scripts as scripts
 from streamweir.runs.eager_append import Stored
-from streamweir.runs.redis_pipeline import CommandPipeline, StoreHealth, packed
+from streamweir.runs.redis_health import StoreHealth
+from streamweir.runs.redis_pipeline import CommandPipeline, packed
 from streamweir.runs.redis_scripts import Script
 from streamweir.runs.redis_wakeups import RunWakeups
 from streamweir.runs.store import RunLost, RunState, Signals, StoreUnavailable

@@ -9,7 +9,7 @@ from typing import Final
 
 from redis.asyncio.connection import AbstractConnection
 
-from streamweir.runs.redis_pipeline import BROKEN, connect
+from streamweir.runs.redis_health import BROKEN, connect
 
 __all__ = ["Channel", "RunWakeups"]
 
