@@ -63,6 +63,44 @@ def test_events_mean_the_same_in_any_wrapping(name: str, wrapping: str) -> None:
     assert meaning_of(body) == meaning_of((RECORDED / name).read_bytes())
 
 
+def also_as_messages(event: Fields) -> str:
+    """An event of the LangGraph server's mode, and what its mode `messages-tuple` says of the same piece."""
+    chunk = event["data"].get("chunk") if event["event"] == "on_chat_model_stream" else None
+    beside = in_sse([chunk, {"langgraph_node": "agent"}], "messages") if chunk else ""
+    return in_sse(event, "events") + beside
+
+
+@pytest.mark.parametrize(
+    "write", [lambda event: in_sse(event, "events"), also_as_messages], ids=["alone", "both"]
+)
+@pytest.mark.parametrize("name", ["events_v2_tool.sse", "events-v2-asks.sse"])
+def test_the_langgraph_server_has_a_mode_for_events(name: str, write: Callable[[Fields], str]) -> None:
+    first = in_sse({"run_id": "r1", "attempt": 1}, "metadata")
+    body = "".join([first, *map(write, messages_of(name))]).encode()
+    assert detect_dialect(body) == "langgraph-server"
+    assert meaning_of(body, "langgraph-server") == meaning_of((RECORDED / name).read_bytes())
+
+
+ASKED: list[str] = [
+    in_sse({"question": "Book Rome?"}, "interrupt"),
+    in_sse({"type": "interrupt", "value": {"question": "Book Rome?"}}),
+    in_sse({"type": "interrupt", "data": [{"value": {"question": "Book Rome?"}, "id": "i1"}]}),
+    in_sse({"event": "interrupt", "interrupts": [{"value": "Book Rome?", "id": "i1"}]}),
+    in_sse({"type": "interrupt", "id": "i1", "value": "Book Rome?"}),
+    in_sse({"__interrupt__": ["Interrupt(value='Book Rome?', id='i1')"]}),
+]
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_a_server_may_ask_in_its_own_form(asked: str) -> None:
+    run = in_sse(
+        {"event": "on_chain_end", "name": "g", "run_id": "r", "parent_ids": [], "data": {"output": {}}}
+    )
+    found = meaning_of(f"{run}{asked}data: [DONE]\n\n".encode())
+    assert [questions[0]["text"] for questions in found["asked"]] == ["Book Rome?"]
+    assert found["status"] == "suspended"
+
+
 FAILURES: list[str] = [
     in_sse({"error": SECRET}, "error"),
     in_sse(SECRET, "error"),

@@ -32,6 +32,7 @@ _NAMES: Final = ("event", "type", "mode", "stream_mode", "kind")
 _PAYLOADS: Final = ("data", "chunk", "payload", "value", "content")
 _NAMESPACES: Final = ("ns", "namespace")
 _ENDS: Final = frozenset({"done", "end", "complete", "completed", "finished", "finish", "[DONE]"})
+_ASKS: Final = ("interrupt", "interrupts")
 _SILENT: Final = frozenset({"ping", "heartbeat", "keepalive", "keep-alive"})
 _MESSAGES: Final = ("message", "error", "detail", "content", "data", "reason")
 _CODES: Final = ("code", "error_type", "error_code")
@@ -114,6 +115,8 @@ class LanggraphEventsDecoder(Decoder):
             yield from self._mode(mode, namespace, value)
         elif event == "error":
             yield _failure(value if isinstance(value, dict) else {"error": value})
+        elif event in _ASKS:
+            yield from self._asked(value if isinstance(value, dict) else {"value": value})
         elif event in _SILENT:
             return
         elif event in _ENDS and not isinstance(value, list):
@@ -211,6 +214,8 @@ class LanggraphEventsDecoder(Decoder):
         """What a server says of the stream; None for anything else."""
         if name == "error" or (not name and fields.get("error")):
             return iter([_failure(fields)])
+        if name in _ASKS:
+            return self._asked(fields)
         if name in _SILENT:
             return iter(())
         if name in _ENDS:
@@ -247,6 +252,16 @@ class LanggraphEventsDecoder(Decoder):
                 ids[name] = fields[name]
         rest = leftover(fields, ("run_id", "thread_id", *_NAMES))
         yield SessionStart(meta=meta_of(**ids, extra=rest))
+
+    def _asked(self, fields: Mapping[str, Any]) -> Iterator[Event]:
+        """What a person is asked, which a server has found in the graph's state."""
+        names = (*_ASKS, "value", "data", "payload", "content")
+        found = next((fields[name] for name in names if name in fields and name not in _NAMES), None)
+        is_interrupt = found is None or "id" in fields or "interrupt_id" in fields
+        asked = leftover(fields, _NAMES) if is_interrupt else found
+        yield from self._graph.ask(asked or {})
+        if not is_interrupt and (rest := leftover(fields, (*_NAMES, *names))):
+            yield custom("interrupt", rest)
 
     def _ended(self, fields: Mapping[str, Any]) -> Iterator[Event]:
         if rest := leftover(fields, _NAMES):

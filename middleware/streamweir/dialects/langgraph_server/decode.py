@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import custom, leftover, meta_of, text_of, upstream_error
+from streamweir.codec.langchain_events import ChainEvents, is_chain_event
 from streamweir.codec.langchain_forms import is_message
 from streamweir.codec.langgraph_modes import INTERRUPT, MODES, GraphModes
 from streamweir.codec.message_template import TextFields
@@ -17,6 +18,8 @@ __all__ = ["LanggraphServerDecoder"]
 
 _SILENT: Final = frozenset({"checkpoints", "heartbeat", "ping", "feedback"})
 _GROWING: Final = frozenset({"messages/partial", "messages/complete", "messages/metadata"})
+_MESSAGES: Final = frozenset({"messages", "messages/partial"})
+_PIECES: Final = frozenset({"on_chat_model_stream", "on_llm_stream"})
 _FIRST: Final = ("run_id", "attempt", "thread_id")
 
 _STATUSES: Final = {
@@ -36,7 +39,10 @@ class LanggraphServerDecoder(Decoder):
 
     def __init__(self) -> None:
         self._graph = GraphModes()
+        self._runs = ChainEvents(self._graph)
         self._begun = self._known = False
+        self._pieces_in = ""
+        """The mode that has the pieces of messages: where several are asked for, the first that came."""
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
@@ -63,6 +69,7 @@ class LanggraphServerDecoder(Decoder):
         if not self._begun:
             ids, self._graph = self._graph.ids, GraphModes(self.room)
             self._graph.ids = ids
+            self._runs = ChainEvents(self._graph, self.room)
         return self._read(frame.event or "", frame.json())
 
     def close(self) -> Iterable[Event]:
@@ -86,7 +93,21 @@ class LanggraphServerDecoder(Decoder):
             yield from self._answer(value)
             return
         self._known = True
-        yield from self._graph.read(mode, namespace, value)
+        if mode == "events" and isinstance(value, dict) and is_chain_event(value.get("event")):
+            yield from self._run(value)
+            return
+        if mode in _MESSAGES:
+            self._pieces_in = self._pieces_in or mode
+        if mode != "messages" or self._pieces_in != "events":
+            yield from self._graph.read(mode, namespace, value)
+
+    def _run(self, value: Mapping[str, Any]) -> Iterator[Event]:
+        """An event of `astream_events`: models say in it what the modes of messages say, too."""
+        if value["event"] in _PIECES:
+            self._pieces_in = self._pieces_in or "events"
+            if self._pieces_in != "events":
+                return
+        yield from self._runs.read(value["event"], value)
 
     def _start(self, fields: Mapping[str, Any]) -> Iterator[Event]:
         ids = self._graph.ids
@@ -98,6 +119,7 @@ class LanggraphServerDecoder(Decoder):
     def _end(self) -> Iterator[Event]:
         graph = self._graph
         yield from graph.messages.start_calls()
+        yield from self._runs.close()
         yield SessionEnd("suspended" if graph.waits else "completed", summary=graph.messages.summary or None)
 
     def _answer(self, value: dict[str, Any]) -> Iterator[Event]:
