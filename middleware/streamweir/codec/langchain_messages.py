@@ -269,7 +269,8 @@ class ChainMessages:
 
     def _call_pieces(self, message: Mapping[str, Any], message_id: str, meta: Meta | None) -> Iterator[Event]:
         for piece in objects_in(message.get("tool_call_chunks")):
-            yield from self._call_piece(piece, message_id, meta)
+            if piece.get("args") or piece.get("id") or piece.get("name"):
+                yield from self._call_piece(piece, message_id, meta)
 
     def _call_piece(self, piece: Mapping[str, Any], message_id: str, meta: Meta | None) -> Iterator[Event]:
         calls = self._pieces.setdefault(message_id, {})

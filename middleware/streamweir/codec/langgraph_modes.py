@@ -23,6 +23,7 @@ from streamweir.codec.langchain_blocks import MessageBlocks, is_block_event
 from streamweir.codec.langchain_forms import is_message, plain_message
 from streamweir.codec.langchain_messages import ChainMessages
 from streamweir.codec.langgraph_interrupts import interrupt_of
+from streamweir.errors import MalformedEvent
 from streamweir.events import (
     Data,
     Event,
@@ -42,6 +43,7 @@ INTERRUPT: Final = "__interrupt__"
 """The key of an update, or of a state, under which a graph asks."""
 
 _SILENT: Final = frozenset({"checkpoints"})
+_MOST_ASKED: Final = 1000
 _LIFE: Final[Mapping[str, State]] = {
     "started": "started",
     "running": "running",
@@ -272,16 +274,19 @@ class GraphModes:
         """Yield what a person is asked, each question once; an empty list is a breakpoint."""
         if value is None:
             return
+        interrupts = value if isinstance(value, list) else [value]
+        if len(interrupts) > _MOST_ASKED:
+            raise MalformedEvent("more is asked at a time than anybody can answer")
         self.waits = True
         yield from self.messages.start_calls()
         held = {name: self.ids[name] for name in ("thread_id",) if name in self.ids}
-        for interrupt in value if isinstance(value, list | tuple) else [value]:
+        for interrupt in interrupts:
             asked = interrupt_of(interrupt, held, meta)
             known = asked.interaction_id or short_id(write_json_text(interrupt))
             if known not in self._asked:
                 self._asked.add(known, None)
                 yield asked
-        if isinstance(value, list) and not value:
+        if not interrupts:
             yield Interaction("", "continue", resume=held, meta=meta)
 
 
