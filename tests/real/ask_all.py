@@ -165,8 +165,13 @@ async def ask(name: str, server: Server, place: Place, model: Upstream) -> int:
     """Ask a server everything, and return how much went wrong."""
     async with running_gateway(place.folder, **server.gateway(place)) as gateway:
         await gateway.ready()
-        asking = Asking(server, place, model, gateway)
-        return sum([await is_broken(name, asking, case) for case in server.cases])
+        asking, room = Asking(server, place, model, gateway), asyncio.Semaphore(server.at_once)
+
+        async def is_wrong(case: Case) -> bool:
+            async with room:
+                return await is_broken(name, asking, case)
+
+        return sum(await asyncio.gather(*map(is_wrong, server.cases)))
 
 
 async def serves(server: Server, place: Place, process: subprocess.Popen[bytes]) -> bool:

@@ -89,6 +89,7 @@ class Server:
         cases: what is asked.
         variables: of its environment.
         ready: a path that answers with 200 once it serves; empty: as soon as it listens.
+        at_once: how many requests it is sent side by side.
         unwatched: why it goes on when its client leaves; the gateway's own leave counts there.
     """
 
@@ -98,6 +99,7 @@ class Server:
     cases: Sequence[Case]
     variables: Callable[[Place], Fields] = _no_variables
     ready: str = ""
+    at_once: int = 1
     unwatched: str = ""
 
 

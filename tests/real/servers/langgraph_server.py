@@ -77,8 +77,8 @@ def command(place: Place) -> Sequence[str]:
     graphs = {name: f"{APPS}/langgraph_agents.py:{name}" for name in GRAPHS}
     config = place.folder / "langgraph.json"
     config.write_text(json.dumps({"dependencies": ["."], "graphs": graphs}))
-    options = ("--no-browser", "--no-reload", "--port", str(place.port), "--config", str(config))
-    return ("-m", "langgraph_cli", "dev", *options)
+    start = ("-m", "langgraph_cli", "dev", "--no-browser", "--no-reload", "--n-jobs-per-worker", "8")
+    return (*start, "--port", str(place.port), "--config", str(config))
 
 
 def gateway(place: Place) -> Fields:
@@ -112,5 +112,6 @@ SERVER: Final = Server(
     },
     gateway=gateway,
     ready="/ok",
+    at_once=4,  # a run waits up to a second before it begins
     cases=[*cases(), *at("/a2a", OVER_A2A)],
 )
