@@ -15,7 +15,7 @@ from streamweir.dialects.agno.decode_pauses import paused_run
 from streamweir.dialects.agno.decode_place import COMMON, Place, Places
 from streamweir.dialects.agno.decode_steps import block, phase, step
 from streamweir.dialects.agno.decode_texts import Texts
-from streamweir.dialects.agno.decode_tools import Calls
+from streamweir.dialects.agno.decode_tools import Calls, result_of
 from streamweir.dialects.agno.decode_usage import Usage
 from streamweir.dialects.agno.decode_workflow import WORKFLOW_EVENTS, Workflow
 from streamweir.dialects.agno.shared_names import BLOCKS, EVENTS, PHASES, STEPS, known_as
@@ -218,7 +218,7 @@ class AgnoDecoder(Decoder):
     def _tool_completed(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
         place = place.beside(leftover(fields, _TOOL))
         for tool in _tools_in(fields):
-            if "tool" in fields or tool.get("content", tool.get("result")) is not None:
+            if "tool" in fields or result_of(tool) is not None:
                 yield from self._calls.end(tool, place)
         yield from self._media.read(fields, place.meta)
 
@@ -238,15 +238,14 @@ class AgnoDecoder(Decoder):
             self._has_begun = True
             yield SessionStart(session_id=text_of(fields.get("session_id")) or None, meta=place.meta)
         for tool in _tools_in(fields):
-            if tool.get("result") is not None or tool.get("tool_call_error"):
+            if result_of(tool) is not None or tool.get("tool_call_error"):
                 yield from self._calls.end(tool, place)
         if state in _ENDS and is_workflow:
             yield from self._of_workflow(f"Workflow{_ENDS[state]}", fields, place)
         elif state in _ENDS:
             yield from _READERS[f"Run{_ENDS[state]}"](self, fields, place)
-        elif fields.get(
-            "content"
-        ):  # what a workflow of the playground says itself: it has no word for its end
+        elif fields.get("content"):
+            # what a workflow of the playground says itself: it has no word for its end
             self.complete = True
             yield from self._texts.piece(fields, place, None, is_intermediate=False)
 

@@ -10,7 +10,7 @@ from streamweir.dialects.agno.decode_place import Place
 from streamweir.events import Event, Meta, ToolCallEnd, ToolCallStart
 from streamweir.ids import RecentIds, short_id
 
-__all__ = ["Calls"]
+__all__ = ["Calls", "result_of"]
 
 _TOOL: Final = (
     *("tool_call_id", "tool_name", "tool_args", "tool_call_error", "result", "content", "metrics"),
@@ -60,7 +60,7 @@ class Calls:
             self._calls.add(key, _ENDED)
             self._taken.discard(tool_id)
         name = text_of(tool.get("tool_name")) or None
-        result = tool.get("result", tool.get("content"))
+        result = result_of(tool)
         meta = _timed(place.meta, tool.get("metrics"))
         if error or tool.get("tool_call_error"):
             failure = tool_error(error or result)
@@ -85,6 +85,12 @@ class Calls:
         self._calls.add(key, tool_id)
         self._taken.add(tool_id, place.run_id)
         return tool_id
+
+
+def result_of(tool: Mapping[str, Any]) -> Any:
+    """Return what a call has given; None if it has no result yet."""
+    result = tool.get("result")
+    return tool.get("content") if result is None else result
 
 
 def _key(run_id: str, tool_id: str) -> str:

@@ -1,4 +1,8 @@
-"""Reads how many tokens a run has used: what its end says counts, else the sum of the model's calls."""
+"""Reads how many tokens a run has used, with all runs within it.
+
+The end of a run counts calls of models that no event reports, but not those of a team's members; the events
+report the members', but not all of a run's own.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,8 @@ class Usage:
     @property
     def summary(self) -> dict[str, Any] | None:
         """As the summary of the end of a session says it; None where nothing is known."""
-        return self._run or self._calls or None
+        known = [name for name in _TOKENS.values() if name in self._run or name in self._calls]
+        return {name: max(self._run.get(name, 0), self._calls.get(name, 0)) for name in known} or None
 
     def add_call(self, fields: Mapping[str, Any]) -> None:
         """Count a call of the model."""
