@@ -23,6 +23,11 @@ class LineSplitter:
         self._limit = limit
         self._rest = bytearray()
 
+    @property
+    def is_between(self) -> bool:
+        """Nothing has come of the next line."""
+        return not self._rest
+
     def feed(self, data: bytes) -> Iterable[bytes]:
         """Return the lines that `data` completes, to be taken before the next call.
 

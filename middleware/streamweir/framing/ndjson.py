@@ -70,6 +70,11 @@ class NDJSONParser:
         """The body is one document, of which nothing is given before its end."""
         return self._document is not None
 
+    @property
+    def is_between(self) -> bool:
+        """Nothing has come of the next line."""
+        return self._lines.is_between and self._document is None
+
     def feed(self, data: bytes) -> Iterator[Frame]:
         """Yield the frames that `data` completes.
 

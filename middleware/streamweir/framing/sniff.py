@@ -91,6 +91,19 @@ class SniffingParser:
         return self.chosen.feed(head)
 
     @property
+    def is_between(self) -> bool:
+        """Nothing has come of the next frame, which is JSON."""
+        return isinstance(self.chosen, SSEParser | NDJSONParser) and self.chosen.is_between
+
+    def whole_frame(self, data: bytes) -> Frame | None:
+        """Return the frame that `data` is where it stands between frames; None if it is not just one."""
+        if not isinstance(self.chosen, SSEParser | NDJSONParser) or len(data) > self._limit:
+            return None
+        alone = type(self.chosen)(self._limit)
+        frames = [*alone.feed(data)]
+        return frames[0] if len(frames) == 1 and alone.is_between else None
+
+    @property
     def framing(self) -> str | None:
         """What the body is framed as; None while that is open."""
         return None if self.chosen is None else _NAMES[type(self.chosen)]

@@ -50,6 +50,11 @@ class SSEParser:
         self._event: str | None = None
         self._id: str | None = None
 
+    @property
+    def is_between(self) -> bool:
+        """Nothing has come of the next event."""
+        return not self._is_open
+
     def feed(self, data: bytes) -> Iterable[Frame]:
         """Return the frames that `data` completes, to be taken before the next call.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, cast
 
 from streamweir.errors import ErrorInfo, LimitExceeded, NotTheDialect, Reason
 from streamweir.events import Event, SessionEnd
@@ -12,6 +12,7 @@ from streamweir.translation.frame_copy import FrameCopy
 from streamweir.translation.items import StreamItem
 from streamweir.translation.pipeline import Pipeline
 from streamweir.translation.reader import StreamReader
+from streamweir.translation.surroundings import Surroundings
 from streamweir.translation.verbatim_writer import VerbatimWriter
 
 __all__ = ["StreamNormalizer"]
@@ -73,17 +74,18 @@ class StreamNormalizer:
         self.bytes = total = self.bytes + len(data)
         if self._keeps_head:
             self._keep_head(data)
-        if total <= self._limit:
-            if self._copy is None:
-                self.pipeline.take(self.reader.feed(data))
-            else:
-                self._copy.feed(data)
-            return
-        allowed = max(0, self._limit - total + len(data))
-        self._feed(data[:allowed])
-        self.settle()
-        self._give_over()
-        self.pipeline.end_for(LimitExceeded("a stream is larger than allowed"))
+        is_too_large = total > self._limit
+        if is_too_large:
+            data = data[: max(0, self._limit - total + len(data))]
+        around = self.reader.around
+        if self._copy is not None:
+            self._copy.feed(data)
+        elif around is None or not self._takes_text(data, around):
+            self.pipeline.take(self.reader.feed(data))
+        if is_too_large:
+            self.settle()
+            self._give_over()
+            self.pipeline.end_for(LimitExceeded("a stream is larger than allowed"))
 
     def _keep_head(self, data: bytes) -> None:
         self._keeps_head = not self.reader.has_understood
@@ -161,11 +163,10 @@ class StreamNormalizer:
         self._give_over()
         self.pipeline.cancel(reason)
 
-    def _feed(self, data: bytes) -> None:
-        if self._copy is not None:
-            self._copy.feed(data)
-        else:
-            self.pipeline.take(self.reader.feed(data))
+    def _takes_text(self, data: bytes, around: Surroundings) -> bool:
+        """Take a read that is one more text and nothing else; False, and nothing taken, for any other."""
+        text = around.text_in(data) if len(data) <= self.reader.limits.event_bytes else None
+        return bool(text) and self.pipeline.push_more(around.form.event, [cast("str", text)])
 
     def _conclude(self) -> None:
         self.settle()

@@ -185,7 +185,8 @@ class Pipeline:
             for item in items:
                 if type(item) is TextRun:
                     event = item.event
-                    self._push_run(event, item.texts)
+                    if not self.push_more(event, item.texts):
+                        self._push_run(event, item.texts)
                 elif type(item) is SafeEvent:
                     event = item.event
                     self._push(event, _BEHIND_SANITIZER)
@@ -204,10 +205,21 @@ class Pipeline:
 
         Where every read is one piece of text, this is all that is to be done for it.
         """
-        if event is not self._piece or self._lifecycle.waiting or self.position.ended:
+        position = self.position
+        if event is not self._piece or self._lifecycle.waiting or position.ended:
             return False
         try:
-            self._write_run(texts)
+            self._texts.go_on("".join(texts))
+            stamp = Stamp(self.request_id, position.written, position.now)
+            position.written += len(texts)
+            failure: Exception | None = None
+            for sink in self._sinks:
+                try:
+                    sink.write_run(self._named_piece, texts, stamp)
+                except Exception as error:  # the others have it all the same
+                    failure = error
+            if failure is not None:
+                _raise(failure)
         except Exception as error:
             self.end_for(error)
         return True
@@ -261,39 +273,23 @@ class Pipeline:
         self._write(event)
 
     def _push_run(self, event: Content | Thinking, texts: list[str]) -> None:
-        """Send pieces of text.
+        """Send pieces of text that do not go on what came last.
 
         The first goes the way of all events. What follows it at once is more of the same message, which
         concerns one stage: that which remembers what was said.
         """
-        if event is not self._piece or self._lifecycle.waiting:
-            if self._lifecycle.has_failed:
-                return
-            named = cast("Content | Thinking", with_short_names(event))
-            self._push(named.with_text(texts[0]), 0)
-            texts = texts[1:]
-            if not self._texts.goes_on:
-                for text in texts:
-                    self._push(named.with_text(text), 0)
-                return
-            self._piece, self._named_piece = event, named
-        if texts and not self.position.ended:
-            self._write_run(texts)
-
-    def _write_run(self, texts: list[str]) -> None:
-        """Send more pieces of the message that came last."""
-        self._texts.go_on("".join(texts))
-        position = self.position
-        stamp = Stamp(self.request_id, position.written, position.now)
-        position.written += len(texts)
-        failure: Exception | None = None
-        for sink in self._sinks:
-            try:
-                sink.write_run(self._named_piece, texts, stamp)
-            except Exception as error:  # the others have it all the same
-                failure = error
-        if failure is not None:
-            _raise(failure)
+        if self._lifecycle.has_failed:
+            return
+        named = cast("Content | Thinking", with_short_names(event))
+        self._push(named.with_text(texts[0]), 0)
+        rest = texts[1:]
+        if not self._texts.goes_on:
+            for text in rest:
+                self._push(named.with_text(text), 0)
+            return
+        self._piece, self._named_piece = event, named
+        if rest:
+            self.push_more(event, rest)
 
     def _write(self, event: Event) -> None:
         position = self.position

@@ -18,7 +18,7 @@ from streamweir.codec.error_only_body import (
     error_only_body,
     first_message,
 )
-from streamweir.codec.message_template import MessageTemplates
+from streamweir.codec.message_template import MessageTemplate, MessageTemplates
 from streamweir.codec.process_token import TOKEN_PREFIX
 from streamweir.codec.registry import process_dialects
 from streamweir.errors import (
@@ -79,6 +79,8 @@ class StreamReader:
         malformed: how many events could not be read.
         faults: how often the decoder has raised what it should not have.
         has_ended: final evidence of the end was given, and the rest of the body is not read here.
+        around: a read that has this around its text says that text and nothing else, and need not be read
+            here; None while that is not known.
 
     Raises:
         UnknownDialectError: nobody reads `speaks`.
@@ -114,6 +116,10 @@ class StreamReader:
         self._has_messages = False
         self._text_frame: Frame | None = None
         """That of the text which was read last by itself."""
+        self.around: Surroundings | None = None
+        self._known: Surroundings | None = None
+        self._tried: MessageTemplate | None = None
+        """The form whose texts have `_known` around them in their blocks, if anything."""
         self._half_a_frame: bytes | None = None
         self._lone: ErrorOnlyBody | None = None
         self._decoder: Decoder | None = None
@@ -208,6 +214,7 @@ class StreamReader:
             yield from self.release()
             yield SafeEvent(event)
             return
+        self.around = None
         if self._detector is not None:
             data = self._detect(self._detector, data)
         if self._decoder is None:
@@ -235,6 +242,20 @@ class StreamReader:
             raise
         if texts and template is not None:
             yield TextRun(template.event, texts)
+            known = self._known
+            if len(texts) == 1 and accepts_text is None and (known or template is not self._tried):
+                self._expect_texts(template, data)
+
+    def _expect_texts(self, form: MessageTemplate, data: bytes) -> None:
+        """Know the reads that follow by what stands around their text, if this one was nothing but a text."""
+        if form is not self._tried:
+            self._tried, frame = form, self._parser.whole_frame(data)
+            is_text = frame is not None and form.text_of(frame) is not None
+            self._known = Surroundings.of(form, frame, data) if frame is not None and is_text else None
+        elif self._known is not None and not self._known.text_in(data) and self._parser.whole_frame(data):
+            self._known = None  # an id counts
+        if self._known is not None and self._parser.is_between:
+            self.around = self._known
 
     def whole_marked(self, data: bytes) -> list[StreamItem] | None:
         """Return the marked event that `data` is, and what was held back before it; None if it is none."""
@@ -271,7 +292,7 @@ class StreamReader:
     def surroundings_in(self, block: bytes) -> Surroundings | None:
         """Return what stands around the text that was read last, whose block this is, for `read_texts`."""
         form, frame = self._templates.form, self._text_frame
-        return None if form is None or frame is None else Surroundings.of(form, frame.data, block)
+        return None if form is None or frame is None else Surroundings.of(form, frame, block)
 
     def read_texts(self, data: bytes, around: Surroundings) -> list[str] | None:
         """Return what `data` says, if it is nothing but such blocks, and their form is the one in force.
@@ -297,6 +318,7 @@ class StreamReader:
         if len(data) > self.limits.event_bytes:
             raise LimitExceeded("an event is larger than allowed")
         self._has_messages = True
+        self.around = None
         yield from self._read(Frame(data))
 
     def close(self) -> Iterator[StreamItem]:

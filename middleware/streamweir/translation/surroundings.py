@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from streamweir.codec.message_template import MessageTemplate
+from streamweir.framing import Frame
 
 __all__ = ["Surroundings"]
 
@@ -18,21 +19,25 @@ class Surroundings:
     """What a block begins and ends with that holds a text of a form.
 
     Args:
-        form: of the message, in which nothing changes but the text.
+        form: of the message.
+        name: the event name of its frame.
         begin: what stands in front of the message.
         end: what stands behind it.
 
     Attributes:
         form: as given.
-        before: what a block begins with.
+        before: what a block begins with, as far as nothing changes in it.
         end: as given.
     """
 
-    __slots__ = ("_after", "_begin", "_between", "_end", "before", "end", "form")
+    __slots__ = ("_after", "_begin", "_between", "_end", "_is_constant", "_name", "before", "end", "form")
 
-    def __init__(self, form: MessageTemplate, begin: bytes, end: bytes) -> None:
-        before, after = form.constants or (b"", b"")
+    def __init__(self, form: MessageTemplate, name: str | None, begin: bytes, end: bytes) -> None:
+        constants = form.constants
+        before, after = constants or (b"", b"")
         self.form = form
+        self._is_constant = constants is not None
+        self._name = name
         self.end = end
         self.before = begin + before
         self._after = after + end
@@ -40,13 +45,32 @@ class Surroundings:
         self._begin, self._end = len(self.before), -len(self._after)
 
     @classmethod
-    def of(cls, form: MessageTemplate, message: bytes, block: bytes) -> Surroundings | None:
-        """Return what stands around `message` in its block; None where nothing can be known by it."""
-        begin, found, end = block.partition(message)
-        return cls(form, begin, end) if found and end and form.constants else None
+    def of(cls, form: MessageTemplate, frame: Frame, block: bytes) -> Surroundings | None:
+        """Return what stands around the message of `frame` in its block; None where its end is not known."""
+        begin, found, end = block.partition(frame.data)
+        return cls(form, frame.event, begin, end) if found and end else None
+
+    def text_in(self, data: bytes) -> str | None:
+        """Return the text of `data`, which is one such block; None, or nothing, if it is anything else."""
+        if not (data.startswith(self.before) and data.endswith(self._after)):
+            return None
+        message = data[self._begin : self._end]
+        if not self._is_constant:
+            is_line = b"\n" not in message and b"\r" not in message
+            return self.form.text_of(Frame(message, self._name)) if is_line else None
+        try:
+            return _text(message)
+        except (msgspec.MsgspecError, ValueError):
+            return None
 
     def texts_in(self, data: bytes) -> list[str] | None:
-        """Return the texts of `data`, which is nothing but such blocks; None where anything else is in it."""
+        """Return the texts of `data`, which is nothing but such blocks; None where anything else is in it.
+
+        None for several blocks, too, in which more changes than the text.
+        """
+        if not self._is_constant:
+            text = self.text_in(data)
+            return [text] if text else None
         if not (data.startswith(self.before) and data.endswith(self._after)):
             return None
         strings = data[self._begin : self._end]

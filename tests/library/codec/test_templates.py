@@ -1,5 +1,6 @@
 """Text after text, read and written by its form, is the same as each text by itself."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -113,6 +114,50 @@ def test_recorded_streams_are_read_by_their_forms_as_without(path: Path) -> None
     assert translated([body], speaks, **given_options) == expected
     assert translated((body[i : i + 1] for i in range(len(body))), speaks, **given_options) == expected
     assert translated(cuts(body, seed=len(body)), speaks, **given_options) == expected
+    blocks = [
+        block for block in re.split(rb"(?<=\n\n)" if path.suffix == ".sse" else rb"(?<=\n)", body) if block
+    ]
+    assert translated(blocks, speaks, **given_options) == expected
+
+
+TEXT_READS = [b'data: {"type":"token","content":"word%d "}\n\n' % number for number in range(8)]
+
+
+@pytest.mark.parametrize("answers", ["standard", "legacy"])
+@pytest.mark.parametrize(
+    "before",
+    [
+        b"event: thinking\n",
+        b"id: 4\n",
+        b": a comment\n",
+        b": half a com",
+        b"data: [1,\n",
+        b'data: {"type":"thinking","content":"x"}\n',
+        b"data",
+        b"\xef",
+        b"\r",
+        b"\n",
+        b'{"type":"thinking","content":"x"}\n',
+        b'data: {"type":"thinking","content":"x"}\n\n',
+        b'data: {"type":"token","content":"x"}\r\n\r',
+    ],
+)
+def test_a_read_that_looks_like_a_text_is_one_only_between_blocks(before: bytes, answers: str) -> None:
+    reads = [*TEXT_READS[:5], before, *TEXT_READS[5:]]
+    expected = plainly([b"".join(reads)], "legacy", answers)
+    assert translated(reads, "legacy", answers) == expected
+
+
+def test_texts_whose_blocks_have_ids_are_each_read() -> None:
+    reads = [b"id: %d\n%b" % (number, block) for number, block in enumerate(TEXT_READS)]
+    assert translated(reads, "legacy") == plainly(reads, "legacy")
+
+
+def test_a_text_that_is_larger_than_allowed_is_refused_as_such() -> None:
+    large = b'data: {"type":"token","content":"%b"}\n\n' % (b"x" * 2000)
+    reads = [*TEXT_READS, large, TEXT_READS[0]]
+    limits = {"event_bytes": 1000}
+    assert translated(reads, "legacy", limits=limits) == plainly(reads, "legacy", limits=limits)
 
 
 def said(dialect: str, events: Iterable[Event], **options: Any) -> list[bytes]:

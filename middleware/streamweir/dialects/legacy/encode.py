@@ -124,7 +124,7 @@ class LegacyEncoder(Encoder):
                 if event.channel is not None:
                     self.lost["channel of text"] += 1
                 self._has_text = self._has_text or text != ""
-                if self._repeats_answer:
+                if self.options:
                     self._keep(text)
                 return {"type": "token", "content": text} if text else None
             case Interaction() if asks_person(event):
