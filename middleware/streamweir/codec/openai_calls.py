@@ -41,10 +41,12 @@ class ClientCalls:
 
     Attributes:
         room: as given.
+        may_be_run: the server is one that runs calls itself: who does shows behind them only.
     """
 
     def __init__(self, room: int = MAX_CALL_BYTES) -> None:
         self.room = room
+        self.may_be_run = False
         self._choices: dict[int, _Calls] = {}
         self._handed: dict[int, list[tuple[str, str]]] = {}
         self._ids = 0
@@ -54,6 +56,10 @@ class ClientCalls:
     def has_asked(self) -> bool:
         """Some are whole, and the answer does not go on behind them."""
         return bool(self._handed)
+
+    @property
+    def _for_client(self) -> bool | None:
+        return None if self.may_be_run else True
 
     def take(self, delta: Mapping[str, Any], choice: int, meta: Meta | None) -> Iterator[ToolCallDelta]:
         """Yield the pieces of calls in `delta`, the fields of a choice.
@@ -76,7 +82,9 @@ class ClientCalls:
                 self._used_room -= call.arguments.size + _CALL - _HANDED
                 self._handed.setdefault(key, []).append((call.tool_id, call.name))
                 whole = arguments(call.arguments.text)
-                yield ToolCallStart(call.tool_id, call.name or "unknown", arguments=whole, for_client=True)
+                yield ToolCallStart(
+                    call.tool_id, call.name or "unknown", arguments=whole, for_client=self._for_client
+                )
 
     def hand_over(self) -> Iterator[Event]:
         """Yield the starts of those that are left, and ask the client for all behind which nothing came."""
@@ -108,7 +116,7 @@ class ClientCalls:
         text = value if isinstance(value, str) else "" if value is None else write_json_text(value)
         if text:
             self._make_room(call.arguments.append(text))
-            yield ToolCallDelta(call.tool_id, call.name or None, text, for_client=True, meta=meta)
+            yield ToolCallDelta(call.tool_id, call.name or None, text, for_client=self._for_client, meta=meta)
 
     def _call_of(self, piece: Mapping[str, Any], calls: _Calls) -> _Call:
         call = calls.find(piece)

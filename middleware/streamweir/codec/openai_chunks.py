@@ -134,6 +134,8 @@ class ChunkReader:
         index = index if isinstance(index, int) and index > 0 else 0
         whole = choice.get("message")
         delta = choice.get("delta")
+        if isinstance(delta, dict) and "message" in choice:
+            self.calls.may_be_run = True  # hayhooks writes both, before pipelines and agents with tools
         fields = delta if isinstance(delta, dict) else whole if isinstance(whole, dict) else {}
         if not fields and isinstance(choice.get("text"), str):
             fields = {"content": choice["text"]}

@@ -43,6 +43,25 @@ def test_a_call_for_the_page_is_a_part_of_its_own_tool_and_handed_over_once(stre
     assert sorted(whole) == sorted(for_client(stream))
 
 
+@pytest.mark.parametrize("target", ["anthropic", "openai-chat", "openai-responses", "vercel-ui"])
+def test_a_call_that_an_agent_has_run_is_never_handed_over(target: str) -> None:
+    """It looks like a client's until the answer goes on behind it."""
+    named = ("openai-chat", "agent-runs-tools")
+    (stream,) = [found for found in recorded_streams() if (found.dialect, found.path.stem) == named]
+    body = translate(
+        [stream.body],
+        speaks=stream.dialect,
+        answers=target,
+        framing="sse",
+        verbatim=False,
+        stream_tool_arguments=True,
+    )
+    for handed in (b'"tool_use"', b'"function_call"', b'"tool_calls"'):
+        assert handed not in body
+    whole = [chunk for chunk in body.split(b"\n") if b'"tool-input-available"' in chunk]
+    assert all(b'"providerExecuted":true' in chunk for chunk in whole)
+
+
 def test_a_call_whose_runner_shows_late_is_shown_first_and_handed_over_then() -> None:
     (stream,) = [
         found
