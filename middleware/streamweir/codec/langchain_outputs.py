@@ -145,6 +145,9 @@ class ChainOutputs:
             and name not in _ECHOED
             and not (field and name == "messages")
         }
+        for name in [name for name, item in rest.items() if is_message(item)]:  # of models side by side
+            message = rest.pop(name)
+            yield from self.read_whole(message, meta) if is_last else self.read(message, meta)
         for name in _DOCUMENTS:
             if found := references(rest.get(name), meta):
                 del rest[name]

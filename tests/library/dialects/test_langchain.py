@@ -172,6 +172,20 @@ def test_calls_without_ids_are_paired_and_come_once() -> None:
     }
 
 
+def test_models_side_by_side_say_messages_of_their_own() -> None:
+    pieces = [
+        {name: {"type": "AIMessageChunk", "content": text, "id": name}}
+        for name, text in [("joke", "Why "), ("poem", "Roses "), ("joke", "not?"), ("poem", "are red.")]
+    ]
+    body = "".join(in_sse(piece, "data") for piece in pieces) + "event: end\n\n"
+    texts: dict[str, str] = {}
+    for event in events_of(translate([body.encode()], speaks="langserve")):
+        if event["type"] == "content":
+            message_id = event["metadata"]["message_id"]
+            texts[message_id] = texts.get(message_id, "") + event["data"]["content"]
+    assert texts == {"joke": "Why not?", "poem": "Roses are red."}
+
+
 def test_an_agent_of_langserve_calls_its_tools_once() -> None:
     action = {"tool": "sales", "tool_input": {"month": "March"}, "log": "", "tool_call_id": "c1"}
     message = {
