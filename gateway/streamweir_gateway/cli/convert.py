@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, get_args
 
 from streamweir import ConfigurationError, Translator, UnknownDialectError, valid_request_id
@@ -42,6 +43,8 @@ NAME: Final = "convert"
 
 _LONGEST_BLANK: Final = 64 << 10
 """So many bytes that say nothing are waited for, to see how a body is framed."""
+
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 _GOOD_ENDS: Final = ("done", "interaction")
 
@@ -108,7 +111,8 @@ def add_to(commands: Commands) -> None:
 
 def _run(args: argparse.Namespace) -> int:
     add_dialects(args.own_dialects)
-    translator = _translator(args, {})
+    dialects = home_made(args.config)
+    translator = _translator(args, dialects)
     if args.output and _is_one_file(args.file, args.output):
         raise UsageError(f"--output {args.output} is the file that is read")
     with open_input(args.file) as source, open_output(args.output) as target:
@@ -118,10 +122,10 @@ def _run(args: argparse.Namespace) -> int:
                 arriving = shown(arriving, _size_of(args.file))
             captures, body = captures_from(arriving, args.file)
             if captures is not None:
-                ends = [_play(capture, args, target) for capture in captures]
+                ends = [_play(capture, args, dialects, target) for capture in captures]
                 return OK if args.exit_zero or all(ends) else FAILED
             head, body = _begun(body)
-            translator = _translator(args, {}, head)
+            translator = _translator(args, dialects, head)
             _translate(body, translator, target)
         except KeyboardInterrupt:
             write(target, translator.cancel())
@@ -133,7 +137,7 @@ def _run(args: argparse.Namespace) -> int:
     return OK if args.exit_zero or translator.reason in _GOOD_ENDS else FAILED
 
 
-def _play(capture: Capture, args: argparse.Namespace, target: Output) -> bool:
+def _play(capture: Capture, args: argparse.Namespace, dialects: Dialects, target: Output) -> bool:
     """Translate a capture as it was recorded: its reads, its end; what the command line gives wins.
 
     Returns:
@@ -145,7 +149,8 @@ def _play(capture: Capture, args: argparse.Namespace, target: Output) -> bool:
         raise CommandFailed(f"{label_of(args.file)}: {error}") from error
     if capture.is_cut:
         print(f"streamweir: {capture.id}: the middle of this stream was not recorded", file=sys.stderr)
-    translator = _translator(args, {**recorded_options(capture), "clock": playback.clock}, capture.body)
+    recorded = {**recorded_options(capture), "clock": playback.clock}
+    translator = _translator(args, dialects, capture.body, recorded)
     for output in playback.pieces(translator):
         write(target, output)
     _note_unknown(translator)
@@ -194,7 +199,9 @@ def _patience(translator: Translator) -> float | None:
     return None if due is None else seconds
 
 
-def _translator(args: argparse.Namespace, recorded: Mapping[str, Any], head: bytes = b"") -> Translator:
+def _translator(
+    args: argparse.Namespace, dialects: Dialects, head: bytes = b"", recorded: Mapping[str, Any] = _NOTHING
+) -> Translator:
     """Return what translates a body that begins with `head`.
 
     Where the command line gives nothing, what was recorded holds.
@@ -203,7 +210,6 @@ def _translator(args: argparse.Namespace, recorded: Mapping[str, Any], head: byt
         raise UsageError("--request-id: 1 to 128 letters, digits and . _ : - are allowed")
     options = {**recorded, **_given(args)}
     try:
-        dialects = home_made(args.config)
         framings = dialects.to_write(args.answers).framings
         if args.framing not in (None, "json", *framings):
             raise UsageError(

@@ -62,7 +62,17 @@ def test_a_line_per_frame_says_what_took_it(folder: Path) -> None:
 def test_many_texts_are_explained_one_by_one(folder: Path) -> None:
     body = "".join(f'{{"payload": {{"type": "tok", "txt": "w{number}"}}}}\n' for number in range(20))
     body += '{"type": "token", "content": "x"}\n{"payload": {"type": "done"}}\n'
-    command = ("convert", "--config", "acme.yaml", "--from", "wrapped", "--to", "wrapped", "--explain")
+    command = (
+        "convert",
+        "--config",
+        "acme.yaml",
+        "--from",
+        "wrapped",
+        "--to",
+        "wrapped",
+        "--no-verbatim",
+        "--explain",
+    )
     ran = run(*command, input=body.encode(), cwd=folder)
     lines = ran.stderr.decode().splitlines()
     assert lines[:20] == [f"{number} rules[0]: content" for number in range(1, 21)]
