@@ -22,6 +22,7 @@ class ConversationTap(EventTap):
             it names none.
         upstream: that is asked.
         sent: the conversation as the upstream was sent it.
+        answers: the upstream can take answers: what it asks is kept for them.
         made: the session's id where the upstream gives none: it is ours.
     """
 
@@ -34,6 +35,7 @@ class ConversationTap(EventTap):
         upstream: str,
         sent: str | None,
         made: str,
+        answers: bool = True,
     ) -> None:
         self._conversations = conversations
         self._key = key
@@ -41,6 +43,7 @@ class ConversationTap(EventTap):
         self._upstream = upstream
         self._known = sent
         self._made = made
+        self._answers = answers
         if thread is not None and sent is not None:
             self._note()
 
@@ -50,7 +53,7 @@ class ConversationTap(EventTap):
         if (found := self._thread_of(event)) is not None and found != self._known:
             self._known = found
             self._note()
-        if isinstance(event, Interaction) and event.state == "requested" and event.resume:
+        if isinstance(event, Interaction) and event.state == "requested" and event.resume is not None:
             self._ask(event)
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
@@ -77,5 +80,5 @@ class ConversationTap(EventTap):
     def _ask(self, event: Interaction) -> None:
         """Keep what a question holds; without a conversation only that of a call, whose id is its own."""
         thread = self._named or ""
-        if thread or event.kind in ("tool", "approval"):
+        if self._answers and (thread or event.kind in ("tool", "approval")):
             self._conversations.ask(self._key, thread, self._upstream, event)

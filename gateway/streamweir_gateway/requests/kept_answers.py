@@ -54,7 +54,7 @@ def _completed(
         kept = asked.resume if asked and isinstance(asked.resume, dict) else {}
         sent: Any = answer.get("resume", {})
         held = {**kept, **sent} if isinstance(sent, dict) else sent
-        completed = cast("Answer", {**answer, "resume": held}) if held else answer
+        completed = cast("Answer", {**answer, "resume": held}) if asked or held else answer
         found.append(_filled(completed, asked) if asked and fills else completed)
     return _with(request, resume=found), upstream
 
@@ -96,6 +96,8 @@ def _answer(asked: Asked, text: str) -> Answer:
 def _filled(answer: Answer, asked: Asked) -> Answer:
     """The answer with the values of the form that was asked, where it is text."""
     text = answer.get("value")
+    if asked.kind == "approval":
+        return answer
     return {**answer, "value": form_values(text, asked.schema)} if isinstance(text, str) else answer
 
 

@@ -192,6 +192,7 @@ class _Mapped(_Mapping):
             thread=writing.thread,
             upstream=destination.identity,
             sent=upstream_thread(request.get("thread_id"), writer.threads),
+            answers=writer.answers,
             made=writing.incoming.request_id.replace("req_", "sess_", 1),
         )
 

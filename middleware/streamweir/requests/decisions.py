@@ -12,7 +12,10 @@ from typing import Final
 
 from streamweir.requests.canonical import Answer
 
-__all__ = ["confirms", "decision_in"]
+__all__ = ["CONFIRMATION", "confirms", "decision_in", "refuses"]
+
+CONFIRMATION: Final = "adk_request_confirmation"
+"""The call by which Google's ADK asks whether another one may run."""
 
 _LONGEST: Final = 1000
 """What is longer is more than a yes or a no."""
@@ -45,6 +48,11 @@ def decision_in(text: str) -> bool | None:
     if words[0] in _NO:
         return False
     return True if words[0] in _YES and _LIMITS.isdisjoint(words) else None
+
+
+def refuses(answer: Answer) -> bool:
+    """Does an answer say no, or call off what was asked?"""
+    return answer["action"] in ("cancel", "reject")
 
 
 def confirms(answer: Answer) -> bool:

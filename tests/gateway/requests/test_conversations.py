@@ -248,6 +248,26 @@ async def test_the_result_of_a_call_is_the_answer_of_a_client_without_conversati
     assert output == {"tool_call_id": "call_1", "output": "sunny"}
 
 
+async def test_a_question_that_holds_nothing_can_be_answered_too() -> None:
+    async with chat_before("langgraph-server", "breakpoint.sse", path="/runs/stream", answers=["ag-ui"]) as (
+        running,
+        server,
+    ):
+        got = await post(running, run("mine", "hi"))
+        interrupts = next(e for e in got.events if e["type"] == "RUN_FINISHED")["outcome"]["interrupts"]
+        resume = [{"interruptId": interrupts[0]["id"], "status": "resolved", "payload": True}]
+        await post(running, run("mine", "hi", resume=resume))
+    assert json.loads(server.calls[-1].body)["command"] == {"resume": True}
+
+
+async def test_a_message_after_a_question_that_nobody_can_answer_is_a_message() -> None:
+    async with chat_before("dify", "human-input.sse", path="/v1/chat-messages") as (running, server):
+        for said_text in ("Book a trip", "Ulm"):
+            body = {"model": "m", "input": said_text, "conversation": "mine"}
+            await post(running, body, "openai-responses")
+    assert json.loads(server.calls[-1].body)["query"].endswith("Ulm")
+
+
 def suspension_in(body: bytes) -> dict[str, Any]:
     """What stands beside the end of a stream for a program that answers."""
     frames = [json.loads(line[6:]) for line in body.decode().splitlines() if line.startswith("data: {")]

@@ -12,6 +12,7 @@ HELD: dict[str, Any] = {
     "google-adk": {"id": "adk-1", "name": "adk_request_confirmation"},
     "langgraph-server": {"thread_id": "t1", "interrupt_id": "i1", "decisions": 1},
     "vercel-ui": {"approvalId": "a1"},
+    "a2a": {"function_call": {"id": "adk-1", "name": "adk_request_confirmation"}, "task_id": "t"},
     "agno": {"run_id": "r1", "tools": [{"tool_call_id": "c1", "requires_confirmation": True}]},
 }
 APPROVED = ('"confirmed":true', '"type":"approve"', '"approved":true')

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from streamweir.codec.base import option_text
 from streamweir.requests.canonical import Answer
+from streamweir.requests.decisions import CONFIRMATION, confirms
 from streamweir.requests.media import media_type_of
 from streamweir.requests.outgoing import Outgoing, answer_text
 from streamweir.requests.sides import RequestWriter
@@ -99,9 +100,10 @@ def _answer(answer: Answer, shape: _Shape) -> dict[str, Any]:
     held = answer.get("resume")
     match held:
         case {"function_call": dict(call)}:
-            return _result(call, value, shape, is_confirmed=not refuses)
+            is_asked = call.get("name") == CONFIRMATION
+            return _result(call, value, shape, is_confirmed=confirms(answer) if is_asked else not refuses)
         case {"interrupt_id": _, "task_id": _}:
-            return shape("data", {"resume": _resumed(held or NOTHING, value, refuses=refuses)}, NOTHING)
+            return shape("data", {"resume": _resumed(held or NOTHING, answer)}, NOTHING)
     if refuses:
         return shape("text", "cancel", NOTHING)
     if isinstance(value, dict):
@@ -109,13 +111,14 @@ def _answer(answer: Answer, shape: _Shape) -> dict[str, Any]:
     return shape("text", answer_text(value) or "yes", NOTHING)
 
 
-def _resumed(held: Mapping[str, Any], value: Any, *, refuses: bool) -> Any:
+def _resumed(held: Mapping[str, Any], answer: Answer) -> Any:
     """What the interrupt of a graph returns: the value, or one decision for each call that waits."""
-    count = held.get("decisions")
+    count, value = held.get("decisions"), answer.get("value")
     if isinstance(count, int) and 0 < count <= _MOST_DECISIONS and not isinstance(value, dict):
-        decision = {"type": "reject", "message": answer_text(value)} if refuses else {"type": "approve"}
+        approved = confirms(answer)
+        decision = {"type": "approve"} if approved else {"type": "reject", "message": answer_text(value)}
         return {"decisions": [decision] * count}
-    if refuses:
+    if answer["action"] in _REFUSED:
         return False
     return True if value is None else value
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from streamweir.requests.canonical import Answer
-from streamweir.requests.decisions import confirms
+from streamweir.requests.decisions import CONFIRMATION, confirms, refuses
 from streamweir.requests.media import media_type_of
 from streamweir.requests.messages import text_of_message, tool_results
 from streamweir.requests.outgoing import Outgoing
@@ -75,7 +75,8 @@ def _response(tool_id: str, name: str, result: Any) -> dict[str, Any]:
 
 def _answer(answer: Answer, outgoing: Outgoing) -> dict[str, Any]:
     held, value = outgoing.held(answer), answer.get("value")
-    response: dict[str, Any] = {"confirmed": confirms(answer)}
+    is_asked = held.get("name") == CONFIRMATION
+    response: dict[str, Any] = {"confirmed": confirms(answer) if is_asked else not refuses(answer)}
     if isinstance(value, dict):
         response |= value
     elif value is not None:
