@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from starlette.types import Receive, Scope, Send
 
 from streamweir.asgi.refusals import Refusal
+from streamweir.requests.reading import parse_body
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.asked_model import asked_model
 from streamweir_gateway.runs.endpoint import Endpoint
-from streamweir_gateway.runs.proxy import Proxy
-from streamweir_gateway.runs.request_body import RequestBodies, request_object
+from streamweir_gateway.runs.proxy import Proxy, refusals
+from streamweir_gateway.runs.request_body import RequestBodies
 from streamweir_gateway.runs.streams import Streams
 
 __all__ = ["ModelProxy"]
@@ -49,7 +50,9 @@ class ModelProxy(Proxy):
         """Read the body, which says what is called."""
         body = await self._bodies.read(scope, receive, self._endpoint.config.limits.request_bytes)
         try:
-            proxy = self._proxy_of(asked_model(request_object(body.data)), scope)
+            with refusals():
+                request = parse_body(body.data)
+            proxy = self._proxy_of(asked_model(request), scope)
             await proxy.answer_whole(body, scope, receive, send, record)
         finally:
             body.release()

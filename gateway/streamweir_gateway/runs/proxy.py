@@ -29,7 +29,7 @@ from streamweir_gateway.runs.streams import Streams
 from streamweir_gateway.runs.upstream_request_builder import NoSuchPath
 from streamweir_gateway.upstream.request import UpstreamRequest
 
-__all__ = ["Proxy", "send_no_content"]
+__all__ = ["Proxy", "refusals", "send_no_content"]
 
 
 class Proxy:
@@ -95,7 +95,7 @@ class Proxy:
         record.span_id = incoming.trace.span_id
         request = _upstream_request(endpoint.destinations[0], incoming)
         if endpoint.mapping is not None:
-            with _refusals():
+            with refusals():
                 endpoint.mapping.check(incoming)
         return incoming, request
 
@@ -164,12 +164,12 @@ def _offers(endpoint: Endpoint, incoming: Incoming, body: RequestBody) -> Mappin
     """Return what each upstream is sent."""
     if endpoint.mapping is None:
         return dict.fromkeys(endpoint.destinations, NO_OFFER)
-    with _refusals():
+    with refusals():
         return endpoint.mapping.offers(incoming, body.data, endpoint.destinations)
 
 
 @contextmanager
-def _refusals() -> Iterator[None]:
+def refusals() -> Iterator[None]:
     """Refuse a client's request that cannot be read or written."""
     try:
         yield

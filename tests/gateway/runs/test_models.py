@@ -80,6 +80,15 @@ async def test_an_unknown_model_is_not_found_in_the_words_of_the_protocol(target
         assert not server.calls
 
 
+@pytest.mark.parametrize("target", ["/v1/chat/completions", "/v1/responses", "/v1/messages"])
+@pytest.mark.parametrize(("body", "words"), [(b"{bad", "no JSON"), (b"[]", "must be a JSON object")])
+async def test_a_body_that_is_none_is_called_that(target: str, body: bytes, words: str) -> None:
+    async with gateway(settled(**door(NOBODY))) as running:
+        got = await ask(running, target=target, body=body)
+    assert got.status == 400
+    assert words in got.json["error"]["message"]
+
+
 async def test_the_models_are_listed_beside_the_endpoints() -> None:
     async with gateway(settled(**door(NOBODY))) as running:
         listed = (await get(running, "/v1/models")).json
