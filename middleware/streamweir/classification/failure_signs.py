@@ -159,7 +159,9 @@ def _is_failing_state(value: Any, *, is_sentence_allowed: bool) -> bool:
 
 
 def _is_something(value: Any) -> bool:
-    return bool(value) and _word(value) not in NOTHING if isinstance(value, str) else bool(value)
+    if isinstance(value, str):
+        return len(value) > _LONGEST_STATE or _word(value) not in NOTHING
+    return bool(value)
 
 
 def _word(value: Any) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from streamweir.codec.coerce import and_extra, leftover, named_data, object_in, objects_in, text_in, text_of
 from streamweir.codec.langchain_forms import is_message
-from streamweir.codec.langgraph_modes import INTERRUPT, MODES, GraphModes
+from streamweir.codec.langgraph_modes import INTERRUPT, MODES, GraphModes, state_of
 from streamweir.codec.python_repr import CLASS, value_of_repr
 from streamweir.events import Content, Data, Event, Meta, Reference, ToolCallEnd
 
@@ -153,8 +153,10 @@ class ChainOutputs:
                 del rest[name]
                 yield from () if self.has_sources or is_last else found
                 self.has_sources = True
-        if rest:
-            yield Data("state", rest, meta=meta) if is_last else named_data("output", rest, meta)
+        if rest and is_last:
+            yield from state_of(rest, meta)
+        elif rest:
+            yield named_data("output", rest, meta)
 
 
 def is_update(value: Mapping[str, Any]) -> bool:

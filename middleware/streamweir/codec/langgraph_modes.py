@@ -37,7 +37,7 @@ from streamweir.events import (
 from streamweir.ids import RecentIds, short_id
 from streamweir.jsontext import write_json_text
 
-__all__ = ["INTERRUPT", "MODES", "GraphModes"]
+__all__ = ["INTERRUPT", "MODES", "GraphModes", "state_of"]
 
 INTERRUPT: Final = "__interrupt__"
 """The key of an update, or of a state, under which a graph asks."""
@@ -149,8 +149,7 @@ class GraphModes:
                 yield from self.messages.read(message, meta, form="whole")
             value = {name: item for name, item in value.items() if name != "messages"}
         yield from self.ask(value.get(INTERRUPT), meta)
-        if rest := leftover(value, (INTERRUPT,)):
-            yield Data("state", rest, meta=meta)
+        yield from state_of(leftover(value, (INTERRUPT,)), meta)
 
     def _note_history(self, messages: list[Any], *, is_first: bool) -> None:
         """Messages up to the person's last one are history; in the first state all are, if nothing came."""
@@ -288,6 +287,15 @@ class GraphModes:
                 yield asked
         if not interrupts:
             yield Interaction("", "continue", resume=held, meta=meta)
+
+
+def state_of(state: Mapping[str, Any] | None, meta: Meta | None) -> Iterator[Event]:
+    """Yield a state; what of it is the report of a failure stands apart, so that its texts stay inside."""
+    failing = {name: value for name, value in (state or {}).items() if reports_failure({name: value})}
+    if rest := leftover(state or {}, failing):
+        yield Data("state", rest, meta=meta)
+    if failing:
+        yield named_data("state", failing, meta)
 
 
 def _is_origin(item: Any) -> bool:

@@ -19,7 +19,7 @@ from streamweir.events import Data, Error, Event, Meta, Status, ToolCallEnd, War
 from streamweir.redaction import REDACTED, RedactionBudget
 from streamweir.stages.safe_report import WITHHELD, SafeReport
 
-__all__ = ["ErrorSanitizer"]
+__all__ = ["ErrorSanitizer", "is_failed_report"]
 
 _WORD: Final = re.compile(r"\w")
 TOOL_FAILED: Final = "The tool failed."
@@ -59,7 +59,7 @@ class ErrorSanitizer:
                 return (self._failed_tool(event),)
             case Status() if _is_failed_step(event):
                 return (self._failed_step(event),)
-            case Data(data_type="custom", data=data) if _is_failed_report(data):
+            case Data(data_type="custom", data=data) if is_failed_report(data):
                 return (self._failed_report(event),)
         return None
 
@@ -175,7 +175,7 @@ def _is_failed_step(step: Status) -> bool:
     )
 
 
-def _is_failed_report(data: Any) -> bool:
+def is_failed_report(data: Any) -> bool:
     """Is this unknown event the report of a failure?"""
     name = data.get("name") if isinstance(data, dict) else None
     return (isinstance(name, str) and is_failing_name(name)) or reports_failure(_content_of(data))

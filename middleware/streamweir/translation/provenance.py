@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 
 from streamweir.errors import MalformedEvent
-from streamweir.events import Error, Event, Meta, SessionEnd, Status, ToolCallEnd, Warning
+from streamweir.events import Data, Error, Event, Meta, SessionEnd, Status, ToolCallEnd, Warning
 from streamweir.framing import Frame
+from streamweir.stages.sanitizer import is_failed_report
 
 __all__ = ["Provenance"]
 
@@ -56,4 +57,6 @@ def _is_failure(event: Event) -> bool:
     match event:
         case Error() | Warning() | ToolCallEnd(status="failed") | Status(state="failed"):
             return True
+        case Data(data_type="custom", data=data):
+            return is_failed_report(data)
     return False

@@ -15,6 +15,7 @@ TRACE = f"boom\n\tat com.acme.Job.run(Job.java:10)\nCaused by: java.io.IOExcepti
 
 REPORTS: list[dict[str, Any]] = [
     {"errorMessage": SECRET},
+    {"error": f"{SECRET}, which is all that is known of it"},
     {"stackTrace": SECRET},
     {"stacktrace": [SECRET]},
     {"err": {"msg": SECRET}},

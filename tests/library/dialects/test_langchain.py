@@ -123,6 +123,30 @@ def test_a_failure_ends_the_stream_and_keeps_its_text(failure: str) -> None:
     assert not [secret for secret in PLANTED if secret.encode() in output]
 
 
+FAILED_STEPS: list[str] = [
+    in_sse({"id": "1", "name": "n", "error": SECRET, "result": None, "interrupts": []}, "tasks"),
+    in_sse({"type": "task_result", "payload": {"id": "1", "name": "n", "error": SECRET}, "step": 1}, "debug"),
+    in_sse({"event": "tool-error", "tool_call_id": "c", "message": SECRET}, "tools"),
+    in_sse({"node": {"error": SECRET}}, "updates"),
+    in_sse({"node": {"messages": [{"type": "tool", "content": SECRET, "status": "error"}]}}, "updates"),
+    in_sse({"messages": [], "topic": "sales", "error": SECRET}, "values"),
+    in_sse({"messages": [], "last_error": {"message": SECRET}}, "values"),
+    in_sse({"event": "failed", "graph_name": "g", "error": SECRET}, "lifecycle"),
+    *(
+        in_sse({"event": f"on_{kind}_error", "run_id": "r", "parent_ids": ["r0"], "data": {"error": SECRET}})
+        for kind in ("chain", "tool", "chat_model", "retriever")
+    ),
+]
+
+
+@pytest.mark.parametrize("raw", [False, True])
+@pytest.mark.parametrize("step", FAILED_STEPS)
+def test_what_a_step_failed_of_stays_inside(step: str, raw: bool) -> None:
+    output = translate([step.encode()], speaks="langgraph-events", raw=raw)
+    assert len(events_of(output)) > 2
+    assert not [secret for secret in PLANTED if secret.encode() in output]
+
+
 def cut_short(name: str) -> Iterator[tuple[int, bytes]]:
     events = messages_of(name)
     for size in range(1, len(events)):

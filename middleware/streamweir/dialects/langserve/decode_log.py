@@ -70,7 +70,7 @@ class RunLog:
             case ["logs", _, "streamed_output_str", _] | ["logs", _, "end_time"]:
                 return
             case _:
-                yield custom("log", {**op})
+                yield custom(path[-1] if path else "log", {**op})
 
     def _begin(self, state: Mapping[str, Any]) -> Iterator[Event]:
         """The log of a run begins."""
