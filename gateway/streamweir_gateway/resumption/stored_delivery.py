@@ -34,7 +34,7 @@ class StoredDelivery(Delivery):
         run: of the reading.
     """
 
-    __slots__ = ("_extra", "_handle", "is_open")
+    __slots__ = ("_extra", "_handle", "_source", "is_open")
 
     def __init__(
         self,
@@ -51,7 +51,9 @@ class StoredDelivery(Delivery):
         self.is_open = False
         self._handle = handle
         self._extra = headers
-        self._set_sink(Source())
+        config = endpoint.config
+        self._source = Source(config.upstreams[0].speaks, config.protocol_options)  # as far as one can know
+        self._set_sink(self._source)
 
     @property
     def sink(self) -> Writer:
@@ -93,7 +95,8 @@ class StoredDelivery(Delivery):
 
     def open(self, source: Source) -> None:
         """Write what comes as it has to be written where the run is read with `source`."""
-        self._set_sink(source)
+        if source != self._source:
+            self._set_sink(source)
         self.is_open = True
 
     async def begin(self) -> None:

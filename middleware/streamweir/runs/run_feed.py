@@ -145,11 +145,13 @@ class RunFeed:
 
     def _items(self, batch: Batch) -> Iterator[LogItem]:
         """Yield what is in a batch, and begin to write once it is known what the run is read with."""
-        request_id = self._about.request_id
-        if batch.items is not None and self._target.is_open:
+        request_id, at = self._about.request_id, batch.at
+        if batch.items is not None and (self._target.is_open or at == 0):
+            if not self._target.is_open:
+                for _ in self._events.items(batch.stored[:1]):
+                    self._target.open(self._events.source)
             yield from batch.items
             return
-        at = batch.at
         for timestamp, item in self._events.items(batch.stored):
             if not self._target.is_open:
                 self._target.open(self._events.source)
