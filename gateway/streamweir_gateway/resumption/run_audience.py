@@ -97,6 +97,8 @@ class RunAudience:
         return self._index is not None and self._owned.detached is None and self._index.looks_at(batch)
 
     def _taken(self) -> Batch | None:
-        batches = [batch for batch in (self._unsent, self._log.take()) if batch is not None]
-        self._unsent = None
-        return Batch.joined(batches) if batches else None
+        before, self._unsent = self._unsent, None
+        batch = self._log.take()
+        if before is None:
+            return batch
+        return before if batch is None else Batch.joined([before, batch])

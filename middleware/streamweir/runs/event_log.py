@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from streamweir.events import Content, Event, SessionStart, Stamp, Thinking
 from streamweir.runs.stored_event import EventWriter, Source
@@ -12,11 +12,8 @@ from streamweir.translation.items import TextRun
 __all__ = ["Batch", "EventLog", "LogItem"]
 
 
-class LogItem(NamedTuple):
-    """An event, or pieces of text, with the stamp of the first."""
-
-    stamp: Stamp
-    item: Event | TextRun
+LogItem: TypeAlias = tuple[Stamp, Event | TextRun]
+"""An event, or pieces of text, with the stamp of the first."""
 
 
 class Batch(NamedTuple):
@@ -87,13 +84,13 @@ class EventLog:
         """Take the next event."""
         source = self._source() if isinstance(event, SessionStart) else None
         self._stored.append(self._writer.event(event, stamp.timestamp, source))
-        self._items.append(LogItem(stamp, event))
+        self._items.append((stamp, event))
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
         """Take the next pieces of text."""
         texts = [*texts]
         self._stored += self._writer.run(event, texts, stamp.timestamp)
-        self._items.append(LogItem(stamp, TextRun(event, texts)))
+        self._items.append((stamp, TextRun(event, texts)))
 
     def finish(self) -> None:
         """The last event has been taken."""

@@ -99,18 +99,20 @@ class OwnedRun:
         Returns:
             False where too much waits already; `until_room` waits for it.
         """
-        self._waiting.append(batch)
         self._bytes += batch.size
-        self._ends = self._ends or ends
-        self._store_waiting()
+        self._ends = ends
+        if self._storing is None:
+            self._store_batch(batch)
+        else:
+            self._waiting.append(batch)  # what comes meanwhile goes as one
         return self.has_room
 
     @property
     def has_room(self) -> bool:
         """What waits, for the store or for the first client, may become more."""
-        return self._bytes <= AHEAD_BYTES and (
-            self.detached is None or all(follower.has_room for follower in self._first_followers())
-        )
+        if self._bytes > AHEAD_BYTES:
+            return False
+        return self.detached is None or all(follower.has_room for follower in self._first_followers())
 
     async def until_room(self) -> None:
         """Wait until most of what was pushed is stored, and given on."""
@@ -153,29 +155,25 @@ class OwnedRun:
         except StoreUnavailable:
             return
 
-    def _store_waiting(self) -> None:
-        """Store what waits, unless something is on its way to the store: what comes meanwhile goes as one."""
-        while self._waiting and self._storing is None:
-            batch, ends = Batch.joined(self._waiting), self._ends
-            self._waiting = []
-            if self.detached is not None:
-                self._give(batch, ends=ends)
-                continue
-            self._storing = batch
-            self._room -= batch.size
-            if self._room < 0:
-                self._detach("limit")
-                self._see_to(self._discard())
-            else:
-                self._append_soon(
-                    self.name,
-                    self._token,
-                    batch.at,
-                    batch.stored,
-                    ttl=self._ttl,
-                    ends=ends,
-                    stored=self._stored,
-                )
+    def _store_batch(self, batch: Batch) -> None:
+        if self.detached is not None:
+            self._give(batch)
+            return
+        self._storing = batch
+        self._room -= batch.size
+        if self._room < 0:
+            self._detach("limit")
+            self._see_to(self._discard())
+            return
+        self._append_soon(
+            self.name,
+            self._token,
+            batch.at,
+            batch.stored,
+            ttl=self._ttl,
+            ends=self._ends,
+            stored=self._stored,
+        )
 
     def _stored(self, error: StreamweirError | None) -> None:
         """Give on what was on its way, whatever became of it."""
@@ -189,9 +187,10 @@ class OwnedRun:
     def _settle(self) -> None:
         batch, self._storing = self._storing, None
         assert batch is not None
-        self._give(batch, ends=self._ends and not self._waiting)
+        self._give(batch)
         if self._waiting:
-            self._store_waiting()
+            batches, self._waiting = self._waiting, []
+            self._store_batch(Batch.joined(batches))
         if self._waiters:
             self._wake_waiters()
 
@@ -208,7 +207,8 @@ class OwnedRun:
 
         self._seeing = asyncio.create_task(see())
 
-    def _give(self, batch: Batch, *, ends: bool) -> None:
+    def _give(self, batch: Batch) -> None:
+        ends = self._ends and not self._waiting
         self._bytes -= batch.size
         if self.detached is None:
             self.events = batch.end

@@ -131,7 +131,7 @@ class RunFeed:
         """Write what comes to a client that has nothing of it yet."""
         sink = self._target.sink
         if items and self._first_of is not None and self._first_of.detached is not None:
-            self._warn_of_detachment(items[0].stamp)
+            self._warn_of_detachment(items[0][0])
         for stamp, item in items:
             if type(item) is TextRun:
                 sink.write_run(item.event, item.texts, stamp)
@@ -155,7 +155,7 @@ class RunFeed:
         for timestamp, item in self._events.items(batch.stored):
             if not self._target.is_open:
                 self._target.open(self._events.source)
-            yield LogItem(Stamp(request_id, at, timestamp), item)
+            yield Stamp(request_id, at, timestamp), item
             at += len(item.texts) if isinstance(item, TextRun) else 1
 
     def _write_item(self, stamp: Stamp, item: Event | TextRun) -> None:

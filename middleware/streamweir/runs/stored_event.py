@@ -23,8 +23,9 @@ _PIECE_FIELDS: Final = frozenset({"content", "format", "channel", "stage", "meta
 """What a piece of text may have in common with the next one; with anything else it stands alone."""
 
 
+_write_string: Final = msgspec.json.Encoder().encode
 _lines: Final = msgspec.json.Encoder().encode_lines
-"""Writes strings as `write_json` does, all in one call."""
+"""They write strings as `write_json` does, and all of them in one call."""
 
 
 class UnreadableRun(Exception):  # noqa: N818 (it says what happened)
@@ -66,7 +67,10 @@ class EventWriter:
         if source is not None:
             fields["source"] = msgspec.to_builtins(source)
         return _line(
-            timestamp, type(event).type, _NO_TEXT if text is None else write_json(text), write_json(fields)
+            timestamp,
+            type(event).type.encode(),
+            _NO_TEXT if text is None else write_json(text),
+            write_json(fields),
         )
 
     def run(self, event: Content | Thinking, texts: Sequence[str], timestamp: int) -> list[bytes]:
@@ -76,6 +80,8 @@ class EventWriter:
             del fields["content"]
             self._piece = event
             self._kind, self._rest = type(event).type.encode(), json_to_keep(fields)
+        if len(texts) == 1:
+            return [_line(timestamp, self._kind, _string(texts[0]), self._rest)]
         head, tail = b'[%d,"%b",' % (timestamp, self._kind), b",%b]" % self._rest
         lines = _lines(texts)
         if not lines.isascii():
@@ -83,8 +89,13 @@ class EventWriter:
         return [head + text + tail for text in lines.split(b"\n")[:-1]]
 
 
-def _line(timestamp: int, kind: str, text: bytes, rest: bytes) -> bytes:
-    return b'[%d,"%b",%b,%b]' % (timestamp, kind.encode(), text, rest)
+def _line(timestamp: int, kind: bytes, text: bytes, rest: bytes) -> bytes:
+    return b'[%d,"%b",%b,%b]' % (timestamp, kind, text, rest)
+
+
+def _string(text: str) -> bytes:
+    written = _write_string(text)
+    return written if written.isascii() else one_line(written)
 
 
 def _fields(event: Event) -> dict[str, Any]:
