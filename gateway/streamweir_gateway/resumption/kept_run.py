@@ -71,7 +71,7 @@ class KeptRun:
         index: RunIndex | None = None,
     ) -> None:
         self.owned: Final = owned
-        self.audience: Final = RunAudience(owned, index)
+        self.audience: Final = RunAudience(owned, index, names=asked.incoming.names)
         self.failure: ErrorInfo | None = None
         self.refusal: Refusal | None = None
         self._endpoint: Final = endpoint

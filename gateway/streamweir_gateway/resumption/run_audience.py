@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from streamweir.codec.base import Options
+from streamweir.codec.client_names import NO_NAMES, ClientNames
 from streamweir.runs.event_log import Batch, EventLog
 from streamweir.runs.owned_run import OwnedRun
 from streamweir.runs.run_index import RunIndex
@@ -26,9 +27,13 @@ class RunAudience:
     Args:
         owned: takes what is stored.
         index: lets the run be found; None where runs are not.
+        names: what the first client calls what it asks.
     """
 
-    def __init__(self, owned: OwnedRun, index: RunIndex | None = None) -> None:
+    def __init__(
+        self, owned: OwnedRun, index: RunIndex | None = None, *, names: ClientNames = NO_NAMES
+    ) -> None:
+        self._names = names
         self._index = index
         self.response: UpstreamResponse | None = None
         self._owned = owned
@@ -41,7 +46,7 @@ class RunAudience:
         """Return what takes the events of another attempt; see `Audience`."""
         del write_timeout  # who does not read does not hold up the run
         self._log = EventLog(
-            lambda: Source("auto" if reader.dialect is None else reader.dialect.name, options)
+            lambda: Source("auto" if reader.dialect is None else reader.dialect.name, options, self._names)
         )
         return self._log
 

@@ -50,4 +50,5 @@ def open_feed_writer(
         dialects=dialects,
         source=reader,
         run=handle,
+        names=source.names,
     )

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from streamweir.codec.client_names import NO_NAMES, ClientNames
 from streamweir.events import EVENT_TYPES, Content, Event, SessionStart, Thinking
 from streamweir.jsontext import json_to_keep, one_line, write_json
 from streamweir.translation.items import TextRun
@@ -38,10 +39,12 @@ class Source(msgspec.Struct, frozen=True):
     Attributes:
         speaks: the dialect of its upstream; `auto` while that is open.
         options: by dialect, those in force.
+        names: what the client that began it calls what it asked: all who read it are given these.
     """
 
     speaks: str = "auto"
     options: Mapping[str, Mapping[str, Any]] = {}
+    names: ClientNames = NO_NAMES
 
 
 class EventWriter:

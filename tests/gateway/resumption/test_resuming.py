@@ -136,6 +136,17 @@ async def test_every_id_of_every_protocol_is_resumed_byte_for_byte(store: str, p
         assert len(server.calls) == 1
 
 
+async def test_all_readers_of_a_run_read_the_names_that_its_first_client_gave(store: str) -> None:
+    async with started(store) as (running, _, gate):
+        gate.open()
+        headers = [("X-Streamweir-Protocol", "openai-chat")]
+        body = b'{"model": "support-bot", "stream": true, "messages": [{"role": "user", "content": "Hi"}]}'
+        first = await ask(running, headers=headers, body=body)
+        again = await ask(running, "GET", f"/-/runs/{handle_of(first)}", headers=headers)
+    assert first.body.count(b'"model":"support-bot"') > 40
+    assert again.body == first.body
+
+
 async def test_leaving_is_not_stopping(store: str) -> None:
     async with started(store) as (running, server, gate):
         gate.open(10)
