@@ -11,7 +11,7 @@ from typing import Literal
 from streamweir.codec.base import Encoder
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.frame_template import POSITION, Number
-from streamweir.events import Content, Event, SessionEnd, Stamp, Thinking, Warning
+from streamweir.events import Event, SessionEnd, Stamp, Warning
 from streamweir.framing import Frame
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.writer import StreamWriter
@@ -35,6 +35,8 @@ class RunWriter(StreamWriter):
         run: the handle; None: the events are not stored any longer, and have no ids.
         skips: so many frames of the next event are left out: the client has them.
     """
+
+    _has_positions = True
 
     def __init__(
         self,
@@ -96,10 +98,5 @@ class RunWriter(StreamWriter):
             written.append(self._bytes_of(Frame(frame.data, frame.event, frame_id)))
         return written
 
-    def _numbers(
-        self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
-    ) -> Mapping[str, Number] | None:
-        numbers = super()._numbers(event, texts, stamp)
-        if numbers is None or self.run is None:
-            return numbers
-        return {**numbers, POSITION: (stamp.sequence - self.added, 1)}
+    def _with_position(self, numbers: Mapping[str, Number], stamp: Stamp) -> Mapping[str, Number]:
+        return numbers if self.run is None else {**numbers, POSITION: (stamp.sequence - self.added, 1)}

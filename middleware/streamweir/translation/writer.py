@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 import msgspec
 
@@ -62,6 +62,9 @@ class StreamWriter:
         is_failure: all that is written is the body of a response that is a failure, for a protocol that
             `reports_by_status`; known when the stream has ended.
     """
+
+    _has_positions: ClassVar[bool] = False
+    """The ids of the frames are places in a run."""
 
     def __init__(
         self,
@@ -137,7 +140,9 @@ class StreamWriter:
             stamp = self._own(stamp)
         if self._texts is not None and type(event) is Content:
             self._texts.note(event, texts)
-        numbers = self._numbers(event, texts, stamp)
+        numbers = self._encoder.template_numbers(event, texts, stamp)
+        if numbers is not None and self._has_positions:
+            numbers = self._with_position(numbers, stamp)
         if event is not self._piece or numbers is None:
             self._piece, self._alike, self._template = event, 0, None
         if self._template is not None and numbers is not None:
@@ -184,11 +189,10 @@ class StreamWriter:
         """Return the frames of an event."""
         return [*map(self._bytes_of, self._encoder.encode(event, stamp))]
 
-    def _numbers(
-        self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
-    ) -> Mapping[str, Number] | None:
-        """Return the numbers that differ in the frames of pieces of text; None if more than those do."""
-        return self._encoder.template_numbers(event, texts, stamp)
+    def _with_position(self, numbers: Mapping[str, Number], stamp: Stamp) -> Mapping[str, Number]:
+        """Return the numbers that differ in the frames of pieces of text, with that of their ids."""
+        del stamp
+        return numbers
 
     def _set_framing(self, framing: str) -> None:
         self._bytes_of = sse_writer(self._encoder.sse_prefix) if framing == "sse" else write_ndjson
