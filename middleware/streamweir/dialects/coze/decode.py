@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
@@ -63,6 +64,9 @@ _CODES: Final = {
 }
 """What the platform's own numbers mean (its page on errors)."""
 
+_MOST_OPEN: Final = 1000
+"""So many calls without a result are known."""
+
 _FINISHED: Final = "generate_answer_finish"
 """A verbose message that says nothing else than that the answer is there."""
 
@@ -77,6 +81,8 @@ class CozeDecoder(Decoder):
         self._has_failed = False
         self._summary: dict[str, Any] = {}
         self._waits = False
+        self._calls = 0
+        self._open: deque[str] = deque(maxlen=_MOST_OPEN)
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
@@ -110,7 +116,7 @@ class CozeDecoder(Decoder):
             case "conversation.message.delta":
                 yield from _delta(fields)
             case "conversation.message.completed":
-                yield from _completed(fields)
+                yield from self._completed(fields)
             case "conversation.audio.delta":
                 audio = {"base64": text_of(fields.get("content")), "media_type": "audio/pcm"}
                 rest = leftover(fields, _MESSAGE_FIELDS)
@@ -132,6 +138,44 @@ class CozeDecoder(Decoder):
             extra = {"bot_id": bot} if bot else None
             meta = meta_of(thread_id=conversation, extra=extra)
             yield SessionStart(session_id=conversation, meta=meta)
+
+    def _completed(self, fields: Mapping[str, Any]) -> Iterator[Event]:
+        """A whole message: the answer once more, a call, a result, a follow-up question, a note."""
+        meta = and_extra(_meta(fields), leftover(fields, _MESSAGE_FIELDS))
+        text = text_of(fields.get("content"))
+        match fields.get("type"):
+            case "answer" if fields.get("content_type") == "card":
+                yield named_data("card", _plain(text), meta)
+            case "answer":
+                if thought := text_of(fields.get("reasoning_content")):
+                    yield Thinking(thought, "reasoning", "repeat", meta=meta)
+                if text:
+                    yield Content(text, whole="repeat", meta=meta)
+            case "function_call":
+                yield self._call(arguments(text), meta)
+            case "tool_response" | "tool_output":
+                tool_id = self._open.popleft() if self._open else ""
+                yield ToolCallEnd(tool_id, result=_plain(text), meta=meta)
+            case "follow_up":
+                yield named_data("follow_up", text, meta)
+            case "verbose" | "knowledge" as kind:
+                note = _plain(text)
+                if not (isinstance(note, dict) and note.get("msg_type") == _FINISHED):
+                    yield named_data(kind, note, meta)
+            case "question":
+                return  # the user's own, echoed
+            case kind:
+                yield custom(text_of(kind) or "message", {**fields}, _meta(fields))
+
+    def _call(self, call: Mapping[str, Any], meta: Meta | None) -> Event:
+        """A call, which has no id of its own: results come in the order of the calls."""
+        self._calls += 1
+        tool_id = f"call_{self._calls}"
+        self._open.append(tool_id)
+        given = arguments(call.get("arguments", call.get("params")))
+        rest = leftover(call, ("name", "arguments", "params"))
+        name = text_of(call.get("name")) or "unknown"
+        return ToolCallStart(tool_id, name, arguments=given, meta=and_extra(meta, rest))
 
     def _chat(self, state: str, fields: Mapping[str, Any]) -> Iterator[Event]:
         """The chat itself changes its state."""
@@ -175,36 +219,6 @@ def _delta(fields: Mapping[str, Any]) -> Iterator[Event]:
         yield Thinking(text, "reasoning", meta=meta)
     if text := text_of(fields.get("content")):
         yield Content(text, meta=meta)
-
-
-def _completed(fields: Mapping[str, Any]) -> Iterator[Event]:
-    """A whole message: the answer once more, a call, a result, a follow-up question, a note."""
-    meta = and_extra(_meta(fields), leftover(fields, _MESSAGE_FIELDS))
-    text = text_of(fields.get("content"))
-    match fields.get("type"):
-        case "answer":
-            if thought := text_of(fields.get("reasoning_content")):
-                yield Thinking(thought, "reasoning", "repeat", meta=meta)
-            if text:
-                yield Content(text, whole="repeat", meta=meta)
-        case "function_call":
-            call = arguments(text)
-            given = arguments(call.get("arguments", call.get("params")))
-            name = text_of(call.get("name")) or "unknown"
-            rest = leftover(call, ("name", "arguments", "params"))
-            yield ToolCallStart("", name, arguments=given, meta=and_extra(meta, rest))
-        case "tool_response" | "tool_output":
-            yield ToolCallEnd("", result=_plain(text), meta=meta)
-        case "follow_up":
-            yield named_data("follow_up", text, meta)
-        case "verbose" | "knowledge" as kind:
-            note = _plain(text)
-            if not (isinstance(note, dict) and note.get("msg_type") == _FINISHED):
-                yield named_data(kind, note, meta)
-        case "question":
-            return  # the user's own, echoed
-        case kind:
-            yield custom(text_of(kind) or "message", {**fields}, _meta(fields))
 
 
 def _plain(text: str) -> Any:

@@ -147,7 +147,7 @@ def _failure(value: Any) -> Event:
 _READERS: Final[Mapping[str, Callable[[FlowiseDecoder, Any], Iterable[Event]]]] = {
     "tool": lambda decoder, value: decoder._tools.read(value),
     "usedTools": lambda decoder, value: decoder._tools.read(value),
-    "calledTools": lambda decoder, value: decoder._tools.read(value),
+    "calledTools": lambda decoder, value: decoder._tools.read_asked(value),
     "agentReasoning": lambda decoder, value: decoder._reasoning.read(value),
     "action": FlowiseDecoder._action,
     "usageMetadata": FlowiseDecoder._usage,

@@ -35,6 +35,11 @@ class UsedTools:
             elif call:
                 yield custom("tool", call)
 
+    def read_asked(self, value: Any) -> Iterator[Event]:
+        """Yield the calls that the model asks for: an empty result says that they are yet to be run."""
+        calls = value if isinstance(value, list) else [value]
+        return self.read([_asked(call) if isinstance(call, dict) else call for call in calls])
+
     def _call(self, key: bytes, call: Mapping[str, Any]) -> Iterator[Event]:
         if key not in self._ids:
             if len(self._ids) >= _MOST:
@@ -53,6 +58,16 @@ def _end(tool_id: str, call: Mapping[str, Any]) -> Event:
     if call.get("error"):
         return ToolCallEnd(tool_id, "failed", error=tool_error(call["error"]))
     return ToolCallEnd(tool_id, result=call.get("toolOutput"))
+
+
+def _asked(call: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the call without its empty result; as LangChain writes one, in Flowise's own words."""
+    match call:
+        case {"name": str(name), "args": given, **rest} if "tool" not in call:
+            return {"tool": name, "toolInput": given, **(leftover(rest, ("type",)) or {})}
+        case {"toolOutput": "" | None, **rest}:
+            return rest
+    return call
 
 
 def _key(call: Mapping[str, Any]) -> bytes:
