@@ -427,3 +427,35 @@ def test_the_nodes_of_a_ragflow_run_share_one_message() -> None:
     output = convert(body, speaks="ragflow", framing="ndjson")
     assert check_stream(output, framing="ndjson") == []
     assert [event["data"].get("is_complete") for event in events_of(output)[1:-1]] == [None, None, True]
+
+
+BROKEN_OFF = {
+    "a step of a workflow whose name is lost": (
+        "dify",
+        b'data: {"workflow_run_id": "r", "data": {"id": "n1", "node_id": "llm", "node_type": "llm"}}\n\n',
+    ),
+    "a state without a name in the middle of a run": (
+        "langgraph-server",
+        b'event: metadata\ndata: {"run_id": "r", "attempt": 1}\n\n'
+        b'data: {"messages": [{"type": "human", "content": "Hi", "id": "m"}]}\n\n',
+    ),
+    "a node's update": (
+        "langgraph-server",
+        b'event: metadata\ndata: {"run_id": "r", "attempt": 1}\n\n'
+        b'event: updates\ndata: {"agent": {"messages": [{"type": "ai", "content": "I look.", "id": "m"}]}}\n\n',
+    ),
+    "a whole event that names no reason": (
+        "google-adk",
+        b'data: {"invocationId": "e", "author": "shop", "id": "m", "content":'
+        b' {"role": "model", "parts": [{"text": "I look."}]}}\n\n',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_OFF)
+def test_a_lost_connection_completes_nothing_that_did_not_end(name: str) -> None:
+    speaks, body = BROKEN_OFF[name]
+    engine = Translator(speaks=speaks, framing="ndjson")
+    output = engine.feed(body) + engine.fail(ConnectionResetError())
+    assert check_stream(output, framing="ndjson") == []
+    assert events_of(output)[-1]["data"]["status"] == "error"

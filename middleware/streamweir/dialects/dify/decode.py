@@ -101,7 +101,7 @@ class DifyDecoder(Decoder):
                 return ()
             case {"event": str(name)} if name in _READERS or name in _STATELESS or name in STEPS:
                 return self._read(name, fields)
-            case {"workflow_run_id": _, "data": dict()} if "event" not in fields:
+            case {"workflow_run_id": _, "data": {"workflow_id": _, "outputs": _}} if "event" not in fields:
                 return self._read("workflow_finished", fields)
             case {"event": str(name)}:
                 return (custom(name, leftover(fields, ("event",)) or {}),)

@@ -40,7 +40,7 @@ class LanggraphServerDecoder(Decoder):
     def __init__(self) -> None:
         self._graph = GraphModes()
         self._runs = ChainEvents(self._graph)
-        self._begun = self._known = False
+        self._begun = self._known = self._is_streamed = False
         self._pieces_in = ""
         """The mode that has the pieces of messages: where several are asked for, the first that came."""
 
@@ -114,6 +114,7 @@ class LanggraphServerDecoder(Decoder):
         for name in ("run_id", "thread_id"):
             if isinstance(fields.get(name), str):
                 ids[name] = fields[name]
+        self._is_streamed = True
         yield SessionStart(meta=meta_of(**ids, extra=leftover(fields, _FIRST)))
 
     def _end(self) -> Iterator[Event]:
@@ -131,7 +132,8 @@ class LanggraphServerDecoder(Decoder):
         if not isinstance(value.get("messages"), list) and INTERRUPT not in value:
             yield custom("message", value, meta_of(**graph.ids))
             return
-        self._known = self.complete = graph.has_state = graph.messages.found = True
+        self._known = graph.has_state = graph.messages.found = True
+        self.complete = not self._is_streamed
         yield from graph.read("values", "", value)
 
 
