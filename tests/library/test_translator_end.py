@@ -442,7 +442,7 @@ BROKEN_OFF = {
     "a node's update": (
         "langgraph-server",
         b'event: metadata\ndata: {"run_id": "r", "attempt": 1}\n\n'
-        b'event: updates\ndata: {"agent": {"messages": [{"type": "ai", "content": "I look.", "id": "m"}]}}\n\n',
+        b'event: updates\ndata: {"agent": {"messages": [{"type": "ai", "content": "So.", "id": "m"}]}}\n\n',
     ),
     "a whole event that names no reason": (
         "google-adk",
