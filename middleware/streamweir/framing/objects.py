@@ -20,7 +20,7 @@ __all__ = ["ObjectsParser"]
 _OUTSIDE: Final = re.compile(rb'["{}\[\]]')
 _INSIDE: Final = re.compile(rb'["\n]|\\.', re.DOTALL)
 _LINE_END: Final = re.compile(rb"\n")
-_BEGIN: Final = re.compile(rb"[^\s\xef\xbb\xbf]")
+_BEGIN: Final = re.compile(rb"[^ \t\r\n\xef\xbb\xbf]")
 
 
 class ObjectsParser:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streamweir.errors import LimitExceeded
@@ -38,6 +38,7 @@ def test_each_object_is_a_frame_wherever_it_is_cut(
 
 
 @given(st.binary(max_size=200), st.integers(0, 100))
+@example(b"\x0b\x00", 2)
 def test_any_bytes_are_read_the_same_however_they_are_cut(body: bytes, seed: int) -> None:
     def outcome(pieces: Iterable[bytes]) -> tuple[list[bytes], bool]:
         parser = ObjectsParser(50)
