@@ -69,13 +69,17 @@ class WarningCollector:
     Args:
         request_id: of the request.
         debug: keep the details of the warnings.
+
+    Attributes:
+        attached: somebody drains it.
+        waiting: what has been collected since it was drained; asked for each event of a stream.
     """
 
     def __init__(self, request_id: str, *, debug: bool = False) -> None:
         self.request_id = request_id
         self.debug = debug
         self.attached = False
-        self._waiting: deque[Warning] = deque()
+        self.waiting: deque[Warning] = deque()
         self._taken = 0
         self._left_out = 0
         self._closed = False
@@ -99,7 +103,7 @@ class WarningCollector:
                 return False
             self._taken += 1
             if self._taken <= MAX_COLLECTED:
-                self._waiting.append(warning)
+                self.waiting.append(warning)
             else:
                 self._left_out += 1
             return True
@@ -121,26 +125,21 @@ class WarningCollector:
         """A stream has come: what is collected goes into it."""
         self._opened = True
 
-    @property
-    def has_news(self) -> bool:
-        """Something has been collected since the last time, or no stream has asked yet."""
-        return bool(self._waiting) or not self._opened
-
     def drain(self) -> list[Warning]:
         """Return what has been collected since the last time, in order."""
-        if not self._waiting:
+        if not self.waiting:
             return []
         with self._lock:
-            waiting = list(self._waiting)
-            self._waiting.clear()
+            waiting = list(self.waiting)
+            self.waiting.clear()
             return waiting
 
     def finish(self) -> list[Warning]:
         """Return the last warnings, with the number of those left out; no more are taken from here on."""
         with self._lock:
             self._closed = True
-            last = list(self._waiting)
-            self._waiting.clear()
+            last = list(self.waiting)
+            self.waiting.clear()
             if self._left_out:
                 last.append(Warning(message=f"{self._left_out} more warnings were left out.", for_users=True))
                 self._left_out = 0

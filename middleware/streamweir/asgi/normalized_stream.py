@@ -97,10 +97,11 @@ class NormalizedStream:
         Raises:
             OSError: the client has left, as far as the server says so.
         """
-        if self._turn.is_taken:  # by hand: `async with` costs as much for each event as sending it
-            await self._turn.wait()
+        turn = self._turn
+        if turn.is_taken:  # by hand: `async with` costs as much for each event as sending it
+            await turn.wait()
         else:
-            self._turn.is_taken = True
+            turn.is_taken = True
         clock, sends = self.clock, False
         try:
             if self.is_over:
@@ -112,10 +113,11 @@ class NormalizedStream:
             more, data = bool(message.get("more_body")), bytes(message.get("body", b""))
             is_next = more and self._is_plain
             out = self._events.feed(data) if is_next else self._translated(data, more, is_decoded=is_decoded)
-            if more and self.is_started and self.gone is None and not self._position.ended:
-                if out:  # as `_write` does it: a coroutine more costs as much as translating half an event
-                    sends = True
-                    await self._send({"type": _BODY, "body": out, "more_body": True})
+            if out and more and self.is_started and self.gone is None and not self._position.ended:
+                sends = (
+                    True  # as `_write` does it: a coroutine more costs as much as translating half an event
+                )
+                await self._send({"type": _BODY, "body": out, "more_body": True})
             else:
                 await self._write(out)
         except OSError as error:
@@ -127,7 +129,10 @@ class NormalizedStream:
                 clock.last_read = now = time.monotonic()
                 if sends:
                     clock.last_write = now
-            self._turn.pass_on()
+            if turn.waiting:
+                turn.pass_on()
+            else:
+                turn.is_taken = False
 
     async def _take_other(self, message: Message) -> None:
         match message["type"]:

@@ -46,12 +46,14 @@ class ApplicationStream:
         self._stream.reader.takes_marked = True
         self._debug = bool(options.get("debug"))
         self._collector = collector
+        self._has_collected = False
         if collector is not None:
             self._stream.pipeline.closing_warnings.insert(0, collector.finish)
 
     def feed(self, data: bytes) -> bytes:
         """Take what the application has sent; return what goes to the client. Never raises on input."""
-        if self._collector is not None and self._collector.has_news:
+        collector = self._collector
+        if collector is not None and (collector.waiting or not self._has_collected):
             self._collect()
         return self.translator.feed(data)
 
@@ -112,6 +114,7 @@ class ApplicationStream:
         collector = self._collector
         if collector is None or self.translator.ended:
             return
+        self._has_collected = True
         collector.open()
         for warning in collector.drain():
             self._stream.pipeline.warn(warning)

@@ -13,11 +13,16 @@ __all__ = ["FairLock"]
 
 
 class FairLock:
-    """An asynchronous context manager: one task at a time, in the order in which they came."""
+    """An asynchronous context manager: one task at a time, in the order in which they came.
+
+    Attributes:
+        is_taken: it is somebody's turn.
+        waiting: those who wait for theirs, if anybody does.
+    """
 
     def __init__(self) -> None:
         self.is_taken = False
-        self._waiting: deque[anyio.Event] | None = None  # made for who waits: it takes 700 bytes
+        self.waiting: deque[anyio.Event] | None = None  # made for who waits: it takes 700 bytes
 
     async def __aenter__(self) -> None:
         if self.is_taken:
@@ -28,7 +33,7 @@ class FairLock:
     async def wait(self) -> None:
         """Wait for the turn while it is taken; it is the caller's then, who passes it on."""
         mine = anyio.Event()
-        waiting = self._waiting = deque() if self._waiting is None else self._waiting
+        waiting = self.waiting = deque() if self.waiting is None else self.waiting
         waiting.append(mine)
         try:
             await mine.wait()
@@ -44,7 +49,7 @@ class FairLock:
 
     def pass_on(self) -> None:
         """Let the next one have its turn."""
-        if self._waiting:
-            self._waiting.popleft().set()
+        if self.waiting:
+            self.waiting.popleft().set()
         else:
             self.is_taken = False
