@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import leftover, text_of
+from streamweir.codec.coerce import and_extra, leftover, text_of
 from streamweir.codec.standard_shapes import file_type
 from streamweir.events import Data, Meta
 
@@ -25,9 +25,12 @@ TOKENS: Final = {
 def file_of(file: Mapping[str, Any], meta: Meta | None) -> Data:
     """Return the file that `inlineData` holds or `fileData` points to."""
     media_type = text_of(file.get("mimeType")) or "application/octet-stream"
-    data = {"media_type": media_type, **(leftover(file, ("mimeType", "data", "fileUri")) or {})}
+    data = {"media_type": media_type}
     if "data" in file:
         data["base64"] = text_of(file["data"])
     else:
         data["url"] = text_of(file.get("fileUri"))
-    return Data(file_type(media_type), data, meta=meta)
+    if name := text_of(file.get("displayName")):
+        data["name"] = name
+    rest = leftover(file, ("mimeType", "data", "fileUri", "displayName"))
+    return Data(file_type(media_type), data, meta=and_extra(meta, rest))

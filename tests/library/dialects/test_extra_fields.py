@@ -5,6 +5,7 @@ import pytest
 from cases import for_each
 from streams import Recorded, dialect_of, events_of, recorded_streams, translate
 from streamweir.codec.registry import process_dialects
+from streamweir.testing import check_stream
 
 PROMPT = b"(instructions)"
 TARGETS = [name for name in process_dialects().writable if name != "standard"]
@@ -51,3 +52,21 @@ def test_fields_beside_the_standard_stay_there(target: str) -> None:
     written = translate([body], speaks="standard", answers=target)
     assert written
     assert PROMPT not in written
+
+
+FILES = {
+    "dify": '{"event":"message_file","message_id":"m","type":"image","url":"https://a.example/b.png","odd":1}',
+    "gemini": '{"candidates":[{"content":{"parts":'
+    '[{"inlineData":{"mimeType":"image/png","data":"YWI=","odd":1}}]}}]}',
+    "google-adk": '{"invocationId":"e","author":"a","content":{"parts":'
+    '[{"fileData":{"mimeType":"image/png","fileUri":"https://a.example/b.png","odd":1}}]}}',
+}
+
+
+@pytest.mark.parametrize("speaks", FILES)
+def test_what_stands_beside_a_file_is_no_field_of_it(speaks: str) -> None:
+    output = translate([f"data: {FILES[speaks]}\n\n".encode()], speaks=speaks)
+    assert check_stream(output, framing="ndjson") == []
+    (file,) = [event for event in events_of(output) if event["type"] == "data"]
+    assert "odd" not in file["data"]["data"]
+    assert "odd" in file["metadata"]["extra"]

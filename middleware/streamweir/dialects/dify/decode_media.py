@@ -6,7 +6,7 @@ import mimetypes
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import leftover, objects_in, text_of
+from streamweir.codec.coerce import and_extra, leftover, objects_in, text_of
 from streamweir.codec.standard_shapes import file_type
 from streamweir.events import Data, Event, Meta
 
@@ -43,10 +43,10 @@ def message_file(fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event
     kind = text_of(fields.get("type"))
     guessed = mimetypes.guess_type(url.partition("?")[0])[0]
     media_type = text_of(fields.get("mime_type")) or guessed or _KINDS.get(kind, "application/octet-stream")
-    data = {"url": url, "media_type": media_type, **(leftover(fields, _FILE) or {})}
+    data = {"url": url, "media_type": media_type}
     if name := text_of(fields.get("filename")):
         data["name"] = name
-    yield Data(file_type(kind), data, meta=meta)
+    yield Data(file_type(kind), data, meta=and_extra(meta, leftover(fields, _FILE)))
 
 
 def speech(fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
