@@ -12,6 +12,7 @@ from streamweir.codec.coerce import (
     leftover,
     meta_of,
     named_data,
+    objects_in,
     text_in,
     text_of,
     tool_error,
@@ -33,13 +34,14 @@ from streamweir.framing import Frame
 
 __all__ = ["LlamaWorkflowsDecoder"]
 
-_ENVELOPE: Final = ("value", "qualified_name", "type", "types")
+_ENVELOPE: Final = ("value", "qualified_name", "type", "types", "__is_pydantic")
 _FAILURES: Final = frozenset({"WorkflowFailedEvent", "WorkflowTimedOutEvent"})
 _KNOWN: Final = (
     *("ToolCall", "ToolCallResult", "WorkflowCancelledEvent", "StopEvent", "InputRequiredEvent"),
     *("StepStateChanged", "AgentInput", "AgentOutput", "AgentStream", *_FAILURES),
 )
 _DELTA: Final = ("delta", "response", "current_agent_name", "raw", "tool_calls", "thinking_delta")
+_OUTPUT: Final = ("response", "current_agent_name", "raw", "tool_calls", "retry_messages")
 _STATES: Final = {"preparing": "started", "running": "running", "in_progress": "running"}
 
 
@@ -55,13 +57,15 @@ class LlamaWorkflowsDecoder(Decoder):
         match fields:
             case {"value": dict(), "qualified_name": str(), "type": str()}:
                 return 0.95
+            case {"value": dict(), "qualified_name": str(), "__is_pydantic": True}:
+                return 0.95
         return 0.0
 
     def decode(self, frame: Frame) -> Iterable[Event]:
         """Return the events that `frame` means."""
         if not frame.data.strip():
             return ()
-        message = frame.json()
+        message = _with_type(frame.json())
         match message:
             case {"type": str(name), "value": dict(value)}:
                 found = self._read(_kind(name, message.get("types")), name, value, frame.id)
@@ -85,12 +89,20 @@ class LlamaWorkflowsDecoder(Decoder):
             case "StepStateChanged":
                 return (_step(value),)
             case "AgentInput" | "AgentOutput":
-                return (_agent(kind, value),)
+                return (*_texts(value.get("response")), _agent(kind, value))
             case _ if kind in _FAILURES:
                 return (_failure(kind, value),)
             case _ if isinstance(value.get("delta"), str):
                 return _delta(value)
         return (custom(name, value),)
+
+
+def _with_type(message: Any) -> Any:
+    """Return the envelope with its event's type, which servers up to 2.2 leave to the path of its class."""
+    match message:
+        case {"__is_pydantic": True, "qualified_name": str(path)} if "type" not in message:
+            return {**message, "type": path.rpartition(".")[2]}
+    return message
 
 
 def _kind(name: str, types: Any) -> str:
@@ -151,6 +163,9 @@ def _question(value: Mapping[str, Any], given: Mapping[str, str], frame_id: str 
 def _stop(value: Mapping[str, Any]) -> Iterator[Event]:
     """The result: a text repeats the answer, anything else is data."""
     result = value.get("result")
+    if isinstance(result, dict) and "response" in result and "current_agent_name" in result:
+        yield from _texts(result["response"])
+        result = leftover(result, _OUTPUT)  # of its calls, what they failed with stays here
     if isinstance(result, str) and result:
         yield Content(result, whole="repeat")
     elif result not in (None, "", {}, []):
@@ -158,6 +173,17 @@ def _stop(value: Mapping[str, Any]) -> Iterator[Event]:
     if rest := leftover(value, ("result",)):
         yield named_data("StopEvent", rest)
     yield SessionEnd()
+
+
+def _texts(response: Any) -> Iterator[Event]:
+    """The whole message of an agent's turn: what its pieces, if there were any, have not said."""
+    blocks = objects_in(response.get("blocks")) if isinstance(response, dict) else []
+    thoughts = [text_of(block.get("content")) for block in blocks if block.get("block_type") == "thinking"]
+    texts = [text_of(block.get("text")) for block in blocks if block.get("block_type") == "text"]
+    if thought := "".join(thoughts):
+        yield Thinking(thought, "reasoning", whole="repeat")
+    if text := "".join(texts):
+        yield Content(text, whole="repeat")
 
 
 def _failure(kind: str, value: Mapping[str, Any]) -> Event:
@@ -180,7 +206,7 @@ def _step(value: Mapping[str, Any]) -> Event:
 def _agent(kind: str, value: Mapping[str, Any]) -> Event:
     """An agent begins or ends its turn; what it is given is the prompt, what it answers has been said."""
     name = text_of(value.get("current_agent_name")) or None
-    known = ("current_agent_name", "input", "response", "raw", "tool_calls", "structured_response")
+    known = ("input", "structured_response", *_OUTPUT)
     state = "started" if kind == "AgentInput" else "finished"
     rest = leftover(value, known)
     return Status("node", state, name, rest, meta=meta_of(node_name=name))  # type: ignore[arg-type]
