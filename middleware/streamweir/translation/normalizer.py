@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, cast
+from typing import Final
 
 from streamweir.errors import ErrorInfo, LimitExceeded, NotTheDialect, Reason
 from streamweir.events import Event, SessionEnd
@@ -166,7 +166,9 @@ class StreamNormalizer:
     def _takes_text(self, data: bytes, around: Surroundings) -> bool:
         """Take a read that is one more text and nothing else; False, and nothing taken, for any other."""
         text = around.text_in(data) if len(data) <= self.reader.limits.event_bytes else None
-        return bool(text) and self.pipeline.push_more(around.form.event, [cast("str", text)])
+        if not text:
+            return False
+        return self.pipeline.push_more(around.form.event, [text])
 
     def _conclude(self) -> None:
         self.settle()
