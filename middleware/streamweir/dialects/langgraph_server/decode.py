@@ -70,6 +70,7 @@ class LanggraphServerDecoder(Decoder):
             ids, self._graph = self._graph.ids, GraphModes(self.room)
             self._graph.ids = ids
             self._runs = ChainEvents(self._graph, self.room)
+        self._is_streamed = not frame.bare
         return self._read(frame.event or "", frame.json())
 
     def close(self) -> Iterable[Event]:
@@ -114,7 +115,6 @@ class LanggraphServerDecoder(Decoder):
         for name in ("run_id", "thread_id"):
             if isinstance(fields.get(name), str):
                 ids[name] = fields[name]
-        self._is_streamed = True
         yield SessionStart(meta=meta_of(**ids, extra=leftover(fields, _FIRST)))
 
     def _end(self) -> Iterator[Event]:
