@@ -121,7 +121,8 @@ class Asking:
 
 def interactions_of(answer: Answer) -> list[Fields]:
     """What a person is asked by an answer."""
-    return [event["data"] for event in answer.events if event["type"] == "interaction"]
+    asked = (event["data"] for event in answer.events if event["type"] == "interaction")
+    return [data for data in asked if data["state"] == "requested"]
 
 
 # Running
