@@ -1,11 +1,13 @@
 """Environments of their own for what must not be in ours: other people's servers, other versions."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import venv
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from places import ROOT
@@ -49,11 +51,19 @@ def environment(name: str, *requirements: str, upgraded: bool = False) -> Path:
 def started(
     *command: str | Path, folder: Path, log: str, **variables: str
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run `command` in `folder` with few variables beside these; its output goes into the file `log`."""
+    """Run `command` in `folder` with few variables beside these; its output goes into the file `log`.
+
+    It ends with the block, and with it what it has started itself.
+    """
     inherited = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder), "LANG": "C.UTF-8"}
     with (folder / log).open("wb") as output:
         process = subprocess.Popen(
-            command, cwd=folder, env={**inherited, **variables}, stdout=output, stderr=subprocess.STDOUT
+            command,
+            cwd=folder,
+            env={**inherited, **variables},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
         try:
             yield process
@@ -64,3 +74,5 @@ def started(
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
