@@ -214,8 +214,8 @@ class ChainEvents:
         message_id = text_of(message.get("id")) or run_id
         if run_id:
             self._message_ids.add(run_id, message_id)
-        kind = message.get("type")
-        kind = "AIMessageChunk" if kind in ("human", None) else kind
+        kind = message.get("type")  # a text of Python does not tell a piece from a whole message
+        kind = "AIMessageChunk" if kind in ("human", None) or isinstance(chunk, str) else kind
         yield from self._graph.messages.read({**message, "type": kind, "id": message_id}, meta)
         yield from self._left_behind()
 

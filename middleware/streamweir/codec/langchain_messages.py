@@ -151,8 +151,10 @@ class ChainMessages:
                 yield from self._state(message, message_id, meta, form)
 
     def start_call(self, tool_id: str, name: str, given: Any, meta: Meta | None = None) -> Iterator[Event]:
-        """Yield the start of a call of which no message speaks; nothing if it has begun."""
+        """Yield the start of a call of a run, of which no message speaks; nothing if it has begun."""
         yield from self._start(tool_id, name, arguments(given), meta)
+        if (call := self._waiting.get(short_id(tool_id))) is not None:
+            self._waiting[short_id(tool_id)] = call._replace(is_taken=True)
 
     def end_call(self, end: ToolCallEnd) -> Iterator[Event]:
         """Yield `end`, of which no message speaks; nothing if its call is over."""
