@@ -75,6 +75,8 @@ class GraphModes:
         self.has_state = False
         self._blocks = MessageBlocks(self.messages, room)
         self._asked: RecentIds[None] = RecentIds(1 << 16)
+        self._texts: RecentIds[None] = RecentIds(1 << 16)
+        """Of messages that came as Python's text."""
 
     def read(self, mode: str, namespace: str, value: Any) -> Iterator[Event]:
         """Yield what a mode says; one that is not known is kept as it is.
@@ -105,9 +107,21 @@ class GraphModes:
                 if "thread_id" not in self.ids and isinstance(thread_id, str):
                     self.ids["thread_id"] = thread_id
                 found = {"node_name": beside.get("langgraph_node"), "thread_id": self.ids.get("thread_id")}
+                message = self._as_piece(message) if isinstance(message, str) else message
                 yield from self.messages.read(message, meta_of(**{**(meta or {}), **found}))
             case _:
                 yield from self._whole(value, meta)
+
+    def _as_piece(self, text: str) -> Any:
+        """A message as Python's text of it, which does not tell a piece: one more of the same id is one."""
+        message = plain_message(text)
+        if message is None or message["type"] != "ai":
+            return text
+        message_id = text_of(message.get("id"))
+        if message_id in self._texts:
+            return {**message, "type": "AIMessageChunk"}
+        self._texts.add(message_id, None)
+        return text
 
     def read_block(
         self, event: Mapping[str, Any], beside: Mapping[str, Any], meta: Meta | None = None
