@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from streamweir.codec.coerce import and_extra, leftover, text_of
-from streamweir.codec.standard_shapes import file_type
+from streamweir.codec.standard_shapes import file_event, file_type
 from streamweir.events import Data, Meta
 
 __all__ = ["TOKENS", "file_of"]
@@ -33,4 +33,4 @@ def file_of(file: Mapping[str, Any], meta: Meta | None) -> Data:
     if name := text_of(file.get("displayName")):
         data["name"] = name
     rest = leftover(file, ("mimeType", "data", "fileUri", "displayName"))
-    return Data(file_type(media_type), data, meta=and_extra(meta, rest))
+    return file_event(file_type(media_type), data, and_extra(meta, rest))

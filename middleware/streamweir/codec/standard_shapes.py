@@ -10,9 +10,10 @@ import mimetypes
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-from streamweir.codec.coerce import dataframe, leftover, objects_in, text_of
+from streamweir.codec.coerce import dataframe, leftover, named_data, objects_in, text_of
+from streamweir.events import Data, Meta
 
-__all__ = ["citations", "file_type", "questions", "structured"]
+__all__ = ["citations", "file_event", "file_type", "questions", "structured"]
 
 Rest = dict[str, Any] | None
 
@@ -45,6 +46,13 @@ def file_type(media_type: str) -> Literal["image", "audio", "file"]:
         case "image" | "audio" as kind:
             return kind
     return "file"
+
+
+def file_event(kind: Literal["image", "audio", "file"], file: dict[str, Any], meta: Meta | None) -> Data:
+    """Return a file; what has neither bytes nor an address is data of the upstream's own."""
+    if file.get("url") or file.get("base64"):
+        return Data(kind, file, meta=meta)
+    return named_data("file", file, meta)
 
 
 def citations(value: Any) -> tuple[list[dict[str, Any]], Rest]:

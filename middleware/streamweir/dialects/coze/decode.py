@@ -21,10 +21,10 @@ from streamweir.codec.coerce import (
     upstream_error,
 )
 from streamweir.codec.message_template import TextFields
+from streamweir.codec.standard_shapes import file_event
 from streamweir.errors import MalformedEvent
 from streamweir.events import (
     Content,
-    Data,
     Event,
     Interaction,
     Meta,
@@ -120,7 +120,7 @@ class CozeDecoder(Decoder):
             case "conversation.audio.delta":
                 audio = {"base64": text_of(fields.get("content")), "media_type": "audio/pcm"}
                 rest = leftover(fields, _MESSAGE_FIELDS)
-                yield Data("audio", audio, meta=and_extra(_meta(fields), rest))
+                yield file_event("audio", audio, and_extra(_meta(fields), rest))
             case "error":
                 yield _failure(fields)
             case _ if name.startswith(_CHAT):

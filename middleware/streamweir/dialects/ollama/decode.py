@@ -17,9 +17,9 @@ from streamweir.codec.coerce import (
     upstream_error,
 )
 from streamweir.codec.message_template import TextFields
+from streamweir.codec.standard_shapes import file_event
 from streamweir.events import (
     Content,
-    Data,
     Event,
     Interaction,
     Meta,
@@ -108,7 +108,7 @@ class OllamaDecoder(Decoder):
                 yield Content(text)
         images = message.get("images") or message.get("image")
         for image in images if isinstance(images, list) else [images] if images else ():
-            yield Data("image", {"base64": text_of(image), "media_type": "image/png"})
+            yield file_event("image", {"base64": text_of(image), "media_type": "image/png"}, None)
         calls = message.get("tool_calls")
         for call in calls if isinstance(calls, list) else ():
             yield from self._call(call) if isinstance(call, dict) else (custom("tool_call", call),)

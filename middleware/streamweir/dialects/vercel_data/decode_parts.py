@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from streamweir.codec.coerce import leftover, meta_of, text_of
-from streamweir.codec.standard_shapes import file_type
-from streamweir.events import Data, Event, Reference
+from streamweir.codec.standard_shapes import file_event, file_type
+from streamweir.events import Event, Reference
 
 __all__ = ["read_file", "read_source"]
 
@@ -26,4 +26,4 @@ def read_file(file: Mapping[str, Any], message_id: str | None) -> Event:
     media_type = text_of(file.get("mimeType")) or "application/octet-stream"
     data = {"base64": text_of(file.get("data")), "media_type": media_type}
     meta = meta_of(message_id=message_id, extra=leftover(file, _FILE))
-    return Data(file_type(media_type), data, meta=meta)
+    return file_event(file_type(media_type), data, meta)

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from streamweir.codec.carried_events import read_carried
 from streamweir.codec.coerce import and_extra, leftover, meta_of, named_data, text_of
-from streamweir.codec.standard_shapes import citations, file_type
+from streamweir.codec.standard_shapes import citations, file_event, file_type
 from streamweir.dialects.vercel_ui.shared_metadata import own_words
-from streamweir.events import Data, Event, Reference
+from streamweir.events import Event, Reference
 
 __all__ = ["read_data", "read_file", "read_source"]
 
@@ -36,7 +36,7 @@ def read_file(message: Mapping[str, Any]) -> Event:
     head, is_data, base64 = url.partition(";base64,")
     place = {"base64": base64} if is_data and head.startswith("data:") else {"url": url}
     given = {**place, "media_type": media_type or "application/octet-stream", **own_words(message)}
-    return Data(file_type(media_type), given, meta=meta_of(extra=leftover(message, _FILE)))
+    return file_event(file_type(media_type), given, meta_of(extra=leftover(message, _FILE)))
 
 
 def read_source(message: Mapping[str, Any]) -> Event:
