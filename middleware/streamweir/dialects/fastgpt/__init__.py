@@ -20,7 +20,8 @@ DIALECT = Dialect(
         names=(
             *("answer", "fastAnswer", "flowNodeStatus", "flowNodeResponse", "flowResponses", "toolCall"),
             *("toolParams", "toolResponse", "interactive", "updateVariables", "workflowDuration", "plan"),
-        )
+        ),
+        keys=("responseData",),
     ),
     sample_request={
         "chatId": "c1",

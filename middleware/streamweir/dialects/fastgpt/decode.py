@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Decoder
@@ -20,7 +20,8 @@ from streamweir.codec.message_template import TextFields
 from streamweir.codec.openai_chunks import ChunkReader, is_completion
 from streamweir.dialects.fastgpt.decode_questions import question
 from streamweir.dialects.fastgpt.decode_tools import Tools
-from streamweir.events import Event, Reference, SessionEnd, Status
+from streamweir.dialects.fastgpt.decode_whole import parts_of, read_parts
+from streamweir.events import Event, Interaction, Reference, SessionEnd, Status
 from streamweir.framing import Frame
 
 __all__ = ["FastGPTDecoder"]
@@ -69,6 +70,8 @@ class FastGPTDecoder(Decoder):
             case "flowNodeStatus", {"status": _, "name": _}:
                 return 0.97
             case "interactive", {"interactive": dict()}:
+                return 0.97
+            case None, {"choices": [{"message": dict()}, *_], "responseData": list()}:
                 return 0.97
             case (("flowNodeResponse" | "updateVariables" | "workflowDuration"), _):
                 return 0.6
@@ -119,8 +122,23 @@ class FastGPTDecoder(Decoder):
 
     def _answer(self, chunk: Mapping[str, Any]) -> Iterator[Event]:
         self._chunks.calls.room = self.room
+        if "responseData" in chunk or parts_of(chunk):
+            chunk = yield from self._whole(chunk)
         yield from self._chunks.read(chunk)
         self.complete = self.complete or self._chunks.complete
+
+    def _whole(self, answer: Mapping[str, Any]) -> Generator[Event, None, Mapping[str, Any]]:
+        """What only FastGPT has in a whole answer; return the rest, which any server may have said."""
+        if parts := parts_of(answer):
+            for event in read_parts(parts):
+                self._asked = self._asked or isinstance(event, Interaction)
+                yield event
+            choice = leftover(answer["choices"][0], ("message",)) or {}
+            answer = {**answer, "choices": [{**choice, "delta": {}}]}
+        yield from _records(objects_in(answer.get("responseData")))
+        if variables := answer.get("newVariables"):
+            yield named_data("updateVariables", variables)
+        return leftover(answer, ("responseData", "newVariables")) or {}
 
 
 def _error(value: Any) -> Event:
