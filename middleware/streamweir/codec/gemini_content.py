@@ -1,4 +1,4 @@
-"""What Gemini's API and the protocols around it have in common: files among the parts, and counts of tokens.
+"""What Gemini's API and the protocols around it have in common: files and code among the parts, tokens.
 
 Source: the Gemini API (v1beta), `Part` and `UsageMetadata`; google-genai 1.5 `types.py`.
 """
@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import and_extra, leftover, text_of
+from streamweir.codec.coerce import and_extra, leftover, text_of, tool_error
 from streamweir.codec.standard_shapes import file_event, file_type
-from streamweir.events import Data, Meta
+from streamweir.events import Data, Meta, ToolCallEnd, ToolCallStart
 
-__all__ = ["TOKENS", "file_of"]
+__all__ = ["TOKENS", "CodeRuns", "file_of"]
 
 TOKENS: Final = {
     "promptTokenCount": "prompt_tokens",
@@ -20,6 +20,32 @@ TOKENS: Final = {
     "totalTokenCount": "total_tokens",
 }
 """By the API's name, the standard's."""
+
+_CODE: Final = "code_execution"
+
+
+class CodeRuns:
+    """Code that the model has written and the server has run: calls of a tool, in their order."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def start(self, code: Mapping[str, Any], meta: Meta | None) -> ToolCallStart:
+        """Return the call that `executableCode` is."""
+        self._count += 1
+        return ToolCallStart(self._id(code), _CODE, arguments=dict(code), meta=meta)
+
+    def end(self, result: Mapping[str, Any], meta: Meta | None) -> ToolCallEnd:
+        """Return what `codeExecutionResult` says of the last call, or of the one that it names."""
+        tool_id, outcome = self._id(result), result.get("outcome")
+        if outcome in (None, "OUTCOME_OK", "OUTCOME_UNSPECIFIED"):
+            rest = leftover(result, ("id", "outcome"))
+            return ToolCallEnd(tool_id, result=rest, tool_name=_CODE, meta=meta)
+        error = tool_error(result.get("output"), code=outcome)
+        return ToolCallEnd(tool_id, "failed", error=error, tool_name=_CODE, meta=meta)
+
+    def _id(self, fields: Mapping[str, Any]) -> str:
+        return text_of(fields.get("id")) or f"code_{self._count}"
 
 
 def file_of(file: Mapping[str, Any], meta: Meta | None) -> Data:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import arguments, custom, leftover, objects_in, text_of, tool_error
-from streamweir.codec.gemini_content import file_of
+from streamweir.codec.coerce import arguments, custom, leftover, objects_in, text_of
+from streamweir.codec.gemini_content import CodeRuns, file_of
 from streamweir.events import (
     Content,
     Event,
@@ -19,7 +19,6 @@ from streamweir.events import (
 
 __all__ = ["Parts", "citations"]
 
-_CODE: Final = "code_execution"
 _BESIDE: Final = ("thought", "thoughtSignature")
 _SOURCES: Final = ("web", "retrievedContext", "maps")
 
@@ -36,7 +35,7 @@ class Parts:
         self.meta: Meta | None = None
         self.has_called = False
         self._calls = 0
-        self._code = 0
+        self._code = CodeRuns()
 
     def read(self, content: Mapping[str, Any], channel: str | None) -> Iterator[Event]:
         """Yield what the parts of a candidate's content say."""
@@ -65,11 +64,10 @@ class Parts:
                 yield _end_of(response, self.meta)
             case {"executableCode": dict(code)}:
                 known = "executableCode"
-                self._code += 1
-                yield ToolCallStart(self._code_id(code), _CODE, arguments=dict(code), meta=self.meta)
+                yield self._code.start(code, self.meta)
             case {"codeExecutionResult": dict(result)}:
                 known = "codeExecutionResult"
-                yield self._result_of_code(result)
+                yield self._code.end(result, self.meta)
             case {"inlineData": dict(file)} | {"fileData": dict(file)}:
                 known = "inlineData" if "inlineData" in part else "fileData"
                 yield file_of(file, self.meta)
@@ -87,17 +85,6 @@ class Parts:
         yield Interaction(tool_id, "tool", title=name, meta=self.meta)
         if rest := leftover(call, ("id", "name", "args", "willContinue")):
             yield custom("functionCall", rest, self.meta)
-
-    def _code_id(self, fields: Mapping[str, Any]) -> str:
-        return text_of(fields.get("id")) or f"code_{self._code}"
-
-    def _result_of_code(self, result: Mapping[str, Any]) -> Event:
-        tool_id, outcome = self._code_id(result), result.get("outcome")
-        if outcome in (None, "OUTCOME_OK", "OUTCOME_UNSPECIFIED"):
-            rest = leftover(result, ("id", "outcome"))
-            return ToolCallEnd(tool_id, result=rest, tool_name=_CODE, meta=self.meta)
-        error = tool_error(result.get("output"), code=outcome)
-        return ToolCallEnd(tool_id, "failed", error=error, tool_name=_CODE, meta=self.meta)
 
 
 def _end_of(response: Mapping[str, Any], meta: Meta | None) -> Event:

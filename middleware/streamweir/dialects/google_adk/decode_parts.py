@@ -15,7 +15,7 @@ from streamweir.codec.coerce import (
     text_of,
     tool_error,
 )
-from streamweir.codec.gemini_content import file_of
+from streamweir.codec.gemini_content import CodeRuns, file_of
 from streamweir.events import (
     Content,
     Event,
@@ -46,6 +46,7 @@ class Parts:
     def __init__(self) -> None:
         self.waits = False
         self._open: dict[str, None] = {}
+        self._code = CodeRuns()
 
     @property
     def is_open(self) -> bool:
@@ -77,6 +78,14 @@ class Parts:
                 known = "functionResponse"
                 if text_of(response.get("id")) not in pending:
                     yield self._end_of(response, meta)
+            case {"executableCode": dict(code)}:
+                known = "executableCode"
+                if not partial:
+                    yield self._code.start(code, meta)
+            case {"codeExecutionResult": dict(result)}:
+                known = "codeExecutionResult"
+                if not partial:
+                    yield self._code.end(result, meta)
             case {"inlineData": dict(file)} | {"fileData": dict(file)}:
                 known = "inlineData" if "inlineData" in part else "fileData"
                 yield file_of(file, meta)
