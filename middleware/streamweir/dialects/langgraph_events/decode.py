@@ -66,9 +66,17 @@ class LanggraphEventsDecoder(Decoder):
 
     @classmethod
     def detect(cls, head: bytes) -> float:
-        """The surest of its messages decides, unless one is of a server with a protocol of its own."""
-        scores = [score_of(message.value, message.event) for message in head_messages(head)]
-        return 0.0 if None in scores else max((score for score in scores if score), default=0.0)
+        """The surest of its messages decides, unless one is of a server with a protocol of its own.
+
+        Home-made servers begin with `metadata` as well; then pieces in the mode `messages` decide alone.
+        """
+        messages = head_messages(head)
+        scores = [score_of(message.value, message.event) for message in messages]
+        if None in scores:
+            scores = [
+                score for score, found in zip(scores, messages, strict=True) if found.event == "messages"
+            ]
+        return max((score for score in scores if score), default=0.0)
 
     def decode(self, frame: Frame) -> Iterable[Event]:
         """Return the events that `frame` means; what nobody knows is kept as it is."""
