@@ -240,6 +240,7 @@ class Attempt:
 
     async def _relay(self, response: UpstreamResponse) -> None:
         """Deliver read by read until the stream is over."""
+        self.stream.reader.note_headers(response.headers)
         if (failure := await self._classify(response)) is not None:
             self._end_failed(failure)
             return

@@ -226,6 +226,7 @@ class ResponseInterceptor:
             speaks=speaks,
             collector=self._collector,
         )
+        events.translator.stream.reader.note_headers(headers)
         self._ownership.take_above()
         self._collector.attach()
         self._collector.open()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -56,12 +57,16 @@ class Decoder:
             only need not be read anew; see `TextFields` for what this vouches for. Not inherited by classes
             that do anything of their own.
 
+        given_in: headers of the answer that say what its body does not, by their lower-case names: patterns
+            whose named groups are found in `given`.
+
     Attributes:
         complete: *soft* evidence of a proper end has been seen (`[DONE]`, a finish reason): more may follow,
             but the stream counts as completed whenever it ends. *Final* evidence is a `SessionEnd` event.
         options: the chosen options.
         given: what the answer belongs to and does not say itself, by the names that the request's writer uses
-            (`Written.given`): the id of a run that was started before its events were asked for.
+            (`Written.given`): the id of a run that was started before its events were asked for. What
+            `given_in` finds is added.
         room: how many bytes the decoder may keep between two frames, about. What it remembers is shortened or
             forgotten before (`streamweir.ids`), or ends the stream with `LimitExceeded`.
         judges_texts: it looks into texts, so that each has to be shown to it; where `accepts_text` is its
@@ -75,6 +80,7 @@ class Decoder:
     option_values: ClassVar[Mapping[str, tuple[str, ...]]] = NO_OPTIONS
     hints: ClassVar[Hints | None] = None
     text_fields: ClassVar[TextFields | None] = None
+    given_in: ClassVar[Mapping[str, re.Pattern[str]]] = MappingProxyType({})
 
     complete: bool = False
     options: Options = NO_OPTIONS

@@ -33,6 +33,7 @@ from streamweir.events import Content, Data, Error, Event, SessionEnd, ToolCallE
 from streamweir.framing import Frame, SniffingParser
 from streamweir.options.limits import Limits
 from streamweir.stages import error_event
+from streamweir.translation.answer_headers import AnswerHeaders, found_in
 from streamweir.translation.items import SafeEvent, StreamItem, TextRun
 from streamweir.translation.marked_event import event_in, whole_event
 from streamweir.translation.provenance import Provenance
@@ -108,6 +109,7 @@ class StreamReader:
         self._options = options
         self.limits = limits or Limits()
         self._raw = raw
+        self._headers: AnswerHeaders = ()
         self._eof = eof
         self.errors_for_users = False
         self._has_reported_text = False
@@ -202,6 +204,13 @@ class StreamReader:
         """
         if self._decoder is not None:
             self._decoder.given = given
+
+    def note_headers(self, headers: AnswerHeaders) -> None:
+        """Take from the headers of the answer what the decoder looks for in them; before the first byte."""
+        self._headers = headers
+        if self._decoder is not None and self._decoder.given_in:
+            found = found_in(headers, self._decoder.given_in)
+            self._decoder.given = {**self._decoder.given, **found}
 
     def feed(self, data: bytes) -> Iterator[StreamItem]:
         """Yield what `data` completes; to be taken before the next call.
@@ -373,6 +382,8 @@ class StreamReader:
         self.dialect = dialect
         self._decoder = decoder = dialect.make_decoder(self._options.get(dialect.name, NO_OPTIONS))
         decoder.room = self.limits.event_bytes
+        if self._headers:
+            self.note_headers(self._headers)
         self.errors_for_users = decoder.errors_for_users
         if self._raw:
             self._provenance = Provenance(dialect.name)

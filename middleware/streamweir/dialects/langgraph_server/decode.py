@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
@@ -13,6 +14,7 @@ from streamweir.codec.langgraph_modes import INTERRUPT, MODES, GraphModes
 from streamweir.codec.message_template import TextFields
 from streamweir.events import Event, SessionEnd, SessionStart
 from streamweir.framing import Frame
+from streamweir.ids import short_id
 
 __all__ = ["LanggraphServerDecoder"]
 
@@ -32,10 +34,15 @@ _STATUSES: Final = {
 """By the endings of names such as `OpenAIRateLimitError`."""
 
 
+_PLACE: Final = re.compile(r"(?:/threads/(?P<thread_id>[\w.-]{1,128}))?/runs/(?P<run_id>[\w.-]{1,128})")
+"""Where the server says that the run stands."""
+
+
 class LanggraphServerDecoder(Decoder):
     """Reads one run. The end of the body ends it if no message and no call is open; `end` does at once."""
 
     text_fields: ClassVar = TextFields(texts=((0, "content"),))
+    given_in: ClassVar = {"content-location": _PLACE, "location": _PLACE}
 
     def __init__(self) -> None:
         self._graph = GraphModes()
@@ -68,7 +75,7 @@ class LanggraphServerDecoder(Decoder):
             return ()
         if not self._begun:
             ids, self._graph = self._graph.ids, GraphModes(self.room)
-            self._graph.ids = ids
+            self._graph.ids = {name: short_id(text) for name, text in self.given.items()} | ids
             self._runs = ChainEvents(self._graph, self.room)
         self._is_streamed = not frame.bare
         return self._read(frame.event or "", frame.json())
