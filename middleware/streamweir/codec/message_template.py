@@ -25,6 +25,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from streamweir.classification.failure_signs import reports_failure
 from streamweir.errors import MalformedEvent
 from streamweir.events import Content, Event, Thinking
 from streamweir.framing import Frame
@@ -255,7 +256,9 @@ def _usual_form_of(frame: Frame, piece: Piece, fields: TextFields) -> MessageTem
 
 
 def _piece_of(event: Event | None) -> Piece | None:
-    """`event`, if it is a piece of text and nothing but that."""
+    """`event`, if it is a piece of text and nothing but that: nothing beside it must stay inside."""
+    if event is not None and event.meta and reports_failure(event.meta.get("extra")):
+        return None
     if type(event) is Content:
         return event if event.content and not (event.whole or event.op or event.is_complete) else None
     return event if type(event) is Thinking and event.content and event.whole is None else None

@@ -1,7 +1,7 @@
 """No text leaves in an error, a warning or a failed step unless it was written for users.
 
 Source: the standard protocol 1.1, section 3 rule 10 and section 5. Answers, thinking, data, arguments and
-results are not touched.
+results are not touched. Of what stands beside them (`extra`) the fields that report a failure are withheld.
 """
 
 from __future__ import annotations
@@ -15,7 +15,18 @@ import msgspec
 
 from streamweir.classification.failure_signs import is_failing_name, reports_failure
 from streamweir.errors import CODES, MACHINE_CODE
-from streamweir.events import Data, Error, Event, Meta, Status, ToolCallEnd, Warning, failure_meta, ids_of
+from streamweir.events import (
+    EVENT_TYPES,
+    Data,
+    Error,
+    Event,
+    Meta,
+    Status,
+    ToolCallEnd,
+    Warning,
+    failure_meta,
+    ids_of,
+)
 from streamweir.redaction import REDACTED, RedactionBudget
 from streamweir.stages.safe_report import WITHHELD, SafeReport
 
@@ -29,6 +40,7 @@ _WARNING: Final = "The service reported a problem that did not stop the answer."
 _CODE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 """An id or a code, in whatever spelling."""
 _DETAIL_LIMIT: Final = 2000
+_MAY_FAIL: Final = frozenset({Error, Warning, ToolCallEnd, Status, Data})
 
 
 class ErrorSanitizer:
@@ -38,7 +50,7 @@ class ErrorSanitizer:
         debug: let raw texts out as `details` / `detail`, redacted.
     """
 
-    handles: ClassVar[frozenset[type[Event]]] = frozenset({Error, Warning, ToolCallEnd, Status, Data})
+    handles: ClassVar[frozenset[type[Event]]] = frozenset(EVENT_TYPES.values())
 
     def __init__(self, debug: bool) -> None:
         self._debug = debug
@@ -50,6 +62,8 @@ class ErrorSanitizer:
 
     def process(self, event: Event) -> Iterable[Event] | None:
         """Return a safe event in place of `event`, None where it is safe itself."""
+        if type(event) not in _MAY_FAIL:
+            return self._safe_beside(event) if event.meta and "extra" in event.meta else None
         match event:
             case Error():
                 return (self._error(event),)
@@ -61,7 +75,17 @@ class ErrorSanitizer:
                 return (self._failed_step(event),)
             case Data(data_type="custom", data=data) if is_failed_report(data):
                 return (self._failed_report(event),)
-        return None
+        return self._safe_beside(event)
+
+    def _safe_beside(self, event: Event) -> Iterable[Event] | None:
+        """Withhold the reports of failures that stand in the `extra` of what has not failed itself."""
+        extra = (event.meta or {}).get("extra")
+        if not extra or not reports_failure(extra):
+            return None
+        failing = {name: value for name, value in extra.items() if reports_failure({name: value})}
+        rest = {name: value for name, value in extra.items() if name not in failing}
+        safe = {**rest, **SafeReport(self._is_code).copy_fields(failing)}
+        return (msgspec.structs.replace(event, meta={**(event.meta or {}), "extra": safe}),)
 
     def _showable(self, text: str, event: Error | Warning | ToolCallEnd) -> str:
         """What users may read of `text`: nothing if it was not written for them, or all of it is secret."""

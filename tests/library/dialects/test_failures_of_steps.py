@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from streams import translate
+import streamweir.dialects
+from streams import events_of, translate
 from streamweir.codec.registry import process_dialects
 
 SECRET = "no such host weatherdb, password=hunter2 in /srv/app/x.py"
@@ -65,3 +67,44 @@ def test_the_texts_of_a_failed_step_stay_inside(speaks: str, framing: str, raw: 
             output = translate([body], speaks=speaks, raw=raw).decode()
             leaked = [secret for secret in ("hunter2", "weatherdb") if secret in output]
             assert not leaked, events[0]
+
+
+PIECES: dict[str, dict[str, Any]] = {
+    "ag-ui": {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "TEXT"},
+    "agno": {"event": "RunContent", "content": "TEXT", "run_id": "r", "agent_id": "a"},
+    "flowise": {"event": "token", "data": "TEXT"},
+}
+
+
+def planted(line: str) -> str:
+    """A line of an example, its object with the report of a failure beside what it says."""
+    prefix = line[: line.find("{")] if "{" in line else line
+    try:
+        value = json.loads(line[len(prefix) :])
+    except ValueError:
+        return line
+    return prefix + json.dumps({**value, "stackTrace": SECRET}) if isinstance(value, dict) else line
+
+
+@pytest.mark.parametrize("speaks", process_dialects().readable)
+def test_the_report_of_a_failure_beside_an_event_stays_inside(speaks: str) -> None:
+    folder = Path(streamweir.dialects.__file__).parent / speaks.replace("-", "_")
+    for example in (folder / "examples.txt").read_text("utf-8").split("\n\n"):
+        lines = [planted(line) for line in example.splitlines() if not line.startswith("#")]
+        body = "".join(f"{line}\n" if ":" in line.split("{")[0] else f"data: {line}\n\n" for line in lines)
+        for event in events_of(translate([f"{body}\n".encode()], speaks=speaks, framing="ndjson")):
+            assert "hunter2" not in json.dumps(event.get("metadata"))
+
+
+def test_a_web_servers_word_for_a_failure_is_one() -> None:
+    for speaks in ("agno", "langgraph-events"):
+        body = f"data: {json.dumps({'detail': SECRET})}\n\n".encode()
+        assert b"hunter2" not in translate([body], speaks=speaks)
+
+
+def test_the_report_of_a_failure_beside_pieces_that_are_alike_stays_inside() -> None:
+    for speaks, fields in PIECES.items():
+        lines = [json.dumps({**fields, "stackTrace": SECRET}).replace("TEXT", f"w{at} ") for at in range(20)]
+        output = translate([f"data: {line}\n\n".encode() for line in lines], speaks=speaks)
+        assert b"w19" in output
+        assert b"hunter2" not in output

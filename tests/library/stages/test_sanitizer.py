@@ -15,6 +15,7 @@ from streamweir.events import (
     Error,
     Event,
     SessionEnd,
+    SessionStart,
     Status,
     Thinking,
     ToolCallEnd,
@@ -109,6 +110,37 @@ def test_no_secret_leaves_in_a_failure(event: Event, written_for_users: bool, de
 )
 def test_answers_are_not_touched(event: Event) -> None:
     assert one(event) is event
+
+
+BESIDE: Any = {
+    "run_id": "r",
+    "extra": {"model": "a name", "stackTrace": SECRET, "x": {"ok": False, "why": SECRET}, "note": [TRACE]},
+}
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        SessionStart(meta=BESIDE),
+        SessionEnd(meta=BESIDE),
+        ToolCallStart(tool_id="t", tool_name="x", meta=BESIDE),
+        ToolCallEnd(tool_id="t", result="rows", meta=BESIDE),
+        Data(data_type="dataframe", data={"rows": []}, meta=BESIDE),
+    ],
+    ids=lambda event: event.type,
+)
+def test_the_report_of_a_failure_beside_something_else_is_withheld(event: Event) -> None:
+    out = one(event)
+    assert wire_data(out) == wire_data(event)
+    assert out.meta == {
+        "run_id": "r",
+        "extra": {
+            "model": "a name",
+            "stackTrace": "[withheld]",
+            "x": {"ok": False, "why": "[withheld]"},
+            "note": ["[withheld]"],
+        },
+    }
 
 
 def test_what_a_dialect_marks_as_a_tools_output_stays() -> None:
@@ -224,6 +256,7 @@ def big_reports() -> list[Event]:
         Data(data_type="custom", data={"name": "note", "value": dict.fromkeys(texts, "x")}),
         Status(scope="node", state="failed", detail=texts),
         Status(scope="node", state="finished", detail=[{"a": 1}] * 200_000),
+        SessionStart(meta={"extra": {f"error-{number}": "x" for number in range(100_000)}}),
         for_users(error("password=x " * 100_000, details=texts)),
         error("word " * 200_000, details={"x": ["word " * 1000] * 200}),
     ]

@@ -220,7 +220,7 @@ class LanggraphEventsDecoder(Decoder):
 
     def _of_server(self, name: str, fields: dict[str, Any]) -> Iterator[Event] | None:
         """What a server says of the stream; None for anything else."""
-        if name == "error" or (not name and fields.get("error")):
+        if name == "error" or (not name and (fields.get("error") or fields.keys() == {"detail"})):
             return iter([_failure(fields)])
         if name in _ASKS:
             return self._asked(fields)
