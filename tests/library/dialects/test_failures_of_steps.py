@@ -97,9 +97,11 @@ def test_the_report_of_a_failure_beside_an_event_stays_inside(speaks: str) -> No
 
 
 def test_a_web_servers_word_for_a_failure_is_one() -> None:
-    for speaks in ("agno", "langgraph-events"):
-        body = f"data: {json.dumps({'detail': SECRET})}\n\n".encode()
-        assert b"hunter2" not in translate([body], speaks=speaks)
+    start = {"event": "on_chain_start", "name": "graph", "run_id": "r", "parent_ids": [], "data": {}}
+    lines = [f"data: {json.dumps(event)}\n\n".encode() for event in (start, {"detail": SECRET})]
+    output = translate(lines, speaks="langgraph-events")
+    assert b"hunter2" not in output
+    assert "error" in [event["type"] for event in events_of(output)]
 
 
 def test_the_report_of_a_failure_beside_pieces_that_are_alike_stays_inside() -> None:
