@@ -32,8 +32,10 @@ from streamweir.stages import Stage, TextDeduplication, Tools, passed_on, routes
 from streamweir.testing import cuts
 
 TEXTS = st.text(max_size=12) | st.sampled_from(["", "\ud800", "\u2028", "a\nb", '"', "哈"])
+NUMBERS = st.integers() | st.floats().filter(lambda number: "e" not in repr(number))
+"""An exponent is spelled by whoever writes it: what holds a lone surrogate is written by another one."""
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | TEXTS,
+    st.none() | st.booleans() | NUMBERS | TEXTS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
     max_leaves=6,
 )
