@@ -82,6 +82,10 @@ def browser() -> Iterator[Browser]:
             process.kill()
 
 
+NO_PAGE = "/no-page"
+"""A page of the gateway's origin that may do what any may: scripts of the one at `/` may do nothing."""
+
+
 class Stage:
     """A gateway without keys, the upstream behind it, and a server of pages."""
 
@@ -186,7 +190,7 @@ async def test_a_page_of_the_gateway_s_own_origin_is_served(
 ) -> None:
     async with stage() as on:
         own = on.chat(host)
-        read = await browser.order("request", own, page=own.replace("/chat", "/"), init=init)
+        read = await browser.order("request", own, page=own.replace("/chat", NO_PAGE), init=init)
     assert read["status"] == 200
     assert "session_end" in read["text"]
 
@@ -229,7 +233,7 @@ async def test_a_name_that_was_bound_to_this_machine_starts_no_run(
 ) -> None:
     async with stage() as on:
         rebound = on.chat("rebound.example")
-        await browser.order(action, rebound, page=rebound.replace("/chat", "/"), **order)
+        await browser.order(action, rebound, page=rebound.replace("/chat", NO_PAGE), **order)
         await on.assert_refused()
 
 
