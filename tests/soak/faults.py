@@ -26,7 +26,7 @@ from streamweir.codec.registry import process_dialects
 from streamweir_gateway.fake import FAULTS, Settings, serve_fake
 
 GROWTH_MB: Final = 16.0
-SECONDS: Final = 20.0
+SECONDS: Final = 60.0
 """How long one answer may take."""
 
 NOT_ASKED_FOR: Final = frozenset({"refused", "accept-close"})
