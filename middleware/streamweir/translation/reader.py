@@ -18,33 +18,30 @@ from streamweir.codec.error_only_body import (
     error_only_body,
     first_message,
 )
-from streamweir.codec.message_template import MessageTemplate, MessageTemplates
+from streamweir.codec.message_template import MessageTemplates
 from streamweir.codec.process_token import TOKEN_PREFIX
 from streamweir.codec.registry import process_dialects
 from streamweir.errors import (
     ConfigurationError,
     ErrorInfo,
     LimitExceeded,
-    MalformedEvent,
     NotTheDialect,
     error_info,
 )
 from streamweir.events import Content, Data, Error, Event, SessionEnd, ToolCallEnd, Warning
 from streamweir.framing import Frame, SniffingParser
 from streamweir.options.limits import Limits
-from streamweir.stages import error_event
 from streamweir.translation.answer_headers import AnswerHeaders, found_in
+from streamweir.translation.expected_texts import ExpectedTexts
 from streamweir.translation.items import SafeEvent, StreamItem, TextRun
 from streamweir.translation.marked_event import event_in, whole_event
 from streamweir.translation.provenance import Provenance
 from streamweir.translation.report import (
-    MAX_REPORTED_MALFORMED,
     invalid_text_warning,
-    malformed_warning,
-    more_malformed_warning,
 )
 from streamweir.translation.surroundings import Surroundings
 from streamweir.translation.understanding import Understanding
+from streamweir.translation.unreadable import Unreadable
 
 __all__ = ["EndOfBody", "StreamReader"]
 
@@ -77,8 +74,6 @@ class StreamReader:
         limits: bounds of the stream.
         takes_marked: know the events that this process puts into the stream as text (`marked_event`).
         errors_for_users: the texts of failures are written for users, where an event does not say it itself.
-        malformed: how many events could not be read.
-        faults: how often the decoder has raised what it should not have.
         has_ended: final evidence of the end was given, and the rest of the body is not read here.
         around: a read that has this around its text says that text and nothing else, and need not be read
             here; None while that is not known.
@@ -102,12 +97,11 @@ class StreamReader:
         self.dialect: Dialect | None = None
         self.started = False
         self.has_ended = False
-        self.malformed = 0
-        self.faults = 0
         self.takes_marked = False
         self._dialects = process_dialects() if dialects is None else dialects
         self._options = options
         self.limits = limits or Limits()
+        self._unreadable = Unreadable(self.limits.malformed_events)
         self._raw = raw
         self._headers: AnswerHeaders = ()
         self._eof = eof
@@ -119,10 +113,7 @@ class StreamReader:
         self._text_frame: Frame | None = None
         """That of the text which was read last by itself."""
         self.around: Surroundings | None = None
-        self._known: Surroundings | None = None
-        self._tried: MessageTemplate | None = None
-        """The form whose texts have `_known` around them in their blocks, if anything."""
-        self._half_a_frame: bytes | None = None
+        self._expected = ExpectedTexts()
         self._lone: ErrorOnlyBody | None = None
         self._decoder: Decoder | None = None
         """The decoder's, if it looks into texts."""
@@ -144,7 +135,7 @@ class StreamReader:
     @property
     def cut_off(self) -> bool:
         """The body ended within an event, or a line of one."""
-        return self._half_a_frame is not None or self._parser.cut_off
+        return self._unreadable.half_a_frame is not None or self._parser.cut_off
 
     @property
     def has_understood(self) -> bool:
@@ -160,6 +151,16 @@ class StreamReader:
     def shown_form(self) -> Options:
         """The options by which an encoder of the dialect writes what the stream looks like so far."""
         return NO_OPTIONS if self._decoder is None else self._decoder.shown_form
+
+    @property
+    def malformed(self) -> int:
+        """How many events could not be read."""
+        return self._unreadable.malformed
+
+    @property
+    def faults(self) -> int:
+        """How often the decoder has raised what it should not have."""
+        return self._unreadable.faults
 
     @property
     def held_back(self) -> int:
@@ -188,9 +189,9 @@ class StreamReader:
     @property
     def missing(self) -> ErrorInfo:
         """Why a body without terminal evidence is no answer: it broke off, or it is something else."""
-        half = self._half_a_frame
+        half = self._unreadable.half_a_frame
         nothing_came = self._parser.blank and (self._detector is None or self._detector.blank)
-        is_foreign = self.malformed or not self._parser.recognised or not _may_be_json(half)
+        is_foreign = self._unreadable.malformed or not self._parser.recognised or not _may_be_json(half)
         if not self.started and not nothing_came and is_foreign:
             return error_info("UPSTREAM_INVALID_RESPONSE")
         return error_info("UPSTREAM_TRUNCATED")
@@ -251,20 +252,8 @@ class StreamReader:
             raise
         if texts and template is not None:
             yield TextRun(template.event, texts)
-            known = self._known
-            if len(texts) == 1 and accepts_text is None and (known or template is not self._tried):
-                self._expect_texts(template, data)
-
-    def _expect_texts(self, form: MessageTemplate, data: bytes) -> None:
-        """Know the reads that follow by what stands around their text, if this one was nothing but a text."""
-        if form is not self._tried:
-            self._tried, frame = form, self._parser.whole_frame(data)
-            is_text = frame is not None and form.text_of(frame) is not None
-            self._known = Surroundings.of(form, frame, data) if frame is not None and is_text else None
-        elif self._known is not None and not self._known.text_in(data) and self._parser.whole_frame(data):
-            self._known = None  # an id counts
-        if self._known is not None and self._parser.is_between:
-            self.around = self._known
+            if len(texts) == 1 and accepts_text is None and self._expected.may_follow(template):
+                self.around = self._expected.after(template, data, self._parser)
 
     def whole_marked(self, data: bytes) -> list[StreamItem] | None:
         """Return the marked event that `data` is, and what was held back before it; None if it is none."""
@@ -368,12 +357,11 @@ class StreamReader:
 
     def reject(self) -> Iterator[Event]:
         """Yield what becomes of something that came in another way than as bytes, and is no event."""
-        return self._note_malformed(Frame(b""))
+        return self._unreadable.note(Frame(b""))
 
     def closing_warnings(self) -> Sequence[Warning]:
         """Return what is to be reported when the stream ends."""
-        warning = more_malformed_warning(self.malformed)
-        return () if warning is None else (warning,)
+        return self._unreadable.closing_warnings()
 
     # The dialect
 
@@ -412,7 +400,7 @@ class StreamReader:
     def _read(self, frame: Frame) -> list[StreamItem]:
         """Return what a frame means: a list, for a generator within another costs as much as an event."""
         if self.takes_marked and (marked := event_in(frame.data)) is not None:
-            before = self._note_malformed(frame) if marked.before else ()
+            before = self._unreadable.note(frame) if marked.before else ()
             return [*before, *self.release(), SafeEvent(marked.event)]
         assert self._decoder is not None
         events: list[Event] = []
@@ -426,13 +414,13 @@ class StreamReader:
         except (LimitExceeded, NotTheDialect):
             raise
         except Exception as error:
-            self._log_fault(error)
+            self._unreadable.log_fault(error, self.dialect)
             is_whole = False
         first = type(events[0]) if len(events) == 1 else None
         is_plain = self.started and not self._raw and (first is Content or not self._regards_events)
         items: list[StreamItem] = [*events] if is_plain else self._given(events, frame)
         if not is_whole:
-            items += self._note_malformed(frame)
+            items += self._unreadable.note(frame)
             events = []
         understanding = self._understanding
         if events and (type(events[0]) is Data or not understanding.has_any):
@@ -466,15 +454,6 @@ class StreamReader:
             items.append(given if shown is None else shown.with_source(given, frame))
         return items
 
-    def _log_fault(self, error: Exception) -> None:
-        """Log what a decoder raised that it should not have, once for each stream."""
-        if isinstance(error, MalformedEvent):
-            return
-        self.faults += 1
-        if self.faults == 1:
-            name = "" if self.dialect is None else self.dialect.name
-            logger.error("the decoder of %r has a fault", name, exc_info=error)
-
     def _attributed(self, event: Event) -> Event:
         """Say whom the texts of a failure were written for, where the event itself does not."""
         if type(event) not in _OF_FAILURES or not self.errors_for_users:
@@ -483,16 +462,6 @@ class StreamReader:
         if event.for_users is None:
             return msgspec.structs.replace(event, for_users=True)
         return event
-
-    def _note_malformed(self, frame: Frame) -> Iterator[Event]:
-        if frame.unterminated:
-            self._half_a_frame = frame.data
-            return
-        self.malformed += 1
-        if self.malformed > self.limits.malformed_events:
-            yield error_event(error_info("STREAM_LIMIT_EXCEEDED", reason="malformed"))
-        elif self.malformed <= MAX_REPORTED_MALFORMED:
-            yield malformed_warning()
 
     # A body that may be nothing but a failure
 
