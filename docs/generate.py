@@ -83,7 +83,9 @@ def _files_of_a_new_dialect() -> Iterator[tuple[str, str]]:
         is_body = template.suffix == ".sse"
         folder = "tests/dialects/acme" if is_body else "middleware/streamweir/dialects/acme"
         language = _LANGUAGES.get(Path(name).suffix, "text")
-        yield name, f"`{folder}/{name}`:\n\n```{language}\n{template.read_text()}```\n"
+        text = template.read_text()
+        fence = "````" if "```" in text else "```"
+        yield name, f"`{folder}/{name}`:\n\n{fence}{language}\n{text}{fence}\n"
 
 
 def _page(dialect: Dialect, found: Description) -> str:
@@ -105,7 +107,7 @@ def _facts(found: Description) -> str:
             (f"option `{option.name}`", f"{_codes(option.values)} ({option.when})")
             for option in found.options
         ),
-        ("ends with", _ends(found) or "-"),
+        ("ends with", _ends(found)),
     ]
     if found.writes:
         rows.append(("cannot say, or not fully", _losses(found)))
@@ -236,7 +238,7 @@ def _endpoints(found: Iterable[Description]) -> str:
 
 
 def _ends(found: Description) -> str:
-    return ", ".join(f"`{row.event}`" for row in found.reading if _ends_well(row))
+    return ", ".join(f"`{row.event}`" for row in found.reading if _ends_well(row)) or "-"
 
 
 def _ends_well(row: Reading) -> bool:

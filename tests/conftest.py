@@ -1,7 +1,9 @@
 """What all tests share."""
 
 import gc
+import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,25 +20,45 @@ SLOW = (
     "gateway/config/test_config_size.py",
     "gateway/connection/test_client_behaviour.py",
     "gateway/connection/test_client_faults.py",
+    "gateway/demo",
     "gateway/processes",
+    "gateway/recording/test_recording.py",
+    "gateway/relay/test_relay_all.py",
     "gateway/runs/test_any_bytes.py",
     "gateway/runs/test_fault_combinations.py",
     "gateway/runs/test_faults.py",
+    "gateway/runs/test_upstream_faults.py",
     "gateway/test_other_servers.py",
     "gateway/upstream/test_kept_connections.py",
+    "gateway/upstream/test_transports.py",
     "library/asgi/test_middleware_over_http.py",
     "library/asgi/test_no_cycles.py",
+    "library/client/test_body_readers.py",
     "library/codec/expressions",
+    "library/codec/mapped/test_cost.py",
+    "library/codec/test_templates.py",
+    "library/dialects/test_failures_of_steps.py",
     "library/emit/test_streaming_engine_properties.py",
+    "library/learning/test_recorded_bodies.py",
+    "library/requests/test_hostile_bodies.py",
+    "library/runs/test_redis_store.py",
+    "library/runs/test_store_properties.py",
+    "library/test_costs.py",
     "library/testing/test_testing_kit.py",
     "library/translation/test_no_cycles.py",
+    "library/translation/test_translator_properties.py",
+    "library/translation/test_verbatim.py",
     "mutate",
     "soak",
     "test_adding_a_dialect.py",
     "test_documentation.py",
     "test_patterns.py",
 )
-"""What starts processes or waits for clocks. A single test of that kind is marked where it stands."""
+"""What starts processes, waits for clocks or goes through all that is recorded, cut anywhere.
+
+A single test of that kind is marked where it stands.
+"""
+SLOW_PLACES = tuple(TESTS / place for place in SLOW)
 
 # A shell that runs the tests in the background has them ignore Ctrl-C, and so would the commands they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -65,20 +87,42 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--event-bytes",
         type=int,
-        default=1 << 20,
+        default=1 << 19,
         metavar="BYTES",
         help="the largest hostile message (what is allowed: 8388608)",
     )
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """A third of the time a test waits for clocks, sockets and processes: a few workers share a processor."""
+    asked = os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS")
+    return int(asked) if asked else max(4, os.cpu_count() or 1)
+
+
+def is_slow(path: Path) -> bool:
+    return any(path.is_relative_to(place) for place in SLOW_PLACES)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Where no slow test is wanted, their files are not imported."""
+    return ("not slow" in config.getoption("markexpr") and is_slow(collection_path)) or None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    places = tuple(TESTS / place for place in SLOW)
-    slow = {
-        path for path in {item.path for item in items} if any(path.is_relative_to(place) for place in places)
-    }
+    slow = {path for path in {item.path for item in items} if is_slow(path)}
     for item in items:
         if item.path in slow:
             item.add_marker("slow")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """All that is collected stays: no collection of garbage has to look through it while it grows."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish() -> None:

@@ -20,6 +20,7 @@ from typing import Any, get_args
 import pytest
 
 import command_line
+from cases import for_each
 from places import DOCS, ROOT
 from ports import free_port
 from source_tree import PACKAGES
@@ -37,7 +38,9 @@ BIN = Path(sys.executable).parent
 
 
 def code_blocks(text: str, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    """The blocks of `language`, aside from those within the text of another page."""
+    own = re.sub(r"^````.*?^````$", "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.findall(rf"^```{language}\n(.*?)^```", own, re.MULTILINE | re.DOTALL)
 
 
 def shell_lines() -> list[str]:
@@ -211,7 +214,7 @@ def test_the_folders_of_the_architecture_page_exist() -> None:
     assert [name for name in missing if not any([*folder.rglob(name)] for folder in folders)] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@for_each("page", PAGES)
 def test_the_modules_that_a_page_names_exist(page: Path) -> None:
     """All but the made-up ones of acme, and those of other people's projects."""
     named = {*re.findall(r"`([a-z0-9_/]+\.py)`", page.read_text())} - {"asgi.py"}
@@ -231,7 +234,7 @@ def test_the_glossary_is_in_use() -> None:
     assert [word for word in words if not re.search(word.lower().replace(" ", "[ _]?"), text)] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@for_each("page", PAGES)
 def test_links_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text())
     missing = [link for link in targets if "://" not in link and not (page.parent / link).exists()]

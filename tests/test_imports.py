@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import inspect
 import re
 import subprocess
 import sys
@@ -11,10 +12,14 @@ import pytest
 import uvicorn
 
 import streamweir
+from cases import for_each
 from places import ROOT
-from source_tree import MODULES, importers_of, imports_of, modules_in, within
+from source_tree import MODULES, PACKAGES, importers_of, imports_of, modules_in, within
 
 LIBRARY = modules_in("streamweir")
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+STANDARD = ("builtins", "typing", "abc", "enum")
+"""Whose private names are words of the language, such as `_replace` of a named tuple."""
 
 
 def library(*places: str) -> set[str]:
@@ -57,8 +62,41 @@ def test_of_uvicorn_only_its_public_classes_are_used() -> None:
     assert not private & {node.attr for node in attributes}
 
 
+@pytest.mark.slow
+@for_each("module", sorted(MODULES))
+def test_nothing_private_of_a_library_is_imported_or_overridden(module: str) -> None:
+    """Whatever begins with an underscore may change with any release of its library."""
+    foreign = {name for name in imports_of(module) if not within(name, *PACKAGES)}
+    assert not {name for name in foreign if re.search(r"(^|\.)_(?!_)", name)}
+    tree = ast.parse(MODULES[module].read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module in foreign:
+            assert not [alias.name for alias in node.names if re.match("_[^_]", alias.name)]
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and node.bases:
+            assert not private_names_of_libraries(module, node), node.name
+
+
+def private_names_of_libraries(module: str, node: ast.ClassDef) -> set[str]:
+    """The private names of a library's class that a class of ours has or asks for."""
+    bases = getattr(importlib.import_module(module), node.name).__mro__[1:]
+    libraries = [base for base in bases if not within(base.__module__, *PACKAGES, *STANDARD)]
+    private = {name for base in libraries for name in (*vars(base), *attributes(base))}
+    asked = {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
+    own = {part.name for part in node.body if isinstance(part, FUNCTIONS)}
+    return {name for name in private & (asked | own) if re.match("_[^_]", name)}
+
+
+def attributes(base: type) -> list[str]:
+    """What a class sets in itself; none where it is no Python."""
+    try:
+        return re.findall(r"self\.(\w+)", inspect.getsource(base))
+    except (OSError, TypeError):
+        return []
+
+
 LAYERS = [
-    ("errors", "ids", "metadata", "redaction", "request_errors", "request_id"),
+    ("errors", "http_grammar", "ids", "metadata", "redaction", "request_errors", "request_id"),
     ("classification", "events", "jsontext", "options"),
     ("framing", "schema"),
     ("codec", "dialects", "requests", "stages"),

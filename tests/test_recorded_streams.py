@@ -14,6 +14,7 @@ from streams import (
     one_byte_each,
     random_cuts,
     recorded_streams,
+    small_pieces,
     translate,
 )
 from streamweir import detect_dialect
@@ -36,6 +37,7 @@ def test_gives_the_expected_events(stream: Recorded, update: bool) -> None:
     assert check_stream(output, framing="ndjson") == []
 
 
+@pytest.mark.slow
 @for_each("stream", STREAMS, group=dialect_of)
 def test_does_not_depend_on_how_it_is_cut(stream: Recorded) -> None:
     whole = translate([stream.body], **options_of(stream))
@@ -49,7 +51,7 @@ def test_is_detected(stream: Recorded) -> None:
     assert detect_dialect(stream.body) == stream.dialect
     auto = {**options_of(stream), "speaks": "auto"}
     assert translate([stream.body], **auto) == translate([stream.body], **options_of(stream))
-    assert translate(one_byte_each(stream.body), **auto) == translate([stream.body], **auto)
+    assert translate(small_pieces(stream.body), **auto) == translate([stream.body], **auto)
 
 
 @for_each("stream", STREAMS, group=dialect_of)

@@ -1,11 +1,12 @@
 """The gateway as an ASGI application, made from a configuration.
 
-Any server can run it; what only one kind of server can do (limits on headers, signals) is in `server`.
+Any server can run it; what only ours does is in `connection/` (limits on headers) and
+`processes/` (signals).
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import cached_property
 from typing import Any
@@ -18,12 +19,14 @@ from streamweir_gateway.access.cors import CorsPolicy
 from streamweir_gateway.access.edge_middleware import EdgeMiddleware
 from streamweir_gateway.access.request_guard import RequestGuard
 from streamweir_gateway.config import EndpointConfig, GatewayConfig, UpstreamConfig
+from streamweir_gateway.connection.direct_exchange import DirectExchange, Shortcut
 from streamweir_gateway.index_page import IndexPage, shows_index
 from streamweir_gateway.observability.exposition import MetricsPage
 from streamweir_gateway.observability.logs import LogSettings, request_log
 from streamweir_gateway.observability.metrics import Metrics, make_metrics
 from streamweir_gateway.observability.observer import Observer, RequestLog, StreamBoard
 from streamweir_gateway.observability.secrets import secrets_of
+from streamweir_gateway.relay.crossings import Crossings, may_cross
 from streamweir_gateway.relay.forwarded import Forwarding
 from streamweir_gateway.relay.relay import Relay
 from streamweir_gateway.relay.service import Service
@@ -34,7 +37,7 @@ from streamweir_gateway.resumption.registry import RunRegistry
 from streamweir_gateway.resumption.resumable_proxy import ResumableProxy
 from streamweir_gateway.resumption.resumption import Resumption
 from streamweir_gateway.resumption.runs_routes import runs_routes
-from streamweir_gateway.routing import Route, routes_of
+from streamweir_gateway.routing import Route, RoutingTable, routes_of
 from streamweir_gateway.runs.admission import Admissions
 from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.endpoint import Endpoint
@@ -103,7 +106,7 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
     cors = None if config.cors is None else CorsPolicy(config.cors)
     requests = EdgeMiddleware(RequestGuard(config, routes, cors, gateway.observer, gateway.rates), cors)
     admin = EdgeMiddleware(RequestGuard(config, own, None, gateway.observer), None)
-    return GatewayApp(requests, admin, Router(lifespan=gateway.lifespan))
+    return GatewayApp(requests, admin, Router(lifespan=gateway.lifespan), gateway.crossings(routes))
 
 
 class GatewayApp:
@@ -111,14 +114,20 @@ class GatewayApp:
 
     Attributes:
         admin: serves the gateway's own paths and nothing else, for an address of their own.
+        shortcut: takes requests that need no task.
 
     Args:
         requests: serves HTTP.
         admin: see above.
         others: starts and stops the gateway, and refuses WebSockets.
+        crossings: requests that are relayed without a task; None: there are none.
     """
 
-    def __init__(self, requests: ASGIApp, admin: ASGIApp, others: Router) -> None:
+    def __init__(
+        self, requests: ASGIApp, admin: ASGIApp, others: Router, crossings: Crossings | None
+    ) -> None:
+        self._crossings = crossings
+        self.shortcut: Shortcut = _nothing_crosses if crossings is None else crossings
         self.admin = admin
         self._requests = requests
         self._others = others
@@ -126,6 +135,11 @@ class GatewayApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
         await (self._requests if scope["type"] == "http" else self._others)(scope, receive, send)
+
+    async def settle(self) -> None:
+        """Let no more requests go without a task, and return once each has one."""
+        if self._crossings is not None:
+            await self._crossings.settle()
 
     def lifespan(self) -> AbstractAsyncContextManager[object]:
         """Return the block within which it can serve: demo backends run, connections are kept.
@@ -233,6 +247,20 @@ class _Gateway:
         services = [self._service(config, upstream, forwarding) for upstream in config.upstreams]
         return Relay(services, streams=self.streams, observer=self.observer)
 
+    def crossings(self, routes: Sequence[Route]) -> Crossings | None:
+        """Return what relays requests without a task; None where there is something to ask of all of them."""
+        config = self._config
+        if config.auth or config.cors or config.rate_limit or self.rates is not None:
+            return None
+        services = {
+            route: route.app.first
+            for route in routes
+            if isinstance(route.app, Relay) and route.endpoint is not None and may_cross(route.endpoint)
+        }
+        if not services:
+            return None
+        return Crossings(RoutingTable(routes), services, streams=self.streams, observer=self.observer)
+
     def _service(self, config: EndpointConfig, upstream: UpstreamConfig, forwarding: Forwarding) -> Service:
         endpoint = Endpoint(
             config,
@@ -260,6 +288,11 @@ class _Gateway:
             dialects=self._config.known_dialects,
             debug=self._config.debug,
         )
+
+
+def _nothing_crosses(exchange: DirectExchange) -> bool:
+    del exchange
+    return False
 
 
 class _MadeLater:

@@ -19,6 +19,9 @@ MAX_DECODINGS: Final = 4
 """Who decodes more often is no server; a path that is coded more often is not taken."""
 
 _DOT_SEGMENT: Final = re.compile(rb"(?:^|[/\\])\.{1,2}[\x00-\x20]*(?:$|[/\\;?#])")
+_CODED: Final = re.compile(r"[%.\\]")
+"""Without these a path is what it looks like."""
+
 _OVERLONG: Final = re.compile(rb"\xc0(?=[\x80-\xbf])|\xc1|\xe0[\x80-\x9f]|\xf0[\x80-\x8f]|%u", re.IGNORECASE)
 """Source: RFC 3629, section 3; `%u002e` is an invention of servers that are gone."""
 
@@ -31,6 +34,8 @@ def raw_rest(template: str, raw_path: str, rest: str) -> str | None:
         raw_path: the request's path, not decoded.
         rest: the same as the return value, but decoded, as the template was found to match.
     """
+    if raw_path.endswith(rest) and not _CODED.search(raw_path):
+        return rest
     slashes = template.count("/")
     segments = raw_path.split("/", slashes)
     if len(segments) <= slashes:

@@ -81,10 +81,10 @@ class RoutingTable:
 
     def __init__(self, routes: Sequence[Route]) -> None:
         self._literal: dict[str, list[Route]] = {}
-        self._templated: list[tuple[PathTemplate, Route]] = []
+        self._templated: list[tuple[Callable[[str], dict[str, str] | None], Route]] = []
         for route in routes:
             if "{" in route.template or is_open(route.template):
-                self._templated.append((PathTemplate(route.template), route))
+                self._templated.append((_matching(route.template), route))
             else:
                 self._literal.setdefault(route.template, []).append(route)
 
@@ -96,7 +96,10 @@ class RoutingTable:
             path: decoded.
             raw_path: as it came; None: nobody knows.
         """
-        return next((found for found in self._at(path, raw_path) if found.route.takes(method)), None)
+        for found in self._at(path, raw_path):
+            if found.route.takes(method):
+                return found
+        return None
 
     def routes_at(self, path: str, raw_path: str | None = None) -> list[Route]:
         """Return the routes of a path, whatever their methods."""
@@ -105,8 +108,8 @@ class RoutingTable:
     def _at(self, path: str, raw_path: str | None) -> Iterator[Found]:
         for route in self._literal.get(path, ()):
             yield Found(route, {})
-        for template, route in self._templated:
-            values = template.match(path)
+        for match, route in self._templated:
+            values = match(path)
             if values is None or any(map(_UNSAFE.search, values.values())):
                 continue
             if is_open(route.template):
@@ -116,6 +119,14 @@ class RoutingTable:
                     continue
                 values[REST] = rest
             yield Found(route, values)
+
+
+def _matching(template: str) -> Callable[[str], dict[str, str] | None]:
+    """Return what gives the values of a path; where only its end is open, that is what it begins with."""
+    if not is_open(template) or "{" in template:
+        return PathTemplate(template).match
+    stem = template.removesuffix("*")
+    return lambda path: {REST: path[len(stem) :]} if path.startswith(stem) else None
 
 
 def methods_of(routes: Iterable[Route]) -> tuple[str, ...]:

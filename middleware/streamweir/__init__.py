@@ -34,6 +34,7 @@ from streamweir.stream_error import StreamError
 from streamweir.translation.message_state import MessageState, MessageStreamHandler
 from streamweir.translation.received_event import ReceivedEvent
 from streamweir.translation.single_event import normalize_stream_event, parse_stream_line
+from streamweir.translation.sink import EventTap
 from streamweir.translation.translator import Translator, convert
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ __all__ = [
     "ErrorInfo",
     "Event",
     "EventStream",
+    "EventTap",
     "EventValidationError",
     "Frame",
     "LifecycleError",

@@ -34,7 +34,7 @@ from contextvars import ContextVar, copy_context
 from typing import Any, Final, ParamSpec, TypeVar
 
 from streamweir.events import Warning
-from streamweir.redaction import redact, redact_value
+from streamweir.redaction import DETAIL_LIMIT, redact, redact_value
 
 __all__ = [
     "RequestIDLogFilter",
@@ -55,9 +55,8 @@ R = TypeVar("R")
 MAX_COLLECTED: Final = 100
 """So many collected warnings are sent in one stream; of more only the number is told, at the end."""
 
-_UNTOLD: Final = "Something went wrong that did not stop the answer."
+_NO_MESSAGE: Final = "Something went wrong that did not stop the answer."
 _LONGEST_CODE: Final = 64
-_DETAIL_LIMIT: Final = 2000
 
 _request_id: ContextVar[str | None] = ContextVar("streamweir_request_id", default=None)
 _collector: ContextVar[WarningCollector | None] = ContextVar("streamweir_collector", default=None)
@@ -215,9 +214,9 @@ def collect_stream_warning(message: str, *, message_code: str | None = None, det
 def host_warning(message: str, message_code: str | None, detail: Any, *, debug: bool) -> Warning:
     """Return a warning of the host application's own, ready to go out."""
     return Warning(
-        message=redact(str(message)) or _UNTOLD,
+        message=redact(str(message)) or _NO_MESSAGE,
         message_code=redact(str(message_code), limit=_LONGEST_CODE) or None if message_code else None,
-        detail=redact_value(detail, limit=_DETAIL_LIMIT) if debug and detail is not None else None,
+        detail=redact_value(detail, limit=DETAIL_LIMIT) if debug and detail is not None else None,
         for_users=True,
     )
 

@@ -20,6 +20,7 @@ from streamweir.metadata import META_FIELDS, META_IDS, Meta, failure_meta, ids_o
 
 __all__ = [
     "EVENT_TYPES",
+    "FINISH_REASONS",
     "META_FIELDS",
     "META_IDS",
     "PROTOCOL_VERSION",
@@ -269,6 +270,10 @@ class Error(Payload):
     precedes_end: bool | None = None
 
 
+FINISH_REASONS: Final = ("stop", "length", "content_filter", "tool_calls")
+"""Why a model stopped: the words of `summary.finish_reason`."""
+
+
 class SessionEnd(Payload):
     """The stream is over; from a decoder it is the dialect's evidence that the run ended."""
 
@@ -337,7 +342,7 @@ class Unknown(msgspec.Struct):
     data: Any = None
 
 
-class Stamp(msgspec.Struct, frozen=True):
+class Stamp(msgspec.Struct, frozen=True, gc=False):
     """What an event gets on its way out: the stream's request id, its place, Unix milliseconds."""
 
     request_id: str

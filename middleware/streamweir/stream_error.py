@@ -10,7 +10,7 @@ from typing import Any, Final, get_args
 
 from streamweir.errors import CODES, MACHINE_CODE, CodeRow, ErrorInfo, ErrorType, StreamweirError
 from streamweir.http.refusal_codes import REFUSALS
-from streamweir.redaction import redact, redact_value
+from streamweir.redaction import DETAIL_LIMIT, redact, redact_value
 
 __all__ = ["StreamError", "log_failure"]
 
@@ -18,7 +18,6 @@ logger = logging.getLogger("streamweir")
 
 _TOOL_CODES: Final = frozenset({"TOOL_INCOMPLETE", "TOOL_FAILED"})
 _UNKNOWN: Final = CodeRow("execution", False, 500, "upstream_error", "The request could not be completed.")
-_DETAIL_LIMIT: Final = 2000
 
 
 class StreamError(StreamweirError):
@@ -62,7 +61,7 @@ class StreamError(StreamweirError):
             status=status or row.status,
             reason=row.reason,
             retry_after_ms=retry_after_ms,
-            details=None if details is None else redact_value(details, limit=_DETAIL_LIMIT),
+            details=None if details is None else redact_value(details, limit=DETAIL_LIMIT),
         )
         super().__init__(code, self.info.message)
 

@@ -1,5 +1,6 @@
 """The examples run the way their page says, over real HTTP."""
 
+import ast
 import http.client
 import json
 import re
@@ -21,6 +22,7 @@ ROW = re.compile(
     r"^\| \[(?P<file>\S+)\]\(\S+\) \| .* \| `(?P<run>uvicorn .*)` \| `(?P<curl>curl .*)` \|$", re.M
 )
 ROWS = {row["file"]: row for row in ROW.finditer((EXAMPLES / "README.md").read_text())}
+SECOND_READER = "second_reader.py"
 METHODS = {"fastapi_app.py": "POST"}
 FRAMINGS = {"sse": "text/event-stream", "ndjson": "application/x-ndjson", "json": "application/json"}
 
@@ -70,7 +72,17 @@ def example(request: pytest.FixtureRequest) -> Iterator[Example]:
 
 
 def test_the_page_names_every_example() -> None:
-    assert set(ROWS) == {path.name for path in EXAMPLES.glob("*.py")}
+    assert {*ROWS, SECOND_READER} == {path.name for path in EXAMPLES.glob("*.py")}
+
+
+def test_a_second_reader_follows_a_stream_that_is_under_way() -> None:
+    told = subprocess.run(
+        [sys.executable, EXAMPLES / SECOND_READER], capture_output=True, text=True, check=True, timeout=60
+    )
+    logged = [ast.literal_eval(line) for line in told.stderr.splitlines()]
+    assert [message["type"] for message in logged] == ["content", "content", "session_end"]
+    assert "Tea " in told.stdout
+    assert "and coffee" in told.stdout
 
 
 @pytest.mark.parametrize("framing", FRAMINGS)

@@ -121,20 +121,20 @@ def is_copy(stream: Recorded) -> bool:
     return stream.body.startswith(expected_of(stream)) and not stream.options
 
 
-COPIES = [
-    stream
-    for stream in recorded_streams()
-    if stream.dialect in DIALECTS and stream.path.suffix in MEDIA_TYPES and is_copy(stream)
-]
+def copies_of(dialect: str) -> list[Recorded]:
+    streams = [stream for stream in recorded_streams() if stream.dialect == dialect]
+    return [stream for stream in streams if stream.path.suffix in MEDIA_TYPES and is_copy(stream)]
 
 
 async def heard(running: Gateway, path: str, accept: str) -> Answer:
     return await ask(running, target=path, headers=[("Accept", accept)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_recorded_streams_come_as_they_are_through_the_gateway(dialect: str) -> None:
-    streams = {f"/{number}": stream for number, stream in enumerate(COPIES) if stream.dialect == dialect}
+    streams = {f"/{number}": stream for number, stream in enumerate(copies_of(dialect))}
+    assert streams
 
     async def script(call: Call) -> None:
         stream = streams[call.target]
@@ -154,7 +154,7 @@ async def test_recorded_streams_come_as_they_are_through_the_gateway(dialect: st
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_recorded_streams_come_as_they_are_through_the_middleware(dialect: str) -> None:
-    for stream in [stream for stream in COPIES if stream.dialect == dialect][:12]:
+    for stream in copies_of(dialect)[:12]:
         media_type = MEDIA_TYPES[stream.path.suffix]
         pieces = cuts(stream.body, seed=7)
         app = StreamweirMiddleware(

@@ -197,8 +197,8 @@ async def test_a_scope_of_the_caller_may_end_it() -> None:
     async with upstream(silent) as server:
         caller = Caller()
         app = build_app(one_endpoint(server.url), log=Log())
-        with anyio.move_on_after(0.2) as ended:
+        with anyio.move_on_after(2) as ended:
             await app(scope(), caller.receive, caller.send)
         assert ended.cancelled_caught
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(5):
             await server.call.closed.wait()

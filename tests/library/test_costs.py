@@ -204,7 +204,7 @@ def test_what_several_large_events_meant_is_not_kept(speaks: str, hostile: int) 
 @pytest.mark.parametrize("answers", WRITTEN)
 def test_what_is_kept_of_what_was_written_does_not_grow(answers: str, hostile: int) -> None:
     """Events of every type, each with one part blown up, in rows; the upstream speaks the standard."""
-    cases = sample(lasting_cases("standard"), 4 * hostile)
+    cases = sample(lasting_cases("standard"), 2 * hostile)
     rows = [[case.of_size(EVENT * 9 // 10, mark) for mark in range(6)] for case in cases]
     rows += [mixed(lasting("standard"), MESSAGES)]
     warm_up("standard", answers)
@@ -260,7 +260,7 @@ def test_a_folded_answer_is_bounded_whatever_it_holds(speaks: str, hostile: int)
     warm_up(speaks)
     tracemalloc.start()
     try:
-        for _ in range(4):
+        for _ in range(2):
             kept = Kept(speaks, framing="json", limits=limits)
             while not kept.engine.ended:
                 assert kept.after(next(frames)) <= 2 * (limit + EVENT) + 4 * EVENT

@@ -11,7 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamweir.errors import MalformedEvent
-from streamweir.jsontext import MAX_DEPTH, parse_json, parse_json_text, write_json
+from streamweir.jsontext import MAX_DEPTH, parse_json, parse_json_text, same_json, write_json
+
+
+def test_values_are_equal_by_their_json_and_not_by_python() -> None:
+    assert same_json({"a": [1, "x", None, {"b": 2.0}]}, {"a": [1.0, "x", None, {"b": 2}]})
+    different = [
+        (True, 1),
+        ([False], [0]),
+        ({"a": {"b": 1}}, {"a": {"b": True}}),
+        ([], {}),
+        ("1", 1),
+        (None, False),
+    ]
+    for one, other in different:
+        assert not same_json(one, other), (one, other)
+        assert not same_json(other, one), (other, one)
 
 
 def test_nan_and_infinity_become_null() -> None:

@@ -5,9 +5,9 @@
 
 Backend, gateway and clients have a process each. In each round the clients ask, some read a little first,
 they all stop reading, and after a second their process is killed, or closes their connections one by one.
-From three seconds later on the processor's time of the gateway is taken for two seconds: there is nobody to
-do anything for. The last line is the largest share of one processor; exit code 1 if it is 0.05 or more, or if
-connections are left. Needs Linux (/proc); everything is on 127.0.0.1 and ends by itself.
+From three seconds later on the processor's time of the gateway is taken for two seconds, up to four times:
+there is nobody to do anything for. The last line is the largest share of one processor; exit code 1 if it is
+0.05 or more, or if connections are left. Needs Linux (/proc); everything is on 127.0.0.1 and ends by itself.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ LEAVE_SECONDS: Final = 3.0
 """A machine that does other things too needs so long to see that ten floods have nobody left."""
 
 MEASURED_SECONDS: Final = 2.0
+LOOKS: Final = 4
+"""On a machine that is very busy; a gateway that goes on for nobody does so at each look."""
+
 PATIENCE: Final = 60.0
 READ_AT_MOST: Final = 200_000
 
@@ -103,10 +106,14 @@ async def one_round(running: Gateway, clients: int, seed: int) -> Afterwards:
         async with asyncio.timeout(PATIENCE):
             await unread.wait()
     await asyncio.sleep(LEAVE_SECONDS)
-    used = running.processor_seconds()
-    await asyncio.sleep(MEASURED_SECONDS)
-    share = (running.processor_seconds() - used) / MEASURED_SECONDS
-    return Afterwards(share, running.descriptors() - before)
+    for _ in range(LOOKS):
+        used = running.processor_seconds()
+        await asyncio.sleep(MEASURED_SECONDS)
+        share = (running.processor_seconds() - used) / MEASURED_SECONDS
+        found = Afterwards(share, running.descriptors() - before)
+        if not found.is_bad(clients):
+            break
+    return found
 
 
 async def storm(rounds: int, clients: int, seed: int) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml_mapping
 from streams import events_of, translate
-from streamweir import Decoder, load_dialect
+from streamweir import load_dialect
 from streamweir.codec.dialect import Dialect
 
 
@@ -52,7 +52,3 @@ def ending(speaks: Dialect, body: bytes, **options: Any) -> tuple[str, str]:
 
 def summary(speaks: Dialect, body: bytes) -> Mapping[str, Any]:
     return events_of(translate([body], speaks=speaks))[-1]["data"]["summary"]  # type: ignore[no-any-return]
-
-
-def decoder_of(text: str) -> Decoder:
-    return dialect(text).make_decoder({})

@@ -1,7 +1,5 @@
 """Applications below the middleware, over real HTTP on the loopback interface or called directly."""
 
-import asyncio
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -9,7 +7,7 @@ from typing import Any
 import anyio
 import uvicorn
 
-from loopback import Answer, Client, client
+from loopback import Answer, Client, client, listening
 
 Message = dict[str, Any]
 App = Callable[[Any, Any, Any], Awaitable[None]]
@@ -35,23 +33,8 @@ class Host:
 async def served(app: Any) -> AsyncIterator[Any]:
     """Run `app` under uvicorn, without its main loop and its signal handlers."""
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off", timeout_keep_alive=1))
-    server.config.load()
-    server.lifespan = server.config.lifespan_class(server.config)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        await server.startup([listener])
-        try:
-            yield Host(listener.getsockname())
-        finally:
-            for listening in server.servers:
-                listening.close()
-            for connection in list(server.server_state.connections):
-                connection.transport.abort()
-            tasks = list(server.server_state.tasks)
-            _, late = await asyncio.wait(tasks, timeout=2) if tasks else ((), ())
-            for task in late:
-                task.cancel()
-            await server.lifespan.shutdown()
-            assert not late, "a request outlived its client"
+    async with listening(server, patience=2) as address:
+        yield Host(address)
 
 
 async def get(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import h11
+import uvicorn
 from starlette.types import ASGIApp
 
 from scripted_upstream import PATIENCE, Script, upstream
@@ -77,19 +78,29 @@ async def gateway(config: GatewayConfig, app: ASGIApp | None = None) -> AsyncIte
         observer=Observer(log, metrics),
         settings=config.server,
     )
+    async with listening(server, patience=1) as address:
+        yield Gateway(address, streams, log)
+
+
+@asynccontextmanager
+async def listening(server: uvicorn.Server, *, patience: float) -> AsyncIterator[tuple[str, int]]:
+    """Run a server without its main loop and its signal handlers; yield where it listens.
+
+    At the end of the block its clients leave, and their requests have `patience` seconds to end.
+    """
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         await server.startup([listener])
         try:
-            yield Gateway(listener.getsockname(), streams, log)
+            yield listener.getsockname()
         finally:
-            for listening in server.servers:
-                listening.close()
+            for socket_server in server.servers:
+                socket_server.close()
             for connection in list(server.server_state.connections):
                 connection.transport.abort()
             tasks = list(server.server_state.tasks)
-            _, late = await asyncio.wait(tasks, timeout=1) if tasks else ((), ())
+            _, late = await asyncio.wait(tasks, timeout=patience) if tasks else ((), ())
             for task in late:
                 task.cancel()
             await server.lifespan.shutdown()

@@ -14,7 +14,7 @@ from command_line import COMMAND
 from loopback import Gateway, Log
 from streamweir_gateway.runs.streams import Streams
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 class Running:

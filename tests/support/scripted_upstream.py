@@ -23,7 +23,7 @@ import anyio.lowlevel
 from anyio.abc import ByteStream, TaskGroup
 from anyio.streams.tls import TLSStream
 
-PATIENCE = 10.0
+PATIENCE = 30.0
 """Seconds after which a test has hung."""
 
 READ_SIZE = 65536

@@ -92,6 +92,15 @@ def one_byte_each(body: bytes) -> list[bytes]:
     return [body[index : index + 1] for index in range(len(body))]
 
 
+def small_pieces(body: bytes, whole: int = 4096) -> list[bytes]:
+    """`body` byte by byte, but for the middle of a long one, which comes in pieces of any size."""
+    if len(body) <= whole:
+        return one_byte_each(body)
+    half = whole // 2
+    middle = random_cuts(body[half:-half], seed=len(body))
+    return [*one_byte_each(body[:half]), *middle, *one_byte_each(body[-half:])]
+
+
 def random_cuts(body: bytes, seed: int) -> Iterator[bytes]:
     chance = random.Random(seed)
     start = 0

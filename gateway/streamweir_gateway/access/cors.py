@@ -6,19 +6,17 @@ cookies are not meant: keys travel in headers, which a page must set itself.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
 from starlette.types import Scope
 
-from streamweir.asgi.headers import HeaderList, header_value, header_values
+from streamweir.asgi.headers import HeaderList, Headers, header_value, header_values
 from streamweir.asgi.refusals import Refusal
+from streamweir.http_grammar import TOKEN
 from streamweir_gateway.config import Cors
 
-__all__ = ["CorsPolicy", "Headers", "is_preflight"]
-
-Headers: TypeAlias = list[tuple[bytes, bytes]]
+__all__ = ["CorsPolicy", "is_preflight"]
 
 MAX_AGE_SECONDS: Final = 600
 """How long a browser may go by the answer to a preflight."""
@@ -39,7 +37,6 @@ _EXPOSED: Final = (
     b"X-Request-Id, Retry-After, X-Streamweir-Run, Content-Location",
 )
 _VARY: Final = (b"vary", b"Origin")
-_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _MOST_ASKED: Final = 64
 
 
@@ -107,7 +104,7 @@ def _asked_headers(request: HeaderList) -> list[str]:
     """
     lines = header_values(request, b"access-control-request-headers")
     names = [name for line in lines for entry in line.split(",", _MOST_ASKED) if (name := entry.strip(" \t"))]
-    if len(names) > _MOST_ASKED or not all(map(_TOKEN.fullmatch, names)):
+    if len(names) > _MOST_ASKED or not all(map(TOKEN.fullmatch, names)):
         raise Refusal("BAD_REQUEST")
     return names
 

@@ -12,12 +12,13 @@ from typing import Any, Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from streamweir.asgi.headers import REQUEST_ID, request_id_of
+from streamweir.asgi.headers import REQUEST_ID, Headers, request_id_of
 from streamweir.asgi.refusals import send_failure
 from streamweir.classification import classify_exception
 from streamweir.context import bound_request_id
+from streamweir.http.response_headers import VARIES
 from streamweir.stream_error import log_failure
-from streamweir_gateway.access.cors import CorsPolicy, Headers
+from streamweir_gateway.access.cors import CorsPolicy
 
 __all__ = ["RELAYED", "EdgeMiddleware"]
 
@@ -43,8 +44,6 @@ _RELAYED_WITH_CORS: Final = _RELAYED | _CORS
 
 PRIVATE: Final = "streamweir.private"
 """In `scope["state"]`: what is answered depends on who asks, and how."""
-
-_PRIVATE: Final = (b"vary", b"Accept, Authorization, Last-Event-ID, X-Api-Key, X-Streamweir-Protocol")
 
 
 class EdgeMiddleware:
@@ -104,7 +103,7 @@ class _Response:
             cors = self._cors if self._cors and self._cors[0][0] == _ALLOW_ORIGIN else ()
             return [*_without(_RELAYED_WITH_CORS if cors else _RELAYED, start), request_id, *cors]
         ours = _OURS if self._cors is None else _OURS_WITH_CORS
-        private = (_PRIVATE,) if self._state.get(PRIVATE) else ()
+        private = (VARIES,) if self._state.get(PRIVATE) else ()
         return [*_without(ours, start), request_id, _NO_SNIFFING, *private, *(self._cors or ())]
 
 

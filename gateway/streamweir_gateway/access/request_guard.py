@@ -13,13 +13,14 @@ from typing import NamedTuple
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from streamweir.asgi.headers import Headers
 from streamweir.asgi.negotiation import expected_protocol
 from streamweir.asgi.refusals import Refusal, send_refusal
 from streamweir.codec.dialect import Dialect
 from streamweir.runs.store import RateStore
 from streamweir_gateway.access.caller_limits import CallerLimits
 from streamweir_gateway.access.client_address import client_address, client_network
-from streamweir_gateway.access.cors import CorsPolicy, Headers, is_preflight
+from streamweir_gateway.access.cors import CorsPolicy, is_preflight
 from streamweir_gateway.access.edge_middleware import PRIVATE
 from streamweir_gateway.access.foreign_pages import ForeignPages
 from streamweir_gateway.access.identification import Identification

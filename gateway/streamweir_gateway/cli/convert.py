@@ -25,7 +25,7 @@ from streamweir_gateway.cli.explaining import explained
 from streamweir_gateway.cli.home_made import home_made
 from streamweir_gateway.cli.own_dialects import add_dialect_option, add_dialects
 from streamweir_gateway.cli.progress import shown
-from streamweir_gateway.cli.recordings import captures_from
+from streamweir_gateway.cli.recorded_streams import captures_from
 from streamweir_gateway.cli.streams import (
     STDIN,
     Output,

@@ -13,7 +13,7 @@ from streamweir.errors import ConfigurationError
 from streamweir_gateway.cli.addresses import base_url, loopback_address
 from streamweir_gateway.cli.backends import cannot_listen, until_stopped
 from streamweir_gateway.cli.command import OK, UsageError
-from streamweir_gateway.cli.recordings import recordings_in
+from streamweir_gateway.cli.recorded_streams import recordings_in
 from streamweir_gateway.fake.backend import serve_fake
 from streamweir_gateway.fake.listing import fault_lines
 from streamweir_gateway.fake.request import Request

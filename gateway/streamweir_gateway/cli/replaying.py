@@ -11,7 +11,7 @@ from streamweir.capture import Capture
 from streamweir_gateway.cli.addresses import base_url, loopback_address
 from streamweir_gateway.cli.backends import cannot_listen, until_stopped
 from streamweir_gateway.cli.command import OK, CommandFailed, UsageError
-from streamweir_gateway.cli.recordings import recordings_in
+from streamweir_gateway.cli.recorded_streams import recordings_in
 from streamweir_gateway.fake.request import Request
 from streamweir_gateway.fake.server import serve_steps
 from streamweir_gateway.fake.steps import Steps

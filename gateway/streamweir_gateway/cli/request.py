@@ -24,12 +24,11 @@ from streamweir_gateway.cli.command import (
 )
 from streamweir_gateway.cli.dialect_options import dialect_options
 from streamweir_gateway.cli.home_made import home_made
+from streamweir_gateway.cli.streams import STDIN
 
 __all__ = ["NAME", "add_to", "body_of", "print_refusal"]
 
 NAME: Final = "request"
-STDIN: Final = "-"
-
 _EXAMPLES: Final = """\
   streamweir request --from standard --to legacy '{"question": "Which region grows?"}'
   streamweir request --from standard --to ragflow --path /api/v1/chats/7/completions '{"message": "Hi"}'

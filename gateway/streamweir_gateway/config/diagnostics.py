@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
+from streamweir.codec.mapped.problems import path_text
 from streamweir.errors import ConfigurationError, did_you_mean
 
 __all__ = [
@@ -22,7 +23,6 @@ __all__ = [
     "Report",
     "UnclearValue",
     "not_this",
-    "path_text",
     "quoted",
     "suggestion",
 ]
@@ -155,12 +155,6 @@ class Report:
         while path and path not in self.marks and isinstance(path[-1], int):
             path = path[:-1]
         return path
-
-
-def path_text(path: KeyPath) -> str:
-    """Return a path as it is printed: `endpoints./chat.warnings[0]`."""
-    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-    return text.removeprefix(".")
 
 
 def quoted(value: object) -> str:

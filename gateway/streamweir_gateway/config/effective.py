@@ -12,9 +12,10 @@ from typing import Any, Final, NamedTuple, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
+from streamweir.codec.mapped.problems import path_text
 from streamweir.redaction import REDACTED, hide_credentials
 from streamweir.redaction.secret_names import is_secret_header, is_secret_name
-from streamweir_gateway.config.diagnostics import KeyPath, Position, Report, path_text
+from streamweir_gateway.config.diagnostics import KeyPath, Position, Report
 from streamweir_gateway.config.key_places import written_kind
 from streamweir_gateway.config.merging import merge
 from streamweir_gateway.config.models.gateway import GatewayConfig

@@ -11,14 +11,11 @@ from streamweir_gateway.config.models.gateway import GatewayConfig
 from streamweir_gateway.config.models.section import Section, written_keys
 from streamweir_gateway.config.models.server import ServerConfig
 from streamweir_gateway.config.models.upstream import Timeouts, UpstreamConfig
-from streamweir_gateway.config.values.scalars import NOT_SUPPORTED, any_of
+from streamweir_gateway.config.values.scalars import any_of
 from streamweir_gateway.config.values.section_or_keyword import SectionOrKeyword
 from streamweir_gateway.config.values.written_as import WrittenAs
 
-__all__ = ["ELSEWHERE", "NOT_BUILT", "about_unknown_key", "written_kind"]
-
-NOT_BUILT: Final[Mapping[type[Section], tuple[str, ...]]] = {}
-"""Keys of the contract that have no field yet. To build one: give it a field, strike it out here."""
+__all__ = ["ELSEWHERE", "about_unknown_key", "written_kind"]
 
 ELSEWHERE: Final[Mapping[type[Section], Mapping[str, str]]] = {
     Defaults: {
@@ -44,8 +41,6 @@ def about_unknown_key(path: KeyPath) -> str:
     section, key = _section_at(path[:-1]), str(path[-1])
     if section is GatewayConfig and key.startswith("/"):
         return "the path of an endpoint stands under `endpoints:`, indented"
-    if any(key in keys for home, keys in NOT_BUILT.items() if issubclass(section, home)):
-        return NOT_SUPPORTED
     if key in ELSEWHERE.get(section, {}):
         return ELSEWHERE[section][key]
     if homes := [home for home, model in _HOMES.items() if key in written_keys(model)]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from starlette.types import Scope
@@ -54,6 +54,14 @@ class ClientConnection:
         """
         del data
         return False
+
+    def inform(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Send an interim response, such as `103 Early Hints`, where the client can take one.
+
+        Args:
+            status: from 102 to 199.
+            headers: that can be written.
+        """
 
     def cork(self, is_corked: bool) -> None:
         """Keep what is sent back while it is True, and let it go as one piece."""

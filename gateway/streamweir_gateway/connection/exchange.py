@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
 from starlette.types import ASGIApp, Message, Scope
@@ -194,6 +194,11 @@ class HttpExchange(ClientConnection):
             return False
         self._write(chunk(data))
         return True
+
+    def inform(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Send an interim response; who cannot take it, or not now, does without."""
+        if not self.is_lost and not self._server.flow.is_writing_paused:
+            self._write(self._response.interim(status, headers))
 
     def cork(self, is_corked: bool) -> None:
         """Collect what is written, or write what was collected: each write is a packet of its own."""

@@ -1,8 +1,12 @@
-"""When a connection is read, and when writing to it has to wait."""
+"""When a connection is read, when writing to it has to wait, and who has left while it is not read.
+
+Source: Linux, poll(2) (POLLRDHUP: the other side has ended its own, whatever of it is still unread).
+"""
 
 from __future__ import annotations
 
 import asyncio
+import select
 from typing import Final
 
 __all__ = ["FlowControl"]
@@ -10,22 +14,28 @@ __all__ = ["FlowControl"]
 MAX_DISCARDED: Final = 1 << 20
 """Bytes that are read to no end, so that a client sees the answer which stands behind what it sends."""
 
+LOOK_SECONDS: Final = 0.4
+"""How often it is looked whether the client is still there, while nothing is read that would show it."""
+
+_GONE: Final = getattr(select, "POLLRDHUP", 0)
+
 
 class FlowControl:
     """Of one connection.
 
     Attributes:
-        is_reading_paused: nothing is read; the client's leaving is not noticed either.
+        is_reading_paused: nothing is read. Of a client that leaves the connection is closed all the same.
         is_writing_paused: the client does not take what was written.
     """
 
-    __slots__ = ("_discarded", "_transport", "_writable", "is_reading_paused", "is_writing_paused")
+    __slots__ = ("_discarded", "_timer", "_transport", "_writable", "is_reading_paused", "is_writing_paused")
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self.is_reading_paused = False
         self.is_writing_paused = False
         self._transport = transport
         self._discarded = 0
+        self._timer: asyncio.TimerHandle | None = None  # runs on when it is read again: pauses are many
         self._writable: asyncio.Event | None = None  # made for who waits: it takes 700 bytes
 
     def pause_reading(self) -> None:
@@ -33,6 +43,8 @@ class FlowControl:
         if not self.is_reading_paused:
             self.is_reading_paused = True
             self._transport.pause_reading()
+            if self._timer is None and _GONE:
+                self._look_later()
 
     def resume_reading(self) -> None:
         """Read again."""
@@ -63,3 +75,29 @@ class FlowControl:
             if self._writable is None:
                 self._writable = asyncio.Event()
             await self._writable.wait()
+
+    def close(self) -> None:
+        """The connection is gone: nobody waits for it any longer."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self.resume_writing()
+
+    def _look_later(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        if not self.is_reading_paused or self._transport.is_closing():
+            return
+        if _has_left(self._transport):
+            self._transport.abort()
+        else:
+            self._look_later()
+
+
+def _has_left(transport: asyncio.Transport) -> bool:
+    """Return whether the other side has ended its own or reset the connection; what it sent may be unread."""
+    poll = select.poll()
+    poll.register(transport.get_extra_info("socket").fileno(), _GONE)
+    return bool(poll.poll(0))

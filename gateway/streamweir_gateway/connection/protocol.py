@@ -16,6 +16,7 @@ from typing import Final
 from starlette.types import Scope
 
 from streamweir_gateway.connection.closing import ClosePhase, ClosingConnection
+from streamweir_gateway.connection.direct_exchange import DirectExchange
 from streamweir_gateway.connection.error_responses import refusal
 from streamweir_gateway.connection.exchange import HttpExchange
 from streamweir_gateway.connection.flow_control import FlowControl
@@ -67,8 +68,8 @@ class HttpProtocol(asyncio.Protocol):
         self._context = context
         self._client: Address | None = None
         self._local: Address | None = None
-        self._running: HttpExchange | None = None  # is being answered
-        self._receiving: HttpExchange | None = None  # its request is coming, or was the last to come
+        self._running: HttpExchange | DirectExchange | None = None  # is being answered
+        self._receiving: HttpExchange | DirectExchange | None = None  # its request is coming, or was the last
         self._ahead: tuple[tuple[HttpExchange, Scope], ...] = ()  # wait for their turn
         self._keeps_alive = True
         self._closing: ClosingConnection | None = None
@@ -102,6 +103,9 @@ class HttpProtocol(asyncio.Protocol):
         else:
             if self._parser.state in _COMING:
                 self._clock.start()
+                running = self._running
+                if isinstance(running, DirectExchange) and not running.is_whole:
+                    running.go_on()
 
     def eof_received(self) -> bool:
         """Let an answer that is about to come out; end everything else."""
@@ -130,7 +134,7 @@ class HttpProtocol(asyncio.Protocol):
         self._ahead = ()
         if running is not None:
             running.lose()
-        self.flow.resume_writing()
+        self.flow.close()
 
     def pause_writing(self) -> None:
         """The client does not take what was written."""
@@ -173,11 +177,17 @@ class HttpProtocol(asyncio.Protocol):
 
         One that waits does not stop the reading: it would hide that the client leaves.
         """
+        self._keeps_alive = self._keeps_alive and head.keep_alive
+        self._clock.restart()
+        if self._running is None and self._context.shortcut is not None and not head.expects_continue:
+            self._context.idle.discard(self)
+            self._running = self._receiving = DirectExchange(
+                self, head, client=self._client, local=self._local
+            )
+            return
         exchange = HttpExchange(self, head)
         scope = http_scope(head, exchange, client=self._client, server=self._local)
-        self._keeps_alive = self._keeps_alive and head.keep_alive
         self._receiving = exchange
-        self._clock.restart()
         if self._running is None:
             self._context.idle.discard(self)
             self._run(exchange, scope)
@@ -197,8 +207,12 @@ class HttpProtocol(asyncio.Protocol):
     def on_request_end(self) -> None:
         """The request is whole."""
         self._clock.stop()
-        if self._receiving is not None:
-            self._receiving.end_request(keep_alive=self._keeps_alive)
+        exchange, shortcut = self._receiving, self._context.shortcut
+        if exchange is None:
+            return
+        exchange.end_request(keep_alive=self._keeps_alive)
+        if isinstance(exchange, DirectExchange) and (shortcut is None or not shortcut(exchange)):
+            exchange.go_on()
 
     def _drop_last(self) -> None:
         """Take back the last request that waits, and no more of what comes."""
@@ -214,7 +228,7 @@ class HttpProtocol(asyncio.Protocol):
         """Return the Date header of a response."""
         return self._context.date.line()
 
-    def on_response_end(self, exchange: HttpExchange) -> None:
+    def on_response_end(self, exchange: HttpExchange | DirectExchange) -> None:
         """Go on to the next request, if there may be one."""
         self._running = None
         if not exchange.keep_alive:
@@ -236,8 +250,19 @@ class HttpProtocol(asyncio.Protocol):
         self._running = None
         self._close()
 
+    def go_on(self, direct: DirectExchange, exchange: HttpExchange, scope: Scope) -> None:
+        """Answer a request in a task that might have done without."""
+        if self._receiving is direct:
+            self._receiving = exchange
+        if self._running is direct:
+            self._running = exchange
+        self._begin(exchange, scope)
+
     def _run(self, exchange: HttpExchange, scope: Scope) -> None:
         self._running = exchange
+        self._begin(exchange, scope)
+
+    def _begin(self, exchange: HttpExchange, scope: Scope) -> None:
         task = asyncio.get_running_loop().create_task(exchange.run(self._context.app, scope))
         self._context.tasks.add(task)
         task.add_done_callback(self._context.tasks.discard)

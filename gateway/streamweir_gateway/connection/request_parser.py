@@ -95,7 +95,7 @@ class RequestParser:
             RequestRefused: it is no HTTP, or too much of it.
         """
         if self.state is RequestState.IDLE:
-            self._advance(RequestEvent.BEGIN)
+            self.state = TRANSITIONS[self.state][RequestEvent.BEGIN]
         rest: bytes | memoryview = data
         while rest and self.state is not RequestState.STOPPED:
             size = self._next_size()
@@ -108,19 +108,16 @@ class RequestParser:
 
     def answered(self) -> None:
         """All requests that came whole have been answered."""
-        self._advance(RequestEvent.ANSWERED)
+        self.state = TRANSITIONS[self.state][RequestEvent.ANSWERED]
 
     def stop(self) -> None:
         """Take nothing any longer."""
-        self._advance(RequestEvent.STOP)
+        self.state = TRANSITIONS[self.state][RequestEvent.STOP]
 
     def close(self) -> None:
         """Let go of who took the requests, and of the parser, which would keep this object."""
         self.stop()
         del self._parser, self._receiver
-
-    def _advance(self, event: RequestEvent) -> None:
-        self.state = TRANSITIONS[self.state][event]
 
     def _new_parser(self) -> httptools.HttpRequestParser:
         parser = httptools.HttpRequestParser(self)
@@ -181,7 +178,7 @@ class RequestParser:
         if not self._receiver.takes_another():
             raise _NothingMore
         if self.state in (RequestState.WHOLE, RequestState.IDLE):
-            self._advance(RequestEvent.BEGIN)
+            self.state = TRANSITIONS[self.state][RequestEvent.BEGIN]
         self._target = b""
         self._headers = []
 
@@ -201,7 +198,7 @@ class RequestParser:
             raise RequestRefused("BAD_REQUEST")
         if parser.should_upgrade():
             return
-        self._advance(RequestEvent.HEAD_END)
+        self.state = TRANSITIONS[self.state][RequestEvent.HEAD_END]
         self.body_bytes = 0
         keeps = version != "1.0" and parser.should_keep_alive()
         head = RequestHead(method.decode("ascii"), self._target, version, self._headers, keeps)
@@ -223,7 +220,7 @@ class RequestParser:
     def on_message_complete(self) -> None:
         """The next byte belongs to another request."""
         if self.state is RequestState.BODY:  # and not read once more
-            self._advance(RequestEvent.BODY_END)
+            self.state = TRANSITIONS[self.state][RequestEvent.BODY_END]
             self._overhead = 0
             self._receiver.on_request_end()
 

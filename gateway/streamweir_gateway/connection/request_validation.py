@@ -3,8 +3,8 @@
 The parser itself refuses conflicting lengths, folded lines, control characters and whatever else is no HTTP.
 
 Source: RFC 9112, sections 2.3, 3.2 and 6.1; RFC 9110, section 9.3.6 (CONNECT: a tunnel, wherever it leads).
-Stricter than 3.2.2: the absolute form, which asks a proxy to
-fetch something elsewhere, is not taken for the local path in it.
+Stricter than 3.2.2: the absolute form, which asks a proxy to fetch something elsewhere, is not taken for the
+local path in it.
 """
 
 from __future__ import annotations

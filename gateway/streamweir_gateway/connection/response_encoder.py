@@ -11,7 +11,7 @@ from enum import Enum, auto
 from http import HTTPStatus
 from typing import Final
 
-__all__ = ["BodyFraming", "ResponseEncoder", "ResponseState", "status_line"]
+__all__ = ["BodyFraming", "ResponseEncoder", "ResponseState", "are_header_lines", "status_line"]
 
 
 class ResponseState(Enum):
@@ -107,6 +107,16 @@ class ResponseEncoder:
         lines.append(b"\r\n")
         return b"".join(lines)
 
+    def interim(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+        """Return a response before the one that counts; HTTP/1.0 knows none. Source: RFC 9110, section 15.2.
+
+        Raises:
+            RuntimeError: a header cannot be written.
+        """
+        if self.state is not ResponseState.EXPECTED or not self._is_modern:
+            return b""
+        return b"".join((status_line(status), _header_lines(list(headers)), b"\r\n"))
+
     def body(self, data: bytes, *, more: bool) -> bytes:
         """Return what a piece of the body is on the connection.
 
@@ -144,12 +154,17 @@ def chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data) if data else b""
 
 
+def are_header_lines(block: bytes, count: int) -> bool:
+    """Whether a text is so many headers, each with its line end, and nothing else."""
+    return block.count(b"\r\n") == count and _HEADER_LINES.fullmatch(block) is not None
+
+
 def _header_lines(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
     lines: list[bytes] = []
     for name, value in headers:
         lines += (name, b": ", value, b"\r\n")
     block = b"".join(lines)
-    if block.count(b"\r\n") != len(headers) or not _HEADER_LINES.fullmatch(block):
+    if not are_header_lines(block, len(headers)):
         raise RuntimeError("a response header cannot be written: its name or its value is none")
     return block
 

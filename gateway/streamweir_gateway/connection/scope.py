@@ -13,26 +13,32 @@ from starlette.types import Scope
 from streamweir_gateway.connection.client_connection import CONNECTION_EXTENSION, ClientConnection
 from streamweir_gateway.connection.request_parser import RequestHead
 
-__all__ = ["Address", "http_scope"]
+__all__ = ["Address", "http_scope", "parted_target"]
 
 Address: TypeAlias = tuple[str, int]
 
 _ASGI: Final = {"version": "3.0", "spec_version": "2.3"}
 
 
+def parted_target(target: bytes) -> tuple[str, bytes, bytes]:
+    """Return the path of a request target, decoded and as it came, and its query."""
+    raw_path, _, query = target.partition(b"#")[0].partition(b"?")
+    path = raw_path.decode("ascii")
+    return unquote(path) if "%" in path else path, raw_path, query
+
+
 def http_scope(
     head: RequestHead, connection: ClientConnection, *, client: Address | None, server: Address | None
 ) -> Scope:
     """Return the scope of a request."""
-    raw_path, _, query = head.target.partition(b"#")[0].partition(b"?")
-    path = raw_path.decode("ascii")
+    path, raw_path, query = parted_target(head.target)
     return {
         "type": "http",
         "asgi": _ASGI,
         "http_version": head.version,
         "method": head.method,
         "scheme": "http",
-        "path": unquote(path) if "%" in path else path,
+        "path": path,
         "raw_path": raw_path,
         "query_string": query,
         "root_path": "",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from starlette.types import ASGIApp
 
 from streamweir_gateway.connection.date_header import DateHeader
+from streamweir_gateway.connection.direct_exchange import Shortcut
 from streamweir_gateway.connection.idle_connections import IdleConnections
 from streamweir_gateway.connection.limits import RequestLimits
 from streamweir_gateway.observability.observer import Observer
@@ -21,6 +22,7 @@ class ServerContext:
 
     Attributes:
         app: answers the requests.
+        shortcut: answers some of them without a task; None: nothing does.
         limits: of each of them.
         observer: gets what is refused before the application sees it.
         connections: all that are open.
@@ -36,6 +38,7 @@ class ServerContext:
     connections: set[asyncio.Protocol]
     tasks: set[asyncio.Task[None]]
     max_connections: int | None = None
+    shortcut: Shortcut | None = None
     idle: IdleConnections = field(default_factory=IdleConnections)
     date: DateHeader = field(default_factory=DateHeader)
 

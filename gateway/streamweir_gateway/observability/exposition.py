@@ -28,6 +28,7 @@ from starlette.types import Receive, Scope, Send
 
 from streamweir.asgi.headers import header_value
 from streamweir.asgi.negotiation import accepts_any
+from streamweir_gateway.observability.gap_histogram import GapHistogram
 
 __all__ = ["MetricsPage", "is_shared", "shared_directory", "worker_gone"]
 
@@ -60,9 +61,10 @@ class MetricsPage:
     def _shown(self) -> CollectorRegistry:
         if not is_shared():
             return self._registry
-        everyone = CollectorRegistry()
+        everyone, shown = CollectorRegistry(), CollectorRegistry()
         multiprocess.MultiProcessCollector(everyone)  # type: ignore[no-untyped-call]
-        return everyone
+        shown.register(GapHistogram(everyone))
+        return shown
 
 
 def _openmetrics(registry: CollectorRegistry) -> bytes:

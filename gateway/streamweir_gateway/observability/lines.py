@@ -1,19 +1,20 @@
 """Lines of the log on their way out: never waiting for whoever reads them, never failing.
 
 A pipe that nobody empties would stop the event loop at the first write that blocks. So a thread writes:
-lines wait for it in a queue, and are counted where that is full. Lines of up to 4096 bytes are written as one
-piece, so that those of several processes on one pipe do not mix (POSIX, `PIPE_BUF`).
+lines wait for it in a queue, and are counted where that is full. To a pipe, lines of up to 4096 bytes go as
+one piece, so that those of several processes on one do not mix (POSIX, `PIPE_BUF`).
 """
 
 from __future__ import annotations
 
 import os
+import stat
 import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from logging import Handler, LogRecord, makeLogRecord
+from logging import Handler, LogRecord
 from logging.handlers import QueueHandler, QueueListener
 from queue import Empty, SimpleQueue
 from typing import Final, Protocol, TextIO
@@ -26,10 +27,10 @@ PIPE_BUF: Final = 4096
 MAX_WAITING: Final = 2000
 """So many lines wait for a reader that has stopped reading: about a megabyte."""
 
-MAX_AT_ONCE: Final = 100
-"""So many are taken from the queue together."""
+FILE_BYTES: Final = 64 << 10
+"""So much is written to anything else at once."""
 
-GATHER_SECONDS: Final = 0.01
+GATHER_SECONDS: Final = 0.03
 """How long a line waits for others: a thread that woke for each would hold up a busy event loop."""
 
 RETRY_SECONDS: Final = 0.05
@@ -45,6 +46,21 @@ class Lines(Protocol):
 
     def write(self, line: str) -> None:
         """Write one line, given without its end. Never raises."""
+
+
+class _Line(LogRecord):
+    """A record that has its text and nothing else: its own would look up more than that.
+
+    Attributes:
+        written: set once it has been written, for who waits for that.
+    """
+
+    def __init__(self, text: str, written: threading.Event | None = None) -> None:
+        self.msg = text
+        self.written = written or _NOBODY
+
+
+_NOBODY: Final = threading.Event()
 
 
 class LineQueue(QueueHandler):
@@ -71,29 +87,25 @@ class LineQueue(QueueHandler):
 
     def write(self, line: str) -> None:
         """Write one line, given without its end. Never raises, never waits."""
-        self.enqueue(makeLogRecord({"msg": line}))
-
-    def enqueue(self, record: LogRecord) -> None:
-        """Put the record into the queue, or count it where there are too many."""
         if self.queue.qsize() < MAX_WAITING:
-            self.queue.put(record)
+            self.queue.put(_Line(line))
         else:
             self._refused += 1
 
     def take(self) -> Iterator[LogRecord]:
         """Yield what waits, at last a line about those that were lost."""
         with suppress(Empty):
-            for _ in range(MAX_AT_ONCE):
+            for _ in range(MAX_WAITING):
                 yield self.queue.get_nowait()
         if lost := self.lost:
             self._reported += lost
-            yield makeLogRecord({"msg": _LOST % lost})
+            yield _Line(_LOST % lost)
 
     def flush(self) -> None:
         """Wait until what is in the queue has been written, if it is taken soon."""
-        written = threading.Event()
-        self.queue.put(makeLogRecord({"written": written}))
-        written.wait(GOODBYE_SECONDS)
+        line = _Line("", threading.Event())
+        self.queue.put(line)
+        line.written.wait(GOODBYE_SECONDS)
 
 
 class _Output(Handler):
@@ -103,6 +115,7 @@ class _Output(Handler):
         super().__init__()
         self._descriptor = descriptor
         self._lines = lines
+        self._most = PIPE_BUF if _is_pipe(descriptor) else FILE_BYTES
 
     def createLock(self) -> None:  # noqa: N802 - the standard library's name
         """Have none: one thread writes, and a lock held in a write that blocks would hold up the exit."""
@@ -113,31 +126,39 @@ class _Output(Handler):
         time.sleep(GATHER_SECONDS)
         records = [record, *self._lines.take()]
         with suppress(OSError, ValueError):
-            for piece in _pieces(record.msg for record in records if record.msg):
+            for piece in _pieces([record.msg for record in records if record.msg], self._most):
                 self._write(piece)
         for flushed in records:
-            if written := flushed.__dict__.get("written"):
-                written.set()
+            if isinstance(flushed, _Line):
+                flushed.written.set()
 
     def _write(self, data: bytes) -> None:
         while data:
             try:
-                data = data[os.write(self._descriptor, data[:PIPE_BUF]) :]
+                data = data[os.write(self._descriptor, data[: self._most]) :]
             except BlockingIOError:  # whoever shares the descriptor made it so
                 time.sleep(RETRY_SECONDS)
 
 
-def _pieces(lines: Iterable[str]) -> Iterator[bytes]:
-    """Yield whole lines, as many at once as a pipe with room takes."""
-    piece = b""
+def _is_pipe(descriptor: int) -> bool:
+    try:
+        return stat.S_ISFIFO(os.fstat(descriptor).st_mode)
+    except OSError:  # it is closed
+        return True
+
+
+def _pieces(lines: Iterable[str], most: int) -> Iterator[bytes]:
+    """Yield whole lines, as many at once as fit into so many bytes."""
+    piece, size = list[bytes](), 0
     for line in lines:
-        data = line.encode("utf-8", "replace") + b"\n"
-        if piece and len(piece) + len(data) > PIPE_BUF:
-            yield piece
-            piece = b""
-        piece += data
+        data = line.encode("utf-8", "replace")
+        if piece and size + len(data) >= most:
+            yield b"\n".join([*piece, b""])
+            piece, size = [], 0
+        piece.append(data)
+        size += len(data) + 1
     if piece:
-        yield piece
+        yield b"\n".join([*piece, b""])
 
 
 class _TextLines:

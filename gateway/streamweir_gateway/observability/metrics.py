@@ -6,7 +6,6 @@ the protocol's closed lists; what a client or an upstream made up never becomes 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -16,7 +15,8 @@ from streamweir import __version__
 from streamweir.asgi.refusals import REFUSALS
 from streamweir.errors import CODES
 from streamweir_gateway.observability.exposition import is_shared
-from streamweir_gateway.observability.record import GAP_BOUNDS, RequestRecord
+from streamweir_gateway.observability.gap_histogram import GapCounts, GapHistogram, GapsOfEndpoint
+from streamweir_gateway.observability.record import RequestRecord
 
 __all__ = ["BreakerState", "Metrics", "make_metrics"]
 
@@ -38,17 +38,6 @@ DURATION_BOUNDS: Final = (
     *(0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
     *(60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0),
 )
-
-
-class _CountedHistogram(Histogram):
-    """A histogram that takes observations that have been counted elsewhere."""
-
-    def add(self, counts: Sequence[int], total: float) -> None:
-        """Add so many observations per bucket, the last one being that of the largest, and their sum."""
-        self._sum.inc(total)
-        for bucket, count in zip(self._buckets, counts, strict=True):
-            if count:
-                bucket.inc(count)
 
 
 _BY_ENDPOINT: Final = ("endpoint",)
@@ -86,10 +75,6 @@ _HISTOGRAMS: Final = {
         FIRST_EVENT_BOUNDS,
         "From the arrival of a request to its upstream's first event.",
     ),
-    "event_gap_seconds": (
-        GAP_BOUNDS,
-        "From one read that gave events of an upstream to the next; counted when the stream ends.",
-    ),
     "stream_duration_seconds": (
         DURATION_BOUNDS,
         "From the arrival of a request to the end of its stream.",
@@ -119,7 +104,7 @@ class _OfEndpoint(NamedTuple):
 
     open: Gauge
     first_event: Histogram
-    gap: _CountedHistogram
+    gaps: GapsOfEndpoint
     duration: Histogram
     events: Counter
     upstream_bytes: Counter
@@ -141,9 +126,12 @@ class Metrics:
             for name, (labels, text) in _COUNTERS.items()
         }
         self._histograms = {
-            name: _CountedHistogram(_PREFIX + name, text, _BY_ENDPOINT, buckets=bounds, registry=registry)
+            name: Histogram(_PREFIX + name, text, _BY_ENDPOINT, buckets=bounds, registry=registry)
             for name, (bounds, text) in _HISTOGRAMS.items()
         }
+        gap_counts = CollectorRegistry()
+        self._gaps = GapCounts(gap_counts)
+        registry.register(GapHistogram(gap_counts))
         self._store_seconds = Histogram(
             _PREFIX + "store_seconds",
             "How long the store of runs took to answer what left for it together.",
@@ -187,6 +175,10 @@ class Metrics:
         if record.is_open:
             record.is_open = False
             self._stream_ended(endpoint, record)
+
+    def request_relayed(self, endpoint: str, status: int) -> None:
+        """A request is over that no stream was part of, and nothing went wrong with."""
+        self._request(endpoint, status, "").inc()
 
     def retried(self, upstream: str) -> None:
         """An upstream is asked once more."""
@@ -251,7 +243,7 @@ class Metrics:
         if record.first_event_ms is not None:
             series.first_event.observe(record.first_event_ms / 1000)
         if any(record.gaps):
-            series.gap.add(record.gaps, record.gap_seconds)
+            series.gaps.add(record.gaps, record.gap_seconds)
         if record.duration_ms is not None:
             series.duration.observe(record.duration_ms / 1000)
         for counter, amount in (
@@ -272,7 +264,7 @@ class Metrics:
             series = self._of_endpoint[endpoint] = _OfEndpoint(
                 self._gauges["streams_open"].labels(endpoint),
                 self._histograms["time_to_first_event_seconds"].labels(endpoint),
-                self._histograms["event_gap_seconds"].labels(endpoint),
+                self._gaps.of(endpoint),
                 self._histograms["stream_duration_seconds"].labels(endpoint),
                 self._counters["events"].labels(endpoint),
                 self._counters["upstream_bytes"].labels(endpoint),

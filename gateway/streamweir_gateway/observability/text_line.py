@@ -21,8 +21,8 @@ _SHOWN: Final = frozenset(
 _CONTROLS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 
-def text_line(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> str:
-    """Return the line of an event; a structlog processor, the last one."""
+def text_line(event: MutableMapping[str, Any]) -> str:
+    """Return the line of an event."""
     level = str(event.get("level", "info"))
     lines = _request_lines(event) if event.get("event") == "request" else _other_lines(event)
     first, *others = (_CONTROLS.sub(" ", line) for line in lines)

@@ -13,7 +13,10 @@ from starlette.types import Scope
 
 from streamweir.asgi.headers import HeaderList
 
-__all__ = ["TraceContext", "settled_trace_context", "trace_context_of"]
+__all__ = ["TRACE_CONTEXT", "TraceContext", "new_ids", "settled_trace_context", "trace_context_of"]
+
+TRACE_CONTEXT: Final = "trace_context"
+"""Where `scope["state"]` has it, once it is settled."""
 
 _TRACEPARENT: Final = re.compile(
     r"(?!ff)(?P<version>[0-9a-f]{2})"
@@ -53,13 +56,24 @@ class TraceContext(NamedTuple):
             headers.append(("tracestate", self.tracestate))
         return headers
 
+    def lines(self) -> str:
+        """Return the same as they go on the wire."""
+        line = f"traceparent: 00-{self.trace_id}-{self.span_id}-{self.flags:02x}\r\n"
+        return f"{line}tracestate: {self.tracestate}\r\n" if self.tracestate else line
+
+
+def new_ids() -> tuple[str, TraceContext]:
+    """Return an id for a request that brings none, and the context of a trace that begins with it."""
+    digits = os.urandom(40).hex()
+    return f"req_{digits[:32]}", TraceContext(digits[32:64], digits[64:])
+
 
 def settled_trace_context(scope: Scope) -> TraceContext:
     """Return the context of a request, which is the same for all that ask for it."""
     state = scope.setdefault("state", {})
-    context: TraceContext | None = state.get("trace_context")
+    context: TraceContext | None = state.get(TRACE_CONTEXT)
     if context is None:
-        context = state["trace_context"] = trace_context_of(scope["headers"])
+        context = state[TRACE_CONTEXT] = trace_context_of(scope["headers"])
     return context
 
 

@@ -15,6 +15,8 @@ from typing import Any, Protocol
 from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from streamweir_gateway.connection.direct_exchange import DirectExchange, Shortcut
+
 __all__ = ["Application", "Generations"]
 
 
@@ -23,12 +25,17 @@ class Application(Protocol):
 
     Attributes:
         admin: serves what an address of its own is for.
+        shortcut: takes requests that need no task.
     """
 
     admin: ASGIApp
+    shortcut: Shortcut
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve a request."""
+
+    async def settle(self) -> None:
+        """Let no more requests go without a task, and return once each has one."""
 
     def lifespan(self) -> AbstractAsyncContextManager[object]:
         """Return the block within which it can serve."""
@@ -55,6 +62,10 @@ class Generations:
             return self._others(scope, receive, send)
         return self._current.serve(scope, receive, send)
 
+    def shortcut(self, exchange: DirectExchange) -> bool:
+        """Take a request that needs no task; False: it is to be served as any other."""
+        return self._current is not None and self._current.app.shortcut(exchange)
+
     def admin(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve a request at the address of its own that there may be."""
         assert self._current is not None, "it is listened on afterwards"
@@ -68,6 +79,8 @@ class Generations:
         """
         new = _Generation(app)
         await new.start()
+        if self._current is not None:
+            await self._current.app.settle()
         old, self._current = self._current, new
         if old is not None:
             task = asyncio.create_task(old.finish())

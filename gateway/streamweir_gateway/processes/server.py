@@ -27,6 +27,7 @@ from streamweir_gateway.connection.limits import RequestLimits
 from streamweir_gateway.connection.protocol import HttpProtocol
 from streamweir_gateway.connection.server_context import ServerContext
 from streamweir_gateway.observability.observer import Observer
+from streamweir_gateway.processes.sockets import BACKLOG
 from streamweir_gateway.runs.streams import Streams
 
 __all__ = ["GatewayServer"]
@@ -42,15 +43,12 @@ CLOSING_SECONDS: Final = 2
 _LOOK_SECONDS: Final = 0.02
 """How often a stop looks whether it still has to wait."""
 
-BACKLOG: Final = 4096
-"""Connections that may wait to be accepted; the system may allow fewer."""
-
 
 class GatewayServer(uvicorn.Server):
     """uvicorn's server, with the limits and the stop of the gateway.
 
     Args:
-        app: what serves the requests.
+        app: what serves the requests, some of them by its `shortcut`, if it has one.
         streams: those under way, which a stop lets run for a while and then ends.
         observer: gets what is refused before the application sees it.
         settings: limits and times.
@@ -83,6 +81,7 @@ class GatewayServer(uvicorn.Server):
             connections=state.connections,
             tasks=state.tasks,
             max_connections=max_connections,
+            shortcut=getattr(app, "shortcut", None),
         )
         self._admin: tuple[ServerContext, socket.socket] | None = None
         self._streams = streams
@@ -139,7 +138,7 @@ class GatewayServer(uvicorn.Server):
 
         However many clients there are, it can be reached.
         """
-        self._admin = replace(self._connections, app=app, max_connections=None), listener
+        self._admin = replace(self._connections, app=app, max_connections=None, shortcut=None), listener
 
     async def _listen_for_admin(self) -> None:
         if self._admin is not None:

@@ -9,9 +9,11 @@ from typing import Final, NamedTuple
 
 from streamweir_gateway.config import GatewayConfig
 
-__all__ = ["Listeners", "connection_limit", "listen_on", "listeners_of", "raise_file_limit"]
+__all__ = ["BACKLOG", "Listeners", "connection_limit", "listen_on", "listeners_of", "raise_file_limit"]
 
-_BACKLOG = 4096
+BACKLOG: Final = 4096
+"""Connections that may wait to be accepted; the system may allow fewer."""
+
 _OWN_FILES: Final = 64
 """Descriptors of a process that are no connections: listeners, pipes, the loop, files of metrics and logs."""
 _SHARES_FAIRLY = sys.platform == "linux"
@@ -69,10 +71,10 @@ def listen_on(host: str, port: int, count: int) -> list[socket.socket]:
     """
     alone = _bound(host, port, shared=False)
     if count == 1:
-        alone.listen(_BACKLOG)
+        alone.listen(BACKLOG)
         return [alone]
     if not _SHARES_FAIRLY:
-        alone.listen(_BACKLOG)
+        alone.listen(BACKLOG)
         return [alone, *(alone.dup() for _ in range(count - 1))]
     # The socket above shows that nobody else has the address: another gateway's sockets would else share it.
     port = alone.getsockname()[1]
@@ -80,7 +82,7 @@ def listen_on(host: str, port: int, count: int) -> list[socket.socket]:
     alone.close()
     sockets = [_bound(host, port, shared=True) for _ in range(count)]
     for listener in sockets:
-        listener.listen(_BACKLOG)
+        listener.listen(BACKLOG)
     return sockets
 
 

@@ -9,6 +9,7 @@ from streamweir.classification import info_for_status
 from streamweir.errors import ErrorInfo, error_info
 from streamweir.options.limits import Limits
 from streamweir.options.timeouts import Timeouts
+from streamweir.translation.clock import SETTLE_SECONDS
 from streamweir_gateway.recording.recorder import Recording
 from streamweir_gateway.upstream.client import UpstreamClient
 from streamweir_gateway.upstream.failures import UpstreamFailure
@@ -18,8 +19,6 @@ from streamweir_gateway.upstream.response import UpstreamResponse
 __all__ = ["ask"]
 
 _OK: Final = 200
-_SETTLE_SECONDS: Final = 5.0
-"""So long is waited for the body's own end once the stream has said that it is over."""
 
 
 async def ask(request: UpstreamRequest, recording: Recording, *, idle: float | None) -> bool:
@@ -63,7 +62,7 @@ async def _read(response: UpstreamResponse, recording: Recording, idle: float | 
     left = Limits().stream_bytes
     while True:
         try:
-            async with asyncio.timeout(_SETTLE_SECONDS if recording.has_ended else idle):
+            async with asyncio.timeout(SETTLE_SECONDS if recording.has_ended else idle):
                 data = await response.read()
         except TimeoutError:
             if recording.has_ended:

@@ -1,9 +1,9 @@
-"""What the upstream gets to know of the client's side: `Forwarded` and `X-Forwarded-*`.
+"""What the upstream gets to know of the client's side: `Forwarded`, `X-Forwarded-*` and `Via`.
 
 Whoever connects can write these headers, so a client's own are believed where a trusted proxy sends them, and
 dropped everywhere else.
 
-Source: the configuration contract (`relay`, `server.trusted_proxies`); RFC 7239.
+Source: the configuration contract (`relay`, `server.trusted_proxies`); RFC 7239; RFC 9110, section 7.6.
 """
 
 from __future__ import annotations
@@ -15,12 +15,23 @@ from typing import Final
 
 from starlette.types import Scope
 
+from streamweir.http_grammar import TOKEN
 from streamweir_gateway.access.client_address import is_sent_by
 from streamweir_gateway.upstream.request import Headers
 
-__all__ = ["Forwarding", "is_about_forwarding"]
+__all__ = ["Forwarding", "is_about_forwarding", "may_go_on"]
 
-_TOKEN: Final = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_MAX_FORWARDS: Final = b"max-forwards"
+_VIA: Final = {"1.0": (b"Via", b"1.0 streamweir")}
+_VIA_CURRENT: Final = (b"Via", b"1.1 streamweir")
+
+_MOST_REMEMBERED: Final = 512
+"""Of clients, and the names that they call the gateway by; most have just been seen."""
+
+_LONGEST_REMEMBERED: Final = 255
+"""Of a name of the gateway's: a longer one is nobody's."""
+
+_TOKEN: Final = re.compile(TOKEN.pattern.encode())
 _HOST: Final = re.compile(rb"[0-9A-Za-z.\-_\[\]:]{1,255}")
 
 
@@ -42,6 +53,26 @@ class Forwarding:
 
     def __init__(self, trusted: Sequence[IPv4Network | IPv6Network]) -> None:
         self._trusted = trusted
+        self._lines: dict[tuple[object, bytes], bytes] = {}
+
+    def lines(self, client: tuple[str, int] | None, headers: Headers, host: bytes) -> bytes:
+        """Return the headers of a request in HTTP/1.1 as they go on the wire.
+
+        Args:
+            client: where it comes from.
+            headers: of the request.
+            host: one of them.
+        """
+        scope = {"client": client, "headers": headers, "http_version": "1.1"}
+        if self._trusted or len(host) > _LONGEST_REMEMBERED:
+            return _on_the_wire(self.headers(scope))
+        key = client and client[0], host
+        lines = self._lines.get(key)
+        if lines is None:
+            if len(self._lines) >= _MOST_REMEMBERED:
+                self._lines.clear()
+            lines = self._lines[key] = _on_the_wire(self.headers(scope))
+        return lines
 
     def headers(self, scope: Scope) -> Headers:
         """Return them for a request."""
@@ -58,6 +89,7 @@ class Forwarding:
         if host := _first(given.pop(b"x-forwarded-host", []), host):
             headers.append((b"X-Forwarded-Host", host))
         headers.extend((name, value) for name, values in given.items() for value in values)
+        headers.append(_VIA.get(scope["http_version"], _VIA_CURRENT))
         return headers
 
     @staticmethod
@@ -67,6 +99,29 @@ class Forwarding:
             if is_about_forwarding(name) and b"_" not in name:
                 given.setdefault(name, []).append(value)
         return given
+
+
+def may_go_on(scope: Scope) -> bool:
+    """Whether a request may be sent on; an OPTIONS that may counts one proxy more from here.
+
+    Source: RFC 9110, section 7.6.2. Of other methods the header is not ours to read.
+    """
+    if scope["method"] != "OPTIONS":
+        return True
+    headers = scope["headers"]
+    for at, (name, value) in enumerate(headers):
+        if name == _MAX_FORWARDS and value.isdigit() and len(value) < _DIGITS:
+            if not int(value):
+                return False
+            headers[at] = (name, b"%d" % (int(value) - 1))
+    return True
+
+
+_DIGITS: Final = 10
+
+
+def _on_the_wire(headers: Headers) -> bytes:
+    return b"".join([b"%b: %b\r\n" % header for header in headers])
 
 
 def _appended(values: Sequence[bytes], last: bytes) -> bytes:

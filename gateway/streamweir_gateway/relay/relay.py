@@ -17,6 +17,8 @@ from streamweir.asgi.refusals import Refusal, send_failure, send_refusal
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import settled_trace_context
+from streamweir_gateway.relay.crossing import Crossing, crossing_of
+from streamweir_gateway.relay.forwarded import may_go_on
 from streamweir_gateway.relay.relay_exchange import BrokenOff, NoAnswer, RelayExchange
 from streamweir_gateway.relay.service import Service
 from streamweir_gateway.runs.response_writer import ClientGone
@@ -28,6 +30,9 @@ __all__ = ["Relay"]
 class Relay:
     """The ASGI endpoint of one path with `relay: all`.
 
+    Attributes:
+        first: the upstream that is asked first.
+
     Args:
         services: the upstreams, in the order in which they are asked.
         streams: where exchanges under way are kept.
@@ -36,30 +41,24 @@ class Relay:
 
     def __init__(self, services: Sequence[Service], *, streams: Streams, observer: Observer) -> None:
         self._services = {service.destination: service for service in services}
-        self._first = services[0]
+        self.first = services[0]
         self._streams = streams
         self._observer = observer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         request_id = settled_request_id(scope)
-        record = RequestRecord(
-            request_id,
-            scope["method"],
-            self._first.endpoint.config.template,
-            self._first.destination.label,
-            key=scope["state"].get("key"),
-            trace_id=settled_trace_context(scope).trace_id,
-        )
+        crossing = crossing_of(scope)
+        record = self._record(scope, request_id) if crossing is None else crossing.record()
         try:
-            await self._serve(scope, receive, send, record)
+            await self._serve(scope, receive, send, record, crossing)
         except Refusal as refusal:
             record.refused(refusal.code, scope["state"].get("client"))
             await send_refusal(send, refusal, request_id=request_id)
         except NoAnswer as failure:
             info, record.code = failure.info, failure.info.code
             record.status, record.reason = info.status, info.reason
-            await send_failure(send, info, request_id=request_id, debug=self._first.endpoint.debug)
+            await send_failure(send, info, request_id=request_id, debug=self.first.endpoint.debug)
         except ClientGone:
             record.reason = "client_gone"
         except BrokenOff:
@@ -70,17 +69,42 @@ class Relay:
         finally:
             self._observer.ended(record)
 
-    async def _serve(self, scope: Scope, receive: Receive, send: Send, record: RequestRecord) -> None:
-        if self._streams.draining:
+    def _record(self, scope: Scope, request_id: str) -> RequestRecord:
+        return RequestRecord(
+            request_id,
+            scope["method"],
+            self.first.endpoint.config.template,
+            self.first.destination.label,
+            key=scope["state"].get("key"),
+            trace_id=settled_trace_context(scope).trace_id,
+        )
+
+    async def _serve(
+        self, scope: Scope, receive: Receive, send: Send, record: RequestRecord, crossing: Crossing | None
+    ) -> None:
+        if self._streams.draining and crossing is None:
             raise Refusal("GATEWAY_DRAINING", headers={"Connection": "close"})
         if any(name == b"sec-websocket-key" for name, _ in scope["headers"]):
             raise Refusal("WEBSOCKET_UNSUPPORTED")
-        exchange = RelayExchange(self._services, scope, receive, send, record=record, observer=self._observer)
+        if not may_go_on(scope):
+            await self._answer_options(send, record)
+            return
+        exchange = RelayExchange(
+            self._services, scope, receive, send, record=record, observer=self._observer, crossing=crossing
+        )
         self._streams.add(exchange.watch)
         try:
             opened = await exchange.run()
         finally:
             self._streams.discard(exchange.watch)
-            exchange.watch.close()
+            exchange.close()
         if opened is not None:
             await opened.deliver(self._streams, receive)
+
+    @staticmethod
+    async def _answer_options(send: Send, record: RequestRecord) -> None:
+        """Answer in the place of the service, which its client does not want to be asked."""
+        record.status, record.reason = 204, "done"
+        headers = [(b"x-request-id", record.request_id.encode("ascii"))]
+        await send({"type": "http.response.start", "status": 204, "headers": headers})
+        await send({"type": "http.response.body", "body": b""})

@@ -5,16 +5,20 @@ Source: the configuration contract (`relay`); RFC 9110, section 7.6.
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
 from typing import Final, NamedTuple
 
 from starlette.types import Scope
 
 from streamweir_gateway.config import EndpointConfig, UpstreamConfig
-from streamweir_gateway.observability.trace_context import settled_trace_context
+from streamweir_gateway.connection.direct_exchange import DirectExchange
+from streamweir_gateway.observability.trace_context import TraceContext, settled_trace_context
 from streamweir_gateway.relay.forwarded import Forwarding, is_about_forwarding
 from streamweir_gateway.runs.upstream_target import UpstreamTarget, with_query
 from streamweir_gateway.upstream.end_to_end import HOP_BY_HOP, connection_options
+from streamweir_gateway.upstream.http1 import request_head
 from streamweir_gateway.upstream.request import (
+    WITHOUT_BODY,
     Headers,
     Origin,
     RequestStream,
@@ -30,6 +34,9 @@ _OURS: Final = HOP_BY_HOP | {
 """What the gateway writes itself, or does: it asks for the body as soon as it can send it on."""
 
 
+_CONNECTION: Final = frozenset({b"connection"})
+
+
 class RelayBody(NamedTuple):
     """The body of a client's request: all of it, or its beginning and what is still to come."""
 
@@ -39,6 +46,9 @@ class RelayBody(NamedTuple):
 
 class RelayRequestBuilder:
     """Writes the requests of one endpoint to one of its upstreams.
+
+    Attributes:
+        origin: of the upstream.
 
     Args:
         endpoint: its configuration.
@@ -51,11 +61,13 @@ class RelayRequestBuilder:
         self, endpoint: EndpointConfig, upstream: UpstreamConfig, base_url: str, forwarding: Forwarding
     ) -> None:
         self._target = UpstreamTarget(endpoint, base_url)
-        self._origin = Origin.of(base_url)
+        self.origin = Origin.of(base_url)
         self._forwarding = forwarding
         configured = dict(upstream.headers)
-        self._replaced = frozenset(name.lower().encode("ascii") for name in configured)
+        self._left_out = _OURS | {name.lower().encode("ascii") for name in configured}
         self._configured = list(configured.items())
+        ours = UpstreamRequest("GET", self.origin, "/", self._configured, b"").wire_headers()
+        self._first_lines = request_head("GET", b"/", ours).partition(b"\r\n")[2].removesuffix(b"\r\n")
         authorization = authorization_in(base_url)
         self._authorization = None if authorization is None else authorization.encode("ascii")
 
@@ -65,12 +77,10 @@ class RelayRequestBuilder:
         Raises:
             NoSuchPath: what the client put into the path would lead somewhere else.
         """
-        target = with_query(
-            self._target.filled(scope.get("path_params", {})), scope["query_string"].decode("latin-1")
-        )
+        target = self.target(scope.get("path_params", {}), scope["query_string"])
         return UpstreamRequest(
             scope["method"],
-            self._origin,
+            self.origin,
             target,
             self._configured,
             body.data,
@@ -78,16 +88,59 @@ class RelayRequestBuilder:
             self._headers(scope, request_id),
         )
 
+    def target(self, path_params: Mapping[str, str], query: bytes) -> str:
+        """Return path and query of a request.
+
+        Args:
+            path_params: what the client's path has for the names of the endpoint's.
+            query: the client's.
+
+        Raises:
+            NoSuchPath: what the client put into the path would lead somewhere else.
+        """
+        target = self._target.filled(path_params)
+        return with_query(target, query.decode("latin-1")) if query else target
+
+    def head(self, asked: DirectExchange, target: str, request_id: str, trace: TraceContext) -> bytes:
+        """Return the request line and the headers of the same request as they go on the wire.
+
+        Args:
+            asked: the client's request, in HTTP/1.1.
+            target: see `target`.
+            request_id: of the request.
+            trace: that it belongs to.
+
+        Raises:
+            ValueError: it cannot be written.
+        """
+        method, _, _, given, _ = asked.head
+        first = f"{method} {target} HTTP/1.1\r\n".encode("ascii")
+        kept = self._kept(given, asked.fields)
+        block = b"".join([b"%b: %b\r\n" % header for header in kept])
+        if len(first.split()) != 3 or not block.count(b"\r") == block.count(b"\n") == len(kept):
+            raise ValueError("a request that cannot be written")
+        added = f"X-Request-Id: {request_id}\r\n{trace.lines()}"
+        if self._authorization and not any(name == b"authorization" for name, _ in kept):
+            block += b"Authorization: %b\r\n" % self._authorization
+        if asked.body or method not in WITHOUT_BODY:
+            added = f"{added}Content-Length: {len(asked.body)}\r\n"
+        forwarded = self._forwarding.lines(asked.client, given, asked.fields[b"host"])
+        return b"".join((first, self._first_lines, block, forwarded, added.encode("latin-1"), b"\r\n"))
+
+    def _kept(self, given: Headers, fields: Container[bytes]) -> Headers:
+        """Return the headers of a client's request that go on."""
+        left_out = self._left_out
+        named = connection_options(given) if b"connection" in fields else frozenset()
+        return [
+            header
+            for header in given
+            if (name := header[0]) not in left_out
+            and name not in named
+            and not ((b"_" in name or b"forwarded" in name) and _is_ours(name))
+        ]
+
     def _headers(self, scope: Scope, request_id: str) -> Headers:
-        given: Headers = scope["headers"]
-        named, replaced = connection_options(given), self._replaced
-        headers: Headers = []
-        for name, value in given:
-            if name in _OURS or name in named or name in replaced:
-                continue
-            if (b"_" in name or b"forwarded" in name) and _is_ours(name):
-                continue
-            headers.append((name, value))
+        headers = self._kept(scope["headers"], _CONNECTION)
         if self._authorization and not any(name == b"authorization" for name, _ in headers):
             headers.append((b"Authorization", self._authorization))
         headers += self._forwarding.headers(scope)

@@ -37,6 +37,7 @@ class RelayWatch:
     Args:
         connection: the client's.
         timeouts: of the upstream.
+        seconds: how long the request has been on its way.
     """
 
     __slots__ = (
@@ -55,7 +56,7 @@ class RelayWatch:
         "waiting",
     )
 
-    def __init__(self, connection: ClientConnection, timeouts: Timeouts) -> None:
+    def __init__(self, connection: ClientConnection, timeouts: Timeouts, seconds: float = 0.0) -> None:
         self.waiting = InterruptibleWait()
         self.reason: Reason | None = None
         self.info: ErrorInfo | None = None
@@ -64,7 +65,7 @@ class RelayWatch:
         self._loop = asyncio.get_running_loop()
         self._due = math.inf
         self._due_reason: _Clock = "first_event_timeout"
-        self._total_due = math.inf if timeouts.total is None else self._loop.time() + timeouts.total
+        self._total_due = math.inf if timeouts.total is None else self._loop.time() + timeouts.total - seconds
         self._write_due = math.inf
         self._unsent: int | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -81,9 +82,14 @@ class RelayWatch:
         """Wait for it in a task of its own; the request has been read whole."""
         self._watcher = self._loop.create_task(self._wait_for_client(receive))
 
-    def request_sent(self) -> None:
-        """The request goes out, or another piece of it: from here on its answer is waited for."""
-        self._expect(self.timeouts.first_event, "first_event_timeout")
+    def request_sent(self, seconds: float = 0.0) -> None:
+        """The request goes out, or another piece of it: from here on its answer is waited for.
+
+        Args:
+            seconds: how long ago that was.
+        """
+        due = self.timeouts.first_event
+        self._expect(None if due is None else due - seconds, "first_event_timeout")
 
     def body_read(self) -> None:
         """The headers have come, or a piece of the body."""

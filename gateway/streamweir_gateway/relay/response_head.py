@@ -14,10 +14,13 @@ from streamweir_gateway.upstream.http1 import coding_list
 from streamweir_gateway.upstream.request import Headers
 from streamweir_gateway.upstream.transport import TransportResponse
 
-__all__ = ["relayed_headers"]
+__all__ = ["interim_headers", "relayed_headers"]
 
 _LENGTH: Final = frozenset({b"content-length"})
 _NO_CONTENT: Final = 204
+
+_ANSWERED_HERE: Final = frozenset({100, 101})
+"""The body is asked for by the gateway, and nobody has asked for another protocol."""
 
 
 def relayed_headers(response: TransportResponse) -> Headers:
@@ -34,3 +37,13 @@ def relayed_headers(response: TransportResponse) -> Headers:
     if not all(WRITABLE.fullmatch(value) for _, value in headers):
         raise InvalidResponse("a header with control characters")
     return headers
+
+
+def interim_headers(status: int, headers: Headers) -> Headers | None:
+    """Return the headers of an interim response that the client gets; None where it gets none of it.
+
+    Source: RFC 9110, section 15.2: all go on but those that the proxy has asked for itself.
+    """
+    if status in _ANSWERED_HERE or not all(WRITABLE.fullmatch(value) for _, value in headers):
+        return None
+    return end_to_end(headers, without=_LENGTH)

@@ -14,7 +14,7 @@ from streamweir.events import Interaction
 from streamweir.ids import short_id
 from streamweir.jsontext import parse_json, write_json
 
-__all__ = ["Asked", "Conversation", "Conversations", "ConversationsOfWorker"]
+__all__ = ["Conversation", "Conversations", "ConversationsOfWorker", "OpenQuestion"]
 
 MAX_HELD_BYTES: Final = 64 << 20
 """What all questions of an endpoint may take that wait for an answer."""
@@ -40,7 +40,7 @@ class Conversation(NamedTuple):
     thread_id: str | None
 
 
-class Asked(NamedTuple):
+class OpenQuestion(NamedTuple):
     """A question that waits for an answer.
 
     Attributes:
@@ -85,7 +85,7 @@ class Conversations:
         self.keep = keep
         self.max = max_kept
         self._known: OrderedDict[Key, tuple[float, Conversation]] = OrderedDict()
-        self._asked: OrderedDict[tuple[str | None, str, str], tuple[float, Asked]] = OrderedDict()
+        self._asked: OrderedDict[tuple[str | None, str, str], tuple[float, OpenQuestion]] = OrderedDict()
         self._held_bytes = 0
 
     def find(self, key: str | None, thread: str) -> Conversation | None:
@@ -111,19 +111,19 @@ class Conversations:
         self._forget(place)
         held = write_json([question.resume, question.schema])
         self._held_bytes += len(held)
-        asked = Asked(upstream, short_id(question.interaction_id), question.kind, held)
+        asked = OpenQuestion(upstream, short_id(question.interaction_id), question.kind, held)
         self._asked[place] = (time.monotonic() + self.keep, asked)
         while self._asked and (
             self._held_bytes > MAX_HELD_BYTES or len(self._asked) > min(self.max, _MAX_QUESTIONS)
         ):
             self._forget(next(iter(self._asked)))
 
-    def asked(self, key: str | None, thread: str, interaction_id: str) -> Asked | None:
+    def asked(self, key: str | None, thread: str, interaction_id: str) -> OpenQuestion | None:
         """Return a question that waits."""
         found = self._asked.get(_place(key, thread, interaction_id))
         return None if found is None or found[0] < time.monotonic() else found[1]
 
-    def last_asked(self, key: str | None, thread: str) -> Asked | None:
+    def last_asked(self, key: str | None, thread: str) -> OpenQuestion | None:
         """Return the question of a conversation that was asked last."""
         now = time.monotonic()
         for (of_key, of_thread, _), (until, asked) in reversed(self._asked.items()):

@@ -11,7 +11,7 @@ from streamweir.requests.canonical import Answer, Request
 from streamweir.requests.decisions import decision_in
 from streamweir.requests.messages import text_of_message, tool_results
 from streamweir.requests.sides import RequestReader
-from streamweir_gateway.requests.conversations import Asked, Conversations
+from streamweir_gateway.requests.conversations import Conversations, OpenQuestion
 from streamweir_gateway.requests.form_values import form_values
 
 __all__ = ["with_kept_answers"]
@@ -65,7 +65,7 @@ def _answered_by_message(
     """The result of a tool that was a question, or else the next message of its conversation."""
     messages = request.get("messages", [])
     answers: list[Answer] = []
-    asked: Asked | None = None
+    asked: OpenQuestion | None = None
     for message in tool_results(messages):
         question = _asked(conversations, key, thread, message.get("tool_call_id", ""))
         if question is not None:
@@ -79,12 +79,14 @@ def _answered_by_message(
     return (_with(request, resume=answers), asked.upstream) if asked else (request, None)
 
 
-def _asked(conversations: Conversations, key: str | None, thread: str, interaction_id: str) -> Asked | None:
+def _asked(
+    conversations: Conversations, key: str | None, thread: str, interaction_id: str
+) -> OpenQuestion | None:
     """The question of the conversation; that of a call also where the client names none."""
     return conversations.asked(key, thread, interaction_id) or conversations.asked(key, "", interaction_id)
 
 
-def _answer(asked: Asked, text: str) -> Answer:
+def _answer(asked: OpenQuestion, text: str) -> Answer:
     answer: Answer = {"interaction_id": asked.interaction_id, "action": "submit", "resume": asked.resume}
     match asked.kind, decision_in(text):
         case "approval", bool(decided):
@@ -93,7 +95,7 @@ def _answer(asked: Asked, text: str) -> Answer:
     return _filled({**answer, "value": text}, asked)
 
 
-def _filled(answer: Answer, asked: Asked) -> Answer:
+def _filled(answer: Answer, asked: OpenQuestion) -> Answer:
     """The answer with the values of the form that was asked, where it is text."""
     text = answer.get("value")
     if asked.kind == "approval":

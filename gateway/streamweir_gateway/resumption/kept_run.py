@@ -14,6 +14,7 @@ from streamweir.asgi.refusals import Refusal
 from streamweir.errors import ErrorInfo, error_info
 from streamweir.runs.owned_run import OwnedRun
 from streamweir.runs.run_index import RunIndex
+from streamweir.runs.run_reader import UNREAD_SECONDS
 from streamweir.runs.store import StoreUnavailable
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
@@ -35,9 +36,6 @@ CONTINUE_FOR: Final = 300.0
 
 _RENEW_SECONDS: Final = 1.0
 """At most: a cancel from another replica is noticed then."""
-
-_LEAVING_SECONDS: Final = 1.5
-"""A reader elsewhere says once a second that it is there."""
 
 
 class KeptRun:
@@ -180,7 +178,7 @@ class KeptRun:
             return
         else:
             alone, seconds = min(now - self._read_at, signals.unread_for), self._alone_seconds
-        if seconds is not None and not self.owned.readers and alone >= max(seconds, _LEAVING_SECONDS):
+        if seconds is not None and not self.owned.readers and alone >= max(seconds, UNREAD_SECONDS):
             self.stop("client_gone")
 
     def _complete_record(self) -> None:

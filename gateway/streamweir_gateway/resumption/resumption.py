@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from starlette.types import Receive, Scope, Send
 
+from streamweir.asgi.headers import Headers
 from streamweir.asgi.ownership import take_ownership
 from streamweir.asgi.refusals import Refusal
 from streamweir.asgi.resumption.asked_run import RUN_HEADER, has_all
@@ -23,13 +24,9 @@ from streamweir_gateway.resumption.registry import RunRegistry
 from streamweir_gateway.resumption.run_delivery import RunDelivery
 from streamweir_gateway.runs.destination import Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
-from streamweir_gateway.runs.response_writer import Headers
 from streamweir_gateway.runs.streams import Streams
 
-__all__ = ["PRIVATE_HEADERS", "FoundRun", "Resumption"]
-
-PRIVATE_HEADERS: Final[Headers] = [(b"cache-control", b"no-cache, no-store, no-transform")]
-"""Of streams that are read by their handle."""
+__all__ = ["FoundRun", "Resumption"]
 
 
 class FoundRun(NamedTuple):

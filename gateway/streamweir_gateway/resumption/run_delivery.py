@@ -11,6 +11,7 @@ from typing import Final
 
 from starlette.types import Receive, Scope, Send
 
+from streamweir.asgi.headers import Headers
 from streamweir.asgi.refusals import Refusal
 from streamweir.asgi.resumption.found_run import NothingLeft
 from streamweir.runs.event_log import Batch
@@ -27,7 +28,7 @@ from streamweir_gateway.resumption.stored_delivery import StoredDelivery
 from streamweir_gateway.runs.destination import Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.interruptible_wait import Interrupted
-from streamweir_gateway.runs.response_writer import ClientGone, Headers
+from streamweir_gateway.runs.response_writer import ClientGone
 from streamweir_gateway.runs.run_supervisor import RunSupervisor
 
 __all__ = ["RunDelivery"]

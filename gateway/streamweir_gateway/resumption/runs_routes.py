@@ -10,12 +10,13 @@ from typing import Any, Final, TypeAlias
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from streamweir.asgi.headers import header_value, settled_request_id
+from streamweir.asgi.headers import Headers, header_value, settled_request_id
 from streamweir.asgi.refusals import Refusal, send_refusal
 from streamweir.asgi.resumption.asked_run import position_of
 from streamweir.asgi.resumption.found_run import NothingLeft, stop_run, store_unavailable
 from streamweir.asgi.sending import send_whole
 from streamweir.http.accept import choose_framing
+from streamweir.http.response_headers import NOT_STORED
 from streamweir.jsontext import write_json
 from streamweir.runs.handles import is_handle, run_name
 from streamweir.runs.run_description import folded_run, run_description
@@ -24,11 +25,11 @@ from streamweir.runs.stored_event import UnreadableRun
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import settled_trace_context
-from streamweir_gateway.resumption.resumption import PRIVATE_HEADERS, FoundRun, Resumption
+from streamweir_gateway.resumption.resumption import FoundRun, Resumption
 from streamweir_gateway.resumption.search import find_runs, latest_run
 from streamweir_gateway.routing import Route
 from streamweir_gateway.runs.proxy import send_no_content
-from streamweir_gateway.runs.response_writer import ClientGone, Headers
+from streamweir_gateway.runs.response_writer import ClientGone
 
 __all__ = ["runs_routes"]
 
@@ -190,7 +191,7 @@ class _Verbs:
                 call.send,
                 record=call.record,
                 position=position,
-                headers=PRIVATE_HEADERS,
+                headers=[NOT_STORED],
             )
         except NothingLeft:
             self._resumption.note_result(found.about.endpoint, "nothing")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from starlette.types import Send
 
+from streamweir.asgi.headers import Headers
 from streamweir.runs.feed_writer import open_feed_writer
 from streamweir.runs.stored_event import Source
 from streamweir.translation.open_writer import Writer
@@ -12,7 +13,6 @@ from streamweir_gateway.connection.client_connection import ClientConnection
 from streamweir_gateway.runs.delivery import Delivery
 from streamweir_gateway.runs.destination import Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
-from streamweir_gateway.runs.response_writer import Headers
 from streamweir_gateway.runs.run_supervisor import RunSupervisor
 
 __all__ = ["StoredDelivery"]

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from streamweir_gateway.config import UpstreamConfig
-from streamweir_gateway.runs.breaker import BreakerState, CircuitBreaker
+from streamweir_gateway.observability.metrics import BreakerState
+from streamweir_gateway.runs.breaker import CircuitBreaker
 
 __all__ = ["Admission", "Admissions", "CircuitOpen", "Overloaded", "Permit"]
 
@@ -46,6 +47,14 @@ class Admission:
         self.open_streams = 0
         self.breaker = CircuitBreaker(config.breaker)
 
+    def admit_to_well(self) -> Permit | None:
+        """Let one attempt in where nothing is known against the upstream; else None."""
+        is_full = self.max_streams is not None and self.open_streams >= self.max_streams
+        if is_full or not self.breaker.is_well:
+            return None
+        self.open_streams += 1
+        return Permit(self, is_trial=False)
+
     def admit(self) -> Permit:
         """Let one attempt in, which releases its permit at the end.
 
@@ -79,6 +88,13 @@ class Permit:
         """The upstream failed before its first event."""
         self._admission.breaker.failed(is_trial=self._is_trial)
         self._end_trial()
+
+    def end_well(self) -> None:
+        """The attempt is over, and the upstream has answered all of it."""
+        admission = self._admission
+        admission.open_streams -= 1
+        if not admission.breaker.is_well:
+            self.succeeded()
 
     def release(self) -> None:
         """The attempt is over, whatever came of it."""

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from streamweir_gateway.config import Breaker
+from streamweir_gateway.observability.metrics import BreakerState
 
-__all__ = ["BreakerState", "CircuitBreaker"]
+__all__ = ["CircuitBreaker"]
 
-BreakerState: TypeAlias = Literal["closed", "open", "half_open"]
 
 TRIAL_SECONDS: Final = 1.0
 """What a client is told to wait while a trial is under way, whose end nobody knows."""
@@ -48,6 +48,11 @@ class CircuitBreaker:
         if self._until is None:
             return "closed"
         return "open" if self._clock() < self._until else "half_open"
+
+    @property
+    def is_well(self) -> bool:
+        """Nothing is known against the upstream."""
+        return self._until is None and not self.failures
 
     @property
     def open_seconds(self) -> float:

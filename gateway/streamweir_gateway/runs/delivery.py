@@ -9,7 +9,7 @@ from typing import Final, cast
 
 from starlette.types import Receive, Send
 
-from streamweir.asgi.headers import encoded_headers
+from streamweir.asgi.headers import Headers, encoded_headers
 from streamweir.codec.base import Options
 from streamweir.errors import ErrorInfo
 from streamweir.http.folded_response import folded_response
@@ -23,7 +23,7 @@ from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.delivery_supervisor import DeliverySupervisor
 from streamweir_gateway.runs.destination import Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
-from streamweir_gateway.runs.response_writer import ClientGone, Headers, ResponseWriter
+from streamweir_gateway.runs.response_writer import ClientGone, ResponseWriter
 from streamweir_gateway.runs.run_supervisor import RunSupervisor
 from streamweir_gateway.upstream.response import UpstreamResponse
 

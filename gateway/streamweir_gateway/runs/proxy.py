@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from starlette.types import Receive, Scope, Send
 
-from streamweir.asgi.headers import header_values, settled_request_id
+from streamweir.asgi.headers import Headers, header_values, settled_request_id
 from streamweir.asgi.ownership import take_ownership
 from streamweir.asgi.refusals import Refusal, send_refusal
 from streamweir.requests.errors import RequestError
@@ -24,7 +24,7 @@ from streamweir_gateway.runs.destination import Destination, Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.proxy_exchange import ProxyExchange
 from streamweir_gateway.runs.request_body import RequestBodies, RequestBody
-from streamweir_gateway.runs.response_writer import ClientGone, Headers
+from streamweir_gateway.runs.response_writer import ClientGone
 from streamweir_gateway.runs.streams import Streams
 from streamweir_gateway.runs.upstream_request_builder import NoSuchPath
 from streamweir_gateway.upstream.request import UpstreamRequest

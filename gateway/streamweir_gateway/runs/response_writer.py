@@ -6,17 +6,16 @@ Source: the standard protocol 1.1, sections 2 (when headers leave) and 4.
 from __future__ import annotations
 
 import time
-from typing import Final, TypeAlias
+from typing import Final
 
 from starlette.types import Send
 
+from streamweir.asgi.headers import Headers
 from streamweir.http.fair_lock import FairLock
 from streamweir.translation.clock import StreamClock
 from streamweir_gateway.connection.client_connection import ClientConnection
 
-__all__ = ["ClientGone", "Headers", "ResponseWriter"]
-
-Headers: TypeAlias = list[tuple[bytes, bytes]]
+__all__ = ["ClientGone", "ResponseWriter"]
 
 PIECE_BYTES: Final = 1 << 18
 """More than this is not handed over at once: a server takes any piece, and waits only before the next one."""

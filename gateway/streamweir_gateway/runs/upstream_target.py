@@ -15,6 +15,7 @@ from streamweir_gateway.config import REST, EndpointConfig, join_path
 __all__ = ["NoSuchPath", "UpstreamTarget", "with_query"]
 
 _PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
+_REST: Final = f"{{{REST}}}"
 _DOTS: Final = frozenset({".", ".."})
 
 
@@ -39,6 +40,8 @@ class UpstreamTarget:
         template = url[url.index(netloc) + len(netloc) :] or "/"
         self.template: Final = "/" + template if template.startswith("?") else template
         self._query_at = self.template.find("?")
+        self._stem = self.template.removesuffix(_REST)
+        self._is_plain = self.template.endswith(_REST) and not {"{", "?", "."} & {*self._stem}
 
     def filled(self, path_params: Mapping[str, str]) -> str:
         """Return the target.
@@ -49,6 +52,8 @@ class UpstreamTarget:
         Raises:
             NoSuchPath: a `{name}` is empty or would make a `.` or `..`.
         """
+        if self._is_plain and "." not in path_params[REST]:
+            return self._stem + path_params[REST]
         if "{" not in self.template:
             return self.template
         target = _PLACEHOLDER.sub(lambda match: self._value(match, path_params), self.template)

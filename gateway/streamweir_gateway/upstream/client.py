@@ -24,12 +24,16 @@ Opening: TypeAlias = AbstractAsyncContextManager[UpstreamResponse]
 class UpstreamClient:
     """Sends requests and hands out their responses.
 
+    Attributes:
+        begin: of the transport.
+
     Args:
         transport: what carries them; HTTP/1.1 that trusts the system's certificates where it is None.
     """
 
     def __init__(self, transport: Transport | None = None) -> None:
-        self._transport = Http1Transport() if transport is None else transport
+        self._transport: Transport = Http1Transport() if transport is None else transport
+        self.begin = self._transport.begin
 
     @classmethod
     def for_upstream(cls, config: UpstreamConfig) -> UpstreamClient:

@@ -10,7 +10,8 @@ from typing import Final, cast
 
 from .failures import NotSent
 from .http1 import LAST_CHUNK, ResponseParser, chunk, keep_alive_seconds
-from .request import RequestStream
+from .request import OnInterim, RequestStream
+from .transport import WholeResponse
 
 __all__ = ["UpstreamConnection"]
 
@@ -44,9 +45,11 @@ class UpstreamConnection(asyncio.Protocol):
         "_linger_timer",
         "_loop",
         "_on_end",
+        "_on_news",
         "_on_whole",
         "_parser",
         "_pieces",
+        "_poll",
         "_sending",
         "_sent",
         "_take",
@@ -57,11 +60,13 @@ class UpstreamConnection(asyncio.Protocol):
 
     def __init__(self, on_end: Callable[[UpstreamConnection], None]) -> None:
         self.is_open = False
+        self._on_news: Callable[[], None] | None = None
         self._loop = asyncio.get_running_loop()
         self._on_end = on_end
         self._on_whole: Callable[[UpstreamConnection], None] | None = None  # set while it lingers
         self._linger_timer: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport | None = None
+        self._poll: Callable[[float], list[tuple[int, int]]] | None = None
         self._parser: ResponseParser | None = None
         self._pieces: list[bytes] = []
         self._buffered = 0
@@ -73,7 +78,13 @@ class UpstreamConnection(asyncio.Protocol):
         self._take: Callable[[bytes], bool] | None = None  # set while `relay` waits
 
     async def request(
-        self, head: bytes, body: bytes, *, stream: RequestStream | None = None, is_head: bool
+        self,
+        head: bytes,
+        body: bytes,
+        *,
+        stream: RequestStream | None = None,
+        is_head: bool,
+        on_interim: OnInterim | None = None,
     ) -> ResponseParser:
         """Send a request and wait for the headers of its response, which may come before it is all sent.
 
@@ -82,6 +93,7 @@ class UpstreamConnection(asyncio.Protocol):
             body: its body, or the beginning of it.
             stream: the rest, which is sent as fast as the upstream takes it until its response is complete.
             is_head: the response has no body.
+            on_interim: called with the status and the headers of each interim response.
 
         Raises:
             NotSent: the connection ended before the request was written whole.
@@ -91,13 +103,44 @@ class UpstreamConnection(asyncio.Protocol):
             raise NotSent("the connection had ended")
         self._parser = self._parser or ResponseParser()
         self._parser.is_head = is_head
+        self._parser.on_interim = on_interim
         if stream is None:
             self._write(head, body)
         else:
             self._sending = self._loop.create_task(self._send_stream(head, body, stream))
-        while not self._parser.status:
+        return await self.response()
+
+    def begin(self, head: bytes, body: bytes) -> None:
+        """Send a request whose body is whole, not a HEAD; see `request`.
+
+        Raises:
+            NotSent: the connection had ended.
+        """
+        if not self.is_open or self._transport is None:
+            raise NotSent("the connection had ended")
+        self._parser = self._parser or ResponseParser()
+        if body:
+            self._write(head, body)
+        else:
+            self._transport.write(head)
+
+    def watch(self, listener: Callable[[], None] | None, on_interim: OnInterim | None = None) -> None:
+        """Call `listener` once, in place of waking who waits, when something has come or this has ended."""
+        self._on_news = listener
+        if self._parser is not None:
+            self._parser.on_interim = on_interim
+
+    async def response(self) -> ResponseParser:
+        """Wait for the headers of the response to what was sent.
+
+        Raises:
+            NotSent, Unreachable, InvalidResponse: there are none.
+        """
+        self._on_news = None
+        while self._parser is not None and not self._parser.status:
             self._raise_failure()
             await self._news()
+        assert self._parser is not None
         return self._parser
 
     async def read(self) -> bytes:
@@ -148,6 +191,15 @@ class UpstreamConnection(asyncio.Protocol):
         parser = self._parser
         return bool(self._pieces) or parser is None or parser.is_complete or parser.failure is not None
 
+    def whole_response(self) -> WholeResponse | None:
+        """Return the response, where all of it has come and nothing has been read; else None."""
+        parser = self._parser
+        if parser is None or not parser.is_complete:
+            return None
+        pieces = self._pieces
+        body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        return WholeResponse(parser.status, parser.headers, body)
+
     @property
     def is_over(self) -> bool:
         """The response came to its proper end, and all of it has been taken."""
@@ -171,6 +223,7 @@ class UpstreamConnection(asyncio.Protocol):
 
     def end_exchange(self) -> None:
         """Forget the response."""
+        self._on_news = None
         self._parser = None
         self._pieces.clear()
         self._buffered = 0
@@ -185,15 +238,7 @@ class UpstreamConnection(asyncio.Protocol):
 
     def has_news(self) -> bool:
         """Has anything come that the loop has not seen yet? On an idle connection that is its end."""
-        assert self._transport is not None
-        descriptor = self._transport.get_extra_info("socket").fileno()
-        if descriptor < 0:
-            return True
-        if not hasattr(select, "poll"):
-            return False  # Windows: the loop will say so, a little later
-        poll = select.poll()
-        poll.register(descriptor, select.POLLIN)
-        return bool(poll.poll(0))
+        return not self.is_open or (self._poll is not None and bool(self._poll(0)))
 
     def abort(self) -> None:
         """Close at once, whatever is still unsent."""
@@ -208,6 +253,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=1)  # we learn of all that has to wait; 0 confuses TLS
         self._parser = ResponseParser()
+        self._poll = _polling(transport)
         self.is_open = True
 
     def data_received(self, data: bytes) -> None:
@@ -276,6 +322,8 @@ class UpstreamConnection(asyncio.Protocol):
             self._write(head, chunk(body) if in_chunks else body)
             while data := await stream.read():
                 await self._until_sent()
+                if self.has_news():  # written past a refusal that lies here unread, it would destroy it
+                    await asyncio.sleep(0)
                 self._write(b"", chunk(data) if in_chunks else data)
             self._write(b"", LAST_CHUNK if in_chunks else b"")
         except Exception:
@@ -289,7 +337,7 @@ class UpstreamConnection(asyncio.Protocol):
             await self._sent.wait()
 
     def _stop_sending_if_answered(self) -> None:
-        if self._parser is not None and self._parser.is_complete:
+        if self._parser is not None and (self._parser.is_complete or self._parser.refuses_rest):
             self._stop_sending()
 
     def _stop_sending(self) -> None:
@@ -362,5 +410,17 @@ class UpstreamConnection(asyncio.Protocol):
             self._waiter = None
 
     def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
+        on_news, self._on_news = self._on_news, None
+        if on_news is not None:
+            on_news()
+        elif self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
+
+
+def _polling(transport: asyncio.BaseTransport) -> Callable[[float], list[tuple[int, int]]] | None:
+    """Return what asks the system whether anything has come; None on Windows: the loop finds it, later."""
+    if not hasattr(select, "poll"):
+        return None
+    poll = select.poll()
+    poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
+    return poll.poll

@@ -24,6 +24,9 @@ knows whether it ran."""
 REMEMBERED_SECONDS: Final = 60.0
 """How long it is remembered how soon an upstream has closed an idle connection."""
 
+LOOK_SECONDS: Final = 1.0
+"""How often it is looked at least which connections have been idle for too long, while there are any."""
+
 ADDRESS_SECONDS: Final = 10.0
 """How long a host's addresses are believed; a failure to connect ends it."""
 
@@ -34,7 +37,6 @@ class _Idle(NamedTuple):
     since: float
     until: float
     """It is not used any longer then."""
-    timer: asyncio.TimerHandle
 
 
 class ConnectionPool:
@@ -51,17 +53,17 @@ class ConnectionPool:
         self._port = port
         self._context = context
         self._idle: dict[UpstreamConnection, _Idle] = {}  # the last one is the freshest
+        self._timer: asyncio.TimerHandle | None = None  # one for all: few are idle for long
         self._busy: set[UpstreamConnection] = set()
         self._addresses: list[Address] = []
         self._resolved_at = 0.0
         self._closes_after = KEEP_ALIVE_SECONDS
-        self._closed_at = 0.0
+        self._closed_at: float | None = None
 
     def take_kept(self) -> UpstreamConnection | None:
         """Return an idle connection that the upstream still holds open, as far as one can see."""
         while self._idle:
             connection, idle = self._idle.popitem()
-            idle.timer.cancel()
             if connection.has_news():
                 self._note_closing(idle)
             elif time.monotonic() < idle.until:
@@ -105,23 +107,38 @@ class ConnectionPool:
         """Close every connection."""
         for connection in (*self._idle, *self._busy):
             connection.abort()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _keep(self, connection: UpstreamConnection) -> None:
         seconds = SAFE_SHARE * min(self._idle_seconds(), connection.keep_alive_seconds(KEEP_ALIVE_SECONDS))
         connection.end_exchange()
         now = time.monotonic()
-        timer = asyncio.get_running_loop().call_later(seconds, self._expire, connection)
-        self._idle[connection] = _Idle(now, now + seconds, timer)
+        self._idle[connection] = _Idle(now, now + seconds)
+        if self._timer is None or seconds < LOOK_SECONDS:
+            self._look_after(min(seconds, LOOK_SECONDS))
 
-    def _expire(self, connection: UpstreamConnection) -> None:
-        del self._idle[connection]
-        connection.abort()
+    def _look_after(self, seconds: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._look)
+
+    def _look(self) -> None:
+        """Close those that have been idle for too long."""
+        self._timer = None
+        now = time.monotonic()
+        for connection in [each for each, idle in self._idle.items() if idle.until <= now]:
+            del self._idle[connection]
+            connection.abort()
+        if self._idle:
+            soonest = min(idle.until for idle in self._idle.values())
+            self._look_after(min(soonest - now, LOOK_SECONDS))
 
     def _forget(self, connection: UpstreamConnection) -> None:
         """A connection has ended; an idle one because the upstream closed it."""
         self._busy.discard(connection)
         if (idle := self._idle.pop(connection, None)) is not None:
-            idle.timer.cancel()
             self._note_closing(idle)
 
     def _note_closing(self, idle: _Idle) -> None:
@@ -130,8 +147,9 @@ class ConnectionPool:
 
     def _idle_seconds(self) -> float:
         """Return how long this upstream is taken to leave an idle connection open."""
-        is_fresh = time.monotonic() - self._closed_at < REMEMBERED_SECONDS
-        return self._closes_after if is_fresh else KEEP_ALIVE_SECONDS
+        if self._closed_at is None or time.monotonic() - self._closed_at >= REMEMBERED_SECONDS:
+            return KEEP_ALIVE_SECONDS
+        return self._closes_after
 
     async def _connect(self, connect_timeout: float | None) -> UpstreamConnection:
         try:

@@ -34,6 +34,8 @@ _BROKEN: Final = 500
 """From this status on a server may have given up: uvicorn closes the connection behind the answer to an
 application's exception, and does not announce it."""
 
+_REFUSED: Final = 400
+
 _LENIENT: Final = {
     "lenient_headers": True,  # bytes that are none of a header's: they are not shown to anybody
     "lenient_optional_cr_before_lf": True,  # home-made servers end lines with a bare LF
@@ -52,10 +54,12 @@ class ResponseParser:
 
     Attributes:
         is_head: the request was a HEAD: its response has no body, whatever its headers say.
-        status: 0 until the headers are complete; those of interim responses are skipped.
+        status: 0 until the headers are complete.
+        on_interim: called with the status and the headers of each interim response; they are skipped else.
         headers: as they were written, in order, without trailers.
         is_complete: the response came to its proper end.
         may_be_reused: nothing speaks against another request on this connection.
+        refuses_rest: an error that closes the connection: what is left of the request is for nobody.
         failure: why it never will be complete.
     """
 
@@ -70,6 +74,8 @@ class ResponseParser:
         "is_head",
         "may_be_reused",
         "on_body",
+        "on_interim",
+        "refuses_rest",
         "status",
     )
 
@@ -80,6 +86,8 @@ class ResponseParser:
         self.may_be_reused = False
         self.failure: UpstreamFailure | None = None
         self.is_head = False
+        self.refuses_rest = False
+        self.on_interim: Callable[[int, Headers], None] | None = None
         self._ends_with_connection = False
         self._bare_bytes = 0  # since the beginning, or since the last byte of the body
         self._pieces: list[bytes] = []
@@ -170,9 +178,12 @@ class ResponseParser:
         if status < 100:
             raise ValueError(status)
         if status < 200 and status != 101:
-            self.headers.clear()
+            headers, self.headers = self.headers, []
+            if self.on_interim is not None:
+                self.on_interim(status, headers)
             return
         self.status = status
+        self.refuses_rest = status >= _REFUSED and not self._parser.should_keep_alive()
         self._ends_with_connection = not _has_explicit_end(self.headers)
         if self.is_head or status == 101:
             self.is_complete = True
@@ -200,7 +211,9 @@ def coding_list(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str
 
 def keep_alive_seconds(headers: Headers, longest: float) -> float:
     """Return the `timeout` of the Keep-Alive header, `longest` where it says none or more."""
-    values = b",".join(value for name, value in headers if name.lower() == b"keep-alive")
+    values = b",".join(
+        [value for name, value in headers if len(name) == 10 and name.lower() == b"keep-alive"]
+    )
     match = _KEEP_ALIVE_TIMEOUT.search(values) if values else None
     return longest if match is None else min(longest, float(match[1]))
 
@@ -209,9 +222,10 @@ _KEEP_ALIVE_TIMEOUT: Final = re.compile(rb"(?:^|[,;\s])timeout\s*=\s*\"?([0-9]{1
 
 
 def _has_explicit_end(headers: Headers) -> bool:
-    if codings := coding_list(headers, b"transfer-encoding"):
+    names = [name.lower() for name, _ in headers]
+    if b"transfer-encoding" in names and (codings := coding_list(headers, b"transfer-encoding")):
         return codings[-1] == "chunked"
-    return any(name.lower() == b"content-length" for name, _ in headers)
+    return b"content-length" in names
 
 
 def request_head(method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]]) -> bytes:

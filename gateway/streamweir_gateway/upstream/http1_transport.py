@@ -11,10 +11,10 @@ from streamweir_gateway.config import Tls
 from .connection import UpstreamConnection
 from .connection_pool import ConnectionPool
 from .failures import NotSent
-from .http1 import request_head
+from .http1 import ResponseParser, request_head
 from .request import Origin, UpstreamRequest
 from .tls import tls_context
-from .transport import TransportResponse
+from .transport import SentRequest, TransportResponse
 
 __all__ = ["Http1Transport"]
 
@@ -43,15 +43,27 @@ class Http1Transport:
             ConnectTimedOut, Unreachable, InvalidResponse: there is no response.
             ValueError: the request cannot be written as HTTP.
         """
-        head = request_head(request.method, request.target.encode("ascii"), request.wire_headers())
-        exchange = _Exchange(self._pool(request.origin), head, request, on_connected)
+        exchange = _Exchange.of(request, self._pool(request.origin))
         is_repeatable = request.stream is None
         if is_repeatable and (kept := exchange.pool.take_kept()) is not None:
             try:
-                return await exchange.on(kept)
+                return await exchange.on(kept, on_connected)
             except NotSent:
                 pass  # the upstream has just closed it, and cannot have run anything
-        return await exchange.on(await exchange.pool.connect(connect_timeout))
+        return await exchange.on(await exchange.pool.connect(connect_timeout), on_connected)
+
+    def begin(self, origin: Origin, head: bytes, body: bytes) -> SentRequest | None:
+        """Send a request at once, on a connection that is kept open; None where there is none."""
+        pool = self._pools.get(origin)
+        kept = None if pool is None else pool.take_kept()
+        if pool is None or kept is None:
+            return None
+        try:
+            kept.begin(head, body)
+        except NotSent:
+            pool.drop(kept)
+            return None
+        return _SentRequest(pool, kept)
 
     async def aclose(self) -> None:
         """Close every connection."""
@@ -77,23 +89,73 @@ class _Exchange(NamedTuple):
     pool: ConnectionPool
     head: bytes
     request: UpstreamRequest
-    on_connected: Callable[[], None] | None
 
-    async def on(self, connection: UpstreamConnection) -> TransportResponse:
+    @classmethod
+    def of(cls, request: UpstreamRequest, pool: ConnectionPool) -> _Exchange:
+        """Return one that is to be carried by a connection of `pool`."""
+        return cls(
+            pool,
+            request_head(request.method, request.target.encode("ascii"), request.wire_headers()),
+            request,
+        )
+
+    async def on(
+        self, connection: UpstreamConnection, on_connected: Callable[[], None] | None
+    ) -> TransportResponse:
         """Send the request on `connection`."""
         try:
-            if self.on_connected is not None:
-                self.on_connected()
+            if on_connected is not None:
+                on_connected()
             response = await connection.request(
                 self.head,
                 self.request.body,
                 stream=self.request.stream,
                 is_head=self.request.method == "HEAD",
+                on_interim=self.request.on_interim,
             )
         except BaseException:
             self.pool.drop(connection)
             raise
-        return TransportResponse(response.status, response.headers, _Body(connection, self.pool))
+        return _response(response, connection, self.pool)
+
+
+def _response(
+    response: ResponseParser, connection: UpstreamConnection, pool: ConnectionPool
+) -> TransportResponse:
+    return TransportResponse(response.status, response.headers, _Body(connection, pool))
+
+
+class _SentRequest:
+    """A `SentRequest`, and the connection that was kept open and carries it."""
+
+    __slots__ = ("_connection", "_pool", "watch", "whole_response")
+
+    def __init__(self, pool: ConnectionPool, connection: UpstreamConnection) -> None:
+        self._pool = pool
+        self._connection = connection
+        self.watch = connection.watch
+        self.whole_response = connection.whole_response
+
+    def give_back(self) -> None:
+        self._pool.give_back(self._connection)
+
+    async def response(
+        self, request: UpstreamRequest, *, connect_timeout: float | None, on_connected: Callable[[], None]
+    ) -> TransportResponse:
+        pool, connection = self._pool, self._connection
+        connection.watch(None, request.on_interim)
+        try:
+            return _response(await connection.response(), connection, pool)
+        except NotSent:
+            pool.drop(connection)
+        except BaseException:
+            pool.drop(connection)
+            raise
+        exchange = _Exchange.of(request, pool)
+        return await exchange.on(await pool.connect(connect_timeout), on_connected)
+
+    def abort(self) -> None:
+        self._pool.drop(self._connection)
 
 
 class _Body:

@@ -80,6 +80,9 @@ class HttpcoreTransport:
             await exchange.aclose()
             raise
 
+    def begin(self, _origin: Origin, _head: bytes, _body: bytes) -> None:
+        """No connection is kept: each request has to wait for one."""
+
     async def aclose(self) -> None:
         """Close every connection."""
         for exchange in tuple(self._open):

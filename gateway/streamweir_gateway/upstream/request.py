@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol, TypeAlias
 from urllib.parse import unquote, urlsplit
 
-__all__ = ["Headers", "Origin", "RequestStream", "UpstreamRequest", "authorization_in"]
+__all__ = [
+    "WITHOUT_BODY",
+    "Headers",
+    "OnInterim",
+    "Origin",
+    "RequestStream",
+    "UpstreamRequest",
+    "authorization_in",
+]
 
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 """In the order and the spelling of the wire."""
+
+OnInterim: TypeAlias = Callable[[int, Headers], None]
+"""Gets the status and the headers of an interim response."""
 
 _PORTS: Final = {"http": 80, "https": 443}
 
@@ -84,6 +96,8 @@ class UpstreamRequest(NamedTuple):
     """What follows `body`."""
     relayed: Headers = []  # noqa: RUF012 - never changed
     """Further headers, as they go on the wire; none that frames."""
+    on_interim: OnInterim | None = None
+    """Called with each interim response (`103 Early Hints`), where the transport reports them."""
 
     def wire_headers(self) -> Headers:
         """Return the headers that go out: the given ones, and ours in place of those that frame."""
@@ -94,7 +108,7 @@ class UpstreamRequest(NamedTuple):
         headers += self.relayed
         if self.stream is not None:
             headers.append(_framing_header(self.stream.length))
-        elif self.body or self.method not in _WITHOUT_BODY:
+        elif self.body or self.method not in WITHOUT_BODY:
             headers.append((b"Content-Length", b"%d" % len(self.body)))
         return headers
 
@@ -107,7 +121,7 @@ _FRAMING: Final = frozenset(
 )
 """Headers that say where a message ends or what becomes of its connection: ours alone to write."""
 
-_WITHOUT_BODY: Final = frozenset({"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"})
+WITHOUT_BODY: Final = frozenset({"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"})
 
 
 def _framing_header(length: int | None) -> tuple[bytes, bytes]:

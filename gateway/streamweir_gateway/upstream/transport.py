@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol
 
-from .request import Headers, UpstreamRequest
+from .request import Headers, OnInterim, Origin, UpstreamRequest
 
-__all__ = ["ResponseBody", "Transport", "TransportResponse"]
+__all__ = ["ResponseBody", "SentRequest", "Transport", "TransportResponse", "WholeResponse"]
 
 
 class ResponseBody(Protocol):
@@ -56,6 +56,47 @@ class TransportResponse(NamedTuple):
     body: ResponseBody
 
 
+class WholeResponse(NamedTuple):
+    """A response all of which has come."""
+
+    status: int
+    headers: Headers
+    body: bytes
+
+
+class SentRequest(Protocol):
+    """A request on its way, for which nobody waits yet."""
+
+    def watch(self, listener: Callable[[], None] | None, on_interim: OnInterim | None = None) -> None:
+        """Call `listener` once, in the loop's own call, when something has come or the connection has ended.
+
+        Args:
+            listener: None: call nobody.
+            on_interim: called with each interim response.
+        """
+
+    def whole_response(self) -> WholeResponse | None:
+        """Return the response, where all of it has come; None where it has not, or never will."""
+
+    def give_back(self) -> None:
+        """The whole response has been taken: the connection may carry another request."""
+
+    async def response(
+        self, request: UpstreamRequest, *, connect_timeout: float | None, on_connected: Callable[[], None]
+    ) -> TransportResponse:
+        """Wait for the headers of the response, as `Transport.send` does; nobody is called any longer.
+
+        Args:
+            request: the same; it is sent once more where the connection had ended before.
+
+        Raises:
+            UpstreamFailure: there is no response.
+        """
+
+    def abort(self) -> None:
+        """Close the connection: nobody wants the response."""
+
+
 class Transport(Protocol):
     """Sends requests."""
 
@@ -76,6 +117,15 @@ class Transport(Protocol):
         Raises:
             UpstreamFailure: there is no response.
             ValueError: the request cannot be written as HTTP.
+        """
+
+    def begin(self, origin: Origin, head: bytes, body: bytes) -> SentRequest | None:
+        """Send a request without waiting for anything; None where that cannot be done.
+
+        Args:
+            origin: where to.
+            head: request line and headers, not of a HEAD.
+            body: all of it.
         """
 
     async def aclose(self) -> None:

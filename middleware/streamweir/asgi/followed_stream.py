@@ -37,7 +37,7 @@ class FollowedStream:
         self._reader = StreamReader(
             speaks if process_dialects().find(speaks).reads else "standard", limits=_UNBOUNDED
         )
-        self._reader.takes_marked = True
+        self._reader.frames.takes_marked = True
         self._open = _OpenParts()
         pipeline = Pipeline((self._open,), request_id=request_id)
         self._stream = StreamNormalizer(self._reader, pipeline)

@@ -15,6 +15,7 @@ from streamweir.request_id import new_request_id, valid_request_id
 __all__ = [
     "REQUEST_ID",
     "HeaderList",
+    "Headers",
     "encoded_headers",
     "header_value",
     "header_values",
@@ -28,6 +29,9 @@ __all__ = [
 
 HeaderList: TypeAlias = Iterable[tuple[bytes, bytes]]
 """Headers as a scope has them: names in lower case."""
+
+Headers: TypeAlias = list[tuple[bytes, bytes]]
+"""Headers as a response has them."""
 
 REQUEST_ID: Final = b"x-request-id"
 

@@ -114,9 +114,8 @@ class NormalizedStream:
             is_next = more and self._is_plain
             out = self._events.feed(data) if is_next else self._translated(data, more, is_decoded=is_decoded)
             if out and more and self.is_started and self.gone is None and not self._position.ended:
-                sends = (
-                    True  # as `_write` does it: a coroutine more costs as much as translating half an event
-                )
+                # as `_write` does it: a coroutine more costs as much as translating half an event
+                sends = True
                 await self._send({"type": _BODY, "body": out, "more_body": True})
             else:
                 await self._write(out)

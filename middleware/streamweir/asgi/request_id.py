@@ -5,19 +5,16 @@ Source: the standard protocol 1.1, section 4; the library contract, section 1 (r
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable
-from typing import Final
 
 from streamweir.asgi.headers import header_values, replaced, request_id_of
 from streamweir.asgi.sending import ASGIApp, Message, Receive, Scope, Send
 from streamweir.context import bound_request_id
 from streamweir.errors import ConfigurationError
+from streamweir.http_grammar import TOKEN
 from streamweir.request_id import new_request_id, valid_request_id
 
 __all__ = ["RequestIDMiddleware", "RunRequestID"]
-
-_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 class RunRequestID(str):
@@ -50,7 +47,7 @@ class RequestIDMiddleware:
         generator: Callable[[], str] = new_request_id,
         validator: Callable[[str], bool] = valid_request_id,
     ) -> None:
-        if not isinstance(header, str) or not _TOKEN.fullmatch(header):
+        if not isinstance(header, str) or not TOKEN.fullmatch(header):
             raise ConfigurationError(f"header must be the name of a header, not {header!r}")
         for name, function in (("generator", generator), ("validator", validator)):
             if not callable(function):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextvars import copy_context
-from typing import Any, Final
+from typing import Any
 
 import anyio
 from starlette.background import BackgroundTask
@@ -23,7 +23,7 @@ from streamweir.classification import classify_exception
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.emit.background import start_in_background
 from streamweir.emit.event_sending import ALWAYS_PASS
-from streamweir.emit.event_source import CLOSING_SECONDS
+from streamweir.emit.event_source import LEAVING_SECONDS
 from streamweir.emit.event_stream import EventContent, EventStream, SendPiece
 from streamweir.errors import ConfigurationError, ErrorInfo
 from streamweir.jsontext import write_json
@@ -32,9 +32,6 @@ from streamweir.stages import FullText
 from streamweir.stream_error import StreamError
 
 __all__ = ["EventStreamResponse", "preflight_error", "refusal_response"]
-
-_LEAVING_SECONDS: Final = CLOSING_SECONDS + 0.2
-"""How long a response waits for its content to be cleaned up once its client has left."""
 
 
 class EventStreamResponse(Response):
@@ -187,7 +184,7 @@ async def _send_while_listening(stream: EventStream, put: SendPiece, receive: Re
     finally:
         if not finished.is_set():
             sending.cancel()
-            with anyio.move_on_after(_LEAVING_SECONDS, shield=True):
+            with anyio.move_on_after(LEAVING_SECONDS, shield=True):
                 await finished.wait()
     if failure is not None:
         raise failure

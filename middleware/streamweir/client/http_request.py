@@ -14,6 +14,7 @@ import anyio
 from streamweir.classification import classify_exception
 from streamweir.errors import ConfigurationError, ErrorInfo, error_info
 from streamweir.framing.content_coding import BodyDecoder, body_decoder
+from streamweir.http_grammar import TOKEN
 from streamweir.request_errors import (
     ConnectionFailed,
     RequestTimeout,
@@ -42,7 +43,6 @@ REJECTION_SECONDS: Final = 2.0
 _BUFFERED_CHUNKS: Final = 1000
 """More chunks than one read from the network holds in practice."""
 
-_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE: Final = re.compile(r"(?:[^\x00-\x20\x7f](?:[^\x00-\x08\x0a-\x1f\x7f]*[^\x00-\x20\x7f])?)?")
 """RFC 9110, section 5: a header can hold no line end, with which another could be smuggled in."""
 
@@ -174,7 +174,7 @@ def _tls() -> ssl.SSLContext:
 
 def _check_headers(headers: Mapping[str, str]) -> None:
     for name, value in headers.items():
-        if not isinstance(value, str) or not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
+        if not isinstance(value, str) or not TOKEN.fullmatch(name) or not _VALUE.fullmatch(value):
             raise ConfigurationError(f"the header {name!r} cannot have that value")
 
 

@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Final, Literal
 
 from streamweir.codec.client_names import NO_NAMES, ClientNames
-from streamweir.codec.detection import best_score
 from streamweir.codec.failed_request import FailedRequest
 from streamweir.codec.frame_template import Number
+from streamweir.codec.head_messages import best_score
 from streamweir.codec.hints import Hints
 from streamweir.codec.message_template import TextFields
 from streamweir.events import Content, Event, SessionEnd, Stamp, Thinking

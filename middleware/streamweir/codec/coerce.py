@@ -23,6 +23,7 @@ __all__ = [
     "named_data",
     "object_in",
     "objects_in",
+    "present",
     "text_in",
     "text_of",
     "tool_error",
@@ -128,6 +129,11 @@ def _column_key(column: Any) -> str:
     if isinstance(column, dict):
         column = next((column[name] for name in _COLUMN_NAMES if isinstance(column.get(name), str)), None)
     return text_of(column)
+
+
+def present(**fields: Any) -> dict[str, Any]:
+    """The fields that there are: those that are not null."""
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def leftover(message: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any] | None:

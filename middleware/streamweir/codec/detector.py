@@ -10,8 +10,8 @@ from itertools import chain
 from typing import Final
 
 from streamweir.codec.base import Decoder
-from streamweir.codec.detection import Head, HeadMessage, head_message, head_parser
 from streamweir.codec.dialects import Dialects
+from streamweir.codec.head_messages import Head, HeadMessage, head_message, head_parser
 from streamweir.codec.process_token import TOKEN_PREFIX
 from streamweir.codec.registry import process_dialects
 from streamweir.errors import StreamweirError
@@ -23,8 +23,6 @@ __all__ = ["Detector", "detect_dialect"]
 logger = logging.getLogger("streamweir")
 
 _LINE_END: Final = re.compile(rb"[\r\n]")
-
-_NOBODY: Final = (0.0, "")
 
 SURE: Final = 0.5
 """A dialect that claims this much, and more than every other, is taken at once."""
@@ -77,7 +75,7 @@ class Detector:
         if not self._has_read_enough:
             rest = bytes(self.head[self._taken : self._limit])
             self._take(chain(self._parser.feed(rest), self._parser.finish()))
-            self._ask_about_head(len(self.head))
+            self._ask_about_head(self._head_to(len(self.head)))
         if not self._scores:
             return "standard" if TOKEN_PREFIX in self.head else None
         return max((score, name) for name, score in self._scores.items())[1]
@@ -124,17 +122,21 @@ class Detector:
     def _ask(self, message: HeadMessage) -> str | None:
         for dialect in self._index.candidates(message):
             decoder = dialect.decoder
-            if decoder is not None and decoder.looks_at_heads():
+            if decoder is not None and dialect.looks_at_heads:
                 self._shown_heads[dialect.name] = decoder
             elif decoder is not None and isinstance(message.value, dict):
                 self._note(dialect.name, partial(decoder.score, message.value, message.event))
         self._messages += 1
-        if self._messages & (self._messages - 1) == 0:
-            self._ask_about_head(self._taken)
+        if self._messages == 1:  # nearly always the last that is asked
+            self._ask_about_head(Head.of_message(self.head[: self._taken], message))
+        elif self._messages & (self._messages - 1) == 0:
+            self._ask_about_head(self._head_to(self._taken))
         return self._clear_winner()
 
-    def _ask_about_head(self, size: int) -> None:
-        head = Head(self.head[: min(size, self._limit)] if self._shown_heads else b"")
+    def _head_to(self, end: int) -> Head:
+        return Head(self.head[: min(end, self._limit)] if self._shown_heads else b"")
+
+    def _ask_about_head(self, head: Head) -> None:
         for name, decoder in self._shown_heads.items():
             self._note(name, partial(decoder.detect, head))
 
@@ -149,9 +151,11 @@ class Detector:
             self._scores[name] = score
 
     def _clear_winner(self) -> str | None:
-        claims = sorted(((score, name) for name, score in self._scores.items()), reverse=True)
-        best, second, *_ = *claims, _NOBODY, _NOBODY
-        return best[1] if best[0] >= SURE and best[0] > second[0] else None
+        best = max(self._scores.values(), default=0.0)
+        if best < SURE:
+            return None
+        surest = [name for name, score in self._scores.items() if score == best]
+        return surest[0] if len(surest) == 1 else None
 
 
 def _has_content(line: bytes | bytearray) -> bool:

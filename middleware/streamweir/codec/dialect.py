@@ -144,6 +144,11 @@ class Dialect:
         return _imported(self._decoder, self.package)
 
     @cached_property
+    def looks_at_heads(self) -> bool:
+        """It is read, and found by the whole head of a body: see `Decoder.looks_at_heads`."""
+        return self.decoder is not None and self.decoder.looks_at_heads()
+
+    @cached_property
     def encoder(self) -> type[Encoder] | None:
         """The class that writes the dialect; None if it is only read."""
         return _imported(self._encoder, self.package)

@@ -17,7 +17,7 @@ import msgspec
 
 from streamweir.classification import FailureInBody, failure_in_body
 from streamweir.codec.coerce import is_custom, upstream_error
-from streamweir.codec.detection import head_messages
+from streamweir.codec.head_messages import head_messages
 from streamweir.errors import MalformedEvent
 from streamweir.events import Data, Error, Event
 from streamweir.framing import Frame

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from streamweir.codec.detection import HeadMessage
+from streamweir.codec.head_messages import HeadMessage
 
 if TYPE_CHECKING:
     from streamweir.codec.dialect import Dialect
@@ -41,14 +41,14 @@ class HintIndex:
         self._unhinted: list[Dialect] = []
         self._by_name: defaultdict[str, list[Dialect]] = defaultdict(list)
         self._by_key: defaultdict[str, list[Dialect]] = defaultdict(list)
-        self._by_start: defaultdict[bytes, list[Dialect]] = defaultdict(list)
+        self._by_first_byte: defaultdict[bytes, list[tuple[bytes, Dialect]]] = defaultdict(list)
+        """The starts, and whose they are."""
         for dialect in dialects:
             self._add(dialect)
-        self._starts = tuple(self._by_start)
 
     def _add(self, dialect: Dialect) -> None:
         hints = dialect.hints
-        if hints is None:
+        if hints is None or b"" in hints.starts:
             self._unhinted.append(dialect)
             return
         for name in hints.names:
@@ -56,21 +56,18 @@ class HintIndex:
         for key in hints.keys:
             self._by_key[key].append(dialect)
         for start in hints.starts:
-            self._by_start[start].append(dialect)
+            self._by_first_byte[start[:1]].append((start, dialect))
 
     def candidates(self, message: HeadMessage) -> Iterable[Dialect]:
         """Return the dialects that have to be asked about `message`, each once."""
-        return dict.fromkeys(self._all_candidates(message))
-
-    def _all_candidates(self, message: HeadMessage) -> Iterator[Dialect]:
-        yield from self._unhinted
+        found = [*self._unhinted]
         fields = message.fields
         for name in (message.event, *map(fields.get, _NAMING)):
             if isinstance(name, str) and name in self._by_name:
-                yield from self._by_name[name]
+                found += self._by_name[name]
         for key in fields.keys() & self._by_key.keys():
-            yield from self._by_key[key]
-        if message.data.startswith(self._starts):
-            for start, dialects in self._by_start.items():
-                if message.data.startswith(start):
-                    yield from dialects
+            found += self._by_key[key]
+        for start, dialect in self._by_first_byte.get(message.data[:1], ()):
+            if message.data.startswith(start):
+                found.append(dialect)
+        return dict.fromkeys(found)

@@ -205,13 +205,14 @@ class MessageTemplates:
         form: the form in force, None if there is none.
     """
 
-    __slots__ = ("_alike", "_fields", "_frame", "_known", "_piece", "form")
+    __slots__ = ("_fields", "_frame", "_known", "_piece", "_row", "form")
 
     def __init__(self, fields: TextFields | None) -> None:
         self._fields = fields
         self._piece: Piece | None = None
         self._frame = _NO_FRAME
-        self._alike = 0
+        self._row = 0
+        """So many texts stand right before the last one."""
         self._known: tuple[MessageTemplate, ...] = ()
         self.form: MessageTemplate | None = None
 
@@ -222,25 +223,27 @@ class MessageTemplates:
         piece, last = _piece_of(event), self._piece
         if piece is None:
             self.form = None
-            self._alike = 0
+            self._row = 0
         elif self.form is None or not self.form.matches(piece, frame):
-            is_alike = last is not None and _are_alike(last, piece)
-            self._alike = self._alike + 1 if is_alike else 0
+            self._row = 0 if last is None else self._row + 1
             self.form = _usual_form_of(frame, piece, self._fields) if self._fields.known else None
-            if self.form is None and (self._known or self._alike >= self._fields.learned_after):
-                self.form = self._form_of(frame, piece, self._fields) if is_alike else None
+            if self.form is None and (self._known or self._row >= self._fields.learned_after):
+                self.form = self._form_of(frame, piece, self._fields)
         is_large = len(frame.data) > _LONGEST_COMPARED
         self._piece, self._frame = (None, _NO_FRAME) if is_large else (piece, frame)
 
     def _form_of(self, frame: Frame, piece: Piece, fields: TextFields) -> MessageTemplate | None:
         """Return a form that says of two messages with different texts what the decoder said."""
         last = self._piece
-        if last is None or last.content == piece.content:
+        if last is None or not _are_alike(last, piece):
+            self._row = 0
+            return None
+        if last.content == piece.content:
             return None
         for form in self._known:
             if form.matches(piece, frame) and form.matches(last, self._frame):
                 return form
-        learned = MessageTemplate.learn(frame, piece, fields) if self._alike >= fields.learned_after else None
+        learned = MessageTemplate.learn(frame, piece, fields) if self._row >= fields.learned_after else None
         if learned is None or not learned.matches(last, self._frame):
             return None
         self._known = (learned, *self._known[: _KEPT - 1])

@@ -38,13 +38,23 @@ def process_dialects() -> Dialects:
 
     A value: what is registered later is in the set that is asked for later.
     """
-    return _process_dialects(tuple(sys.path), tuple(_registered.values()))
+    path, registered, known = _last.made
+    if path != sys.path or registered != _registered:
+        path, registered = [*sys.path], {**_registered}
+        known = Dialects(Dialects.built_in().values(), installed=partial(_installed, tuple(path)))
+        known = known.with_(*registered.values(), replace=True)
+        _last.made = path, registered, known
+    return known
 
 
-@lru_cache(maxsize=1)
-def _process_dialects(path: tuple[str, ...], registered: tuple[Dialect, ...]) -> Dialects:
-    known = Dialects(Dialects.built_in().values(), installed=partial(_installed, path))
-    return known.with_(*registered, replace=True)
+class _LastSet:
+    """What was returned last, behind what it was made of: each stream asks, and a change is rare."""
+
+    def __init__(self) -> None:
+        self.made: tuple[list[str] | None, dict[str, Dialect], Dialects] = (None, {}, Dialects())
+
+
+_last: Final = _LastSet()
 
 
 @lru_cache(maxsize=1)

@@ -60,8 +60,6 @@ _ENDS: Final = {
     "failure": "error",
     "canceled": "cancelled",
 }
-_JUST_TEXT: Final = frozenset({"content"})
-"""The fields of nearly every event."""
 _DATA_OPTIONAL: Final = frozenset({"session_start", "session_end"})
 _KINDS: Final = ("form", "questions", "approval", "tool", "handoff", "continue")
 
@@ -97,7 +95,7 @@ def read_standard(message: Mapping[str, Any]) -> Event:
 
 def _unknown(kind: str, data: dict[str, Any]) -> dict[str, Any] | None:
     """What a standard event holds beyond the standard."""
-    if kind == "content" and data.keys() == _JUST_TEXT:
+    if kind == "content" and len(data) == 1 and "content" in data:  # nearly every event
         return None
     fields = _FIELDS[kind]
     unknown = None if data.keys() <= fields else leftover(data, fields)

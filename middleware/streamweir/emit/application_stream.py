@@ -43,7 +43,7 @@ class ApplicationStream:
     def __init__(self, *, collector: WarningCollector | None = None, **options: Any) -> None:
         self.translator = Translator(**options)
         self._stream = self.translator.stream
-        self._stream.reader.takes_marked = True
+        self._stream.reader.frames.takes_marked = True
         self._debug = bool(options.get("debug"))
         self._collector = collector
         self._has_collected = False

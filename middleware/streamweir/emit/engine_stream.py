@@ -11,8 +11,8 @@ import logging
 
 from streamweir.classification import classify_break
 from streamweir.emit.application_stream import written_for_users
-from streamweir.emit.event_log import EventLog, LogTarget
 from streamweir.emit.held_end import HeldEnd
+from streamweir.emit.logging_tap import LoggingTap, LogTarget
 from streamweir.errors import ErrorInfo
 from streamweir.events import Error, Event, Meta, SessionEnd
 from streamweir.translation.open_writer import open_writer
@@ -56,7 +56,7 @@ class EngineStream:
         self._writer.begin_body()  # the status is the application's
         self.media_type = self._writer.media_type
         self.headers = self._writer.headers
-        logs = () if log is None else (EventLog(log),)
+        logs = () if log is None else (LoggingTap(log),)
         self._end = HeldEnd(*logs, self._writer)
         self._pipeline = Pipeline(
             (self._end,),

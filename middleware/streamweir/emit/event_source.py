@@ -19,6 +19,9 @@ __all__ = ["EventSource"]
 CLOSING_SECONDS: Final = 1.0
 """So long a generator may take to clean up before it is left to itself."""
 
+LEAVING_SECONDS: Final = CLOSING_SECONDS + 0.2
+"""So long whoever leaves a content waits for it to be cleaned up."""
+
 _END: Final = object()
 
 

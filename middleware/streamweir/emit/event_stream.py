@@ -19,7 +19,7 @@ from streamweir.context import WarningCollector, current_collector, current_requ
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.emit.background import BackgroundTask, start_in_background
 from streamweir.emit.event_sending import ALWAYS_PASS, EventSending, SendPiece
-from streamweir.emit.event_source import CLOSING_SECONDS, EventSource
+from streamweir.emit.event_source import LEAVING_SECONDS, EventSource
 from streamweir.errors import ConfigurationError
 from streamweir.http.accept import StreamFraming, choose_framing
 from streamweir.http.response_headers import response_headers
@@ -32,9 +32,6 @@ __all__ = ["EventContent", "EventStream", "SendPiece"]
 EventContent: TypeAlias = (
     AsyncIterable[Any] | Iterable[Any] | Callable[[], AsyncIterable[Any] | Iterable[Any]]
 )
-
-_LEAVING_SECONDS: Final = CLOSING_SECONDS + 0.2
-"""How long `aclose` waits for the iterator to be closed."""
 
 _TIDYING_SECONDS: Final = 0.1
 """How long the end of the body waits for that."""
@@ -182,7 +179,7 @@ class EventStream:
         if not self._is_over:
             self._is_over = True
             self._pieces.cancel()
-        await self._wait_for_cleanup(_LEAVING_SECONDS)
+        await self._wait_for_cleanup(LEAVING_SECONDS)
 
     async def _wait_for_cleanup(self, seconds: float) -> None:
         if self._pieces is not None:

@@ -15,6 +15,8 @@ import msgspec
 
 from streamweir.errors import CODES, MACHINE_CODE, EventValidationError, Reason
 from streamweir.events import (
+    FINISH_REASONS,
+    META_IDS,
     Content,
     Data,
     Error,
@@ -44,9 +46,6 @@ Check = Callable[[Any], Iterator[tuple[str, str]]]
 TIMED: Final = (ToolCallEnd, Status, SessionEnd)
 """The events that may say how long something took."""
 
-_META_TEXTS: Final = frozenset(
-    {"session_id", "thread_id", "message_id", "run_id", "parent_run_id", "node_id", "node_name"}
-)
 _NOT_IN_ERRORS: Final = frozenset({"TOOL_INCOMPLETE", "TOOL_FAILED", "CANCELLED"})
 _CITATION: Final = frozenset({"id", "title", "url", "snippet", "document_id", "score"})
 _QUESTION: Final = frozenset({"text", "response_type", "options", "required"})
@@ -61,7 +60,6 @@ _SUMMARY: Final = frozenset(
         "events",
     }
 )
-_FINISH_REASONS: Final = ("stop", "length", "content_filter", "tool_calls")
 _END_REASONS: Final[dict[str, tuple[Reason, ...]]] = {
     "completed": ("done",),
     "suspended": ("interaction",),
@@ -152,7 +150,7 @@ def _explained(message: str) -> EventValidationError:
 
 
 def _meta_problem(name: str, value: Any, cls: type[Payload]) -> str | None:
-    if name in _META_TEXTS:
+    if name in META_IDS:
         return None if isinstance(value, str) and value else "must be a string that is not empty"
     if name == "duration_ms":
         if cls not in TIMED:
@@ -251,8 +249,8 @@ def _session_end(event: SessionEnd) -> Iterator[tuple[str, str]]:
         if name not in _SUMMARY:
             yield f"summary.{name}", "is not in the protocol"
         elif name == "finish_reason":
-            if value is not None and value not in _FINISH_REASONS:
-                yield "summary.finish_reason", f"must be one of {', '.join(_FINISH_REASONS)}"
+            if value is not None and value not in FINISH_REASONS:
+                yield "summary.finish_reason", f"must be one of {', '.join(FINISH_REASONS)}"
         elif value is not None and not _is_count(value):
             yield f"summary.{name}", "must be a whole number of 0 or more"
 

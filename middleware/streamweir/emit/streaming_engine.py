@@ -14,8 +14,8 @@ from typing import Any, Self
 from streamweir.context import current_request_id
 from streamweir.emit.emitters import Emitters, MetaFields
 from streamweir.emit.engine_stream import EngineStream
-from streamweir.emit.event_log import LogTarget
 from streamweir.emit.event_validation import reasons_of_code
+from streamweir.emit.logging_tap import LogTarget
 from streamweir.emit.ordered_sink import OrderedSink, Sink
 from streamweir.errors import ConfigurationError, EventValidationError, LifecycleError
 from streamweir.events import Error, Meta, SessionEnd, SessionStart

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from streamweir.framing.blank import BOM
+from streamweir.framing.control_bytes import CR, LF
 
 __all__ = ["Block", "BlockCutter", "LineFraming", "payload_of", "with_payload"]
 
@@ -75,7 +76,7 @@ class BlockCutter:
             self._after_cr = False
             return
         self._after_cr = data.endswith(b"\r")
-        if b"\n" not in data and b"\r" not in data:
+        if LF not in data and CR not in data:
             self._open += data
             yield Block(b"", data, is_whole=False)
             return

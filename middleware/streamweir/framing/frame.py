@@ -13,8 +13,8 @@ from streamweir.jsontext import decode_text, parse_json
 __all__ = ["Frame", "FrameParser"]
 
 
-class Frame(msgspec.Struct, eq=False):
-    """One event on the wire.
+class Frame(msgspec.Struct, eq=False, gc=False):
+    """One event on the wire. Nothing that it holds leads back to it.
 
     Attributes:
         data: the payload, without framing; several `data:` lines are joined by LF. Empty for an SSE block

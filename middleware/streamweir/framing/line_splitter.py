@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from streamweir.errors import LimitExceeded
+from streamweir.framing.control_bytes import CR
 
 __all__ = ["LineSplitter"]
 
@@ -34,7 +35,7 @@ class LineSplitter:
         Raises:
             LimitExceeded: while they are taken: a line is larger than the limit, after all before it.
         """
-        if b"\r" in data:
+        if CR in data:
             data = data.replace(b"\r", b"\n")
         size = len(self._rest) + len(data)
         if size <= self._limit and data.find(b"\n") == size - 1 >= 0:  # a line and nothing else

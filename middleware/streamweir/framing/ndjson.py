@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from streamweir.errors import LimitExceeded
 from streamweir.framing.blank import BOM
+from streamweir.framing.control_bytes import LF
 from streamweir.framing.frame import Frame
 from streamweir.framing.line_splitter import LineSplitter
 
@@ -124,6 +125,6 @@ def write_ndjson(frame: Frame) -> bytes:
     data: Any = frame.data
     if isinstance(data, str):  # own encoders may write JSON text
         data = data.encode()
-    if b"\n" in data:  # never in JSON text
+    if LF in data:  # never in JSON text
         data = data.replace(b"\n", b" ")
     return data + b"\n" if data else b""

@@ -13,6 +13,7 @@ from typing import Final
 
 from streamweir.errors import LimitExceeded
 from streamweir.framing.blank import BLANK
+from streamweir.framing.control_bytes import CR
 from streamweir.framing.frame import Frame
 
 __all__ = ["ObjectsParser"]
@@ -50,7 +51,7 @@ class ObjectsParser:
         Raises:
             LimitExceeded: an object is larger than the limit; all before it have been yielded.
         """
-        self._value += data.replace(b"\r", b"\n") if b"\r" in data else data
+        self._value += data.replace(b"\r", b"\n") if CR in data else data
         begin = 0
         while (end := self._end(begin)) is not None:
             begin, frame = end, self._frame(begin, end)

@@ -48,7 +48,7 @@ class SniffingParser:
         chosen: the parser of the framing, once that is decided; it may be fed directly.
     """
 
-    def __init__(self, limit: int, expected: str = "sse", *, in_a_row: bool = False) -> None:
+    def __init__(self, limit: int, expected: str = "sse", in_a_row: bool = False) -> None:
         self._limit = limit
         self._expected = expected
         self._in_a_row = in_a_row

@@ -9,13 +9,19 @@ from typing import Final
 
 from streamweir.framing import MEDIA_TYPES
 
-__all__ = ["NO_SNIFFING", "STREAM_HEADERS", "response_headers"]
+__all__ = ["NOT_STORED", "NO_SNIFFING", "STREAM_HEADERS", "VARIES", "response_headers"]
 
 STREAM_HEADERS: Final = {
     "Cache-Control": "no-cache, no-transform",
     "X-Accel-Buffering": "no",
     "Content-Encoding": "identity",  # keeps compressing middleware and proxies off the stream
 }
+
+NOT_STORED: Final = (b"cache-control", b"no-cache, no-store, no-transform")
+"""Of streams that are read by their handle."""
+
+VARIES: Final = (b"vary", b"Accept, Authorization, Last-Event-ID, X-Api-Key, X-Streamweir-Protocol")
+"""Of what depends on who asks, and how."""
 
 NO_SNIFFING: Final = {"X-Content-Type-Options": "nosniff"}
 """No browser takes an answer for a page, whatever stands in it."""

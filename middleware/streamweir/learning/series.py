@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise, takewhile
 from typing import Final, Literal, NamedTuple
 
@@ -123,10 +122,3 @@ def closing_repetitions(series: Series) -> list[At]:
             else:
                 pieces.append(text)
     return found
-
-
-def in_order(series: list[Series]) -> Iterator[tuple[At, Series, str]]:
-    """Yield all texts in the order in which they came."""
-    yield from sorted(
-        ((at, one, text) for one in series for at, text in one.texts), key=lambda found: found[0]
-    )

@@ -133,10 +133,6 @@ class Unit:
                 found.setdefault(record.at, value)
         return found
 
-    def always_has(self, place: Place) -> bool:
-        """Whether no record lacks it."""
-        return len(self.places.get(place, ())) == len(self.records)
-
     def _places_in(self, value: Any) -> Iterator[tuple[Place, Any]]:
         for place, inner in places_in(value):
             yield place, inner

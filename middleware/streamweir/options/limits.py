@@ -33,9 +33,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             ConfigurationError: an unknown name or a value that is no size.
         """
+        if limits is None:
+            return _USUAL
         if isinstance(limits, Limits):
             return limits
-        if limits is not None and not isinstance(limits, Mapping):
+        if not isinstance(limits, Mapping):
             raise ConfigurationError(f"limits must be a mapping, not {limits!r}")
         return cls(**{name: _parse(name, value) for name, value in limits.items()}) if limits else _USUAL
 

@@ -13,9 +13,9 @@ import msgspec
 from streamweir.errors import ConfigurationError, did_you_mean
 from streamweir.options.durations import Duration, optional_duration
 
-__all__ = ["NO_TIMEOUTS", "Timeouts"]
+__all__ = ["CLOCK_ORDER", "NO_TIMEOUTS", "Timeouts"]
 
-_ORDER: Final = (("connect", "first_event"), ("first_event", "total"), ("idle", "total"))
+CLOCK_ORDER: Final = (("connect", "first_event"), ("first_event", "total"), ("idle", "total"))
 """No clock outlasts the one behind it."""
 
 
@@ -63,7 +63,7 @@ NO_TIMEOUTS: Final = Timeouts(connect=None, first_event=None, idle=None)
 
 def _check_order(named: Mapping[str, float | None]) -> None:
     """Refuse what contradicts itself; a default that outlasts what was named simply never runs out."""
-    for shorter, longer in _ORDER:
+    for shorter, longer in CLOCK_ORDER:
         first, second = named.get(shorter), named.get(longer)
         if first is not None and second is not None and first > second:
             raise ConfigurationError(f"timeouts.{shorter} must not be longer than timeouts.{longer}")

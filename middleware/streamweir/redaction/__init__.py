@@ -2,6 +2,7 @@
 
 from streamweir.redaction.budget import RedactionBudget
 from streamweir.redaction.redact import (
+    DETAIL_LIMIT,
     REDACTED,
     SCAN_LIMIT,
     hide_credentials,
@@ -12,6 +13,7 @@ from streamweir.redaction.redact import (
 from streamweir.redaction.secret_names import is_secret_name
 
 __all__ = [
+    "DETAIL_LIMIT",
     "REDACTED",
     "SCAN_LIMIT",
     "RedactionBudget",

@@ -19,8 +19,18 @@ from streamweir.redaction.rule import REDACTED
 from streamweir.redaction.rules import without_credentials, without_double_spaces, without_secrets
 from streamweir.redaction.secret_names import is_secret_name
 
-__all__ = ["REDACTED", "SCAN_LIMIT", "hide_credentials", "redact", "redact_id", "redact_value"]
+__all__ = [
+    "DETAIL_LIMIT",
+    "REDACTED",
+    "SCAN_LIMIT",
+    "hide_credentials",
+    "redact",
+    "redact_id",
+    "redact_value",
+]
 
+DETAIL_LIMIT: Final = 2000
+"""Characters of a detail that is shown under `debug`."""
 SCAN_LIMIT: Final = 8192
 """The most that is looked at of a text."""
 _SCANNED_AT_LEAST: Final = 2048

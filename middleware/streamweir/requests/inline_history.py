@@ -44,13 +44,7 @@ def inline_text(messages: Sequence[Message], *, knows_thread: bool, keeps_histor
     at = last_user_index(messages)
     if tool_results(messages) and (at is None or at < _last_result(messages)):
         at = None  # the results are what is sent
-    text = (
-        _GO_ON
-        if at is None and tool_results(messages)
-        else ""
-        if at is None
-        else text_of_message(messages[at])
-    )
+    text = (_GO_ON if tool_results(messages) else "") if at is None else text_of_message(messages[at])
     has_system = any(message["role"] == "system" for message in messages)
     if knows_thread or not keeps_history:
         results = _lines(tool_results(messages))

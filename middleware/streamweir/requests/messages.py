@@ -22,6 +22,7 @@ __all__ = [
     "files_of",
     "last_user_index",
     "made_message",
+    "read_content",
     "read_message",
     "read_messages",
     "read_part",
@@ -47,13 +48,23 @@ def read_message(fields: Fields) -> Message:
         raise fields.error("role", one_of(ROLES))
     return made_message(
         _ALIASES.get(role, role),
-        _content(fields),
+        read_content(fields, read_part),
         id=fields.text("id"),
         name=fields.text("name"),
         tool_calls=[_call(call) for call in fields.objects("tool_calls")],
         tool_call_id=fields.text("tool_call_id"),
         is_error=fields.boolean("is_error"),
     )
+
+
+def read_content(fields: Fields, read: Callable[[Fields], Part | None]) -> str | list[Part] | None:
+    """Return what a message says: a text, or the parts that `read` makes of a list."""
+    value = fields.get("content")
+    if value is None or isinstance(value, str):
+        return value
+    if not isinstance(value, list):
+        raise fields.error("content", "a text or a list of parts")
+    return content_of(map(read, fields.objects("content")))
 
 
 def made_message(role: str, content: str | list[Part] | None = None, **others: Any) -> Message:
@@ -170,15 +181,6 @@ def tool_results(messages: Sequence[Message]) -> list[Message]:
 
 def _last(messages: Sequence[Message], is_it: Callable[[Message], bool]) -> int | None:
     return next((index for index in range(len(messages) - 1, -1, -1) if is_it(messages[index])), None)
-
-
-def _content(fields: Fields) -> str | list[Part] | None:
-    value = fields.get("content")
-    if value is None or isinstance(value, str):
-        return value
-    if not isinstance(value, list):
-        raise fields.error("content", "a text or a list of parts")
-    return content_of(map(read_part, fields.objects("content")))
 
 
 def _call(fields: Fields) -> ToolCall:

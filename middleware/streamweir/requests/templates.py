@@ -11,13 +11,13 @@ from typing import Any, Final, NamedTuple
 
 from streamweir.codec.expressions import Scope, Template, Vocabulary, compile_template
 from streamweir.errors import MalformedEvent
+from streamweir.http_grammar import TOKEN
 from streamweir.jsontext import write_json_text
 from streamweir.requests.canonical import Request
 from streamweir.requests.errors import RequestError
 from streamweir.requests.written import Written
 
 __all__ = [
-    "CLIENT_NAMES",
     "RequestTemplate",
     "Tree",
     "compile_request",
@@ -27,9 +27,6 @@ __all__ = [
     "names_read",
     "overlay_root",
 ]
-
-CLIENT_NAMES: Final = ("body", "path", "query", "headers", "request")
-"""The names at the root of an endpoint's templates, beside the fields of the client's body."""
 
 _LONG_FORM: Final = frozenset({"body", "query", "headers", "form"})
 _EXPRESSION: Final = re.compile(r"\$\{\{(?:(?!\$\{\{).)*?\}\}", re.DOTALL)
@@ -42,7 +39,6 @@ _OF_CONNECTION: Final = re.compile(
 _FORBIDDEN: Final = re.compile(r"(?i:authorization|cookie|content-.*|proxy-.*|x-forwarded-.*|forwarded)")
 """Headers that no client's value may stand in."""
 
-_TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e]*")
 
 Report = Callable[[tuple[str | int, ...], str], None]
@@ -187,7 +183,7 @@ def _part(tree: Mapping[str, Any], name: str, report: Report) -> dict[str, Tree]
 
 def _check_header(name: str, tree: Tree, report: Report, report_key: Report) -> None:
     place = ("headers", name)
-    if not _TOKEN.fullmatch(name):
+    if not TOKEN.fullmatch(name):
         report_key(place, "must be an HTTP token: letters, digits and !#$%&'*+-.^_`|~")
     elif _OF_CONNECTION.fullmatch(name):
         report_key(place, "this header belongs to the connection: the gateway writes it itself")

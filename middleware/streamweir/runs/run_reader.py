@@ -21,6 +21,9 @@ from streamweir.runs.stored_event import UnreadableRun
 
 __all__ = ["About", "CutShort", "RunReader", "all_lines"]
 
+UNREAD_SECONDS: Final = 1.5
+"""After so long nobody reads a run any longer: readers elsewhere say once a second that they are there."""
+
 _TOUCH_SECONDS: Final = 1.0
 _ORPHAN_SECONDS: Final = 1.0
 """So long after its lease is over a run counts as lost: its owner may only be slow."""

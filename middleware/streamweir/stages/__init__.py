@@ -1,6 +1,6 @@
 """The stages between decoder and encoder: each takes an event and returns what goes on."""
 
-from streamweir.stages.lifecycle import Lifecycle, error_event, info_of_error
+from streamweir.stages.lifecycle import REASON_OF_STATUS, Lifecycle, error_event, info_of_error
 from streamweir.stages.position import StreamPosition
 from streamweir.stages.sanitizer import ErrorSanitizer
 from streamweir.stages.stage import Stage, passed_on, routes
@@ -9,6 +9,7 @@ from streamweir.stages.text_digest import TextDigest
 from streamweir.stages.tools import Tools
 
 __all__ = [
+    "REASON_OF_STATUS",
     "ErrorSanitizer",
     "FullText",
     "Lifecycle",

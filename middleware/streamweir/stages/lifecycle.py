@@ -14,6 +14,7 @@ import msgspec
 from streamweir.errors import CODES, ErrorInfo, Reason, error_info
 from streamweir.events import (
     EVENT_TYPES,
+    FINISH_REASONS,
     Content,
     Error,
     Event,
@@ -30,12 +31,12 @@ from streamweir.events import (
 from streamweir.ids import RecentIds
 from streamweir.stages.position import StreamPosition
 
-__all__ = ["Lifecycle", "error_event", "info_of_error"]
+__all__ = ["REASON_OF_STATUS", "Lifecycle", "error_event", "info_of_error"]
 
 MAX_WARNINGS: Final = 100
 """So many warnings from outside are sent in one stream; of more only the number is reported, at the end."""
 
-_REASONS: Final[dict[str, Reason]] = {
+REASON_OF_STATUS: Final[dict[str, Reason]] = {
     "completed": "done",
     "suspended": "interaction",
     "cancelled": "cancelled",
@@ -62,7 +63,6 @@ _CODES_BY_REASON: Final[dict[Reason | None, str]] = {
 """What a failed end without an error of its own means; any other reason is `UPSTREAM_ERROR`."""
 
 _COUNTS: Final = ("prompt_tokens", "completion_tokens", "total_tokens", "duration_ms")
-_FINISH_REASONS: Final = ("stop", "length", "content_filter", "tool_calls")
 _FINISH_WARNINGS: Final = {
     "length": ("LENGTH_LIMIT", "The answer was cut short by a length limit."),
     "content_filter": ("CONTENT_FILTERED", "A part of the answer was withheld by a content filter."),
@@ -90,6 +90,7 @@ class Lifecycle:
     """
 
     handles: ClassVar[frozenset[type[Event]]] = frozenset(EVENT_TYPES.values())
+    handles_with_meta: ClassVar[frozenset[type[Event]]] = handles
 
     def __init__(
         self,
@@ -347,7 +348,7 @@ def _opening_meta(event: Event) -> Meta | None:
 
 def _fitting_reason(event: SessionEnd) -> Reason:
     fits = event.status == "error" or (event.status == "cancelled" and event.reason in _CANCELLING)
-    return (event.reason if fits else None) or _REASONS[event.status]
+    return (event.reason if fits else None) or REASON_OF_STATUS[event.status]
 
 
 def _split_summary(summary: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -364,7 +365,7 @@ def _split_summary(summary: dict[str, Any]) -> tuple[dict[str, Any], dict[str, A
             and 0 <= value < 2**53
         ):
             known[key] = round(value)
-        elif key == "finish_reason" and value in _FINISH_REASONS:
+        elif key == "finish_reason" and value in FINISH_REASONS:
             known[key] = value
         else:
             rest[key] = value

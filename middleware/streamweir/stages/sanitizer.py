@@ -27,7 +27,7 @@ from streamweir.events import (
     failure_meta,
     ids_of,
 )
-from streamweir.redaction import REDACTED, RedactionBudget
+from streamweir.redaction import DETAIL_LIMIT, REDACTED, RedactionBudget
 from streamweir.stages.safe_report import WITHHELD, SafeReport
 
 __all__ = ["ErrorSanitizer", "is_failed_report"]
@@ -39,8 +39,8 @@ _TOOL_CODES: Final = frozenset({"TOOL_FAILED", "TOOL_INCOMPLETE"})
 _WARNING: Final = "The service reported a problem that did not stop the answer."
 _CODE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 """An id or a code, in whatever spelling."""
-_DETAIL_LIMIT: Final = 2000
-_MAY_FAIL: Final = frozenset({Error, Warning, ToolCallEnd, Status, Data})
+_MOST_FIELDS: Final = 4096
+"""Of more beside one event none is looked at by itself: they count as one report."""
 
 
 class ErrorSanitizer:
@@ -50,7 +50,8 @@ class ErrorSanitizer:
         debug: let raw texts out as `details` / `detail`, redacted.
     """
 
-    handles: ClassVar[frozenset[type[Event]]] = frozenset(EVENT_TYPES.values())
+    handles: ClassVar[frozenset[type[Event]]] = frozenset({Error, Warning, ToolCallEnd, Status, Data})
+    handles_with_meta: ClassVar[frozenset[type[Event]]] = frozenset(EVENT_TYPES.values())
 
     def __init__(self, debug: bool) -> None:
         self._debug = debug
@@ -62,7 +63,7 @@ class ErrorSanitizer:
 
     def process(self, event: Event) -> Iterable[Event] | None:
         """Return a safe event in place of `event`, None where it is safe itself."""
-        if type(event) not in _MAY_FAIL:
+        if type(event) not in self.handles:
             return self._safe_beside(event) if event.meta and "extra" in event.meta else None
         match event:
             case Error():
@@ -82,9 +83,10 @@ class ErrorSanitizer:
         extra = (event.meta or {}).get("extra")
         if not extra or not reports_failure(extra):
             return None
-        failing = {name: value for name, value in extra.items() if reports_failure({name: value})}
+        is_long = len(extra) > _MOST_FIELDS
+        failing = {name: value for name, value in extra.items() if is_long or reports_failure({name: value})}
         rest = {name: value for name, value in extra.items() if name not in failing}
-        safe = {**rest, **SafeReport(self._is_code).copy_fields(failing)}
+        safe = {**rest, **SafeReport(self.is_code).copy_fields(failing)}
         return (msgspec.structs.replace(event, meta={**(event.meta or {}), "extra": safe}),)
 
     def _showable(self, text: str, event: Error | Warning | ToolCallEnd) -> str:
@@ -111,7 +113,7 @@ class ErrorSanitizer:
         return msgspec.structs.replace(
             event,
             message=message or _WARNING,
-            message_code=code if code and self._is_code(code) else None,
+            message_code=code if code and self.is_code(code) else None,
             detail=self._details(event.detail, None if message else event.message),
             meta=self._safe_ids(failure_meta(event.meta)),
         )
@@ -139,7 +141,7 @@ class ErrorSanitizer:
         )
 
     def _failed_report(self, event: Data) -> Data:
-        report = SafeReport(self._is_code)
+        report = SafeReport(self.is_code)
         data = event.data if isinstance(event.data, dict) else {"value": event.data}
         name = self._safe_id(str(data.get("name", ""))) or "custom"
         rest = {key: item for key, item in data.items() if key != "name"}
@@ -150,17 +152,13 @@ class ErrorSanitizer:
             meta=self._safe_ids(failure_meta(event.meta)),
         )
 
-    def is_code(self, text: str) -> bool:
-        """Is `text` an id or a code, and no key in disguise?"""
-        return self._is_code(text)
-
     def _details(self, details: Any, raw: str | None) -> Any:
         if not self._debug:
             return None
-        details = self._budget.value(details, limit=_DETAIL_LIMIT) if details is not None else None
+        details = self._budget.value(details, limit=DETAIL_LIMIT) if details is not None else None
         if not raw:
             return details
-        message = self._budget.value(raw, limit=_DETAIL_LIMIT) or WITHHELD
+        message = self._budget.value(raw, limit=DETAIL_LIMIT) or WITHHELD
         if details is None:
             return {"upstream_message": message}
         return {"upstream_message": message, "upstream_details": details}
@@ -176,7 +174,7 @@ class ErrorSanitizer:
     def _safe_id(self, text: str) -> str:
         return self._budget.id(text) or REDACTED
 
-    def _is_code(self, text: str) -> bool:
+    def is_code(self, text: str) -> bool:
         """Is `text` an id or a code, and no key in disguise?"""
         return _CODE.fullmatch(text) is not None and self._budget.id(text) == text
 

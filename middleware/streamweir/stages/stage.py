@@ -12,10 +12,12 @@ __all__ = ["Stage", "passed_on", "routes"]
 
 
 class Stage(Protocol):
-    """One concern of a valid stream. Only the kinds of event in `handles` are shown to it."""
+    """One concern of a valid stream. Only the kinds of event that it handles are shown to it."""
 
     handles: ClassVar[frozenset[type[Event]]]
     """The kinds of event that the stage looks at; all others pass it by."""
+    handles_with_meta: ClassVar[frozenset[type[Event]]]
+    """Those that it looks at where something stands beside the event, which most events have not."""
 
     def process(self, event: Event) -> Iterable[Event] | None:
         """Return what goes on in place of `event`; None where that is `event` as it is."""
@@ -24,7 +26,8 @@ class Stage(Protocol):
 
 def passed_on(stage: Stage, event: Event) -> Iterable[Event]:
     """Return what `stage` lets through for `event`."""
-    events = stage.process(event) if type(event) in stage.handles else None
+    handled = stage.handles if event.meta is None else stage.handles_with_meta
+    events = stage.process(event) if type(event) in handled else None
     return (event,) if events is None else events
 
 
@@ -33,11 +36,12 @@ Routes = Mapping[type[Event], tuple[tuple[int, ...], ...]]
 
 
 @lru_cache
-def routes(stages: tuple[type[Stage], ...]) -> Routes:
-    """Return which of `stages` an event goes through; found out once for all streams."""
+def routes(stages: tuple[type[Stage], ...], *, with_meta: bool) -> Routes:
+    """Return which of `stages` an event goes through, with `meta` or without; once for all streams."""
+    handled = [stage.handles_with_meta if with_meta else stage.handles for stage in stages]
 
     def path(kind: type[Event], start: int) -> tuple[int, ...]:
-        return tuple(index for index in range(start, len(stages)) if kind in stages[index].handles)
+        return tuple(index for index in range(start, len(stages)) if kind in handled[index])
 
     positions = range(len(stages) + 1)
     return {kind: tuple(path(kind, start) for start in positions) for kind in EVENT_TYPES.values()}

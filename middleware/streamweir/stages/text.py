@@ -79,6 +79,7 @@ class TextDeduplication:
     handles: ClassVar[frozenset[type[Event]]] = frozenset(
         {Content, Thinking, ToolCallStart, ToolCallEnd, Error, SessionEnd}
     )
+    handles_with_meta: ClassVar[frozenset[type[Event]]] = handles
 
     def __init__(
         self, full_text: FullText = "dedupe", room: int = ROOM, sanitizer: ErrorSanitizer | None = None
@@ -159,7 +160,7 @@ class TextDeduplication:
         return self._whole(msgspec.structs.replace(event, meta=meta or None), message)
 
     def _piece(self, event: Content, message: _Message) -> Iterable[Event] | None:
-        text, ends = event.content, bool(event.is_complete)
+        text, ends = event.content, event.is_complete is True
         if not text and (message.completed or not ends):
             return ()
         if message.completed:

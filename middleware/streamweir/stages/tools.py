@@ -32,7 +32,7 @@ from streamweir.jsontext import json_digest
 from streamweir.stages.position import StreamPosition
 from streamweir.stages.sanitizer import TOOL_INCOMPLETE
 
-__all__ = ["Tools"]
+__all__ = ["UNNAMED", "Tools"]
 
 MAX_OPEN: Final = 1000
 """So many calls may be open at once: each takes two kilobytes, and half as much to end it."""
@@ -46,7 +46,8 @@ _CALL: Final = 2048
 _COMPARED: Final = 16
 """A start is compared with so many open calls of its id and name; an honest upstream repeats one at once."""
 
-_UNNAMED: Final = "unknown"
+UNNAMED: Final = "unknown"
+"""The name of a tool whose call has none."""
 
 
 class _Call(msgspec.Struct, frozen=True):
@@ -127,6 +128,7 @@ class Tools:
     handles: ClassVar[frozenset[type[Event]]] = frozenset(
         {ToolCallStart, ToolCallDelta, ToolCallProgress, ToolCallEnd, Interaction, Error, SessionEnd}
     )
+    handles_with_meta: ClassVar[frozenset[type[Event]]] = handles
 
     def __init__(
         self,
@@ -225,7 +227,7 @@ class Tools:
             return
         announced = self._announced.get(given)
         if announced is None:
-            announced = ToolCallStart(tool_id=self._unique(given), tool_name=event.tool_name or _UNNAMED)
+            announced = ToolCallStart(tool_id=self._unique(given), tool_name=event.tool_name or UNNAMED)
             self._announced[given] = announced
             self._announced_room -= room_for(given, announced.tool_name) + _CALL // 4
             if self._announced_room < 0 or len(self._announced) > MAX_OPEN:
@@ -296,7 +298,7 @@ class Tools:
     def _make_up(self, upstream_id: str, name: str | None) -> Generator[Event, None, _Call]:
         self.repairs += 1
         announced = self._announced.pop(upstream_id, None)
-        start = announced or ToolCallStart(tool_id=self._unique(upstream_id), tool_name=name or _UNNAMED)
+        start = announced or ToolCallStart(tool_id=self._unique(upstream_id), tool_name=name or UNNAMED)
         call = self._remember(upstream_id, start, _digest(start.arguments))
         yield Warning(
             message="A tool call had no start; one was added.",

@@ -14,14 +14,13 @@ import msgspec
 
 from streamweir.events import Content
 from streamweir.stages import TextDigest
+from streamweir.stages.text import KEPT_AS_TEXT
 
 __all__ = ["AppendOnlyText"]
 
 MAX_MESSAGES: Final = 10_000
 """So many messages are remembered; a replacement in one that was forgotten is left out."""
 
-KEPT_AS_TEXT: Final = 16
-"""So many messages are kept as text, older ones as length and hash."""
 
 _Key = tuple[str | None, str | None]
 """Message id and channel."""

@@ -18,7 +18,7 @@ from streamweir.codec.mapped.reader import MappedDecoder
 from streamweir.errors import MalformedEvent, StreamweirError
 from streamweir.events import Event, Stamp
 from streamweir.framing import Frame
-from streamweir.jsontext import parse_json, write_json, write_json_text
+from streamweir.jsontext import parse_json, same_json, write_json, write_json_text
 from streamweir.requests.errors import RequestError
 from streamweir.requests.templates import is_long_form
 from streamweir.translation.requests import read_request, write_request
@@ -146,12 +146,12 @@ def _is_event(came: Any, wanted: Any) -> bool:
         return False
     optional = MAY_BE_LEFT_OUT.get(str(came.get("type")), frozenset())
     kept = {name: value for name, value in came.items() if name in wanted or name not in optional}
-    return _is_same(kept, dict(wanted))
+    return same_json(kept, dict(wanted))
 
 
 def _is_frame(came: Any, wanted: Any) -> bool:
     """The same value; a text that is JSON may be wanted as either."""
-    if _is_same(came, wanted):
+    if same_json(came, wanted):
         return True
     if isinstance(came, Mapping) and isinstance(wanted, Mapping) and _is_named(came) and _is_named(wanted):
         return bool(came["event"] == wanted["event"]) and _is_frame(came["data"], wanted["data"])
@@ -160,17 +160,6 @@ def _is_frame(came: Any, wanted: Any) -> bool:
 
 def _is_named(frame: Mapping[str, Any]) -> bool:
     return frame.keys() == {"event", "data"}
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    """JSON values that are equal; true is no number."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(_is_same(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_is_same, one, other))
-    return bool(one == other)
 
 
 def _list_difference(came: list[Any], wanted: list[Any], key: str, is_it: Any) -> str | None:
@@ -192,7 +181,7 @@ def _partial_differences(came: Any, wanted: Any, path: str) -> Iterator[str]:
     elif isinstance(wanted, list) and isinstance(came, list) and len(came) == len(wanted):
         for place, value in enumerate(wanted):
             yield from _partial_differences(came[place], value, f"{path}[{place}]")
-    elif not _is_same(came, wanted):
+    elif not same_json(came, wanted):
         yield f"{path}: came {_text(came)}, wanted {_text(wanted)}"
 
 

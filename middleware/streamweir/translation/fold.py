@@ -33,6 +33,7 @@ from streamweir.events import (
     wire_data,
 )
 from streamweir.jsontext import json_to_keep, write_json
+from streamweir.stages.tools import UNNAMED
 
 __all__ = ["Fold", "MessageTexts", "ToolCall"]
 
@@ -46,8 +47,6 @@ _QUOTES: Final = 2
 _MESSAGE_BYTES: Final = 256
 _CHANNEL_BYTES: Final = 512
 """What a message and a channel count for beside their texts."""
-
-_UNNAMED: Final = "unknown"
 
 
 class ToolCall(msgspec.Struct, kw_only=True):
@@ -308,7 +307,7 @@ class Fold:
     def _add_call(self, event: ToolCallStart | ToolCallProgress | ToolCallEnd) -> int:
         call, before = self._calls_by_id.get(event.tool_id), 0
         if call is None or (isinstance(event, ToolCallStart) and call.status != "running"):
-            call = self._calls_by_id[event.tool_id] = ToolCall(tool_id=event.tool_id, tool_name=_UNNAMED)
+            call = self._calls_by_id[event.tool_id] = ToolCall(tool_id=event.tool_id, tool_name=UNNAMED)
             self.calls.append(call)
         else:
             before = self._json_bytes(call.folded())
@@ -347,7 +346,7 @@ def _as_json(value: Any) -> Any:
 
 def _start(call: ToolCall, event: ToolCallStart) -> None:
     """Note what a start says; one that was made up where a run is resumed says less than is known."""
-    if event.tool_name != _UNNAMED:
+    if event.tool_name != UNNAMED:
         call.tool_name = event.tool_name
     call.description = event.description or call.description
     call.arguments = event.arguments or call.arguments

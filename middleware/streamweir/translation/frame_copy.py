@@ -18,7 +18,9 @@ from streamweir.events import Error, Event, SessionEnd, SessionStart
 from streamweir.framing import Block, BlockCutter, LineFraming, payload_of
 from streamweir.framing.blank import BLANK
 from streamweir.jsontext import decode_text
+from streamweir.translation.block_reader import BlockReader
 from streamweir.translation.items import StreamItem, TextRun
+from streamweir.translation.marked_event import MARKED_STARTS
 from streamweir.translation.pipeline import Pipeline
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.safe_frame import FrameSanitizer
@@ -51,6 +53,7 @@ class FrameCopy:
 
     def __init__(self, reader: StreamReader, pipeline: Pipeline, writer: VerbatimWriter) -> None:
         self._reader = reader
+        self._blocks = BlockReader(reader)
         self._pipeline = pipeline
         self._writer = writer
         self._position = pipeline.position
@@ -79,7 +82,7 @@ class FrameCopy:
     def feed(self, data: bytes) -> None:
         """Take what has arrived."""
         reader = self._reader
-        if reader.takes_marked and TOKEN_PREFIX in data and self._takes_marked(data):
+        if reader.frames.takes_marked and data.startswith(MARKED_STARTS) and self._takes_marked(data):
             return
         if self._unread:
             data, self._unread = self._unread + data, b""
@@ -102,7 +105,7 @@ class FrameCopy:
 
     def _take_texts(self, blocks: bytes, around: Surroundings) -> bool:
         """Take blocks that are texts, all of them; False, and nothing taken, for any others."""
-        texts = self._reader.read_texts(blocks, around)
+        texts = self._blocks.read_texts(blocks, around)
         if texts is None:
             return False
         if self._pipeline.push_more(around.form.event, texts):
@@ -192,7 +195,7 @@ class FrameCopy:
         self._head += reader.detect(data)
         if reader.dialect is None:
             return False
-        framing = reader.decide_framing(self._head)
+        framing = reader.parser.decide(self._head)
         text = self._head.lstrip(BLANK)
         if framing is None and len(self._head) <= _LONGEST_HEAD and not text.startswith(b"<"):
             return False
@@ -225,7 +228,7 @@ class FrameCopy:
                 if self._end:
                     self._take_behind_end(block)
                     continue
-                read = self._reader.read_block(self._significant(block.new))
+                read = self._blocks.read(self._significant(block.new))
                 if isinstance(read, TextRun):
                     if run is not None and run.event is read.event:
                         run.texts.extend(read.texts)
@@ -233,7 +236,7 @@ class FrameCopy:
                         self._take_run(run, b"".join(raws))
                         run, raws = read, []
                     raws.append(_as_text(block.raw))
-                    self._around = self._reader.surroundings_in(block.raw)
+                    self._around = self._blocks.surroundings_in(block.raw)
                     continue
                 self._take_run(run, b"".join(raws))
                 run, raws = None, []
@@ -261,11 +264,11 @@ class FrameCopy:
         if not block.is_whole and not items:
             return
         raw = self._waiting + block.raw
-        if reader.held_back or reader.is_document:
+        if reader.frames.held_back or reader.is_document:
             self._waiting = raw
             return
         self._waiting = b""
-        if reader.takes_marked and TOKEN_PREFIX in raw:
+        if reader.frames.takes_marked and TOKEN_PREFIX in raw:
             self._take_ours(items)
         elif reader.malformed > self._malformed:
             self._malformed = reader.malformed
@@ -310,7 +313,7 @@ class FrameCopy:
 
     def _takes_marked(self, data: bytes) -> bool:
         """Take an event that this process has put into the stream, if `data` is one and nothing else."""
-        items = self._reader.whole_marked(data)
+        items = self._blocks.read_marked(data)
         if items is None:
             return False
         self._take_ours(items)

@@ -14,9 +14,9 @@ from functools import lru_cache
 from typing import Final
 
 from streamweir.codec.base import NO_OPTIONS
-from streamweir.codec.detection import HeadMessage, head_message, head_parser
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
+from streamweir.codec.head_messages import HeadMessage, head_message, head_parser
 from streamweir.errors import StreamweirError
 from streamweir.events import Content, SessionEnd, Stamp, Thinking, ToolCallEnd, ToolCallStart
 from streamweir.translation.normalizer import StreamNormalizer

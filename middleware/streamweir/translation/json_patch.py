@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
+from streamweir.jsontext import same_json
+
 __all__ = ["PatchError", "apply_patch"]
 
 _INDEX: Final = re.compile(r"0|[1-9][0-9]{0,9}")
@@ -50,7 +52,7 @@ def _applied(document: Any, operation: Any) -> Any:
         case {"op": "copy", "from": str(source), "path": str(path)}:
             return _add(document, _tokens(path), _value_at(document, _tokens(source)))
         case {"op": "test", "path": str(path), "value": value}:
-            if not _equal(_value_at(document, _tokens(path)), value):
+            if not same_json(_value_at(document, _tokens(path)), value):
                 raise PatchError("a test fails")
             return document
     raise PatchError("an operation is malformed or unknown")
@@ -141,13 +143,3 @@ def _delete(parent: Any, step: str) -> None:
 
 def _assign(parent: Any, step: str, value: Any) -> None:
     parent[_place(parent, step)] = value
-
-
-def _equal(one: Any, other: Any) -> bool:
-    """Are two JSON values equal? Unlike for Python, `true` is not 1."""
-    match one, other:
-        case dict(), dict():
-            return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
-        case list(), list():
-            return len(one) == len(other) and all(map(_equal, one, other))
-    return isinstance(one, bool) is isinstance(other, bool) and bool(one == other)

@@ -21,10 +21,11 @@ from streamweir.errors import MalformedEvent
 from streamweir.events import Error, Event, Warning
 from streamweir.jsontext import parse_json
 
-__all__ = ["SSE_PREFIX", "MarkedEvent", "event_in", "whole_event"]
+__all__ = ["MARKED_STARTS", "SSE_PREFIX", "MarkedEvent", "event_in", "whole_event"]
 
 SSE_PREFIX: Final = b"data: "
-_STARTS: Final = (SSE_PREFIX + TOKEN_PREFIX, TOKEN_PREFIX)
+MARKED_STARTS: Final = (SSE_PREFIX + TOKEN_PREFIX, TOKEN_PREFIX)
+"""What a piece begins with that is a marked event; asked of every read."""
 
 
 class MarkedEvent(NamedTuple):
@@ -36,7 +37,7 @@ class MarkedEvent(NamedTuple):
 
 def whole_event(data: bytes) -> Event | None:
     """Return the marked event that `data` is, None if it is anything else or more than one."""
-    if not data.startswith(_STARTS):
+    if not data.startswith(MARKED_STARTS):
         return None
     line, _, rest = data.partition(b"\n")
     return None if rest.strip() else _read(line.removeprefix(SSE_PREFIX))

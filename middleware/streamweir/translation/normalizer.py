@@ -101,7 +101,7 @@ class StreamNormalizer:
     def push(self, item: StreamItem) -> None:
         """Take an event that was not read."""
         self.pipeline.tick()
-        self.pipeline.take(self.reader.release())
+        self.pipeline.take(self.reader.frames.release())
         self.pipeline.push(item)
 
     def reject(self) -> None:

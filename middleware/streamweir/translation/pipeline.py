@@ -29,7 +29,8 @@ __all__ = ["Pipeline"]
 logger = logging.getLogger("streamweir")
 
 _STAGES: Final[tuple[type[Stage], ...]] = (ErrorSanitizer, Tools, TextDeduplication, Lifecycle)
-_ROUTES: Final = routes(_STAGES)
+_ROUTES: Final = routes(_STAGES, with_meta=False)
+_ROUTES_WITH_META: Final = routes(_STAGES, with_meta=True)
 _BEHIND_SANITIZER: Final = 1
 
 _FULL_TEXT: Final = get_args(FullText)
@@ -264,7 +265,8 @@ class Pipeline:
     def _push(self, event: Event, position: int) -> None:
         """Send `event` through the stages from `position` on, and out."""
         self._piece = None
-        for index in _ROUTES[type(event)][position]:
+        routes_of = _ROUTES if event.meta is None else _ROUTES_WITH_META
+        for index in routes_of[type(event)][position]:
             events = self._processes[index](event)
             if events is not None:
                 for out in events:

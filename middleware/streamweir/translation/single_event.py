@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
-from streamweir.codec.detection import head_messages
 from streamweir.codec.detector import Detector
+from streamweir.codec.head_messages import head_messages
 from streamweir.codec.standard_events import is_standard
 from streamweir.errors import MalformedEvent, ProtocolError
 from streamweir.events import (
@@ -29,7 +29,7 @@ from streamweir.events import (
 from streamweir.framing.blank import BOM
 from streamweir.jsontext import parse_json, write_json
 from streamweir.options.limits import Limits
-from streamweir.stages import ErrorSanitizer, passed_on
+from streamweir.stages import REASON_OF_STATUS, ErrorSanitizer, passed_on
 from streamweir.translation.items import events_of
 from streamweir.translation.reader import StreamReader
 
@@ -48,12 +48,6 @@ _TIMES: Final = ("timestamp", "created_at")
 _FIRST_MILLISECOND: Final = 100_000_000_000
 """Seconds reach this in the year 5138, milliseconds have since 1973: what is less is seconds."""
 _LAST_MILLISECOND: Final = 1e14
-_REASONS: Final = {
-    "completed": "done",
-    "suspended": "interaction",
-    "cancelled": "cancelled",
-    "error": "upstream_error",
-}
 
 
 def normalize_stream_event(
@@ -112,7 +106,9 @@ def _reader(text: bytes, message: Any) -> StreamReader:
     if not _has_standard_data(message):
         return StreamReader(Detector().feed(text + _END) or _OLD, limits=_LIMITS)
     reader = StreamReader("standard", limits=_LIMITS)
-    reader.errors_for_users = False  # many a server has such an event: it is not sure that its texts are safe
+    reader.frames.errors_for_users = (
+        False  # many a server has such an event: it is not sure that its texts are safe
+    )
     return reader
 
 
@@ -131,7 +127,7 @@ def _read(reader: StreamReader, text: bytes) -> Iterator[Event]:
         yield from events_of(reader.feed(text + _END))
     except ProtocolError:
         yield from reader.reject()
-    yield from reader.release()
+    yield from reader.frames.release()
     yield from (left for left in reader.conclude() if isinstance(left, Content | Thinking))
 
 
@@ -168,5 +164,5 @@ def _milliseconds(value: Any) -> int | None:
 def _wire(event: Event, stamp: Mapping[str, Any]) -> dict[str, Any]:
     data = wire_data(event)
     if isinstance(event, SessionEnd):
-        data.setdefault("reason", _REASONS[event.status])
+        data.setdefault("reason", REASON_OF_STATUS[event.status])
     return {"type": event.type, "data": data, "metadata": {**stamp, **wire_metadata(event)}}

@@ -8,6 +8,7 @@ import msgspec
 
 from streamweir.codec.message_template import MessageTemplate
 from streamweir.framing import Frame
+from streamweir.framing.control_bytes import CR, LF
 
 __all__ = ["Surroundings"]
 
@@ -56,7 +57,7 @@ class Surroundings:
             return None
         message = data[self._begin : self._end]
         if not self._is_constant:
-            is_line = b"\n" not in message and b"\r" not in message
+            is_line = LF not in message and CR not in message
             return self.form.text_of(Frame(message, self._name)) if is_line else None
         try:
             return _text(message)

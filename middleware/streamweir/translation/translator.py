@@ -88,14 +88,14 @@ class Translator:
         self._debug = debug
         known = process_dialects() if dialects is None else dialects
         options = known.checked_options(protocol_options) if protocol_options else NO_OPTIONS
-        written = known.to_write(answers)
         is_verbatim = verbatim and full_text == "dedupe"
         if is_verbatim and options:
+            written = known.to_write(answers)
             is_verbatim = not written.asks_for_another_form(options.get(written.name, NO_OPTIONS))
         # by position: keywords double what it costs to make an object, and each stream makes these
         reader = StreamReader(speaks, known, options, Limits.of(limits), raw, eof)
         self._writer = open_writer(
-            written,
+            answers,
             framing,
             request_id=request_id,
             options=options,
@@ -195,10 +195,6 @@ class Translator:
         }
 
     # What can be done
-
-    def count_from(self, began: int) -> None:
-        """Let the stream's duration count from `began`, in Unix milliseconds: the request may be older."""
-        self.stream.pipeline.position.began = began
 
     def add_sink(self, sink: EventSink) -> None:
         """Let `sink` have the events of the stream too, from the next one on."""

@@ -12,8 +12,6 @@ import pytest
 from places import HOME_MADE
 from streamweir.codec.mapped.schema import dialect_definitions, dialect_schema
 from streamweir_gateway.config.diagnostics import Report
-from streamweir_gateway.config.key_places import NOT_BUILT
-from streamweir_gateway.config.models import GatewayConfig
 from streamweir_gateway.config.schema import config_schema, schemas
 from streamweir_gateway.config.tree import read_tree
 
@@ -87,10 +85,3 @@ def test_every_key_is_described() -> None:
         if not value.get("description") and "$ref" not in value
     ]
     assert missing == []
-
-
-def test_keys_that_are_not_built_are_not_offered() -> None:
-    sections = config_schema()["$defs"]
-    for section, keys in NOT_BUILT.items():
-        offered = config_schema() if section is GatewayConfig else sections.get(section.__name__)
-        assert offered is None or not set(offered["properties"]) & set(keys)

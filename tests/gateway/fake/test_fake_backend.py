@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import for_each
 from scripted_upstream import PATIENCE
 from streamweir import Translator
 from streamweir.codec.registry import process_dialects
@@ -55,7 +56,7 @@ def frames_in(data: bytes) -> int:
 # --- how faults are written ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", FAULTS.values(), ids=lambda kind: kind.name)
+@for_each("kind", FAULTS.values())
 def test_every_example_can_be_read(kind: Any) -> None:
     fault = parse_fault(kind.example)
     assert fault.kind is kind
@@ -63,7 +64,7 @@ def test_every_example_can_be_read(kind: Any) -> None:
     assert kind.explanation
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@for_each("name", FAULTS)
 def test_every_fault_can_be_played(name: str) -> None:
     texts = ["status:429", name] if name == "retry-after" else [name]
     steps = response_steps(Settings(faults=parse_faults(texts), pace=0))
@@ -235,7 +236,7 @@ def test_bursts_and_bombs_are_as_large_as_asked_for() -> None:
 
 @pytest.mark.parametrize("framing", FRAMINGS)
 @pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("name", DAMAGES)
+@for_each("name", DAMAGES)
 def test_damage_stays_within_one_event(name: str, dialect: str, framing: Framing) -> None:
     for event in events_of(dialect, framing):
         if can_be_damaged(event.data):

@@ -289,6 +289,9 @@ async def test_workers_are_shown_as_one(tmp_path: Path) -> None:
             shown = await samples(running.at)
             assert shown.get("requests_total", status="200") == 10
             assert shown.get("stream_duration_seconds_count") == 10
+            assert shown.get("event_gap_seconds_count") == shown.get("event_gap_seconds_bucket", le="+Inf")
+            assert shown.families["streamweir_event_gap_seconds"].type == "histogram"
+            assert not {name for name in shown.families if name.startswith("streamweir_event_gap_c")}
             assert shown.get("streams_open") == 20
             assert shown.get("breaker_state", upstream=server.url) == 0
             assert shown.get("build_info") == 1

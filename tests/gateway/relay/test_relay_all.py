@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import json
 import socket
+import struct
 import tracemalloc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -154,6 +155,7 @@ async def test_headers_of_the_connection_stay_here_and_all_others_go_on(tmp_path
         *("127.0.0.1", "http", "shop.example:8443"),
     )
     assert seen["forwarded"] == 'for=127.0.0.1;host="shop.example:8443";proto=http'
+    assert seen["via"] == "1.1 streamweir"
     assert "x-forwarded-prefix" not in seen
     assert "accept" not in seen
     assert "user-agent" not in seen
@@ -306,6 +308,93 @@ async def test_a_client_that_leaves_within_its_upload_ends_the_request(tmp_path:
         line = await old.gateway.log.next_line()
     assert line["reason"] == "client_gone"
     assert old.web.uploads == []
+
+
+async def test_a_client_that_is_gone_while_nobody_reads_its_upload_ends_the_request() -> None:
+    is_over = asyncio.Event()
+
+    async def script(_call: Any) -> None:
+        await is_over.wait()
+
+    async with upstream(script, reads_request=False) as server:
+        endpoint = {"upstream": server.url, "relay": "all", "limits": {"request_bytes": "64MiB"}}
+        async with gateway(settled(endpoints={"/*": endpoint})) as running:
+            with socket.create_connection(running.address[:2]) as sender:
+                sender.setblocking(False)
+                await fill(sender, b"PUT /x HTTP/1.1\r\nHost: x\r\nContent-Length: 60000000\r\n\r\n")
+                at_once = struct.pack("ii", 1, 0)
+                sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, at_once)
+            async with asyncio.timeout(1):
+                line = await running.log.next_line()
+        is_over.set()
+    assert line["reason"] == "client_gone"
+
+
+async def fill(sender: socket.socket, head: bytes) -> None:
+    """Send until nothing is taken any longer."""
+    sender.send(head)
+    full = 0
+    while full < 10:
+        try:
+            full, _ = 0, sender.send(bytes(1 << 16))
+        except BlockingIOError:
+            full += 1
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize("version", ["1.1", "1.0"])
+async def test_what_the_service_says_before_it_answers_goes_on(version: str) -> None:
+    interim = (
+        b"HTTP/1.1 100 Continue\r\n\r\n"
+        b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\nConnection: X-Hop\r\nX-Hop: 1\r\n\r\n"
+    )
+    may_answer = asyncio.Event()
+
+    async def script(call: Any) -> None:
+        await call.send(interim)
+        await may_answer.wait()
+        await call.send(answer(b"done"))
+
+    async with upstream(script) as server:
+        config = settled(endpoints={"/*": {"upstream": server.url, "relay": "all"}})
+        async with gateway(config) as running:
+            reader, writer = await asyncio.open_connection(*running.address[:2])
+            writer.write(f"GET /x HTTP/{version}\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+            if version == "1.1":
+                async with asyncio.timeout(5):
+                    first = await reader.readuntil(b"\r\n\r\n")
+                assert first == b"HTTP/1.1 103 Early Hints\r\nlink: </a.css>; rel=preload\r\n\r\n"
+            may_answer.set()
+            rest = await reader.read()
+            writer.close()
+    assert rest.startswith(b"HTTP/1.1 200 ")
+    assert rest.endswith(b"\r\n\r\ndone")
+
+
+async def test_a_refusal_within_the_upload_arrives_whatever_its_connection_does() -> None:
+    refusal = answer(b"no", "Connection: close", status="413 Content Too Large")
+
+    async def script(call: Any) -> None:
+        await call.read_until(b"\r\n\r\n")
+        await call.send(refusal)
+        call.reset()
+
+    body = bytes(1 << 20)
+    async with upstream(script, reads_request=False) as server:
+        endpoint = {"upstream": server.url, "relay": "all"}
+        async with gateway(settled(endpoints={"/*": endpoint})) as running, httpx.AsyncClient() as client:
+            url = "http://{}:{}/x".format(*running.address[:2])
+            for _ in range(20):
+                response = await client.post(url, content=body)
+                assert (response.status_code, response.content) == (413, b"no")
+
+
+async def test_the_last_proxy_that_may_be_asked_answers_itself(tmp_path: Path) -> None:
+    async with site(tmp_path) as old:
+        there = await old.client.options("/echo", headers={"Max-Forwards": "1"})
+        here = await old.client.options("/echo", headers={"Max-Forwards": "0"})
+    assert dict(there.json()["headers"])["max-forwards"] == "0"
+    assert (here.status_code, len(old.web.requests)) == (204, 1)
 
 
 async def test_a_service_that_is_not_there() -> None:

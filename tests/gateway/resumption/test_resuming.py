@@ -112,6 +112,7 @@ async def test_a_whole_answer_is_valid_and_says_where_it_is_kept(store: str) -> 
         assert len(server.calls) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ANSWERS)
 async def test_every_id_of_every_protocol_is_resumed_byte_for_byte(store: str, protocol: str) -> None:
     async with started(store) as (running, server, gate):

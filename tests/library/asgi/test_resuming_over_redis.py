@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kept_app import WORDS, KeptWorker, kept_worker
+from kept_app import WORDS
+from kept_workers import KeptWorker, kept_worker
 from loopback import Answer, ask, client
 from redis_servers import RedisServer, redis_binaries, redis_server
 from streamweir.testing import check_stream

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cases import for_each
 from streamweir.classification.failure_signs import is_failing_name, reports_failure
 from streamweir.classification.stack_traces import is_stack_trace
 
@@ -132,13 +133,13 @@ TRACES = {
 }
 
 
-@pytest.mark.parametrize("value", FAILURES, ids=str)
+@for_each("value", FAILURES)
 def test_what_says_that_it_failed(value: Any) -> None:
     assert reports_failure(value)
     assert reports_failure([value])
 
 
-@pytest.mark.parametrize("value", NO_FAILURES, ids=str)
+@for_each("value", NO_FAILURES)
 def test_what_says_nothing_of_a_failure(value: Any) -> None:
     assert not reports_failure(value)
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import for_each
-from streams import Recorded, dialect_of, events_of, one_byte_each, recorded_streams, translate
+from streams import Recorded, dialect_of, events_of, one_byte_each, recorded_streams, small_pieces, translate
 from streamweir import MessageStreamHandler, ReceivedEvent
 from streamweir.client.body_readers import BodyReader, open_reader
 from streamweir.errors import error_info
@@ -34,7 +34,7 @@ def test_a_standard_stream_is_read_as_it_is(stream: Recorded) -> None:
         [stream.body], speaks=stream.dialect, protocol_options={stream.dialect: stream.options}, framing="sse"
     )
     sent = [json.loads(line[6:]) for line in body.split(b"\n") if line.startswith(b"data: ")]
-    for pieces in ([body], one_byte_each(body)):
+    for pieces in ([body], small_pieces(body)):
         events = read(open_reader("standard", request_id="r", path="/"), pieces)
         assert [event.to_dict() for event in events] == sent
 
@@ -46,7 +46,7 @@ TRANSLATED = [stream for stream in STREAMS if stream.dialect != "standard" and n
 def test_any_dialect_gives_the_message_that_it_means(stream: Recorded) -> None:
     handler = MessageStreamHandler()
     for received in read(
-        open_reader(stream.dialect, request_id="req_1", path="/"), one_byte_each(stream.body)
+        open_reader(stream.dialect, request_id="req_1", path="/"), small_pieces(stream.body)
     ):
         handler.handle_event(received)
     expected = MessageStreamHandler()

@@ -51,6 +51,19 @@ def test_blanks_and_comments_say_nothing(nothing: bytes) -> None:
     assert detect_dialect(nothing + SAMPLE) == "legacy"
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"type": "AIMessageChunk", "content": "Hi"},
+        {"event": "tool-started", "tool_call_id": "c1"},
+        {"messages": "content='Hi' id='1'"},
+    ],
+)
+def test_a_flat_object_may_say_whose_it_is(message: dict[str, str]) -> None:
+    """Most flat objects are passed over at a glance: what they would be known by is looked at first."""
+    assert detect_dialect(b"data: %b\n\n" % json.dumps(message).encode()) == "langgraph-events"
+
+
 def test_it_gives_up_after_so_many_lines_or_bytes() -> None:
     detector = Detector(100)
     assert detector.feed(b"x" * 101) is None

@@ -87,6 +87,7 @@ def ending(output: bytes) -> tuple[str | None, str]:
     return errors[-1] if errors else None, events[-1]["data"]["reason"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("speaks", SPEAKS)
 @for_each("failure", FAILURES)
 def test_a_failure_in_place_of_a_stream(failure: tuple[Any, str], speaks: str) -> None:

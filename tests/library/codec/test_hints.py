@@ -7,12 +7,11 @@ import pytest
 
 from streams import recorded_streams
 from streamweir import Decoder
-from streamweir.codec import detection
 from streamweir.codec.base import Encoder
-from streamweir.codec.detection import HeadMessage, head_messages
 from streamweir.codec.detector import MAX_LINES, Detector
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
+from streamweir.codec.head_messages import HeadMessage, head_messages
 from streamweir.codec.hints import HintIndex, Hints
 from streamweir.jsontext import parse_json
 
@@ -89,7 +88,7 @@ def test_thirty_dialects_cost_what_six_cost(monkeypatch: pytest.MonkeyPatch) -> 
         parsed.append(data)
         return parse_json(data)
 
-    monkeypatch.setattr(detection, "parse_json", counted)
+    monkeypatch.setattr("streamweir.codec.head_messages.parse_json", counted)
     others = (
         Dialect(f"other-{number}", Counting, hints=Hints(names=(f"chunk-{number}",), keys=(f"key{number}",)))
         for number in range(24)

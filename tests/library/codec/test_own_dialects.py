@@ -20,7 +20,7 @@ from streamweir import (
     register_dialect,
 )
 from streamweir.codec import registry
-from streamweir.codec.detection import best_score
+from streamweir.codec.head_messages import best_score
 from streamweir.events import Content, Error, Event, SessionEnd, Stamp
 from streamweir.testing import DecoderConformance, check_stream
 

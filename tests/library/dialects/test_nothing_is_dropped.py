@@ -37,8 +37,8 @@ class Place(NamedTuple):
 def bookkeeping(dialect: str) -> set[str]:
     """The words that the dialect's page lists as left out."""
     page = (ROOT / "docs/dialects" / f"{dialect}.md").read_text()
-    (listed,) = re.findall(r"^Bookkeeping, left out: (.*?)(?:\n\n|\Z)", page, re.MULTILINE | re.DOTALL)
-    return {word.lower() for word in re.findall(r"`([^`]+)`", listed)}
+    listed = re.findall(r"^Bookkeeping, left out: (.*?)(?:\n\n|\Z)", page, re.MULTILINE | re.DOTALL)
+    return {word.lower() for text in listed for word in re.findall(r"`([^`]+)`", text)}
 
 
 def lines_of(path: Path) -> list[str]:
@@ -128,3 +128,11 @@ def test_a_field_that_no_rule_knows_comes_out_somewhere(dialect: str) -> None:
         if output and PROBE.encode() not in output and not speaks_of_failure(output):
             dropped.append(place)
     assert not dropped
+
+
+def test_a_piece_of_text_without_text_keeps_what_stands_beside_it() -> None:
+    translator = Translator(speaks="data-formulator", **FIXED)
+    output = translator.feed(b'{"type": "text_delta", "sources": ["a.csv"]}\n') + translator.close()
+    assert [event["data"]["data"] for event in events_of(output) if event["type"] == "data"] == [
+        {"name": "content", "value": {"sources": ["a.csv"]}}
+    ]

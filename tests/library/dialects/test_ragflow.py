@@ -9,7 +9,7 @@ import pytest
 
 from places import RECORDED
 from streams import events_of, translate
-from streamweir.codec.think_tags import TaggedText
+from streamweir.codec.families.think_tags import TaggedText
 from streamweir.dialects.ragflow.decode import RagflowDecoder
 from streamweir.dialects.ragflow.decode_answer_form import AnswerForm
 from streamweir.testing import check_stream
@@ -252,6 +252,7 @@ def test_tags_do_not_depend_on_the_cuts(seed: int) -> None:
 ODD: list[Any] = [None, True, 0, -1.5, "", "x", "{", [], ["a"], {}, {"a": [1]}, [[{}]], 10**30]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(60))
 def test_no_field_of_a_wrong_type_breaks_the_stream(seed: int) -> None:
     chance = random.Random(seed)

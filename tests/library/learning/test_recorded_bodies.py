@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ NOT_AS_WRITTEN = {
 """What a person knows that one recording does not show."""
 
 
+@cache
 def learned_from(path: Path) -> Learned | None:
     try:
         return learn([path.read_bytes()], name="acme")

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from streamweir import RequestError, write_request
+from streamweir import write_request
+from written_requests import answer, check_refused, check_written
 
 HI = {"role": "user", "content": "hi"}
 SYSTEM = {"role": "system", "content": "Be brief."}
@@ -15,11 +16,6 @@ RESULT = {"role": "tool", "tool_call_id": "c1", "content": "deep"}
 
 def user(*parts: Any) -> dict[str, Any]:
     return {"role": "user", "content": [{"type": "text", "text": "hi"}, *parts]}
-
-
-def answer(action: str, value: Any = None, resume: Any = None, interaction_id: str = "") -> dict[str, Any]:
-    fields = {"interaction_id": interaction_id, "action": action, "value": value, "resume": resume}
-    return {name: value for name, value in fields.items() if value is not None}
 
 
 LANGGRAPH = {
@@ -112,10 +108,7 @@ WRITTEN: list[tuple[str, str, dict[str, Any], list[dict[str, Any]]]] = [
 def test_what_a_server_is_sent(
     dialect: str, path: str, request_: dict[str, Any], expected: list[dict[str, Any]]
 ) -> None:
-    found = write_request(request_, dialect=dialect, path=path)
-    assert [
-        {name: row.get(name) for name in want} for row, want in zip(found, expected, strict=True)
-    ] == expected
+    check_written(dialect, path, request_, expected)
 
 
 ADK_HELD = {"id": "adk-1", "name": "adk_request_confirmation"}
@@ -175,6 +168,4 @@ CANNOT_ANSWER = [
 
 @pytest.mark.parametrize(("dialect", "path", "given"), CANNOT_ANSWER)
 def test_an_answer_that_cannot_be_given_is_refused(dialect: str, path: str, given: dict[str, Any]) -> None:
-    with pytest.raises(RequestError) as raised:
-        write_request({"resume": [given]}, dialect=dialect, path=path)
-    assert (raised.value.status, raised.value.field) == (400, "resume")
+    check_refused(dialect, path, given)

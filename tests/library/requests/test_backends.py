@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from streamweir import RequestError, write_request
+from streamweir import write_request
+from written_requests import answer, check_refused, check_written
 
 HI = {"role": "user", "content": "hi"}
 SYSTEM = {"role": "system", "content": "Be brief."}
@@ -17,11 +18,6 @@ TOOL = {"name": "snow", "description": "How deep?", "parameters": {"type": "obje
 
 def user(*parts: Any) -> dict[str, Any]:
     return {"role": "user", "content": [{"type": "text", "text": "hi"}, *parts]}
-
-
-def answer(action: str, value: Any = None, resume: Any = None, interaction_id: str = "") -> dict[str, Any]:
-    fields = {"interaction_id": interaction_id, "action": action, "value": value, "resume": resume}
-    return {name: value for name, value in fields.items() if value is not None}
 
 
 WRITTEN: list[tuple[str, str, dict[str, Any], list[dict[str, Any]]]] = [
@@ -395,10 +391,7 @@ def test_langserve_is_sent_the_messages_where_its_runnable_takes_them() -> None:
 def test_what_a_server_is_sent(
     dialect: str, path: str, request_: dict[str, Any], expected: list[dict[str, Any]]
 ) -> None:
-    found = write_request(request_, dialect=dialect, path=path)
-    assert [
-        {name: row.get(name) for name in want} for row, want in zip(found, expected, strict=True)
-    ] == expected
+    check_written(dialect, path, request_, expected)
 
 
 CANNOT_ANSWER = [
@@ -414,6 +407,4 @@ CANNOT_ANSWER = [
 
 @pytest.mark.parametrize(("dialect", "path", "given"), CANNOT_ANSWER)
 def test_an_answer_that_cannot_be_given_is_refused(dialect: str, path: str, given: dict[str, Any]) -> None:
-    with pytest.raises(RequestError) as raised:
-        write_request({"resume": [given]}, dialect=dialect, path=path)
-    assert (raised.value.status, raised.value.field) == (400, "resume")
+    check_refused(dialect, path, given)

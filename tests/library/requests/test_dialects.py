@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from cases import for_each
-from streamweir import RequestError, read_request, write_request
+from streamweir import read_request, write_request
 from streamweir.codec.dialects import Dialects
 from streamweir.requests.canonical import LOSSES
+from written_requests import answer, check_refused
 
 DIALECTS = Dialects.built_in()
 READERS = [name for name, dialect in DIALECTS.items() if dialect.reads_requests]
@@ -22,11 +23,6 @@ BYTES = {"type": "image", "base64": "YWI=", "media_type": "image/png"}
 
 def user(*parts: Any) -> dict[str, Any]:
     return {"role": "user", "content": [{"type": "text", "text": "hi"}, *parts]}
-
-
-def answer(action: str, value: Any = None, resume: Any = None, interaction_id: str = "") -> dict[str, Any]:
-    fields = {"interaction_id": interaction_id, "action": action, "value": value, "resume": resume}
-    return {name: value for name, value in fields.items() if value is not None}
 
 
 TRAJECTORY = {"trajectory": [{"role": "user", "content": "q"}], "completed_step_count": 2}
@@ -361,9 +357,7 @@ CANNOT_ANSWER = [
 
 @pytest.mark.parametrize(("dialect", "path", "given"), CANNOT_ANSWER)
 def test_an_answer_that_cannot_be_given_is_refused(dialect: str, path: str, given: dict[str, Any]) -> None:
-    with pytest.raises(RequestError) as raised:
-        write_request({"resume": [given]}, dialect=dialect, path=path)
-    assert (raised.value.status, raised.value.field) == (400, "resume")
+    check_refused(dialect, path, given)
 
 
 @pytest.mark.parametrize("protocol", READERS)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import case
@@ -19,8 +19,6 @@ from streamweir.translation.requests import planned_request
 DIALECTS = Dialects.built_in()
 READERS = [name for name, dialect in DIALECTS.items() if dialect.reads_requests]
 WRITERS = [name for name, dialect in DIALECTS.items() if dialect.writes_requests]
-EXAMPLES = 2 * settings().max_examples
-"""Each of them meets every dialect: making one up takes longer than reading and writing it."""
 SECRET = "s3cret-value"
 NAMES = (
     *FIELDS,
@@ -128,7 +126,6 @@ def outcome(work: Callable[[], dict[str, Any]]) -> dict[str, Any] | RequestError
         return error
 
 
-@settings(max_examples=EXAMPLES)
 @given(body=BODIES)
 def test_any_body_is_read_or_refused(body: dict[str, Any]) -> None:
     for protocol in READERS:
@@ -148,7 +145,6 @@ def check_reading(body: dict[str, Any], protocol: str) -> None:
     assert read_request(again, protocol="standard")["messages"][: len(found["messages"])] == found["messages"]
 
 
-@settings(max_examples=EXAMPLES)
 @given(body=BODIES)
 def test_what_was_read_can_be_written(body: dict[str, Any]) -> None:
     for dialect in WRITERS:
@@ -181,15 +177,12 @@ def test_the_cost_is_in_proportion(dialect: str) -> None:
         ]
         messages = [*turns, {"role": "user", "content": "hi"}]
         body = {"messages": messages, "inputs": {"appName": "app"}}  # google-adk needs one
-        best = 1e9
-        for _ in range(3):
-            begin = time.process_time()
-            planned_request(body, protocol="standard", dialect=dialect, path="/chat")
-            best = min(best, time.process_time() - begin)
-        return best
+        begin = time.process_time()
+        planned_request(body, protocol="standard", dialect=dialect, path="/chat")
+        return time.process_time() - begin
 
-    few, many = seconds(400), seconds(4000)
-    assert many < 30 * few + 0.05
+    few = min(seconds(400) for _ in range(3))
+    assert any(seconds(4000) < 30 * few + 0.05 for _ in range(3))
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,7 @@ def _stored(protocol: str, lines: Sequence[bytes]) -> Iterator[bytes]:
     assert at == len(lines)
 
 
+@pytest.mark.slow
 @for_each("recorded", recorded_streams(), group=dialect_of)
 def test_any_client_gets_later_what_it_would_have_got(recorded: Recorded) -> None:
     batches = _batches(recorded, cuts(recorded.body, seed=7))

@@ -230,6 +230,16 @@ def test_what_is_left_of_a_failed_steps_report() -> None:
     }
 
 
+def test_of_thousands_of_fields_beside_an_event_none_is_looked_at_by_itself() -> None:
+    """Each would take its time; where one reports a failure, the texts of all are withheld."""
+    fields = {f"field_{number}": f"{SECRET} {number}" for number in range(5000)}
+    event = Content("Hi", meta={"extra": {"stackTrace": SECRET, **fields, "count": 5}})
+    (out,) = run(ErrorSanitizer(debug=False), [event])
+    assert out.meta is not None
+    assert SECRET not in str(out.meta)
+    assert out.meta["extra"].keys() >= {"stackTrace", "field_0"}
+
+
 def messages_of(texts: list[str]) -> list[str]:
     """What becomes of these texts of one stream, all written for users."""
     events = [for_users(error(text, terminal=False)) for text in texts]

@@ -28,7 +28,7 @@ from streamweir.events import (
 )
 from streamweir.framing import Frame, SSEParser, write_sse
 from streamweir.jsontext import write_json
-from streamweir.stages import Stage, TextDeduplication, Tools, passed_on, routes
+from streamweir.stages import ErrorSanitizer, Stage, TextDeduplication, Tools, passed_on, routes
 from streamweir.testing import cuts
 
 TEXTS = st.text(max_size=12) | st.sampled_from(["", "\ud800", "\u2028", "a\nb", '"', "哈"])
@@ -213,13 +213,14 @@ def test_passing_an_event_on_is_returning_it(events: list[Content]) -> None:
 
 
 def test_an_event_takes_the_stages_that_handle_it_and_no_others() -> None:
-    stages: tuple[type[Stage], ...] = (Tools, TextDeduplication)
-    found = routes(stages)
+    stages: tuple[type[Stage], ...] = (ErrorSanitizer, Tools, TextDeduplication)
+    plain, with_meta = routes(stages, with_meta=False), routes(stages, with_meta=True)
     for kind in EVENT_TYPES.values():
         handling = [index for index, stage in enumerate(stages) if kind in stage.handles]
-        assert [list(found[kind][start]) for start in range(3)] == [
-            [index for index in handling if index >= start] for start in range(3)
-        ]
+        beside = [index for index, stage in enumerate(stages) if kind in stage.handles_with_meta]
+        for start in range(4):
+            assert list(plain[kind][start]) == [index for index in handling if index >= start]
+            assert list(with_meta[kind][start]) == [index for index in beside if index >= start]
 
 
 @given(st.lists(TEXTS, max_size=40), st.integers(0, 9))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
+from streamweir.codec.mapped.problems import path_text
 from streamweir.options.durations import format_duration
-from streamweir_gateway.config.diagnostics import KeyPath, Report, path_text
+from streamweir.options.timeouts import CLOCK_ORDER
+from streamweir_gateway.config.diagnostics import KeyPath, Report
 from streamweir_gateway.config.models import EndpointConfig
 
 __all__ = ["check_timeout_order"]
 
-_ORDER: Final = (("connect", "first_event"), ("first_event", "total"), ("idle", "total"))
 _STRENGTH: Final = ("defaults", "upstreams", "endpoints")
 """Where a timeout may be written, the weakest first."""
 
@@ -41,7 +42,7 @@ def check_timeout_order(endpoint: EndpointConfig, report: Report) -> None:
         timeouts = {
             name: _Timeout(value, report.origins.get((*at, name), ())) for name, value in upstream.timeouts
         }
-        for shorter, longer in _ORDER:
+        for shorter, longer in CLOCK_ORDER:
             if timeouts[shorter].bound > timeouts[longer].bound:
                 _report(report, f"{shorter} is longer than {longer}", timeouts[shorter], timeouts[longer])
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from streamweir.http_grammar import TOKEN
 from streamweir_gateway.config.diagnostics import InvalidValue, not_this, quoted, suggestion
 from streamweir_gateway.config.values.scalars import Scalar, read_text, text_schema
 
@@ -21,7 +22,6 @@ __all__ = [
     "RETRY_CAUSE",
 ]
 
-_TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _METHODS: Final = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY")
 """All that can ask a backend for a stream; CONNECT and TRACE are about the connection."""
 ORDINARY_METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -58,7 +58,7 @@ _NEVER_TO_CLIENTS: Final = frozenset({"set-cookie", "server", "x-powered-by"})
 
 def _token(value: Any) -> str:
     name = read_text(value)
-    if not _TOKEN.fullmatch(name):
+    if not TOKEN.fullmatch(name):
         raise InvalidValue("must be an HTTP token: letters, digits and !#$%&'*+-.^_`|~")
     return name
 
@@ -114,7 +114,7 @@ def _retry_cause(value: Any) -> int | str:
     return status
 
 
-_TOKEN_SCHEMA: Final = text_schema(f"^{_TOKEN.pattern}$")
+_TOKEN_SCHEMA: Final = text_schema(f"^{TOKEN.pattern}$")
 
 HEADER_NAME: Final = Scalar(_request_header, _TOKEN_SCHEMA)
 HEADER_VALUE: Final = Scalar(_header_value, {"type": "string"})

@@ -19,7 +19,7 @@ class RequestMode(NamedTuple):
     """How a client's body becomes the upstream's.
 
     Attributes:
-        kind: of the four ways; `mapped` with a tree that is laid over the body, or without.
+        kind: of the three ways; `mapped` with a tree that is laid over the body, or without.
         tree: as it stands in the file; None where there is none.
     """
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
@@ -15,7 +15,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from streamweir.options.durations import OFF
-from streamweir_gateway.config.diagnostics import InvalidValue, UnclearValue, not_this, quoted
+from streamweir_gateway.config.diagnostics import InvalidValue, UnclearValue, not_this
 from streamweir_gateway.config.interpolation import Unresolved
 
 __all__ = [
@@ -24,7 +24,6 @@ __all__ = [
     "FLAG_ON",
     "NAME",
     "NAME_PATTERN",
-    "NOT_SUPPORTED",
     "OFF_SCHEMA",
     "REFERENCE_SCHEMA",
     "TEXT",
@@ -38,8 +37,6 @@ __all__ = [
     "text_schema",
     "whole_number",
 ]
-
-NOT_SUPPORTED: Final = "not supported by this version"
 
 NAME_PATTERN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
@@ -62,12 +59,12 @@ class Scalar:
     """Returns the value of what the file holds, or raises `InvalidValue`."""
     schema: Mapping[str, Any]
     stand_in: Any = _KEEP
-    """What an opaque value becomes where its text cannot stand for it."""
+    """What an unresolved value becomes where its text cannot stand for it."""
     is_key: bool = False
     """Nothing is filled in in keys."""
 
     def read(self, value: Any) -> object:
-        """Return the parsed value; an opaque one is not looked into."""
+        """Return the parsed value; an unresolved one is not looked into."""
         if value is None:
             raise InvalidValue("has no value")
         if isinstance(value, Unresolved):
@@ -118,14 +115,12 @@ def any_of(*names: str) -> str:
     return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-def choice(*names: str, later: Sequence[str] = ()) -> Scalar:
-    """Return the scalar of one word out of `names`; those in `later` are known, but not built yet."""
+def choice(*names: str) -> Scalar:
+    """Return the scalar of one word out of `names`."""
 
     def read(value: Any) -> str:
         if value in names:
             return cast(str, value)
-        if value in later:
-            raise InvalidValue(NOT_SUPPORTED, f": {quoted(value)}")
         raise InvalidValue(f"must be {any_of(*names)}", not_this(value))
 
     return Scalar(read, {"enum": list(names)})
@@ -161,20 +156,20 @@ def whole_number(minimum: int, maximum: int = MAX_COUNT) -> Scalar:
     return Scalar(read, {"anyOf": [number, {"type": "string", "pattern": "^[0-9]{1,18}$"}]}, stand_in=minimum)
 
 
-def or_off(leaf: Scalar) -> Scalar:
-    """Return `leaf` with the word `off`, which means None, beside its values."""
+def or_off(scalar: Scalar) -> Scalar:
+    """Return `scalar` with the word `off`, which means None, beside its values."""
 
     def read(value: Any) -> object:
         if is_off(value):
             return None
         try:
-            return leaf.parse(value)
+            return scalar.parse(value)
         except UnclearValue:
             raise
         except InvalidValue as refusal:
             raise InvalidValue(f"{refusal.message}, or off", refusal.detail) from None
 
-    return Scalar(read, {"anyOf": [dict(leaf.schema), OFF_SCHEMA]}, leaf.stand_in)
+    return Scalar(read, {"anyOf": [dict(scalar.schema), OFF_SCHEMA]}, scalar.stand_in)
 
 
 def _read_workers(value: Any) -> object:

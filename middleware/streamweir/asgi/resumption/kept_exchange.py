@@ -11,13 +11,14 @@ import time
 from contextlib import suppress
 from typing import Any, Final
 
+from streamweir.asgi.headers import Headers
 from streamweir.asgi.normalized_stream import NormalizedStream
 from streamweir.asgi.response_interceptor import ResponseInterceptor
 from streamweir.asgi.resumption.client_request import ClientRequest
 from streamweir.asgi.resumption.kept_run import KeptRun, StopReason
 from streamweir.asgi.resumption.kept_stream import KeptStream
 from streamweir.asgi.resumption.registry import RunRegistry
-from streamweir.asgi.resumption.run_response import Headers, RunResponse, Wanted
+from streamweir.asgi.resumption.run_response import RunResponse, Wanted
 from streamweir.asgi.sending import ASGIApp, Scope, Send
 from streamweir.asgi.stream_options import StreamOptions
 from streamweir.emit.application_stream import ApplicationStream

@@ -18,7 +18,7 @@ from streamweir.runs.event_log import EventLog
 from streamweir.runs.options import Resume
 from streamweir.runs.owned_run import OwnedRun
 from streamweir.runs.run_index import RunIndex
-from streamweir.runs.run_reader import About
+from streamweir.runs.run_reader import UNREAD_SECONDS, About
 from streamweir.runs.store import RunStore, StoreUnavailable
 
 __all__ = ["KeptRun", "StopReason"]
@@ -27,9 +27,6 @@ logger = logging.getLogger("streamweir")
 
 _LOOK_SECONDS: Final = 1.0
 """At most: a cancel from another process is noticed then."""
-
-_LEAVING_SECONDS: Final = 1.5
-"""A reader elsewhere says once a second that it is there."""
 
 StopReason: TypeAlias = Literal["cancelled", "client_gone"]
 
@@ -139,7 +136,7 @@ class KeptRun:
             return
         else:
             alone, allowed = min(now - self._read_at, signals.unread_for), self._resume.continue_for
-        if not owned.readers and alone >= max(allowed, _LEAVING_SECONDS):
+        if not owned.readers and alone >= max(allowed, UNREAD_SECONDS):
             self.stop("client_gone")
 
     def _owned(self, token: str, *, detached: Literal["unclaimed"] | None = None) -> OwnedRun:

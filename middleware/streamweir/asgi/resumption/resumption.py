@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, TypeAlias
 
-from streamweir.asgi.headers import header_value, header_values
+from streamweir.asgi.headers import Headers, header_value, header_values
 from streamweir.asgi.negotiation import UnknownProtocolError, choose_framing, choose_protocol
 from streamweir.asgi.ownership import take_ownership
 from streamweir.asgi.refusals import Refusal, send_refusal
@@ -22,7 +22,7 @@ from streamweir.asgi.resumption.found_run import NothingLeft, check_same_request
 from streamweir.asgi.resumption.kept_exchange import KeptExchange, about_request
 from streamweir.asgi.resumption.kept_run import KeptRun
 from streamweir.asgi.resumption.registry import RunRegistry
-from streamweir.asgi.resumption.run_response import Headers, RunResponse, Wanted
+from streamweir.asgi.resumption.run_response import RunResponse, Wanted
 from streamweir.asgi.sending import Receive, Scope, Send
 from streamweir.asgi.stream_options import StreamOptions
 from streamweir.errors import ConfigurationError

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from streamweir.asgi.headers import encoded_headers, stream_headers
+from streamweir.asgi.headers import Headers, encoded_headers, stream_headers
 from streamweir.asgi.refusals import Refusal
 from streamweir.asgi.resumption.client_request import ClientRequest
 from streamweir.asgi.resumption.found_run import NothingLeft
@@ -29,11 +29,9 @@ from streamweir.translation.folded_writer import FoldedWriter
 from streamweir.translation.open_writer import Writer
 from streamweir.translation.writer import StreamWriter
 
-__all__ = ["Headers", "RunResponse", "Wanted"]
+__all__ = ["RunResponse", "Wanted"]
 
 logger = logging.getLogger("streamweir")
-
-Headers = list[tuple[bytes, bytes]]
 
 
 class Wanted(NamedTuple):

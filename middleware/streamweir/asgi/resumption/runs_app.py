@@ -8,17 +8,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from streamweir.asgi.headers import header_value, settled_request_id
+from streamweir.asgi.headers import Headers, header_value, settled_request_id
 from streamweir.asgi.refusals import Refusal, send_refusal
 from streamweir.asgi.request_id import RunRequestID
 from streamweir.asgi.resumption.asked_run import asked_ids, position_of
 from streamweir.asgi.resumption.client_request import ClientRequest
 from streamweir.asgi.resumption.found_run import NothingLeft, stop_run, store_unavailable
 from streamweir.asgi.resumption.resumption import Resumption, send_nothing
-from streamweir.asgi.resumption.run_response import Headers
 from streamweir.asgi.sending import Message, Receive, Scope, Send, send_whole
 from streamweir.http.accept import choose_framing
-from streamweir.http.response_headers import NO_SNIFFING
+from streamweir.http.response_headers import NO_SNIFFING, NOT_STORED, VARIES
 from streamweir.jsontext import write_json
 from streamweir.runs.handles import is_handle, run_name
 from streamweir.runs.run_description import folded_run, run_description
@@ -27,9 +26,6 @@ from streamweir.runs.store import StoreUnavailable
 from streamweir.runs.stored_event import UnreadableRun
 
 __all__ = ["RunsApp"]
-
-_VARY: Final = (b"vary", b"Accept, Authorization, Last-Event-ID, X-Api-Key, X-Streamweir-Protocol")
-_PRIVATE: Final = (b"cache-control", b"no-cache, no-store, no-transform")
 
 
 class _Call(NamedTuple):
@@ -69,7 +65,7 @@ class RunsApp:
             if message["type"] == "http.response.start":
                 own = {b"x-request-id": request_id.encode(), b"cache-control": b"no-store"}
                 missing = [(name, own[name]) for name in own if name not in dict(message["headers"])]
-                message = {**message, "headers": [*message["headers"], *missing, _VARY]}
+                message = {**message, "headers": [*message["headers"], *missing, VARIES]}
             await send(message)
 
         try:
@@ -148,7 +144,7 @@ class RunsApp:
         try:
             client = ClientRequest(call.receive)
             await self._resumption.read(
-                found, call.scope, client, call.send, position=position, headers=[_PRIVATE]
+                found, call.scope, client, call.send, position=position, headers=[NOT_STORED]
             )
         except NothingLeft:
             await send_nothing(call.send, headers)

@@ -13,7 +13,8 @@ from typing import Any, Final
 from streamweir.codec.expressions.functions import EXPRESSION, FUNCTIONS
 from streamweir.codec.expressions.scope import NAMES, Scope
 from streamweir.codec.expressions.syntax_tree import Node, constant_path, heads
-from streamweir.codec.expressions.values import are_equal, is_true, type_name
+from streamweir.codec.expressions.values import is_true, type_name
+from streamweir.jsontext import same_json
 
 __all__ = ["FAILURES", "Evaluate", "compile_node"]
 
@@ -179,7 +180,7 @@ class _Compiler:
             case "eq":
                 return _equality(first, second, node["children"])
             case "ne":
-                return lambda value, scope: not are_equal(first(value, scope), second(value, scope))
+                return lambda value, scope: not same_json(first(value, scope), second(value, scope))
         return _ordering(first, second, _ORDERS[node["value"]])
 
     def _both(self, node: Node, is_head: bool) -> tuple[Evaluate, Evaluate]:
@@ -263,7 +264,7 @@ def _equality(first: Evaluate, second: Evaluate, nodes: Sequence[Node]) -> Evalu
     if nodes[1]["type"] == "literal" and isinstance(nodes[1]["value"], str):
         literal = nodes[1]["value"]
         return lambda value, scope: first(value, scope) == literal
-    return lambda value, scope: are_equal(first(value, scope), second(value, scope))
+    return lambda value, scope: same_json(first(value, scope), second(value, scope))
 
 
 def _ordering(first: Evaluate, second: Evaluate, compare: Callable[[Any, Any], bool]) -> Evaluate:

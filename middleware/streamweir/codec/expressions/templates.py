@@ -11,15 +11,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from streamweir.codec.coerce import text_of
 from streamweir.codec.expressions.compiler import Evaluate
 from streamweir.codec.expressions.expression import Expression, InvalidExpression, Path, compile_expression
 from streamweir.codec.expressions.scope import Scope, Vocabulary
-from streamweir.jsontext import write_json_text
 
 __all__ = ["Template", "bare_expression", "compile_template"]
 
 _OPENING: Final = "${{"
-_ESCAPED: Final = "$${{"
 _QUOTES: Final = "'\"`"
 
 NO_LEAVES: Final[Mapping[Path, Expression]] = MappingProxyType({})
@@ -140,16 +139,10 @@ def _text(pieces: list[str | Expression]) -> Template:
 
     def evaluate(value: Any, scope: Scope) -> str:
         return "".join(
-            [piece if isinstance(piece, str) else _as_text(piece.evaluate(value, scope)) for piece in pieces]
+            [piece if isinstance(piece, str) else text_of(piece.evaluate(value, scope)) for piece in pieces]
         )
 
     return Template(evaluate, expressions=found)
-
-
-def _as_text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return "" if value is None else write_json_text(value)
 
 
 def _mapping(fields: Mapping[str, Template]) -> Template:

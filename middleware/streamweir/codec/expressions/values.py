@@ -1,10 +1,10 @@
-"""Truth, equality and types of values as JMESPath has them."""
+"""Truth and types of values as JMESPath has them."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-__all__ = ["are_equal", "is_true", "type_name"]
+__all__ = ["is_true", "type_name"]
 
 _TYPE_NAMES: Final[dict[type, str]] = {
     str: "string",
@@ -25,10 +25,3 @@ def type_name(value: Any) -> str:
 def is_true(value: Any) -> bool:
     """Not null, false, `''`, `[]` or `{}`; 0 is true."""
     return bool(value) or (value == 0 and value is not False)
-
-
-def are_equal(one: Any, other: Any) -> bool:
-    """Compare two JSON values; true and false are no numbers."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    return bool(one == other)

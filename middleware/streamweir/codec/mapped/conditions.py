@@ -14,13 +14,11 @@ from streamweir.codec.mapped.matches import Match, compile_match
 from streamweir.codec.mapped.paths import MISSING, parse_path, value_at
 from streamweir.codec.mapped.read_scope import ReadScope
 from streamweir.codec.mapped.section import Section
+from streamweir.codec.mapped.words import UNNAMED
 
 __all__ = ["CONDITION_KEYS", "Conditions"]
 
 CONDITION_KEYS: Final = ("event", "match", "has", "lacks", "text", "prefix", "when")
-
-UNNAMED: Final = "message"
-"""The SSE event name that a frame without one has."""
 
 Test = Callable[[Any, ReadScope], bool]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeGuard
 
 from streamweir.codec.coerce import arguments, text_of, tool_error
-from streamweir.codec.openai_chunks import FINISH_REASONS
+from streamweir.codec.families.openai_chunks import FINISH_REASONS
 from streamweir.codec.standard_shapes import citations, questions
 from streamweir.errors import MalformedEvent
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from streamweir.codec.coerce import text_of
 from streamweir.codec.expressions import Expression, Path, Scope, Template, Vocabulary, compile_template
 from streamweir.codec.expressions.reads import all_reads
 from streamweir.codec.expressions.values import is_true
@@ -15,7 +16,7 @@ from streamweir.codec.mapped.paths import concerns_any
 from streamweir.codec.mapped.problems import KeyPath, ProblemReport
 from streamweir.codec.mapped.section import Section
 from streamweir.framing import Frame
-from streamweir.jsontext import write_json, write_json_text
+from streamweir.jsontext import write_json
 
 __all__ = ["FrameOut", "compile_frames"]
 
@@ -151,7 +152,7 @@ def _text(section: Section, key: str, names: Vocabulary) -> Template | None:
 
 def _lines(value: Any) -> str:
     """Text with LF line ends: a lone CR would end a line in SSE."""
-    text = value if isinstance(value, str) else "" if value is None else write_json_text(value)
+    text = text_of(value)
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
@@ -159,7 +160,7 @@ def _line(value: Any) -> str | None:
     """A name or an id, which cannot hold a line end: nothing that is written may begin another field."""
     if value is None or value == "":
         return None
-    return (value if isinstance(value, str) else write_json_text(value)).translate(_NO_LINE)
+    return text_of(value).translate(_NO_LINE)
 
 
 def _numbers(data: Template | None) -> dict[str, str]:

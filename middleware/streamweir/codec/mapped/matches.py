@@ -11,6 +11,7 @@ from typing import Any
 from streamweir.codec.expressions import Path
 from streamweir.codec.mapped.problems import KeyPath, ProblemReport
 from streamweir.codec.mapped.section import Section
+from streamweir.jsontext import same_json
 
 __all__ = ["Match", "compile_match"]
 
@@ -88,13 +89,7 @@ def _values(section: Section, name: str, wanted: Any) -> list[Any]:
 
 
 def _is_among(value: Any, values: list[Any]) -> bool:
-    return any(_is_same(value, other) for other in values)
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    return bool(one == other)
+    return any(same_json(value, other) for other in values)
 
 
 def _test(wanted: list[Any] | Match) -> Test:

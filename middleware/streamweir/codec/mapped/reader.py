@@ -17,7 +17,7 @@ from streamweir.codec.expressions import Expression
 from streamweir.codec.mapped.open_messages import OpenMessages
 from streamweir.codec.mapped.read_scope import ReadScope
 from streamweir.codec.mapped.rules import Rule, RuleTable
-from streamweir.codec.mapped.words import Words, frame_name
+from streamweir.codec.mapped.words import UNNAMED, Words, frame_name
 from streamweir.errors import MalformedEvent
 from streamweir.events import Content, Event, SessionEnd
 from streamweir.framing import Frame
@@ -25,7 +25,6 @@ from streamweir.jsontext import write_json
 
 __all__ = ["MappedDecoder", "ReadingRules", "TextBodyDecoder"]
 
-_UNNAMED: Final = "message"
 
 _SILENT: Final = frozenset({"usage", "complete"})
 """Entries that are no events."""
@@ -125,7 +124,7 @@ class MappedDecoder(Decoder):
         reading, scope = self.reading, self._scope
         scope.frame, scope.rest, scope.visited = frame, None, 0
         self._reads_by_base = self._has_learned = False
-        if not frame.data and frame.event in (None, _UNNAMED):
+        if not frame.data and frame.event in (None, UNNAMED):
             self.taker = "no rule"
             return ()
         message = scope.message = self._message_of(frame)
@@ -235,7 +234,7 @@ class MappedDecoder(Decoder):
         self.taker = "no rule"
         if not self._scope.is_json or (self.reading.is_lines and frame.unterminated):
             raise MalformedEvent("no rule takes this frame")
-        return (custom(frame_name(frame, message) or _UNNAMED, message),)
+        return (custom(frame_name(frame, message) or UNNAMED, message),)
 
     def _by_base(self, frame: Frame) -> Iterator[Event]:
         base = self._base

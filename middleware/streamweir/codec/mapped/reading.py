@@ -19,6 +19,7 @@ from streamweir.codec.mapped.rules import Rule, RuleTable, compile_rules
 from streamweir.codec.mapped.section import Section
 from streamweir.codec.mapped.text_paths import text_fields
 from streamweir.codec.mapped.words import compile_words
+from streamweir.codec.message_template import TextFields
 
 __all__ = ["FRAMINGS", "compile_decoder", "remembered_names"]
 
@@ -47,7 +48,7 @@ def compile_decoder(
     rules = compile_rules(section, names, is_text_only=data == "text", has_base=extends)
     ignore, terminal = compile_words(section, "ignore"), compile_words(section, "terminal")
     unwrap = section.expression("unwrap", names)
-    errors_for_users = section.flag("errors_for_users")
+    for_users = section.flag("errors_for_users")
     if base is None and "rules" not in section:
         return None
     _check(section, rules, has_end=extends or bool(section.values.get("terminal")))
@@ -64,21 +65,24 @@ def compile_decoder(
         collects_arguments=_emits(rules, "tool_call_delta"),
         marks_messages=any(rule.emission is not None and rule.emission.completes_messages for rule in rules),
     )
-    root: Path | None = () if unwrap is None else unwrap.path
-    base_fields = base.text_fields if base else None
-    fields = text_fields(rules, (ignore, terminal), root, base_fields) if data == "json" else None
     inherited = base is not None and base.errors_for_users
-    return type(
-        "MappedDecoder",
-        (MappedDecoder,),
-        {
-            "reading": reading,
-            "framing": framing,
-            "errors_for_users": inherited if errors_for_users is None else errors_for_users,
-            "option_values": allowed,
-            "text_fields": fields,
-        },
-    )
+    attributes = {
+        "reading": reading,
+        "framing": framing,
+        "errors_for_users": inherited if for_users is None else for_users,
+        "option_values": allowed,
+        "text_fields": _text_fields(rules, reading),
+    }
+    return type("MappedDecoder", (MappedDecoder,), attributes)
+
+
+def _text_fields(rules: list[Rule], reading: ReadingRules) -> TextFields | None:
+    """Where the texts of its messages are, if these are JSON."""
+    if reading.is_text:
+        return None
+    root: Path | None = () if reading.unwrap is None else reading.unwrap.path
+    base = reading.base.text_fields if reading.base else None
+    return text_fields(rules, (reading.ignore, reading.terminal), root, base)
 
 
 def remembered_names(rules: Any) -> frozenset[str]:

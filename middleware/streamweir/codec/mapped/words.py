@@ -16,13 +16,14 @@ from streamweir.errors import MalformedEvent
 from streamweir.framing import Frame
 from streamweir.jsontext import parse_json
 
-__all__ = ["EOF", "Words", "compile_words", "frame_name"]
+__all__ = ["EOF", "UNNAMED", "Words", "compile_words", "frame_name"]
 
 EOF: Final = "eof"
 """The word of `terminal` that is no word: the end of the body."""
 
 _NAME_FIELDS: Final = ("type", "event", "kind")
-_UNNAMED: Final = "message"
+UNNAMED: Final = "message"
+"""The SSE event name that a frame without one has."""
 
 
 class Words:
@@ -86,7 +87,7 @@ def compile_words(section: Section, key: str) -> Words:
 
 def frame_name(frame: Frame, message: Any) -> str | None:
     """Return the name of a frame: its SSE event name, or the first of `type`, `event`, `kind` with text."""
-    if frame.event is not None and frame.event != _UNNAMED:
+    if frame.event is not None and frame.event != UNNAMED:
         return frame.event
     return next(_names_in(message), None) if isinstance(message, dict) else None
 

@@ -28,7 +28,17 @@ from streamweir.dialects.a2a.decode_parts import (
 from streamweir.dialects.a2a.decode_progress import Progress
 from streamweir.dialects.a2a.decode_questions import INTERRUPT, interrupts_of, questions_of
 from streamweir.dialects.a2a.decode_steps import step_events
-from streamweir.events import Content, Event, Interaction, Meta, SessionEnd, SessionStart, Status, ids_of
+from streamweir.events import (
+    Content,
+    Event,
+    Interaction,
+    Meta,
+    SessionEnd,
+    SessionStart,
+    State,
+    Status,
+    ids_of,
+)
 from streamweir.framing import Frame
 
 __all__ = ["A2aDecoder"]
@@ -42,7 +52,7 @@ _ENDS: Final[Mapping[str, _End]] = {
     "input-required": "suspended",
     "auth-required": "suspended",
 }
-_STATES: Final = {
+_STATES: Final[Mapping[str, State]] = {
     "submitted": "started",
     "working": "running",
     "completed": "finished",
@@ -194,7 +204,7 @@ class A2aDecoder(Decoder):
         self.complete = self._end is not None and state != "auth-required"
         meta = and_extra(meta, leftover(status, _STATUS))
         if (changes and state in _STATES) or (meta and "extra" in meta):
-            yield Status("workflow", _STATES.get(state, "running"), meta=meta)  # type: ignore[arg-type]
+            yield Status("workflow", _STATES.get(state, "running"), meta=meta)
         ids = meta_of(**self._ids)
         if self._end == "suspended":
             if changes:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from streamweir.codec.coerce import and_extra, custom, dataframe, leftover, named_data, text_of
+from streamweir.codec.standard_shapes import file_type
 from streamweir.dialects.a2a.decode_adk import call_event, is_pending, pending_calls
 from streamweir.dialects.a2a.decode_envelope import listed
 from streamweir.events import Content, Data, Event, Meta, Status, Thinking, ids_of
@@ -106,9 +107,7 @@ def _part_event(part: Part, meta: Meta | None, name: str, *, is_progress: bool) 
 
 def _data_event(part: Part, meta: Meta | None, name: str) -> Data:
     if file := _file_of(part.fields):
-        media_type = file["media_type"].partition("/")[0]
-        kind = media_type if media_type in ("image", "audio") else "file"
-        return Data(kind, file, meta=meta)  # type: ignore[arg-type]
+        return Data(file_type(file["media_type"]), file, meta=meta)
     match data_of(part):
         case {"columns": list(columns), "rows": list(rows)} as table:
             title, rest = text_of(table.get("name")) or name, leftover(table, ("columns", "rows", "name"))

@@ -11,7 +11,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from streamweir.codec.coerce import and_extra, leftover, text_of
-from streamweir.codec.langgraph_interrupts import interrupt_of
+from streamweir.codec.families.langgraph_interrupts import interrupt_of
 from streamweir.dialects.a2a.decode_adk import asked_events, is_asked
 from streamweir.dialects.a2a.decode_envelope import MESSAGE
 from streamweir.dialects.a2a.decode_parts import data_of, part_events, parts_of, text_of_parts

@@ -15,7 +15,7 @@ from streamweir.requests.canonical import Answer, Message, Part, Request
 from streamweir.requests.canonical_reader import made_request, read_tools
 from streamweir.requests.fields import Fields, one_of
 from streamweir.requests.media import file_part, media_type_of
-from streamweir.requests.messages import arguments_of, content_of, made_message, text_of_message
+from streamweir.requests.messages import arguments_of, made_message, read_content, text_of_message
 from streamweir.requests.outgoing import Outgoing
 from streamweir.requests.sides import RequestReader, RequestWriter
 from streamweir.requests.written import Written, without_absent
@@ -61,7 +61,7 @@ def _read_messages(fields: Fields) -> Iterator[Message]:
         if role == "tool":
             yield made_message(
                 "tool",
-                _read_content(item) or "",
+                read_content(item, _read_part) or "",
                 id=item.text("id"),
                 tool_call_id=item.required_text("toolCallId"),
                 is_error=bool(item.text("error")),
@@ -69,7 +69,7 @@ def _read_messages(fields: Fields) -> Iterator[Message]:
             continue
         calls = [_read_call(call) for call in item.objects("toolCalls")]
         ids = {"id": item.text("id"), "name": item.text("name")}
-        yield made_message(_ROLES[role], _read_content(item), tool_calls=calls, **ids)
+        yield made_message(_ROLES[role], read_content(item, _read_part), tool_calls=calls, **ids)
 
 
 def _read_call(fields: Fields) -> dict[str, Any]:
@@ -79,15 +79,6 @@ def _read_call(fields: Fields) -> dict[str, Any]:
         "name": called.required_text("name"),
         "arguments": arguments_of(called.get("arguments")),
     }
-
-
-def _read_content(fields: Fields) -> str | list[Part] | None:
-    value = fields.get("content")
-    if value is None or isinstance(value, str):
-        return value
-    if not isinstance(value, list):
-        raise fields.error("content", "a text or a list of parts")
-    return content_of(map(_read_part, fields.objects("content")))
 
 
 def _read_part(fields: Fields) -> Part:

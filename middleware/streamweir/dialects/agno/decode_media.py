@@ -7,17 +7,17 @@ import mimetypes
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import leftover, text_in, text_of
-from streamweir.events import Data, Event, Meta, Reference
+from streamweir.codec.coerce import leftover, objects_in, text_in, text_of
+from streamweir.events import Data, DataType, Event, Meta, Reference
 from streamweir.ids import RecentIds
 from streamweir.jsontext import json_to_keep
 
 __all__ = ["MEDIA", "Media", "digest_of"]
 
-_IMAGE: Final = ("image", "image/png")
-_AUDIO: Final = ("audio", "audio/mpeg")
-_VIDEO: Final = ("file", "video/mp4")
-_KINDS: Final[Mapping[str, tuple[str, str]]] = {
+_IMAGE: Final[tuple[DataType, str]] = ("image", "image/png")
+_AUDIO: Final[tuple[DataType, str]] = ("audio", "audio/mpeg")
+_VIDEO: Final[tuple[DataType, str]] = ("file", "video/mp4")
+_KINDS: Final[Mapping[str, tuple[DataType, str]]] = {
     "image": _IMAGE,
     "images": _IMAGE,
     "audio": _AUDIO,
@@ -90,16 +90,16 @@ def _file(name: str, file: Mapping[str, Any], meta: Meta | None) -> Iterator[Eve
     data |= {"media_type": media_type, **(leftover(file, _FILE) or {})}
     if called := text_in(file, "filename", "name"):
         data["name"] = called
-    yield Data(kind, data, meta=meta)  # type: ignore[arg-type]
+    yield Data(kind, data, meta=meta)
 
 
 def _citations(given: Any) -> Iterator[dict[str, Any]]:
     """What a model cites: pages and documents."""
     if not isinstance(given, dict):
         return
-    for page in _objects(given.get("urls")):
+    for page in objects_in(given.get("urls")):
         yield _cited(url=text_of(page.get("url")), title=text_of(page.get("title")))
-    for document in _objects(given.get("documents")):
+    for document in objects_in(given.get("documents")):
         yield _cited(
             title=text_in(document, "document_title", "file_name"),
             snippet=text_of(document.get("cited_text")),
@@ -108,7 +108,7 @@ def _citations(given: Any) -> Iterator[dict[str, Any]]:
 
 def _documents(given: Any) -> Iterator[dict[str, Any]]:
     """What was found in a knowledge base and given to the model."""
-    for search in _objects(given):
+    for search in objects_in(given):
         documents = search.get("references")
         for document in documents if isinstance(documents, list) else ():
             if isinstance(document, dict):
@@ -122,7 +122,3 @@ def _documents(given: Any) -> Iterator[dict[str, Any]]:
 
 def _cited(**fields: str) -> dict[str, Any]:
     return {name: text for name, text in fields.items() if text}
-
-
-def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
-    return (item for item in (value if isinstance(value, list) else ()) if isinstance(item, dict))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import text_in, text_of
+from streamweir.codec.coerce import objects_in, text_in, text_of
 from streamweir.dialects.agno.decode_place import Place
 from streamweir.dialects.agno.decode_tools import Calls
 from streamweir.events import Event, Interaction
@@ -39,16 +39,16 @@ def paused_run(fields: Mapping[str, Any], place: Place, calls: Calls) -> Iterato
     The calls of a team's members stand in its requirements alone.
     """
     resume = _resume(fields)
-    requirements = [*_objects(fields.get("requirements"))]
+    requirements = objects_in(fields.get("requirements"))
     if fields.get("team_id") or fields.get("team_name"):
         for requirement in requirements:
             held = {**resume, "requirements": [_present(requirement)]}
             yield from _asked(requirement, held, place, calls)
         return
-    tools = [*_objects(fields.get("tools"))]
+    tools = objects_in(fields.get("tools"))
     if not any(map(_waits, tools)):
         tools = [
-            tool for requirement in requirements for tool in _objects([requirement.get("tool_execution")])
+            tool for requirement in requirements for tool in objects_in([requirement.get("tool_execution")])
         ]
     for tool in tools:
         if _waits(tool):
@@ -58,10 +58,10 @@ def paused_run(fields: Mapping[str, Any], place: Place, calls: Calls) -> Iterato
 def paused_workflow(fields: Mapping[str, Any], place: Place, calls: Calls) -> Iterator[Event]:
     """Yield what the steps of a paused workflow wait for."""
     resume = _resume(fields)
-    for step in _objects(fields.get("step_requirements")):
+    for step in objects_in(fields.get("step_requirements")):
         own = {name: value for name, value in _present(step).items() if name not in _NOT_SENT_BACK}
         if step.get("requires_executor_input"):
-            for requirement in _objects(step.get("executor_requirements")):
+            for requirement in objects_in(step.get("executor_requirements")):
                 asked = {**own, "executor_requirements": [_present(requirement)]}
                 yield from _asked(requirement, {**resume, "step_requirements": [asked]}, place, calls)
         elif _is_open(step):
@@ -101,7 +101,7 @@ def _interaction(name: str, tool: Mapping[str, Any], resume: dict[str, Any], pla
         return Interaction(name, "tool", title=title, resume=resume, meta=place.meta)
     if tool.get("requires_confirmation"):
         return Interaction(name, "approval", title=title, resume=resume, meta=place.meta)
-    if feedback := [*_objects(tool.get("user_feedback_schema"))]:
+    if feedback := objects_in(tool.get("user_feedback_schema")):
         questions = [*map(_question, feedback)]
         ui = {"questions": feedback}
         return Interaction(
@@ -113,7 +113,9 @@ def _interaction(name: str, tool: Mapping[str, Any], resume: dict[str, Any], pla
 
 def _question(asked: Mapping[str, Any]) -> dict[str, Any]:
     text = text_in(asked, "question", "header")
-    options = [label for option in _objects(asked.get("options")) if (label := text_of(option.get("label")))]
+    options = [
+        label for option in objects_in(asked.get("options")) if (label := text_of(option.get("label")))
+    ]
     if not options:
         return {"text": text, "response_type": "free_text"}
     return {"text": text, "response_type": "single_choice", "options": options}
@@ -123,13 +125,13 @@ def _schema(fields: Any) -> dict[str, Any]:
     """The fields of a form; what the model has filled in already is a default."""
     properties: dict[str, Any] = {}
     required = []
-    for field in _objects(fields):
+    for field in objects_in(fields):
         if not (name := text_of(field.get("name"))):
             continue
-        known = {"type": _TYPES.get(text_of(field.get("field_type")))}
+        known: dict[str, Any] = {"type": _TYPES.get(text_of(field.get("field_type")))}
         known |= {"description": text_of(field.get("description")) or None, "default": field.get("value")}
         if isinstance(allowed := field.get("allowed_values"), list):
-            known["enum"] = allowed  # type: ignore[assignment]
+            known["enum"] = allowed
         properties[name] = {key: value for key, value in known.items() if value is not None}
         if field.get("value") is None and field.get("required") is not False:
             required.append(name)
@@ -174,7 +176,3 @@ def _present(value: Mapping[str, Any]) -> dict[str, Any]:
         for name, item in value.items()
         if item is not None
     }
-
-
-def _objects(value: Any) -> Iterator[dict[str, Any]]:
-    return (item for item in (value if isinstance(value, list) else ()) if isinstance(item, dict))

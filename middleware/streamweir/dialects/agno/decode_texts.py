@@ -9,7 +9,7 @@ from typing import Any, Final
 from streamweir.codec.coerce import and_extra, text_in, text_of
 from streamweir.dialects.agno.decode_pauses import is_notice
 from streamweir.dialects.agno.decode_place import Place, and_message
-from streamweir.events import Content, Event, Thinking
+from streamweir.events import Content, Event, Meta, Thinking, Whole
 from streamweir.ids import RecentIds, short_id
 
 __all__ = ["Texts"]
@@ -52,8 +52,8 @@ class Texts:
         content = fields.get("content")
         if (text := text_of(content)) or rest:
             channel = _INTERMEDIATE if is_intermediate else place.channel
-            whole = None if isinstance(content, str) or not text else "snapshot"
-            yield Content(text, channel=channel, whole=whole, meta=and_extra(meta, rest))  # type: ignore[arg-type]
+            whole: Whole | None = None if isinstance(content, str) or not text else "snapshot"
+            yield Content(text, channel=channel, whole=whole, meta=and_extra(meta, rest))
 
     def thought(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
         """Yield the next piece of a reasoning model's thoughts."""
@@ -101,8 +101,8 @@ class Texts:
         self.note(text)
         run = text_of(output.get("step_run_id"))
         message = run or step or place.run_id
-        meta = {**(place.meta or {}), "message_id": message}
-        yield Content(text, is_complete=True, whole="repeat" if run else None, meta=meta)  # type: ignore[arg-type]
+        meta: Meta = {**(place.meta or {}), "message_id": message}
+        yield Content(text, is_complete=True, whole="repeat" if run else None, meta=meta)
 
     def _is_given(self, output: Mapping[str, Any], step: str, text: str) -> bool:
         """Has what a step ends with come? What a function gives may be the same each time it is run."""

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from streamweir.codec.coerce import objects_in
 from streamweir.jsontext import write_json_text
 from streamweir.requests.canonical import Answer, Part
 from streamweir.requests.decisions import confirms, decision_in
@@ -65,7 +66,7 @@ def _continued(outgoing: Outgoing) -> Written:
         held = outgoing.held(answer)
         run_id, session = run_id or held.get("run_id"), session or held.get("session_id")
         for name in _FORMS:
-            for item in _objects(held.get(name)):
+            for item in objects_in(held.get(name)):
                 found.setdefault(name, []).append(_ANSWERED[name](item, answer, outgoing))
     if not isinstance(run_id, str) or not found:
         raise outgoing.cannot_answer()
@@ -102,7 +103,7 @@ def _tool(tool: dict[str, Any], answer: Answer, outgoing: Outgoing) -> dict[str,
         note = value if isinstance(value, str) and value and not is_confirmed else None
         kind = {"requires_confirmation": True, "requires_user_input": None, "confirmed": is_confirmed}
         return {**tool, **kind, **without_absent(confirmation_note=note)}
-    if questions := _objects(tool.get("user_feedback_schema")):
+    if questions := objects_in(tool.get("user_feedback_schema")):
         return {**tool, "user_feedback_schema": _chosen(questions, value), "answered": True}
     fields = _filled(_named(tool.get("user_input_schema")), value, outgoing)
     return {**tool, "user_input_schema": fields, "answered": True}
@@ -123,7 +124,7 @@ def _requirement(requirement: dict[str, Any], answer: Answer, outgoing: Outgoing
 def _step(step: dict[str, Any], answer: Answer, outgoing: Outgoing) -> dict[str, Any]:
     """A step as it is to go on."""
     value = answer.get("value")
-    if calls := _objects(step.get("executor_requirements")):
+    if calls := objects_in(step.get("executor_requirements")):
         return {**step, "executor_requirements": [_requirement(call, answer, outgoing) for call in calls]}
     if _refuses(answer):
         return _rejected(step, value)
@@ -196,11 +197,7 @@ def _choices(value: Any) -> list[str]:
 
 def _named(value: Any) -> list[dict[str, Any]]:
     """The fields of a form."""
-    return [field for field in _objects(value) if isinstance(field.get("name"), str)]
-
-
-def _objects(value: Any) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    return [field for field in objects_in(value) if isinstance(field.get("name"), str)]
 
 
 _ANSWERED: Final[Mapping[str, Callable[[dict[str, Any], Answer, Outgoing], dict[str, Any]]]] = {

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
+from streamweir.codec.argument_pieces import ROOM
 from streamweir.codec.coerce import and_extra, arguments, custom, leftover, text_of, tool_error
-from streamweir.codec.openai_calls import MAX_CALL_BYTES
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.errors import LimitExceeded
 from streamweir.events import (
@@ -60,7 +60,7 @@ class Blocks:
     """
 
     def __init__(self) -> None:
-        self.room = MAX_CALL_BYTES
+        self.room = ROOM
         self.meta: Meta | None = None
         self._asked: set[str] = set()
         self._calls: dict[int, _Call] = {}

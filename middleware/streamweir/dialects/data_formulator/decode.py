@@ -253,7 +253,8 @@ class DataFormulatorDecoder(Decoder):
         if named is not None:
             self._seen = self._seen or "agent"
         self._answered = self._answered or bool(text.strip())
-        meta = extra_of(message, ("content", "channel")) if len(message) > 2 else None
+        is_plain = len(message) == 2 and "content" in message
+        meta = None if is_plain else extra_of(message, ("content", "channel"))
         yield Content(text, channel=named, meta=meta)
 
     def _tool_start(self, message: Mapping[str, Any]) -> Event:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import dataframe, leftover, named_data, text_of
+from streamweir.codec.coerce import dataframe, leftover, named_data, present, text_of
 from streamweir.dialects.data_formulator.decode_plain_events import extra_of
 from streamweir.dialects.data_formulator.shared_failures import agent_error
 from streamweir.events import (
@@ -82,24 +82,24 @@ def result_data(message: Mapping[str, Any]) -> Iterator[Event]:
         yield named_data("result", leftover(message, ("type",)) or {})
         return
     virtual, goal = _object(table.get("virtual")), _object(result.get("refined_goal"))
-    about = _present(chart_id=result.get("chart_id"), description=content.get("question") or None)
+    about = present(chart_id=result.get("chart_id"), description=content.get("question") or None)
     frame = dataframe(virtual.get("table_name"), table.get("rows"))
     rest = {
         **(leftover(message, ("type", "status", "content")) or {}),
         **(leftover(content, ("question", "result")) or {}),
         **(leftover(result, ("status", "chart_id", "content")) or {}),
-        **_present(content=leftover(table, ("rows", "virtual"))),
+        **present(content=leftover(table, ("rows", "virtual"))),
     }
     rest = {name: value for name, value in rest.items() if value not in ("", [], {})}
     count = virtual.get("row_count")
     if not isinstance(count, int):
         count = len(frame["rows"])
     yield Data("dataframe", frame, {**about, "row_count": count}, meta=extra_of(rest, ()))
-    chart = goal.get("chart") or _present(
+    chart = goal.get("chart") or present(
         chart_type=goal.get("chart_type"), encodings=goal.get("chart_encodings")
     )
     if isinstance(chart, dict) and chart:
-        yield Data("chart", chart, {**about, **_present(title=goal.get("title"))} or None)
+        yield Data("chart", chart, {**about, **present(title=goal.get("title"))} or None)
 
 
 def completion(message: Mapping[str, Any], *, waits: bool) -> Iterator[Event]:
@@ -140,7 +140,3 @@ def _has_failed(fields: Mapping[str, Any]) -> bool:
 
 def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _present(**fields: Any) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None}

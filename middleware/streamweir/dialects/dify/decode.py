@@ -33,6 +33,7 @@ from streamweir.events import (
     SessionStart,
     Status,
     Thinking,
+    Whole,
 )
 from streamweir.framing import Frame
 
@@ -143,10 +144,10 @@ class DifyDecoder(Decoder):
     def _message(self, fields: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
         """A piece; behind an agent's pieces all of them once more; with `mode` the whole answer at once."""
         if text := text_of(fields.get("answer")):
-            whole = "repeat" if self._is_agent else None
+            whole: Whole | None = "repeat" if self._is_agent else None
             self._thoughts.note(text)
             rest = leftover(fields, (*_COMMON, "answer", "metadata", "audio"))
-            yield Content(text, whole=whole, meta=and_extra(meta, rest))  # type: ignore[arg-type]
+            yield Content(text, whole=whole, meta=and_extra(meta, rest))
         if "mode" in fields:
             yield from self._message_end({**fields, "answer": None}, meta)
 

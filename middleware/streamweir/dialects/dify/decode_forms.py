@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from streamweir.codec.coerce import and_extra, leftover, object_in, objects_in, text_of
 from streamweir.events import Event, Interaction, Meta
 
 __all__ = ["form", "form_state"]
 
-_STATES: Final = {"human_input_form_filled": "resolved", "human_input_form_timeout": "cancelled"}
+_STATES: Final[Mapping[str, Literal["resolved", "cancelled"]]] = {
+    "human_input_form_filled": "resolved",
+    "human_input_form_timeout": "cancelled",
+}
 _ANSWER: Final = ("form_token", "form_id", "node_id")
 _EVENT: Final = (
     *("event", "task_id", "id", "message_id", "conversation_id", "workflow_run_id", "created_at", "data"),
@@ -40,7 +43,7 @@ def form(fields: Mapping[str, Any], meta: Meta | None) -> Event:
 def form_state(fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
     """Yield that a form is no longer waited for."""
     state = _STATES[fields["event"]]
-    yield Interaction(_id(object_in(fields, "data")), "form", state, meta=meta)  # type: ignore[arg-type]
+    yield Interaction(_id(object_in(fields, "data")), "form", state, meta=meta)
 
 
 def _id(data: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from streamweir.codec.base import NO_EXTRA
 from streamweir.codec.coerce import leftover, meta_of, milliseconds, text_of
 from streamweir.dialects.easyflow.shared_vocabulary import DOMAINS, META_IDS
-from streamweir.events import Meta, SessionEnd
+from streamweir.events import FINISH_REASONS, Meta, SessionEnd
 from streamweir.ids import RecentIds, short_id
 
 __all__ = ["Envelope", "Run", "is_envelope", "snake_keys"]
@@ -35,7 +35,6 @@ _ENVELOPE: Final = frozenset(
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])([A-Z])")
 _DURATIONS: Final = ("duration_ms", "latency_ms")
 _TOKENS: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
-_FINISH_REASONS: Final = ("stop", "length", "content_filter", "tool_calls")
 _LONGEST_CAMEL: Final = 64
 _ROOM: Final = 256 << 10
 """Bytes for the ids of steps, of forms and of calls."""
@@ -135,7 +134,7 @@ class Run:
         source = {**envelope.payload, **envelope.open_meta}
         summary: dict[str, Any] = {**self._usage, **_tokens(source)}
         known = [*_TOKENS, "status"]
-        if source.get("finish_reason") in _FINISH_REASONS:
+        if source.get("finish_reason") in FINISH_REASONS:
             summary["finish_reason"] = source["finish_reason"]
             known.append("finish_reason")
         if (duration := envelope.duration()) is not None:

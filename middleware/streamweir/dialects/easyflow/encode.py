@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Final, NamedTuple
 
 from streamweir.codec.base import Encoder
+from streamweir.codec.coerce import present
 from streamweir.codec.frame_template import Number
 from streamweir.codec.questions import form_schema, question_text
 from streamweir.dialects.easyflow.shared_vocabulary import (
@@ -131,7 +132,7 @@ class EasyflowEncoder(Encoder):
             case Content():
                 return self._content(event)
             case Thinking(content=text, stage=stage):
-                return _Parts("llm", "thinking", {"delta": text, **_present(stage=stage)}) if text else None
+                return _Parts("llm", "thinking", {"delta": text, **present(stage=stage)}) if text else None
             case ToolCallStart() | ToolCallEnd() | ToolCallProgress():
                 return _tool(event)
             case SessionStart():
@@ -243,17 +244,13 @@ def _summary(summary: Mapping[str, Any]) -> dict[str, Any]:
     return {**{name: summary.get(name) for name in names}, "latency_ms": summary.get("duration_ms")}
 
 
-def _present(**fields: Any) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None}
-
-
 def _tool(event: ToolCallStart | ToolCallEnd | ToolCallProgress) -> _Parts:
     match event:
         case ToolCallStart():
             call = {"tool_call_id": event.tool_id, "name": event.tool_name, "arguments": event.arguments}
-            return _Parts("tool", "tool_call", {**call, **_present(description=event.description)})
+            return _Parts("tool", "tool_call", {**call, **present(description=event.description)})
         case ToolCallProgress():
-            progress = {"progress": event.progress, **_present(message=event.message)}
+            progress = {"progress": event.progress, **present(message=event.message)}
             return _Parts("tool", "tool_progress", {"tool_call_id": event.tool_id, **progress})
     result = {"tool_call_id": event.tool_id, "status": "success", "result": event.result}
     if event.error:
@@ -267,11 +264,11 @@ def _tool(event: ToolCallStart | ToolCallEnd | ToolCallProgress) -> _Parts:
 def _step(event: Status) -> _Parts:
     node_id = (event.meta or {}).get("node_id") or event.name
     if event.scope not in SCOPES and node_id:
-        detail = event.detail if isinstance(event.detail, dict) else _present(detail=event.detail)
-        own = _present(node_id=node_id, state=_STEP_WORDS.get(event.state, event.state), name=event.name)
+        detail = event.detail if isinstance(event.detail, dict) else present(detail=event.detail)
+        own = present(node_id=node_id, state=_STEP_WORDS.get(event.state, event.state), name=event.name)
         return _Parts("workflow", "status", {**detail, **own})
     scope = event.scope if event.scope in SCOPES else "workflow"
-    return _Parts("workflow", scope, _present(state=event.state, name=event.name, detail=event.detail))
+    return _Parts("workflow", scope, present(state=event.state, name=event.name, detail=event.detail))
 
 
 def _error(event: Error) -> _Parts:
@@ -280,7 +277,7 @@ def _error(event: Error) -> _Parts:
         "code": event.code,
         "message": event.message,
         "retryable": event.recoverable,
-        **_present(retry_after_ms=event.retry_after_ms, detail=event.details),
+        **present(retry_after_ms=event.retry_after_ms, detail=event.details),
     }
     if not event.terminal:
         return _Parts("business", "error", payload)
@@ -290,7 +287,7 @@ def _error(event: Error) -> _Parts:
 def _other(event: Event) -> _Parts:
     match event:
         case Warning(message=message, message_code=code, detail=detail):
-            return _Parts("system", "warning", {"message": message, **_present(code=code, detail=detail)})
+            return _Parts("system", "warning", {"message": message, **present(code=code, detail=detail)})
         case Reference(citations=citations):
             return _Parts("llm", "reference", {"citations": citations})
         case Interaction():

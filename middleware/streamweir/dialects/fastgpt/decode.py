@@ -16,12 +16,12 @@ from streamweir.codec.coerce import (
     text_of,
     upstream_error,
 )
+from streamweir.codec.families.openai_chunks import ChunkReader, is_completion
 from streamweir.codec.message_template import TextFields
-from streamweir.codec.openai_chunks import ChunkReader, is_completion
 from streamweir.dialects.fastgpt.decode_questions import question
 from streamweir.dialects.fastgpt.decode_tools import Tools
 from streamweir.dialects.fastgpt.decode_whole import parts_of, read_parts
-from streamweir.events import Event, Interaction, Reference, SessionEnd, Status
+from streamweir.events import Event, Interaction, Reference, SessionEnd, State, Status
 from streamweir.framing import Frame
 
 __all__ = ["FastGPTDecoder"]
@@ -155,8 +155,9 @@ def _error(value: Any) -> Event:
 
 def _node(status: Any, value: Mapping[str, Any]) -> Event:
     name = text_of(value.get("name")) or None
-    state = "failed" if status in ("error", "failed") else "finished" if status == "finish" else "running"
-    return Status("node", state, name, leftover(value, ("status", "name")))  # type: ignore[arg-type]
+    state: State = "finished" if status == "finish" else "running"
+    state = "failed" if status in ("error", "failed") else state
+    return Status("node", state, name, leftover(value, ("status", "name")))
 
 
 def _record(record: Mapping[str, Any]) -> Event:

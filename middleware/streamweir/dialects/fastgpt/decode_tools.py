@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from streamweir.codec.argument_pieces import ROOM
 from streamweir.codec.coerce import arguments, custom, leftover, meta_of, text_of
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.errors import LimitExceeded
@@ -36,7 +37,7 @@ class Tools:
     """
 
     def __init__(self) -> None:
-        self.room = 8 << 20
+        self.room = ROOM
         self._open: dict[str, _Call] = {}
         self._used_room = 0
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from streamweir.codec.coerce import arguments, custom, leftover, objects_in, text_of
-from streamweir.codec.gemini_content import CodeRuns, file_of
+from streamweir.codec.families.gemini_content import CodeRuns, file_of
 from streamweir.events import (
     Content,
     Event,

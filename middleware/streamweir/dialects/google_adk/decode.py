@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import and_extra, counts_in, custom, leftover, meta_of, text_of, upstream_error
-from streamweir.codec.detection import head_objects
-from streamweir.codec.gemini_content import TOKENS
+from streamweir.codec.families.gemini_content import TOKENS
+from streamweir.codec.head_messages import head_objects
 from streamweir.codec.message_template import TextFields
 from streamweir.dialects.google_adk.decode_parts import Parts
 from streamweir.events import Content, Data, Event, Meta, SessionEnd

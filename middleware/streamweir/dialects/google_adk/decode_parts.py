@@ -15,7 +15,7 @@ from streamweir.codec.coerce import (
     text_of,
     tool_error,
 )
-from streamweir.codec.gemini_content import CodeRuns, file_of
+from streamweir.codec.families.gemini_content import CodeRuns, file_of
 from streamweir.events import (
     Content,
     Event,

@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import custom, leftover, meta_of, text_in, text_of, upstream_error
-from streamweir.codec.detection import head_messages
-from streamweir.codec.langchain_blocks import is_block_event
-from streamweir.codec.langchain_events import ChainEvents, is_chain_event
-from streamweir.codec.langchain_forms import is_message
-from streamweir.codec.langchain_outputs import ChainOutputs, has_messages, is_update
-from streamweir.codec.langgraph_modes import INTERRUPT, MODES, GraphModes
+from streamweir.codec.families.langchain_blocks import is_block_event
+from streamweir.codec.families.langchain_events import ChainEvents, is_chain_event
+from streamweir.codec.families.langchain_forms import is_message
+from streamweir.codec.families.langchain_outputs import ChainOutputs, has_messages, is_update
+from streamweir.codec.families.langgraph_modes import INTERRUPT, MODES, GraphModes
+from streamweir.codec.head_messages import head_messages
 from streamweir.codec.message_template import TextFields
 from streamweir.dialects.langgraph_events.decode_score import (
     is_protocol_event,
@@ -23,6 +23,7 @@ from streamweir.dialects.langgraph_events.decode_score import (
 )
 from streamweir.events import Event, SessionEnd, SessionStart
 from streamweir.framing import Frame
+from streamweir.framing.control_bytes import LF
 
 __all__ = ["LanggraphEventsDecoder"]
 
@@ -90,7 +91,7 @@ class LanggraphEventsDecoder(Decoder):
             self._graph = GraphModes(self.room)
             self._runs = ChainEvents(self._graph, self.room)
             self._outputs = ChainOutputs(self._graph)
-        if b"\n" in data and not frame.is_json:
+        if LF in data and not frame.is_json:
             return chain.from_iterable(map(self.decode, _lines_of(frame)))
         return self._read(frame.event or "", unpacked(frame.json()))
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from streamweir.codec.langchain_blocks import is_block_event
-from streamweir.codec.langchain_events import is_chain_event
-from streamweir.codec.langchain_forms import is_message
-from streamweir.codec.langchain_outputs import has_messages, is_update
-from streamweir.codec.langgraph_modes import INTERRUPT, MODES
+from streamweir.codec.families.langchain_blocks import is_block_event
+from streamweir.codec.families.langchain_events import is_chain_event
+from streamweir.codec.families.langchain_forms import is_message
+from streamweir.codec.families.langchain_outputs import has_messages, is_update
+from streamweir.codec.families.langgraph_modes import INTERRUPT, MODES
 from streamweir.errors import MalformedEvent
 from streamweir.jsontext import parse_json_text
 
@@ -19,6 +19,11 @@ _FOREIGN: Final = frozenset(
     {"metadata", "data", "messages/partial", "messages/complete", "messages/metadata"}
 )
 """Names of events of LangServe and of the LangGraph server."""
+
+
+_OWN_FIELDS: Final = frozenset({"event", "messages", INTERRUPT})
+_STRUCTURES: Final = frozenset({dict, list})
+"""An object without one of those fields, and without objects and lists in it, says nothing but its type."""
 
 
 def unpacked(value: Any) -> Any:
@@ -100,6 +105,8 @@ def _score_of_mode(mode: str, value: Any) -> float:
 
 
 def _score_of_object(fields: Mapping[str, Any]) -> float:
+    if _is_foreign(fields):
+        return 0.0
     match fields:
         case {"type": "event"} if is_protocol_event(fields):
             return 0.95
@@ -121,6 +128,15 @@ def _score_of_object(fields: Mapping[str, Any]) -> float:
     if INTERRUPT in fields or is_update(fields) or mode_of_shape(fields) is not None:
         return 0.8
     return 0.5 if has_messages(fields) and fields.get("messages") else 0.0
+
+
+def _is_foreign(fields: Mapping[str, Any]) -> bool:
+    """Has it nothing in it that any of these systems writes? Asked of every body that is JSON: most are."""
+    return (
+        fields.keys().isdisjoint(_OWN_FIELDS)
+        and _STRUCTURES.isdisjoint(map(type, fields.values()))
+        and fields.get("type") != "AIMessageChunk"
+    )
 
 
 def _has_shape(mode: str, fields: Mapping[str, Any]) -> bool:

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import custom, leftover, meta_of, text_of, upstream_error
-from streamweir.codec.langchain_events import ChainEvents, is_chain_event
-from streamweir.codec.langchain_forms import is_message
-from streamweir.codec.langgraph_modes import INTERRUPT, MODES, GraphModes
+from streamweir.codec.families.langchain_events import ChainEvents, is_chain_event
+from streamweir.codec.families.langchain_forms import is_message
+from streamweir.codec.families.langgraph_modes import INTERRUPT, MODES, GraphModes
 from streamweir.codec.message_template import TextFields
 from streamweir.events import Event, SessionEnd, SessionStart
 from streamweir.framing import Frame

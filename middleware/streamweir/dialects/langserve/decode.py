@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import custom, leftover, meta_of, upstream_error
-from streamweir.codec.detection import HeadMessage, head_messages
-from streamweir.codec.langchain_events import ChainEvents, is_chain_event
-from streamweir.codec.langchain_forms import is_message
-from streamweir.codec.langchain_outputs import ChainOutputs
-from streamweir.codec.langgraph_modes import GraphModes
+from streamweir.codec.families.langchain_events import ChainEvents, is_chain_event
+from streamweir.codec.families.langchain_forms import is_message
+from streamweir.codec.families.langchain_outputs import ChainOutputs
+from streamweir.codec.families.langgraph_modes import GraphModes
+from streamweir.codec.head_messages import HeadMessage, head_messages
 from streamweir.codec.message_template import TextFields
 from streamweir.dialects.langserve.decode_log import RunLog
 from streamweir.events import Event, SessionEnd, SessionStart

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from streamweir.codec.coerce import custom, leftover, object_in, objects_in, text_of
-from streamweir.codec.langchain_events import ChainEvents
+from streamweir.codec.families.langchain_events import ChainEvents
 from streamweir.events import Event
 from streamweir.ids import RecentIds, short_id
 from streamweir.jsontext import parse_json_text, write_json_text

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Encoder
+from streamweir.codec.coerce import present
 from streamweir.codec.frame_template import Number
 from streamweir.codec.questions import asks_person, question_text
 from streamweir.codec.text_pieces import TextPieces
@@ -75,7 +76,7 @@ class LegacyEncoder(Encoder):
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the frame that says `event`, none where the old vocabulary has no word."""
         del stamp
-        message = self._message(event)
+        message = self._token(event) if type(event) is Content else self._message(event)
         if message is None:
             return ()
         if event.meta:
@@ -84,6 +85,18 @@ class LegacyEncoder(Encoder):
         if type(event) is SessionEnd and event.status == "completed":
             return *self._whole_answer(), frame
         return (frame,)
+
+    def _token(self, event: Content) -> dict[str, Any] | None:
+        """A piece of text: most events are one."""
+        text = event.content
+        if event.channel is not None:
+            self.lost["channel of text"] += 1
+        if not text:
+            return None
+        self._has_text = True
+        if self.options:
+            self._keep(text)
+        return {"type": "token", "content": text}
 
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
@@ -120,13 +133,6 @@ class LegacyEncoder(Encoder):
 
     def _message(self, event: Event) -> dict[str, Any] | None:
         match event:
-            case Content(content=text):
-                if event.channel is not None:
-                    self.lost["channel of text"] += 1
-                self._has_text = self._has_text or text != ""
-                if self.options:
-                    self._keep(text)
-                return {"type": "token", "content": text} if text else None
             case Interaction() if asks_person(event):
                 return self._question(event)
             case Thinking(content=text):
@@ -166,7 +172,7 @@ class LegacyEncoder(Encoder):
 
 
 def _tool_call(event: ToolCallStart, arguments: Any) -> dict[str, Any]:
-    return _present(
+    return present(
         type="tool_call",
         tool_id=event.tool_id,
         tool_name=event.tool_name,
@@ -177,7 +183,7 @@ def _tool_call(event: ToolCallStart, arguments: Any) -> dict[str, Any]:
 
 
 def _tool_result(event: ToolCallEnd, name: str | None) -> dict[str, Any]:
-    return _present(
+    return present(
         type="tool_result",
         tool_id=event.tool_id,
         tool_name=name,
@@ -192,7 +198,7 @@ def _tool_result(event: ToolCallEnd, name: str | None) -> dict[str, Any]:
 def _problem(event: Warning | Error) -> dict[str, Any]:
     """What went wrong; an error that ends nothing is a warning, for clients read nothing after an `error`."""
     if isinstance(event, Warning):
-        return _present(type="warning", message=event.message, message_code=event.message_code)
+        return present(type="warning", message=event.message, message_code=event.message_code)
     if not event.terminal:
         return {"type": "warning", "message": event.message, "message_code": event.code}
     return {"type": "error", "message": event.message, "code": event.code}
@@ -200,7 +206,7 @@ def _problem(event: Warning | Error) -> dict[str, Any]:
 
 def _done(event: SessionEnd) -> dict[str, Any]:
     summary = event.summary or {}
-    return _present(
+    return present(
         type="done",
         status=None if event.status == "completed" else event.status,
         **{name: summary.get(name) for name in _USAGE},
@@ -216,7 +222,3 @@ def _beside(meta: Meta, extra: Mapping[str, Any]) -> dict[str, Any]:
     """The ids of an event, and those fields of the upstream's own that no name of ours would take over."""
     ids = {name: value for name in META_IDS if (value := meta.get(name)) is not None}
     return {**{name: value for name, value in extra.items() if name not in KNOWN}, **ids}
-
-
-def _present(**fields: Any) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None}

@@ -25,6 +25,7 @@ from streamweir.events import (
     Interaction,
     Meta,
     SessionEnd,
+    State,
     Status,
     Thinking,
     ToolCallEnd,
@@ -42,7 +43,7 @@ _KNOWN: Final = (
 )
 _DELTA: Final = ("delta", "response", "current_agent_name", "raw", "tool_calls", "thinking_delta")
 _OUTPUT: Final = ("response", "current_agent_name", "raw", "tool_calls", "retry_messages")
-_STATES: Final = {"preparing": "started", "running": "running", "in_progress": "running"}
+_STATES: Final[Mapping[str, State]] = {"preparing": "started", "running": "running", "in_progress": "running"}
 
 
 class LlamaWorkflowsDecoder(Decoder):
@@ -200,13 +201,13 @@ def _step(value: Mapping[str, Any]) -> Event:
     name = text_of(value.get("name")) or None
     state = _STATES.get(text_of(value.get("step_state")), "finished")
     meta: Meta | None = meta_of(node_name=name)
-    return Status("node", state, name, leftover(value, ("name", "step_state")), meta=meta)  # type: ignore[arg-type]
+    return Status("node", state, name, leftover(value, ("name", "step_state")), meta=meta)
 
 
 def _agent(kind: str, value: Mapping[str, Any]) -> Event:
     """An agent begins or ends its turn; what it is given is the prompt, what it answers has been said."""
     name = text_of(value.get("current_agent_name")) or None
     known = ("input", "structured_response", *_OUTPUT)
-    state = "started" if kind == "AgentInput" else "finished"
+    state: State = "started" if kind == "AgentInput" else "finished"
     rest = leftover(value, known)
-    return Status("node", state, name, rest, meta=meta_of(node_name=name))  # type: ignore[arg-type]
+    return Status("node", state, name, rest, meta=meta_of(node_name=name))

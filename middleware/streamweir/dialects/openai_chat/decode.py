@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import custom
+from streamweir.codec.families.openai_chunks import is_completion
+from streamweir.codec.families.ragflow_chunks import RagflowChunkReader
 from streamweir.codec.message_template import TextFields
-from streamweir.codec.openai_chunks import is_completion
-from streamweir.codec.ragflow_chunks import RagflowChunkReader
 from streamweir.codec.suspension import SUSPENSION, asked_in, is_suspended
 from streamweir.events import Error, Event, SessionEnd
 from streamweir.framing import Frame

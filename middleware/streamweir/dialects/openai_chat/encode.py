@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Final
 
 from streamweir.codec.chat_encoder import ChatEncoder
 from streamweir.codec.failed_request import FailedRequest
+from streamweir.codec.families.openai_chunks import usage_of
+from streamweir.codec.families.openai_errors import error_object
 from streamweir.codec.frame_template import Number
 from streamweir.codec.kept_values import KeptValues
-from streamweir.codec.openai_chunks import usage_of
-from streamweir.codec.openai_errors import error_object
 from streamweir.dialects.openai_chat.encode_references import REFERENCES, written_citation
 from streamweir.dialects.openai_chat.encode_whole import completion
 from streamweir.errors import CODES

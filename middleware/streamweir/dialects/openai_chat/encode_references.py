@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from streamweir.codec.ragflow_citations import write_chunk
+from streamweir.codec.families.ragflow_citations import write_chunk
 
 __all__ = ["REFERENCES", "written_citation"]
 

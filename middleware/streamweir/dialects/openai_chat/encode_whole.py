@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from streamweir.codec.openai_chunks import usage_of
+from streamweir.codec.families.openai_chunks import usage_of
 from streamweir.codec.whole_turn import citations, client_calls, finish_reason, suspension_of, text_of_turn
 from streamweir.dialects.openai_chat.encode_references import written_citation
 from streamweir.events import Stamp

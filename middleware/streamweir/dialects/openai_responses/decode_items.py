@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from streamweir.codec.argument_pieces import ROOM
 from streamweir.codec.coerce import and_extra, arguments, custom, leftover, meta_of, text_of, tool_error
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.errors import LimitExceeded
@@ -52,7 +53,7 @@ class Items:
     """
 
     def __init__(self) -> None:
-        self.room = 8 << 20
+        self.room = ROOM
         self.called = False
         self._items: dict[int, _Item] = {}
         self._used_room = 0

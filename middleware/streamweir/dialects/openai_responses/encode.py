@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from streamweir.codec.chat_encoder import ChatEncoder
 from streamweir.codec.failed_request import FailedRequest
+from streamweir.codec.families.openai_errors import error_object
 from streamweir.codec.frame_template import Number
 from streamweir.codec.kept_values import KeptValues
-from streamweir.codec.openai_errors import error_object
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.codec.whole_turn import suspension_of
 from streamweir.dialects.openai_responses.encode_items import (

@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import NO_OPTIONS, Decoder, Options
 from streamweir.codec.coerce import custom, is_custom, leftover
+from streamweir.codec.families.openai_chunks import is_chunk, is_completion
+from streamweir.codec.families.ragflow_chunks import RagflowChunkReader
+from streamweir.codec.families.ragflow_failures import error_in_text, failed, failure
 from streamweir.codec.message_template import TextFields
-from streamweir.codec.openai_chunks import is_chunk, is_completion
-from streamweir.codec.ragflow_chunks import RagflowChunkReader
-from streamweir.codec.ragflow_failures import error_in_text, failed, failure
 from streamweir.dialects.ragflow.decode_agent import EVENTS, AgentReader
 from streamweir.dialects.ragflow.decode_chat import EnvelopeReader
 from streamweir.dialects.ragflow.decode_run import Run

@@ -21,10 +21,10 @@ from streamweir.codec.coerce import (
     tool_error,
     upstream_error,
 )
-from streamweir.codec.openai_chunks import TOKENS, tokens_in
-from streamweir.codec.ragflow_failures import AnswerLine, failure, was_cancelled
-from streamweir.codec.ragflow_forms import interaction
-from streamweir.codec.think_tags import Passage, TaggedText
+from streamweir.codec.families.openai_chunks import TOKENS, tokens_in
+from streamweir.codec.families.ragflow_failures import AnswerLine, failure, was_cancelled
+from streamweir.codec.families.ragflow_forms import interaction
+from streamweir.codec.families.think_tags import Passage, TaggedText
 from streamweir.dialects.ragflow.decode_media import audio, files
 from streamweir.dialects.ragflow.decode_run import Run
 from streamweir.dialects.ragflow.shared_carrier import carried
@@ -60,7 +60,9 @@ EVENTS: Final = frozenset(
         "error",
     }
 )
-_FRAME: Final = ("event", "message_id", "created_at", "task_id", "session_id", "data", "code", "message")
+_FRAME: Final = frozenset(
+    {"event", "message_id", "created_at", "task_id", "session_id", "data", "code", "message"}
+)
 _NODE: Final = (
     "inputs",
     "outputs",
@@ -73,15 +75,17 @@ _NODE: Final = (
     "created_at",
     "trace",
 )
-_MESSAGE: Final = (
-    "content",
-    "start_to_think",
-    "end_to_think",
-    "thinking",
-    "audio_binary",
-    "attachment",
-    "downloads",
-    "reference",
+_MESSAGE: Final = frozenset(
+    {
+        "content",
+        "start_to_think",
+        "end_to_think",
+        "thinking",
+        "audio_binary",
+        "attachment",
+        "downloads",
+        "reference",
+    }
 )
 _BOOKKEEPING: Final = ("_created_time", "_elapsed_time", "use_tools", "structured")
 """Outputs of a node that are times, or that are told as events of their own."""

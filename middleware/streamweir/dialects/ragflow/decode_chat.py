@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from streamweir.codec.coerce import custom, leftover, text_of
-from streamweir.codec.ragflow_failures import AnswerLine
-from streamweir.codec.think_tags import Passage, TaggedText
+from streamweir.codec.families.ragflow_failures import AnswerLine
+from streamweir.codec.families.think_tags import Passage, TaggedText
 from streamweir.dialects.ragflow.decode_answer_form import AnswerForm, Part
 from streamweir.dialects.ragflow.decode_media import audio
 from streamweir.dialects.ragflow.decode_run import Run

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from streamweir.codec.asked import Asked
+from streamweir.codec.families.openai_chunks import usage_of
+from streamweir.codec.families.ragflow_forms import asked_by
 from streamweir.codec.kept_calls import KeptCalls
 from streamweir.codec.kept_values import KeptValues
-from streamweir.codec.openai_chunks import usage_of
-from streamweir.codec.ragflow_forms import asked_by
 from streamweir.dialects.ragflow.encode_media import download_of, hexadecimal_audio
 from streamweir.dialects.ragflow.encode_writer import Message, Writer
 from streamweir.dialects.ragflow.shared_carrier import CARRIER

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from streamweir.codec.asked import Asked
-from streamweir.codec.openai_chunks import chunk, usage_of
+from streamweir.codec.families.openai_chunks import chunk, usage_of
+from streamweir.codec.families.ragflow_forms import asked_by
 from streamweir.codec.questions import asks_person
-from streamweir.codec.ragflow_forms import asked_by
 from streamweir.dialects.ragflow.encode_writer import Message, Writer
 from streamweir.events import (
     Content,

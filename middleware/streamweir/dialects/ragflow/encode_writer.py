@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from streamweir.codec.base import NO_EXTRA, extra_in
-from streamweir.codec.ragflow_citations import write_reference
+from streamweir.codec.families.ragflow_citations import write_reference
 from streamweir.events import Event, Reference, SessionStart, Stamp
 from streamweir.jsontext import json_to_keep, parse_json
 

@@ -50,7 +50,8 @@ class StandardDecoder(Decoder):
         if not isinstance(message, dict):
             return (custom("message", message),)
         if isinstance(message.get("type"), str):
-            return (_before_its_end(read_standard(message)),)
+            event = read_standard(message)
+            return (_before_its_end(event) if type(event) is Error else event,)
         if is_whole_answer(message):
             return map(_before_its_end, map(read_standard, events_in(message)))
         return (refusal_in(message) or custom("message", message),)

@@ -30,7 +30,7 @@ class StandardEncoder(Encoder):
     @property
     def can_replace(self) -> bool:
         """Clients of 1.0 would append a replacement."""
-        return self.option("version") != "1.0"
+        return not self.options or self.option("version") != "1.0"
 
     def __init__(self) -> None:
         super().__init__()

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from streamweir.codec.coerce import leftover, meta_of, text_of
 from streamweir.dialects.stream_envelope.shared_vocabulary import TRACE
-from streamweir.events import Meta, SessionEnd
+from streamweir.events import FINISH_REASONS, Meta, SessionEnd
 from streamweir.ids import RecentIds, short_id
 
 __all__ = ["Message", "Run"]
@@ -20,7 +20,6 @@ _NO_NODE: Final = ("", "system", "unknown")
 """What stands where there is no node: in the server, and in the first pages that read the old form."""
 _ROOM: Final = 512 << 10
 """Bytes for the ids of the runs that have streamed text."""
-_FINISH_REASONS: Final = ("stop", "length", "content_filter", "tool_calls")
 _TOKENS: Final = {
     "prompt_tokens": ("prompt_tokens", "input_tokens"),
     "completion_tokens": ("completion_tokens", "output_tokens"),
@@ -130,7 +129,7 @@ class Run:
         """The end of the stream, with the usage of all its model runs unless `message` knows better."""
         summary: dict[str, Any] = {**self._usage, **_tokens(message.fields)}
         known = ["usage", "usage_metadata", "stopped", "done", *_ALL_TOKENS]
-        if message.fields.get("finish_reason") in _FINISH_REASONS:
+        if message.fields.get("finish_reason") in FINISH_REASONS:
             summary["finish_reason"] = message.fields["finish_reason"]
             known.append("finish_reason")
         return SessionEnd(status, summary=summary or None, meta=message.meta(*known))

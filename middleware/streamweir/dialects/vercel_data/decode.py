@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Literal
 
 from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import custom, leftover, meta_of, named_data, text_of, upstream_error
-from streamweir.codec.detection import head_messages
+from streamweir.codec.head_messages import head_messages
 from streamweir.dialects.vercel_data.decode_ending import Ending
 from streamweir.dialects.vercel_data.decode_parts import read_file, read_source
 from streamweir.dialects.vercel_data.decode_tools import Calls
@@ -125,8 +125,8 @@ class VercelDataDecoder(Decoder):
         waiting = calls.waiting
         for tool_id, name in waiting.items():
             yield Interaction(tool_id, "tool", title=name)
-        status = "suspended" if waiting else "completed"
-        yield SessionEnd(status, summary=self._ending.summary, meta=meta)  # type: ignore[arg-type]
+        status: Literal["suspended", "completed"] = "suspended" if waiting else "completed"
+        yield SessionEnd(status, summary=self._ending.summary, meta=meta)
 
     def _text(self, kind: type[Content] | type[Thinking], value: Any) -> Iterable[Event]:
         rest = None

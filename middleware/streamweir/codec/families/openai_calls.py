@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from streamweir.codec.argument_pieces import ROOM
 from streamweir.codec.base import MAX_EVENTS_OF_A_FRAME
 from streamweir.codec.coerce import arguments, text_of
 from streamweir.codec.text_pieces import TextPieces
@@ -19,10 +20,7 @@ from streamweir.events import Event, Interaction, Meta, ToolCallDelta, ToolCallE
 from streamweir.ids import short_id, short_index
 from streamweir.jsontext import write_json_text
 
-__all__ = ["MAX_CALL_BYTES", "ClientCalls", "bounded"]
-
-MAX_CALL_BYTES: Final = 8 << 20
-"""So many bytes the calls of a stream may take together before they are whole, if nothing else is said."""
+__all__ = ["ClientCalls", "bounded"]
 
 _CALL: Final = 2048
 """Bytes that a call takes beside its arguments: its names, and the tables in which it is looked up."""
@@ -44,7 +42,7 @@ class ClientCalls:
         may_be_run: the server is one that runs calls itself: who does shows behind them only.
     """
 
-    def __init__(self, room: int = MAX_CALL_BYTES) -> None:
+    def __init__(self, room: int = ROOM) -> None:
         self.room = room
         self.may_be_run = False
         self._choices: dict[int, _Calls] = {}

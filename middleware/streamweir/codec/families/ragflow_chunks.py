@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from streamweir.codec.coerce import custom
-from streamweir.codec.openai_chunks import ChunkReader
-from streamweir.codec.ragflow_citations import NewReferences
-from streamweir.codec.ragflow_failures import AnswerLine, error_in_text
-from streamweir.codec.ragflow_forms import interaction
-from streamweir.codec.think_tags import Passage, TaggedText
+from streamweir.codec.families.openai_chunks import ChunkReader
+from streamweir.codec.families.ragflow_citations import NewReferences
+from streamweir.codec.families.ragflow_failures import AnswerLine, error_in_text
+from streamweir.codec.families.ragflow_forms import interaction
+from streamweir.codec.families.think_tags import Passage, TaggedText
 from streamweir.events import Content, Event, Meta, SessionEnd, Status, Thinking, Whole
 
 __all__ = ["RagflowChunkReader"]

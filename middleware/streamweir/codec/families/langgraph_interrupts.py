@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from streamweir.codec.coerce import and_extra, leftover, text_in, text_of
-from streamweir.codec.python_repr import CLASS, value_of_repr
+from streamweir.codec.families.python_repr import CLASS, value_of_repr
 from streamweir.events import Interaction, Meta
 
 __all__ = ["interrupt_of", "interrupts_in"]

@@ -23,7 +23,7 @@ from streamweir.codec.coerce import (
     text_of,
     tool_error,
 )
-from streamweir.codec.langchain_forms import ROLES, plain_message, texts_of
+from streamweir.codec.families.langchain_forms import ROLES, plain_message, texts_of
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.errors import LimitExceeded
 from streamweir.events import (

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from streamweir.codec.coerce import and_extra, leftover, object_in, text_of, upstream_error
-from streamweir.codec.langchain_messages import ChainMessages
+from streamweir.codec.families.langchain_messages import ChainMessages
 from streamweir.events import Content, Event, Meta
 from streamweir.ids import RecentIds, short_id
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from streamweir.codec.coerce import custom, leftover, meta_of, named_data, object_in, text_of, upstream_error
-from streamweir.codec.langchain_forms import plain_message
-from streamweir.codec.langchain_outputs import ChainOutputs, references
-from streamweir.codec.langchain_tools import ToolRuns
-from streamweir.codec.langgraph_modes import GraphModes
-from streamweir.codec.python_repr import CLASS, value_of_repr
+from streamweir.codec.families.langchain_forms import plain_message
+from streamweir.codec.families.langchain_outputs import ChainOutputs, references
+from streamweir.codec.families.langchain_tools import ToolRuns
+from streamweir.codec.families.langgraph_modes import GraphModes
+from streamweir.codec.families.python_repr import CLASS, value_of_repr
 from streamweir.events import Content, Event, Meta, SessionStart, Status
 from streamweir.ids import RecentIds, short_id
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
+from streamweir.codec.argument_pieces import ROOM
 from streamweir.codec.coerce import custom, leftover, meta_of, text_of, upstream_error
 from streamweir.codec.counts import keep_counts
-from streamweir.codec.openai_calls import MAX_CALL_BYTES, ClientCalls, bounded
+from streamweir.codec.families.openai_calls import ClientCalls, bounded
 from streamweir.events import (
     Content,
     Data,
@@ -87,7 +88,7 @@ class ChunkReader:
 
     known: ClassVar[frozenset[str]] = _DELTA
 
-    def __init__(self, *, room: int = MAX_CALL_BYTES) -> None:
+    def __init__(self, *, room: int = ROOM) -> None:
         self.complete = False
         self.summary: dict[str, Any] = {}
         self._begun = False

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from streamweir.codec.openai_chunks import ChunkReader, is_completion
+from streamweir.codec.families.openai_chunks import ChunkReader, is_completion
 from streamweir.errors import LimitExceeded
 from streamweir.events import (
     Content,

@@ -9,14 +9,14 @@ from typing import Any, TypeAlias
 from streamweir.events import Event, Stamp, wire_message
 from streamweir.translation.sink import EventTap
 
-__all__ = ["EventLog", "LogTarget"]
+__all__ = ["LogTarget", "LoggingTap"]
 
 logger = logging.getLogger("streamweir")
 
 LogTarget: TypeAlias = logging.Logger | Callable[[dict[str, Any]], object]
 
 
-class EventLog(EventTap):
+class LoggingTap(EventTap):
     """Gives each event of one stream to a logger, at DEBUG, or to a function. What that raises is logged."""
 
     def __init__(self, target: LogTarget) -> None:

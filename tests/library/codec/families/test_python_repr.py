@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamweir.codec.python_repr import CLASS, value_of_repr
+from streamweir.codec.families.python_repr import CLASS, value_of_repr
 
 LITERALS = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

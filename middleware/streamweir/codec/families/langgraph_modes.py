@@ -19,10 +19,10 @@ from streamweir.codec.coerce import (
     text_of,
     tool_error,
 )
-from streamweir.codec.langchain_blocks import MessageBlocks, is_block_event
-from streamweir.codec.langchain_forms import is_message, plain_message
-from streamweir.codec.langchain_messages import ChainMessages
-from streamweir.codec.langgraph_interrupts import interrupt_of
+from streamweir.codec.families.langchain_blocks import MessageBlocks, is_block_event
+from streamweir.codec.families.langchain_forms import is_message, plain_message
+from streamweir.codec.families.langchain_messages import ChainMessages
+from streamweir.codec.families.langgraph_interrupts import interrupt_of
 from streamweir.errors import MalformedEvent
 from streamweir.events import (
     Data,

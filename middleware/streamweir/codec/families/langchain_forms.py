@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from streamweir.codec.coerce import leftover, object_in, text_of
-from streamweir.codec.python_repr import CLASS, value_of_repr
+from streamweir.codec.families.python_repr import CLASS, value_of_repr
 from streamweir.events import Content, Meta, Thinking
 
 __all__ = ["ROLES", "is_message", "plain_message", "texts_of"]

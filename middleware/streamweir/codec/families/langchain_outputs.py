@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from streamweir.codec.coerce import and_extra, leftover, named_data, object_in, objects_in, text_in, text_of
-from streamweir.codec.langchain_forms import is_message
-from streamweir.codec.langgraph_modes import INTERRUPT, MODES, GraphModes, state_of
-from streamweir.codec.python_repr import CLASS, value_of_repr
+from streamweir.codec.families.langchain_forms import is_message
+from streamweir.codec.families.langgraph_modes import INTERRUPT, MODES, GraphModes, state_of
+from streamweir.codec.families.python_repr import CLASS, value_of_repr
 from streamweir.events import Content, Data, Event, Meta, Reference, ToolCallEnd
 
 __all__ = ["ChainOutputs", "has_messages", "is_update", "references"]

@@ -44,7 +44,8 @@ class HeadMessage(NamedTuple):
 
 def head_message(frame: Frame) -> HeadMessage | None:
     """Return what `frame` says; None for an event of this process, whatever dialect is around it."""
-    return None if TOKEN_PREFIX in frame.data else HeadMessage(frame.event, frame.data, _value(frame.data))
+    data = frame.data
+    return HeadMessage(frame.event, data, _value(data)) if data.find(TOKEN_PREFIX) < 0 else None
 
 
 def _value(data: bytes) -> Any:
@@ -63,6 +64,13 @@ def head_parser(limit: int = _HEAD_LIMIT) -> SniffingParser:
 
 class Head(bytes):
     """The head of a body that one dialect after the other looks at: its messages are read once."""
+
+    @classmethod
+    def of_message(cls, data: bytes | bytearray, message: HeadMessage) -> Head:
+        """Return the head `data`, of which the only message was read already."""
+        head = cls(data)
+        head.messages = (message,)
+        return head
 
     @cached_property
     def messages(self) -> tuple[HeadMessage, ...]:

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from streamweir.codec.coerce import text_of, tool_error
-from streamweir.codec.langchain_forms import plain_message
-from streamweir.codec.langchain_messages import ChainMessages
-from streamweir.codec.langgraph_interrupts import interrupts_in
-from streamweir.codec.langgraph_modes import GraphModes
-from streamweir.codec.python_repr import CLASS, value_of_repr
+from streamweir.codec.families.langchain_forms import plain_message
+from streamweir.codec.families.langchain_messages import ChainMessages
+from streamweir.codec.families.langgraph_interrupts import interrupts_in
+from streamweir.codec.families.langgraph_modes import GraphModes
+from streamweir.codec.families.python_repr import CLASS, value_of_repr
 from streamweir.events import Event, Meta, ToolCallEnd, ToolCallProgress
 from streamweir.ids import RecentIds, short_id
 from streamweir.jsontext import write_json_text

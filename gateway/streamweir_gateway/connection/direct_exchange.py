@@ -1,0 +1,146 @@
+"""A request that may be answered without a task: once it is whole, within the loop's own call.
+
+A task and the messages of ASGI cost more than the rest of a small request. An application that needs neither
+for some of them has a `shortcut`, which takes these and leaves all others to be run as usual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
+
+from starlette.types import Scope
+
+from streamweir_gateway.connection.exchange import HttpExchange, ServerConnection
+from streamweir_gateway.connection.request_parser import RequestHead
+from streamweir_gateway.connection.response_encoder import ResponseEncoder, ResponseState
+from streamweir_gateway.connection.scope import Address, http_scope
+
+__all__ = ["DirectConnection", "DirectExchange", "Shortcut"]
+
+
+class Shortcut(Protocol):
+    """Answers requests without a task."""
+
+    def __call__(self, exchange: DirectExchange) -> bool:
+        """Take a request, to `answer` it soon or to let it `go_on`; False: it is not one for this way."""
+
+
+class DirectConnection(ServerConnection, Protocol):
+    """The server's side of the connection, as far as a direct exchange needs it."""
+
+    def on_response_end(self, exchange: HttpExchange | DirectExchange) -> None:
+        """The response is complete."""
+
+    def go_on(self, direct: DirectExchange, exchange: HttpExchange, scope: Scope) -> None:
+        """Run `exchange` in the place of `direct`."""
+
+
+class DirectExchange:
+    """One request that comes within one read and finds nobody before it.
+
+    Attributes:
+        state: how far the response has come: all of it goes at once.
+        head: of the request.
+        fields: its headers by name, of several with one name the last.
+        client: where it comes from.
+        body: what has come of its body.
+        is_whole: all of it has.
+        keep_alive: another exchange may follow.
+        on_lost: called when the client leaves.
+    """
+
+    __slots__ = (
+        "_is_lost",
+        "_local",
+        "_server",
+        "body",
+        "client",
+        "fields",
+        "head",
+        "is_whole",
+        "keep_alive",
+        "on_lost",
+    )
+
+    state = ResponseState.EXPECTED
+
+    def __init__(
+        self, server: DirectConnection, head: RequestHead, *, client: Address | None, local: Address | None
+    ) -> None:
+        self.head = head
+        self.fields = dict(head.headers)
+        self.client = client
+        self.body = b""
+        self.is_whole = False
+        self.keep_alive = False
+        self.on_lost: Callable[[], None] | None = None
+        self._is_lost = False
+        self._local = local
+        self._server = server
+
+    # --- what the connection reports ----------------------------------------------------------------------
+
+    def take(self, piece: bytes) -> int:
+        """Take a piece of the request's body; return how much there is of it."""
+        self.body += piece
+        return len(self.body)
+
+    def end_request(self, *, keep_alive: bool) -> None:
+        """The request is whole."""
+        self.is_whole = True
+        self.keep_alive = keep_alive
+
+    def refuse(self, code: str) -> None:
+        """The rest of the body will not come: let the application answer that."""
+        self.go_on().refuse(code)
+
+    def lose(self) -> None:
+        """The client has left."""
+        self._is_lost = True
+        if self.on_lost is not None:
+            self.on_lost()
+
+    # --- what the shortcut calls --------------------------------------------------------------------------
+
+    @property
+    def may_write(self) -> bool:
+        """What is written goes out: the client has taken what was written before."""
+        return not self._server.flow.is_writing_paused
+
+    def date(self) -> bytes:
+        """Return the Date header of a response, with its line end."""
+        return self._server.date()
+
+    def answer(self, response: bytes) -> None:
+        """Send the whole response."""
+        self._server.transport.write(response)
+        self._server.on_response_end(self)
+
+    def inform(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Send an interim response; see `ClientConnection`."""
+        if not self._is_lost:
+            encoder = ResponseEncoder(self.head.method, self.head.version)
+            self._server.transport.write(encoder.interim(status, headers))
+
+    def go_on(
+        self, *, headers: list[tuple[bytes, bytes]] | None = None, state: Mapping[str, Any] | None = None
+    ) -> HttpExchange:
+        """Go on as any other request, in a task.
+
+        Args:
+            headers: in place of those of the request.
+            state: for the application.
+        """
+        head = self.head if headers is None else self.head._replace(headers=headers)
+        exchange = HttpExchange(self._server, head)
+        if self.body:
+            exchange.take(self.body)
+        if self.is_whole:
+            exchange.end_request(keep_alive=self.keep_alive)
+        if self._is_lost:
+            exchange.lose()
+        scope = http_scope(head, exchange, client=self.client, server=self._local)
+        scope["state"].update(state or {})
+        self._server.go_on(self, exchange, scope)
+        return exchange

@@ -1,0 +1,165 @@
+"""Which requests cross the gateway without a task, and those that are on their way.
+
+Nothing may have to be asked of them that waits, or that another layer answers: no key, no rate, no CORS, no
+protocol that the client chooses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from itertools import takewhile
+from typing import Final
+
+from streamweir.asgi.headers import REQUEST_ID, request_id_of
+from streamweir_gateway.config import EndpointConfig
+from streamweir_gateway.connection.direct_exchange import DirectExchange
+from streamweir_gateway.connection.scope import parted_target
+from streamweir_gateway.observability.observer import Observer
+from streamweir_gateway.observability.trace_context import TraceContext, new_ids, trace_context_of
+from streamweir_gateway.relay.crossing import Crossing
+from streamweir_gateway.relay.service import Service
+from streamweir_gateway.routing import Route, RoutingTable
+from streamweir_gateway.runs.streams import Streams
+from streamweir_gateway.runs.upstream_target import NoSuchPath
+from streamweir_gateway.upstream.transport import WholeResponse
+
+__all__ = ["Crossings", "may_cross"]
+
+LONGEST_SECONDS: Final = 0.05
+"""A request that has not been answered by then goes on in a task, which has the clocks of an exchange."""
+
+_UNUSUAL: Final = frozenset({b"upgrade", b"sec-websocket-key", b"x-streamweir-protocol", b"max-forwards"})
+"""Headers of requests that ask for more than to be relayed."""
+
+
+class Crossings:
+    """The `Shortcut` of a gateway in which there is nothing to ask of those who call.
+
+    Args:
+        table: what serves a path.
+        services: those that requests may cross to, by their routes.
+        streams: where those under way are kept.
+        observer: gets a record of every request.
+    """
+
+    def __init__(
+        self,
+        table: RoutingTable,
+        services: Mapping[Route, Service],
+        *,
+        streams: Streams,
+        observer: Observer,
+    ) -> None:
+        self._table = table
+        self._services = services
+        self._streams = streams
+        self._observer = observer
+        self._under_way: dict[Crossing, None] = {}  # the oldest first
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_closed = False
+
+    def __call__(self, exchange: DirectExchange) -> bool:
+        """Let a request cross; False: it is one for another way."""
+        if self._is_closed or self._streams.draining or not exchange.may_write:
+            return False
+        head = exchange.head
+        if head.method == "HEAD" or head.version != "1.1" or not _UNUSUAL.isdisjoint(exchange.fields):
+            return False
+        path, raw_path, query = parted_target(head.target)
+        found = self._table.find(head.method, path, raw_path.decode("latin-1"))
+        service = None if found is None else self._services.get(found.route)
+        if found is None or service is None:
+            return False
+        try:
+            target = service.requests.target(found.path_params, query)
+        except NoSuchPath:  # which is answered elsewhere
+            return False
+        return self._begin(exchange, service, target)
+
+    async def settle(self) -> None:
+        """Let no more begin, and return once each of those under way has its task."""
+        self._is_closed = True
+        for crossing in tuple(self._under_way):
+            crossing.go_on()
+        await asyncio.sleep(0)  # tasks begin in the order in which they were made
+
+    def _begin(self, exchange: DirectExchange, service: Service, target: str) -> bool:
+        """Send a request; False where somebody has to wait for that."""
+        destination = service.destination
+        if len(exchange.body) > service.endpoint.config.limits.request_bytes:
+            return False
+        permit = destination.admission.admit_to_well()
+        if permit is None:
+            return False
+        request_id, trace = _ids(exchange)
+        try:
+            head = service.requests.head(exchange, target, request_id, trace)
+        except ValueError:
+            sent = None
+        else:
+            sent = destination.client.begin(service.requests.origin, head, exchange.body)
+        if sent is None:
+            permit.release()
+            return False
+        crossing = Crossing(
+            exchange,
+            service,
+            sent,
+            permit=permit,
+            request_id=request_id,
+            trace=trace,
+            on_over=self._over,
+        )
+        self._under_way[crossing] = None
+        self._streams.add(crossing)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(LONGEST_SECONDS, self._look)
+        return True
+
+    def _over(self, crossing: Crossing, response: WholeResponse | None) -> None:
+        del self._under_way[crossing]
+        self._streams.discard(crossing)
+        if response is None:
+            return
+        crossing.permit.end_well()
+        self._observer.relayed(
+            crossing.request_id,
+            trace_id=crossing.trace.trace_id,
+            method=crossing.method,
+            endpoint=crossing.service.endpoint.config.template,
+            upstream=crossing.service.destination.label,
+            status=response.status,
+            size=len(response.body),
+            began=crossing.began,
+        )
+
+    def _look(self) -> None:
+        """See to those that take long: one timer for all, which else would cost each more than its way."""
+        self._timer = None
+        for crossing in [*takewhile(lambda each: each.seconds >= LONGEST_SECONDS, self._under_way)]:
+            crossing.go_on()
+        if self._under_way:
+            self._timer = asyncio.get_running_loop().call_later(LONGEST_SECONDS, self._look)
+
+
+def may_cross(endpoint: EndpointConfig) -> bool:
+    """Whether requests to an endpoint may: none is counted, and no clock would ring on the way."""
+    clocks = [
+        seconds
+        for upstream in endpoint.upstreams
+        for seconds in (upstream.timeouts.first_event, upstream.timeouts.total)
+    ]
+    is_counted = endpoint.rate_limit is not None
+    return not is_counted and all(one is None or one > 2 * LONGEST_SECONDS for one in clocks)
+
+
+def _ids(exchange: DirectExchange) -> tuple[str, TraceContext]:
+    """Return the id of a request, and the trace that it belongs to."""
+    headers = exchange.head.headers
+    request_id, trace = new_ids()
+    if REQUEST_ID in exchange.fields:
+        request_id = request_id_of(headers)
+    if b"traceparent" in exchange.fields:
+        trace = trace_context_of(headers)
+    return request_id, trace

@@ -1,0 +1,84 @@
+"""A whole response of a service as its client gets it, written at once.
+
+The same bytes as `relayed_headers`, the gateway's outermost layer and the server's encoder write together;
+what they would refuse, or look at twice, is left to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from typing import Final
+
+from streamweir_gateway.connection.response_encoder import are_header_lines, chunk, status_line
+from streamweir_gateway.upstream.end_to_end import HOP_BY_HOP
+from streamweir_gateway.upstream.transport import WholeResponse
+
+__all__ = ["direct_response"]
+
+_LEFT_OUT: Final = HOP_BY_HOP | {b"x-request-id"}
+_ONCE: Final = frozenset({b"connection", b"content-length", b"content-type", b"transfer-encoding"})
+_NO_CONTENT: Final = 204
+_WITHOUT_BODY: Final = frozenset({_NO_CONTENT, 304})
+_PERSISTENCE: Final = frozenset({b"keep-alive", b"close"})
+
+
+def direct_response(
+    response: WholeResponse, *, streams: Set[str], request_id: str, date: bytes, keep_alive: bool
+) -> bytes | None:
+    """Return a response to a request in HTTP/1.1, not to a HEAD; None where it takes more than this.
+
+    Args:
+        response: of the service.
+        streams: media types that an agent stream has.
+        request_id: of the request.
+        date: the line of this header, unless the response has one.
+        keep_alive: False: the client's connection is closed afterwards.
+    """
+    status, headers, body = response
+    fields: dict[bytes, bytes] = {}
+    lines: list[bytes] = []
+    for name, value in headers:
+        lowered = name.lower()
+        if lowered in _ONCE and lowered in fields:
+            return None
+        fields[lowered] = value
+        if lowered not in _LEFT_OUT:
+            lines.append(b"%b: %b\r\n" % (lowered, value))
+    block = b"".join(lines)
+    if not _is_ordinary(status, fields, streams) or not are_header_lines(block, len(lines)):
+        return None
+    return b"".join(
+        (
+            status_line(status),
+            b"" if b"date" in fields else date,
+            block,
+            b"x-request-id: %b\r\n" % request_id.encode("ascii"),
+            b"" if keep_alive else b"connection: close\r\n",
+            *_framed(status, fields, body),
+        )
+    )
+
+
+def _is_ordinary(status: int, fields: Mapping[bytes, bytes], streams: Set[str]) -> bool:
+    """Whether a response with these headers has nothing that has to be looked at twice."""
+    if status < 200 or fields.get(b"connection", b"close").lower() not in _PERSISTENCE:
+        return False
+    if status == 200 and _media_type(fields.get(b"content-type", b"")) in streams:
+        return False
+    if b"transfer-encoding" in fields:
+        is_chunked = fields[b"transfer-encoding"] == b"chunked" and b"content-length" not in fields
+        return is_chunked and status not in _WITHOUT_BODY
+    if b"content-length" in fields:
+        return status != _NO_CONTENT
+    return status in _WITHOUT_BODY
+
+
+def _framed(status: int, fields: Mapping[bytes, bytes], body: bytes) -> tuple[bytes, ...]:
+    """Return the end of the headers, and the body."""
+    if b"transfer-encoding" in fields:
+        return b"transfer-encoding: chunked\r\n\r\n", chunk(body), b"0\r\n\r\n"
+    return b"\r\n", b"" if status in _WITHOUT_BODY else body
+
+
+def _media_type(value: bytes) -> str:
+    return value.partition(b";")[0].strip().lower().decode("latin-1")

@@ -1,0 +1,11 @@
+"""The grammar of HTTP's heads that is looked at outside of a parser."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["TOKEN"]
+
+TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+"""A method, or the name of a header. Source: RFC 9110, section 5.6.2."""

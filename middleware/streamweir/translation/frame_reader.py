@@ -1,0 +1,179 @@
+"""What one frame means: its events, with what belongs to them, and what was held back before them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from streamweir.codec.base import MAX_EVENTS_OF_A_FRAME, Decoder
+from streamweir.codec.dialect import Dialect
+from streamweir.codec.error_only_body import ErrorOnlyBody, error_event_of, first_message
+from streamweir.codec.message_template import MessageTemplates
+from streamweir.errors import LimitExceeded, NotTheDialect
+from streamweir.events import Content, Data, Error, Event, SessionEnd, ToolCallEnd, Warning
+from streamweir.framing import Frame
+from streamweir.options.limits import Limits
+from streamweir.translation.items import SafeEvent, StreamItem
+from streamweir.translation.marked_event import event_in
+from streamweir.translation.provenance import Provenance
+from streamweir.translation.report import invalid_text_warning
+from streamweir.translation.understanding import Understanding
+from streamweir.translation.unreadable import Unreadable
+
+__all__ = ["FrameReader"]
+
+_OF_FAILURES: Final = frozenset({Error, Warning, ToolCallEnd})
+"""The events that may hold an upstream's text about a failure."""
+
+
+class FrameReader:
+    """Reads the frames of one stream, one by one, once its dialect is known.
+
+    Args:
+        limits: bounds of an event and of the number of malformed ones are kept here.
+        raw: add `metadata.source` to the events.
+
+    Attributes:
+        decoder: of the stream; None while its dialect is to be found out.
+        templates: the forms of its texts, from then on.
+        started: an event has come.
+        takes_marked: know the events that this process puts into the stream as text (`marked_event`).
+        errors_for_users: the texts of failures are written for users, where an event does not say it itself.
+        unreadable: what could not be read.
+        understanding: what was understood.
+    """
+
+    def __init__(self, limits: Limits, raw: bool) -> None:
+        self.decoder: Decoder | None = None
+        self.templates: MessageTemplates
+        self.started = False
+        self.takes_marked = False
+        self.errors_for_users = False
+        self.unreadable = Unreadable(limits.malformed_events)
+        self.understanding = Understanding()
+        self._room = limits.event_bytes
+        self._raw = raw
+        self._dialect: Dialect | None = None
+        self._provenance: Provenance | None = None
+        self._has_reported_text = False
+        self._lone: ErrorOnlyBody | None = None
+
+    def read_as(self, dialect: Dialect, decoder: Decoder) -> None:
+        """Settle the dialect, and with it what depends on it."""
+        self._dialect = dialect
+        self.decoder = decoder
+        self.errors_for_users = decoder.errors_for_users
+        self.templates = MessageTemplates(None if self._raw else decoder.text_fields)
+        if self._raw:
+            self._provenance = Provenance(dialect.name)
+
+    @property
+    def held_back(self) -> int:
+        """So many events wait to be seen as a failure, or as the beginning of a stream."""
+        return 0 if self._lone is None else max(1, len(self._lone.events))
+
+    def read(self, frame: Frame) -> list[StreamItem]:
+        """Return what a frame means: a list, for a generator within another costs as much as an event.
+
+        Raises:
+            LimitExceeded: it is more than one frame may be.
+            NotTheDialect: the body is not that of the dialect.
+        """
+        if self.takes_marked and (marked := event_in(frame.data)) is not None:
+            before = self.unreadable.note(frame) if marked.before else ()
+            return [*before, *self.release(), SafeEvent(marked.event)]
+        events: list[Event] = []
+        is_whole = self._decode_into(events, frame)
+        only = events[0] if len(events) == 1 else None
+        is_plain = self.started and not self._raw and (type(only) is Content or not self._regards_events)
+        items: list[StreamItem] = [*events] if is_plain else self._given(events, frame)
+        if not is_whole:
+            items += self.unreadable.note(frame)
+        elif events and (type(events[0]) is Data or not self.understanding.has_any):
+            self.understanding.note(events)
+        self.templates.note(frame, only if is_whole else None)
+        if frame.invalid_text and not self._has_reported_text:
+            self._has_reported_text = True
+            items.append(invalid_text_warning())
+        frame.forget_value()
+        return items
+
+    def attributed(self, event: Event) -> Event:
+        """Say whom the texts of a failure were written for, where the event itself does not."""
+        if type(event) not in _OF_FAILURES or not self.errors_for_users:
+            return event
+        assert isinstance(event, Error | Warning | ToolCallEnd)
+        if event.for_users is None:
+            return msgspec.structs.replace(event, for_users=True)
+        return event
+
+    def _decode_into(self, events: list[Event], frame: Frame) -> bool:
+        """Decode a frame; False if it could not be read, or not all of it."""
+        assert self.decoder is not None
+        try:
+            decoded = self.decoder.decode(frame)
+            for event in decoded if self.started else self._first(frame, decoded):
+                if len(events) >= MAX_EVENTS_OF_A_FRAME:
+                    _refuse_more_events()
+                events.append(event)
+        except (LimitExceeded, NotTheDialect):
+            raise
+        except Exception as error:
+            self.unreadable.log_fault(error, self._dialect)
+            return False
+        return True
+
+    @property
+    def _regards_events(self) -> bool:
+        """Failures are for users, or an end may be worth nothing: other events than texts are looked at."""
+        return self.errors_for_users or self.understanding.unknown > 0
+
+    def _given(self, events: Sequence[Event], frame: Frame) -> list[StreamItem]:
+        """Return the events of a frame with what belongs to them, and what was held back before them."""
+        items: list[StreamItem] = []
+        if events and not self.started:
+            self.started = True
+            if self._lone is not None:
+                items += self.release()
+        shown = self._provenance
+        if shown is not None and not shown.may_show(events):
+            shown = None
+        for event in events:
+            if type(event) is SessionEnd:
+                items += self.understanding.unconfirmed(event)
+            given = self.attributed(event) if self.errors_for_users else event
+            items.append(given if shown is None else shown.with_source(given, frame))
+        return items
+
+    # A body that may be nothing but a failure
+
+    def _first(self, frame: Frame, decoded: Iterable[Event]) -> Iterable[Event]:
+        """Return what may leave of the first message; a failure that is no event waits for the next one."""
+        if self._lone:
+            return decoded
+        first = first_message(frame, decoded, room=self._room)
+        if not isinstance(first, ErrorOnlyBody):
+            return first
+        self._lone = first
+        return ()
+
+    def release(self) -> Iterator[Event]:
+        """Yield what was held back of a body that may have been nothing but a failure: something follows."""
+        lone, self._lone = self._lone, None
+        if lone is None:
+            return
+        self.understanding.note(lone.events)
+        for event in lone.events:
+            self.started = True
+            yield event if self._provenance is None else self._provenance.with_source(event, lone.frame)
+
+    def lone_failure(self) -> Iterator[Event]:
+        """Yield the failure that the body was, if nothing has followed it."""
+        if self._lone is not None:
+            yield error_event_of(self._lone.failure)
+
+
+def _refuse_more_events() -> None:
+    raise LimitExceeded("one message is more events than allowed")
