@@ -9,8 +9,9 @@ from contextvars import copy_context
 from typing import Final, cast
 
 from .failures import NotSent
-from .http1 import LAST_CHUNK, ResponseParser, chunk, keep_alive_seconds
+from .http1 import ResponseParser, keep_alive_seconds
 from .request import OnInterim, RequestStream
+from .request_writer import RequestWriter
 from .transport import WholeResponse
 
 __all__ = ["UpstreamConnection"]
@@ -24,8 +25,6 @@ LINGER_SECONDS: Final = 1.0
 
 LINGER_BYTES: Final = 64 << 10
 """And how much may still come."""
-
-_ONE_WRITE: Final = 64 << 10
 
 
 class UpstreamConnection(asyncio.Protocol):
@@ -41,7 +40,6 @@ class UpstreamConnection(asyncio.Protocol):
     __slots__ = (
         "_buffered",
         "_is_paused",
-        "_is_unsent",
         "_linger_timer",
         "_loop",
         "_on_end",
@@ -50,11 +48,10 @@ class UpstreamConnection(asyncio.Protocol):
         "_parser",
         "_pieces",
         "_poll",
-        "_sending",
-        "_sent",
         "_take",
         "_transport",
         "_waiter",
+        "_writer",
         "is_open",
     )
 
@@ -71,9 +68,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._pieces: list[bytes] = []
         self._buffered = 0
         self._is_paused = False
-        self._is_unsent = False
-        self._sending: asyncio.Task[None] | None = None  # the rest of a request that is still coming
-        self._sent: asyncio.Event | None = None  # set once all that was written has been sent
+        self._writer: RequestWriter | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._take: Callable[[bytes], bool] | None = None  # set while `relay` waits
 
@@ -99,15 +94,15 @@ class UpstreamConnection(asyncio.Protocol):
             NotSent: the connection ended before the request was written whole.
             Unreachable, InvalidResponse: there are none.
         """
-        if not self.is_open:
+        if not self.is_open or self._writer is None:
             raise NotSent("the connection had ended")
         self._parser = self._parser or ResponseParser()
         self._parser.is_head = is_head
         self._parser.on_interim = on_interim
         if stream is None:
-            self._write(head, body)
+            self._writer.write(head, body)
         else:
-            self._sending = self._loop.create_task(self._send_stream(head, body, stream))
+            self._writer.send_stream(head, body, stream, has_news=self.has_news, abort=self.abort)
         return await self.response()
 
     def begin(self, head: bytes, body: bytes) -> None:
@@ -116,13 +111,10 @@ class UpstreamConnection(asyncio.Protocol):
         Raises:
             NotSent: the connection had ended.
         """
-        if not self.is_open or self._transport is None:
+        if not self.is_open or self._writer is None:
             raise NotSent("the connection had ended")
         self._parser = self._parser or ResponseParser()
-        if body:
-            self._write(head, body)
-        else:
-            self._transport.write(head)
+        self._writer.write(head, body)
 
     def watch(self, listener: Callable[[], None] | None, on_interim: OnInterim | None = None) -> None:
         """Call `listener` once, in place of waking who waits, when something has come or this has ended."""
@@ -213,8 +205,8 @@ class UpstreamConnection(asyncio.Protocol):
             and not self._is_paused
             and self._parser is not None
             and self._parser.may_be_reused
-            and not self._is_unsent
-            and self._sending is None
+            and self._writer is not None
+            and self._writer.is_over
         )
 
     def keep_alive_seconds(self, longest: float) -> float:
@@ -252,6 +244,7 @@ class UpstreamConnection(asyncio.Protocol):
         """The connection stands; some servers refuse it with a response before there is a request."""
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=1)  # we learn of all that has to wait; 0 confuses TLS
+        self._writer = RequestWriter(self._transport)
         self._parser = ResponseParser()
         self._poll = _polling(transport)
         self.is_open = True
@@ -270,8 +263,12 @@ class UpstreamConnection(asyncio.Protocol):
             self._keep(body)
         else:
             self._buffered += len(body)
-        if self._sending is not None:
-            self._stop_sending_if_answered()
+        if (
+            self._writer is not None
+            and self._writer.is_sending
+            and (parser.is_complete or parser.refuses_rest)
+        ):
+            self._writer.stop()
         if parser.failure is not None:
             self.abort()
         elif self._on_whole is not None:
@@ -280,13 +277,13 @@ class UpstreamConnection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Some of the request waits to be sent."""
-        self._is_unsent = True
+        if self._writer is not None:
+            self._writer.note_unsent()
 
     def resume_writing(self) -> None:
         """All of it has been sent."""
-        self._is_unsent = False
-        if self._sent is not None:
-            self._sent.set()
+        if self._writer is not None:
+            self._writer.note_sent()
 
     def eof_received(self) -> None:
         """The upstream sends no more: with nothing left to wait for, the transport closes itself."""
@@ -299,51 +296,14 @@ class UpstreamConnection(asyncio.Protocol):
 
     def _end(self, error: Exception | None) -> None:
         if self._parser is not None:
-            self._parser.end(error, was_sent=not self._is_unsent)
-        self._stop_sending()
+            self._parser.end(error, was_sent=self._writer is None or not self._writer.is_unsent)
+        if self._writer is not None:
+            self._writer.stop()
         self._wake()
         self._stop_lingering()
         if self.is_open:
             self.is_open = False
             self._on_end(self)
-
-    def _write(self, head: bytes, body: bytes) -> None:
-        assert self._transport is not None
-        if len(body) <= _ONE_WRITE:
-            self._transport.write(head + body)
-        else:
-            self._transport.write(head)
-            self._transport.write(body)
-
-    async def _send_stream(self, head: bytes, body: bytes, stream: RequestStream) -> None:
-        """Send a request whose body is still coming; what will not come whole is not completed either."""
-        in_chunks = stream.length is None
-        try:
-            self._write(head, chunk(body) if in_chunks else body)
-            while data := await stream.read():
-                await self._until_sent()
-                if self.has_news():  # written past a refusal that lies here unread, it would destroy it
-                    await asyncio.sleep(0)
-                self._write(b"", chunk(data) if in_chunks else data)
-            self._write(b"", LAST_CHUNK if in_chunks else b"")
-        except Exception:
-            self.abort()  # who waits for the response gets to know of it
-        else:
-            self._sending = None
-
-    async def _until_sent(self) -> None:
-        while self._is_unsent:
-            self._sent = asyncio.Event()
-            await self._sent.wait()
-
-    def _stop_sending_if_answered(self) -> None:
-        if self._parser is not None and (self._parser.is_complete or self._parser.refuses_rest):
-            self._stop_sending()
-
-    def _stop_sending(self) -> None:
-        """The response is complete, or there is nobody to send to: what is left of the request is not."""
-        if self._sending is not None and not self._sending.done():
-            self._sending.cancel()
 
     def _pause_if_full(self) -> None:
         if self._buffered >= READ_BUFFER and not self._is_paused and self._transport is not None:

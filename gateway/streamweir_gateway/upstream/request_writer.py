@@ -1,0 +1,113 @@
+"""The sending of a request over a connection, whole or as its body comes in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from .http1 import LAST_CHUNK, chunk
+from .request import RequestStream
+
+__all__ = ["RequestWriter"]
+
+_ONE_WRITE: Final = 64 << 10
+
+
+class RequestWriter:
+    """What is sent over one connection, request after request.
+
+    Args:
+        transport: the connection's.
+
+    Attributes:
+        is_unsent: something that was written waits to be sent.
+    """
+
+    __slots__ = ("_sent", "_task", "_transport", "is_unsent")
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self.is_unsent = False
+        self._transport = transport
+        self._task: asyncio.Task[None] | None = None  # the rest of a request that is still coming
+        self._sent: asyncio.Event | None = None  # set once all that was written has been sent
+
+    @property
+    def is_over(self) -> bool:
+        """All of the last request has been sent."""
+        return not self.is_unsent and self._task is None
+
+    @property
+    def is_sending(self) -> bool:
+        """The rest of a request was still coming when this was last looked at."""
+        return self._task is not None
+
+    def write(self, head: bytes, body: bytes) -> None:
+        """Send a request, or a piece of one."""
+        if len(body) <= _ONE_WRITE:
+            self._transport.write(head + body)
+        else:
+            self._transport.write(head)
+            self._transport.write(body)
+
+    def send_stream(
+        self,
+        head: bytes,
+        body: bytes,
+        stream: RequestStream,
+        *,
+        has_news: Callable[[], bool],
+        abort: Callable[[], None],
+    ) -> None:
+        """Begin to send a request whose body is still coming.
+
+        Args:
+            head: request line and headers.
+            body: the beginning of the body.
+            stream: the rest, which is taken as fast as the other side takes it.
+            has_news: has anything come that the loop has not seen yet?
+            abort: called when the body does not come whole.
+        """
+        self._task = asyncio.get_running_loop().create_task(self._send(head, body, stream, has_news, abort))
+
+    def stop(self) -> None:
+        """What is left of the request is not sent: there is an answer, or nobody to send to."""
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+
+    def note_unsent(self) -> None:
+        """Some of what was written waits to be sent."""
+        self.is_unsent = True
+
+    def note_sent(self) -> None:
+        """All of it has been sent."""
+        self.is_unsent = False
+        if self._sent is not None:
+            self._sent.set()
+
+    async def _send(
+        self,
+        head: bytes,
+        body: bytes,
+        stream: RequestStream,
+        has_news: Callable[[], bool],
+        abort: Callable[[], None],
+    ) -> None:
+        in_chunks = stream.length is None
+        try:
+            self.write(head, chunk(body) if in_chunks else body)
+            while data := await stream.read():
+                await self._until_sent()
+                if has_news():  # written past a refusal that lies here unread, it would destroy it
+                    await asyncio.sleep(0)
+                self.write(b"", chunk(data) if in_chunks else data)
+            self.write(b"", LAST_CHUNK if in_chunks else b"")
+        except Exception:
+            abort()  # who waits for the response gets to know of it
+        else:
+            self._task = None
+
+    async def _until_sent(self) -> None:
+        while self.is_unsent:
+            self._sent = asyncio.Event()
+            await self._sent.wait()
