@@ -143,19 +143,22 @@ class DifyDecoder(Decoder):
 
     def _message(self, fields: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
         """A piece; behind an agent's pieces all of them once more; with `mode` the whole answer at once."""
-        if text := text_of(fields.get("answer")):
-            whole: Whole | None = "repeat" if self._is_agent else None
+        is_whole = "mode" in fields
+        known = (*_COMMON, "answer", "metadata", "audio") if is_whole else (*_COMMON, "answer")
+        text, rest = text_of(fields.get("answer")), leftover(fields, known)
+        if text or (rest and not is_whole):
+            whole: Whole | None = "repeat" if text and self._is_agent else None
             self._thoughts.note(text)
-            rest = leftover(fields, (*_COMMON, "answer", "metadata", "audio"))
             yield Content(text, whole=whole, meta=and_extra(meta, rest))
-        if "mode" in fields:
+        if is_whole:
             yield from self._message_end({**fields, "answer": None}, meta)
 
     def _agent_message(self, fields: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
         self._is_agent = True
-        if text := text_of(fields.get("answer")):
+        text, rest = text_of(fields.get("answer")), leftover(fields, (*_COMMON, "answer"))
+        if text or rest:
             self._thoughts.note(text)
-            yield Content(text, meta=and_extra(meta, leftover(fields, (*_COMMON, "answer"))))
+            yield Content(text, meta=and_extra(meta, rest))
 
     def _replaced(self, fields: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
         rest = leftover(fields, (*_COMMON, "answer"))
@@ -163,7 +166,8 @@ class DifyDecoder(Decoder):
 
     def _text_chunk(self, fields: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
         data, rest = _data_of(fields, "text")
-        if text := text_of(data.get("text")):
+        text = text_of(data.get("text"))
+        if text or rest:
             self._thoughts.note(text)
             yield Content(text, meta=and_extra(meta, rest))
 
@@ -243,7 +247,8 @@ class DifyDecoder(Decoder):
 
 def _reasoning(fields: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
     data, rest = _data_of(fields, "reasoning", "is_final", "message_id", "node_id")
-    if text := text_of(data.get("reasoning")):
+    text = text_of(data.get("reasoning"))
+    if text or rest:
         yield Thinking(text, "reasoning", meta=and_extra(meta, rest))
 
 
@@ -266,7 +271,7 @@ def _error(fields: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
 def _data_of(fields: Mapping[str, Any], *known: str) -> tuple[Mapping[str, Any], dict[str, Any] | None]:
     """What an event is about, and what no rule knows of it."""
     data = object_in(fields, "data")
-    beside = leftover(fields, (*_COMMON, "data")) or {}
+    beside = leftover(fields, (*_COMMON, "data") if isinstance(fields.get("data"), dict) else _COMMON) or {}
     return data, {**(leftover(data, (*known, "from_variable_selector")) or {}), **beside} or None
 
 

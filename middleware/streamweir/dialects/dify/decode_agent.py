@@ -58,19 +58,23 @@ class Thoughts:
         if thought_id != self._id:
             self._id, self._thought, self._calls, self._has_called = thought_id, "", [], False
         rest = leftover(fields, _THOUGHT)
-        yield from self._think(text_of(fields.get("thought")), and_extra(meta, rest))
+        text = self._new_in(text_of(fields.get("thought")))
+        if text:
+            yield Thinking(text, "reasoning", meta=and_extra(meta, rest))
         yield from self._call(fields, meta)
         if observation := fields.get("observation"):
+            if not self._has_called:
+                rest = {**(rest or {}), "observation": observation}
             yield from self._observe(observation, meta)
-        if rest and not fields.get("thought"):
+        if rest and (not text or "observation" in rest):
             yield custom("agent_thought", rest, meta)
 
-    def _think(self, text: str, meta: Meta | None) -> Iterator[Event]:
+    def _new_in(self, text: str) -> str:
+        """What of a thought neither it nor the answer has said; blank for nothing."""
         new = text[len(self._thought) :] if text.startswith(self._thought) else text
         if text:
             self._thought = text
-        if new.strip() and not is_repeated(self, new):
-            yield Thinking(new, "reasoning", meta=meta)
+        return "" if not new.strip() or is_repeated(self, new) else new
 
     def _call(self, fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
         """The tools of a thought, their names set apart by semicolons; their inputs stand by name."""

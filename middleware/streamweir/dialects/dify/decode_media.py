@@ -6,15 +6,16 @@ import mimetypes
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import and_extra, leftover, objects_in, text_of
+from streamweir.codec.coerce import and_extra, custom, leftover, objects_in, text_of
 from streamweir.codec.standard_shapes import file_type
 from streamweir.events import Data, Event, Meta
 
 __all__ = ["message_file", "references", "speech"]
 
 _KINDS: Final = {"image": "image/png", "audio": "audio/mpeg", "video": "video/mp4"}
+_IDS: Final = ("event", "task_id", "id", "message_id", "conversation_id", "workflow_run_id", "created_at")
 _FILE: Final = (
-    *("event", "task_id", "id", "message_id", "conversation_id", "workflow_run_id", "created_at"),
+    *_IDS,
     *(
         "type",
         "belongs_to",
@@ -36,9 +37,13 @@ _CITATION: Final = {
 
 
 def message_file(fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
-    """Yield a file of the assistant's; the user's own is no answer."""
+    """Yield a file of the assistant's, without an address what else it has; the user's own is no answer."""
     url = text_of(fields.get("url") or fields.get("remote_url"))
-    if fields.get("belongs_to") == "user" or not url:
+    if fields.get("belongs_to") == "user":
+        return
+    if not url:
+        if rest := leftover(fields, _IDS):
+            yield custom("message_file", rest, meta)
         return
     kind = text_of(fields.get("type"))
     guessed = mimetypes.guess_type(url.partition("?")[0])[0]
@@ -51,8 +56,11 @@ def message_file(fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event
 
 def speech(fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
     """Yield a piece of the spoken answer; the last one is empty."""
+    rest = leftover(fields, (*_IDS, "audio"))
     if audio := text_of(fields.get("audio")):
-        yield Data("audio", {"base64": audio, "media_type": "audio/mpeg"}, meta=meta)
+        yield Data("audio", {"base64": audio, "media_type": "audio/mpeg"}, meta=and_extra(meta, rest))
+    elif rest:
+        yield custom("tts_message", rest, meta)
 
 
 def references(resources: Any) -> list[dict[str, Any]]:
