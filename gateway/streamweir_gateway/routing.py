@@ -59,7 +59,11 @@ class Route:
         """May it be called so?"""
         if method in self.methods:
             return True
-        return self.endpoint is not None and self.endpoint.takes_any_method and method not in _NOT_RELAYED
+        return (
+            self.endpoint is not None
+            and self.endpoint.takes_any_method
+            and method.upper() not in _NOT_RELAYED
+        )
 
 
 _READ: Final = ("GET", "HEAD")

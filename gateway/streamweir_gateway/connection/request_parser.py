@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, Protocol
 import httptools
 
 from streamweir_gateway.connection.limits import RequestLimits
+from streamweir_gateway.connection.request_line import is_whole_line, origin_form, parsable
 from streamweir_gateway.connection.request_state import TRANSITIONS, RequestEvent, RequestState
 from streamweir_gateway.connection.request_validation import is_acceptable
 
@@ -76,7 +77,18 @@ class RequestParser:
         body_bytes: how much of its body has come.
     """
 
-    __slots__ = ("_headers", "_limits", "_overhead", "_parser", "_receiver", "_target", "body_bytes", "state")
+    __slots__ = (
+        "_begun",
+        "_headers",
+        "_limits",
+        "_method",
+        "_overhead",
+        "_parser",
+        "_receiver",
+        "_target",
+        "body_bytes",
+        "state",
+    )
 
     def __init__(self, receiver: RequestReceiver, limits: RequestLimits) -> None:
         self.state = RequestState.IDLE
@@ -84,6 +96,8 @@ class RequestParser:
         self._receiver = receiver
         self._limits = limits
         self._overhead = 0  # what came and is no body
+        self._begun: bytes | None = None  # of a request line that has not come whole
+        self._method: bytes | None = None  # which the parser does not know
         self._target = b""
         self._headers: list[tuple[bytes, bytes]] = []
         self._parser = self._new_parser()
@@ -96,7 +110,8 @@ class RequestParser:
         """
         if self.state is RequestState.IDLE:
             self.state = TRANSITIONS[self.state][RequestEvent.BEGIN]
-        rest: bytes | memoryview = data
+            self._begun = b""
+        rest: bytes | memoryview = data if self._begun is None else self._beginning(self._begun + data)
         while rest and self.state is not RequestState.STOPPED:
             size = self._next_size()
             if len(rest) <= size:
@@ -118,6 +133,15 @@ class RequestParser:
         """Let go of who took the requests, and of the parser, which would keep this object."""
         self.stop()
         del self._parser, self._receiver
+
+    def _beginning(self, data: bytes) -> bytes:
+        """Return what the parser takes of the beginning of a request: nothing before its line is whole."""
+        if not is_whole_line(data) and len(data) <= self._limits.header_bytes:
+            self._begun = data
+            return b""
+        self._begun = None
+        data, self._method = parsable(data)
+        return data
 
     def _new_parser(self) -> httptools.HttpRequestParser:
         parser = httptools.HttpRequestParser(self)
@@ -193,17 +217,28 @@ class RequestParser:
     def on_headers_complete(self) -> None:
         """Begin the request, unless it has to be read once more."""
         parser = self._parser
-        method, version = parser.get_method(), parser.get_http_version()
+        method, version = self._method or parser.get_method(), parser.get_http_version()
+        host = self._take_origin_form()
         if not is_acceptable(method, self._target, version, self._headers):
             raise RequestRefused("BAD_REQUEST")
+        if host is not None:
+            self._headers = [(b"host", host), *(header for header in self._headers if header[0] != b"host")]
         if parser.should_upgrade():
             return
         self.state = TRANSITIONS[self.state][RequestEvent.HEAD_END]
         self.body_bytes = 0
         keeps = version != "1.0" and parser.should_keep_alive()
         head = RequestHead(method.decode("ascii"), self._target, version, self._headers, keeps)
+        self._method = None
         self._headers = []  # what comes behind the body is no header, whatever it is called
         self._receiver.on_request(head)
+
+    def _take_origin_form(self) -> bytes | None:
+        """Take an absolute target for the path in it; return the host that it names."""
+        if self._target.startswith(b"/") or (found := origin_form(self._target)) is None:
+            return None
+        host, self._target = found
+        return host
 
     def on_chunk_header(self) -> None:
         """What is around a chunk belongs to the body."""

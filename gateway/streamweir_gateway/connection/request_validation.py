@@ -3,8 +3,6 @@
 The parser itself refuses conflicting lengths, folded lines, control characters and whatever else is no HTTP.
 
 Source: RFC 9112, sections 2.3, 3.2 and 6.1; RFC 9110, section 9.3.6 (CONNECT: a tunnel, wherever it leads).
-Stricter than 3.2.2: the absolute form, which asks a proxy to fetch something elsewhere, is not taken for the
-local path in it.
 """
 
 from __future__ import annotations
@@ -21,8 +19,8 @@ def is_acceptable(method: bytes, target: bytes, version: str, headers: Iterable[
     """May a request with this request line and these headers be served?
 
     Args:
-        method: one that the parser knows.
-        target: as it stood in the request line.
+        method: of the request.
+        target: in origin form.
         version: of HTTP, such as `1.1`.
         headers: names in small letters.
     """

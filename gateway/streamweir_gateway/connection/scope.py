@@ -20,17 +20,20 @@ Address: TypeAlias = tuple[str, int]
 _ASGI: Final = {"version": "3.0", "spec_version": "2.3"}
 
 
-def parted_target(target: bytes) -> tuple[str, bytes, bytes]:
-    """Return the path of a request target, decoded and as it came, and its query."""
-    raw_path, _, query = target.partition(b"#")[0].partition(b"?")
+def parted_target(target: bytes) -> tuple[str, bytes, bytes | None]:
+    """Return the path of a request target, decoded and as it came, and its query; None: not even a `?`."""
+    raw_path, mark, query = target.partition(b"#")[0].partition(b"?")
     path = raw_path.decode("ascii")
-    return unquote(path) if "%" in path else path, raw_path, query
+    return unquote(path) if "%" in path else path, raw_path, query if mark else None
 
 
 def http_scope(
     head: RequestHead, connection: ClientConnection, *, client: Address | None, server: Address | None
 ) -> Scope:
-    """Return the scope of a request."""
+    """Return the scope of a request.
+
+    A `?` with nothing behind it, of which ASGI knows nothing, ends `raw_path`.
+    """
     path, raw_path, query = parted_target(head.target)
     return {
         "type": "http",
@@ -39,8 +42,8 @@ def http_scope(
         "method": head.method,
         "scheme": "http",
         "path": path,
-        "raw_path": raw_path,
-        "query_string": query,
+        "raw_path": raw_path + b"?" if query == b"" else raw_path,
+        "query_string": query or b"",
         "root_path": "",
         "headers": head.headers,
         "client": client,

@@ -77,7 +77,9 @@ class RelayRequestBuilder:
         Raises:
             NoSuchPath: what the client put into the path would lead somewhere else.
         """
-        target = self.target(scope.get("path_params", {}), scope["query_string"])
+        has_mark = scope.get("raw_path", b"").endswith(b"?")
+        query = scope["query_string"] or (b"" if has_mark else None)
+        target = self.target(scope.get("path_params", {}), query)
         return UpstreamRequest(
             scope["method"],
             self.origin,
@@ -88,17 +90,19 @@ class RelayRequestBuilder:
             self._headers(scope, request_id),
         )
 
-    def target(self, path_params: Mapping[str, str], query: bytes) -> str:
+    def target(self, path_params: Mapping[str, str], query: bytes | None) -> str:
         """Return path and query of a request.
 
         Args:
             path_params: what the client's path has for the names of the endpoint's.
-            query: the client's.
+            query: the client's; None: not even a question mark.
 
         Raises:
             NoSuchPath: what the client put into the path would lead somewhere else.
         """
         target = self._target.filled(path_params)
+        if query == b"" and "?" not in target:
+            return f"{target}?"
         return with_query(target, query.decode("latin-1")) if query else target
 
     def head(self, asked: DirectExchange, target: str, request_id: str, trace: TraceContext) -> bytes:

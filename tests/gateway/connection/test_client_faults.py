@@ -94,8 +94,9 @@ FAULTS = {
     "lines that end in LF": b"POST /chat HTTP/1.1\nHost: x\nContent-Length: 2\n\n{}",
     "no host": b"POST /chat HTTP/1.1\r\n" + TWO,
     "two hosts": POST + b"Host: y\r\n" + TWO,
-    "absolute form": b"POST http://elsewhere/chat HTTP/1.1\r\nHost: elsewhere\r\n" + TWO,
-    "absolute form of itself": b"POST http://x/chat HTTP/1.1\r\nHost: x\r\n" + TWO,
+    "absolute form with a name": b"POST http://me@x/chat HTTP/1.1\r\nHost: x\r\n" + TWO,
+    "absolute form of something else": b"POST ftp://x/chat HTTP/1.1\r\nHost: x\r\n" + TWO,
+    "absolute form without a host": b"POST http:///chat HTTP/1.1\r\nHost: x\r\n" + TWO,
     "CONNECT": b"CONNECT elsewhere:443 HTTP/1.1\r\nHost: elsewhere:443\r\n\r\nhello",
     "CONNECT with a path": b"CONNECT /chat HTTP/1.1\r\nHost: x\r\n\r\nhello",
     "CONNECT with an upgrade": b"CONNECT / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: y\r\n\r\n",
@@ -106,10 +107,8 @@ FAULTS = {
     "HTTP/2.0 as text": b"POST /chat HTTP/2.0\r\nHost: x\r\n" + TWO,
     "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0",
     "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
-    "unknown method": b"FROB /chat HTTP/1.1\r\nHost: x\r\n" + TWO,
-    "method in small letters": b"post /chat HTTP/1.1\r\nHost: x\r\n" + TWO,
+    "method that is none": b"FR(B /chat HTTP/1.1\r\nHost: x\r\n" + TWO,
     "space in the target": b"POST /ch at HTTP/1.1\r\nHost: x\r\n" + TWO,
-    "raw bytes in the target": b"POST /chat\xff HTTP/1.1\r\nHost: x\r\n" + TWO,
 }
 
 

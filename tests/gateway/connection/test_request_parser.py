@@ -95,6 +95,32 @@ def test_requests_come_out_as_they_went_in_wherever_they_are_cut(
     assert parser.state is RequestState.WHOLE
 
 
+LINES = {
+    b"FROB /a?b HTTP/1.1": ("FROB", b"/a?b", b"x"),
+    b"get / HTTP/1.1": ("get", b"/", b"x"),
+    b"\r\nVERSION-CONTROL / HTTP/1.1": ("VERSION-CONTROL", b"/", b"x"),
+    "GET /caf\u00e9?q=\u00e9 HTTP/1.1".encode(): ("GET", b"/caf%C3%A9?q=%C3%A9", b"x"),
+    b"FROB /\xff HTTP/1.1": ("FROB", b"/%FF", b"x"),
+    b"GET http://Shop.example:8080/a?b HTTP/1.1": ("GET", b"/a?b", b"Shop.example:8080"),
+    b"GET HTTPS://[::1]?b HTTP/1.1": ("GET", b"/?b", b"[::1]"),
+    b"GET http://y HTTP/1.1": ("GET", b"/", b"y"),
+}
+
+
+@pytest.mark.parametrize("size", [1, 5, 1000])
+@pytest.mark.parametrize("upgrade", [b"", b"Connection: upgrade\r\nUpgrade: h2c\r\n"])
+@pytest.mark.parametrize("line", LINES)
+def test_what_llhttp_does_not_take_is_a_request_all_the_same(line: bytes, upgrade: bytes, size: int) -> None:
+    sent = line + b"\r\nHost: x\r\n%bContent-Length: 2\r\n\r\n{}" % upgrade
+    received, parser = fed([sent[at : at + size] for at in range(0, len(sent), size)])
+    (head,) = received.heads
+    assert (head.method, head.target, dict(head.headers)[b"host"]) == LINES[line]
+    assert received.bodies == [b"{}"]
+    parser.answered()
+    parser.feed(b"DELETE / HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert received.heads[1].method == "DELETE"
+
+
 @given(
     st.lists(st.binary(max_size=200) | st.sampled_from([b"POST / HTTP/1.1\r\nHost: x\r\n", b"\r\n", b"0"]))
 )

@@ -124,6 +124,58 @@ async def test_no_path_leaves_the_upstreams(rest: str, tmp_path: Path) -> None:
     assert not old.web.requests
 
 
+@pytest.mark.parametrize(
+    ("line", "method", "target", "host"),
+    [
+        ("GET /old/echo/caf\u00e9?a".encode(), "GET", "/api/echo/caf%C3%A9", "x"),
+        (b"PUT http://shop.example/old/echo/x?a", "PUT", "/api/echo/x", "shop.example"),
+    ],
+)
+async def test_request_lines_of_old_clients_are_understood(
+    line: bytes, method: str, target: str, host: str, tmp_path: Path
+) -> None:
+    async with site(tmp_path) as old:
+        reader, writer = await asyncio.open_connection(*old.gateway.address[:2])
+        writer.write(line + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+        writer.close()
+    assert b" 200 " in head, head
+    seen = json.loads(body)
+    assert (seen["method"], seen["target"], seen["query"]) == (method, target, "a")
+    assert ["x-forwarded-host", host] in seen["headers"]
+
+
+@pytest.mark.parametrize("body", [b"", b"{}"])
+@pytest.mark.parametrize("line", [b"FROB /old/x?a", b"get /old/x?a", b"GET /old/x?", b"POST /old/x?"])
+@pytest.mark.parametrize("expect", [b"", b"Expect: 100-continue\r\n"], ids=["at once", "in a task"])
+async def test_methods_of_a_services_own_and_an_empty_query_go_on(
+    line: bytes, body: bytes, expect: bytes
+) -> None:
+    async with upstream(answer(b"[]", "Content-Type: application/json")) as server:
+        endpoint = {"upstream": server.url, "speaks": "legacy", "relay": "all"}
+        async with gateway(settled(endpoints={"/old/*": endpoint})) as running:
+            reader, writer = await asyncio.open_connection(*running.address[:2])
+            writer.write(line + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + expect)
+            writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+            answered = await reader.read()
+            writer.close()
+    assert b" 200 OK\r\n" in answered
+    method, target = line.decode().split()
+    call = server.call
+    assert (call.method, call.target, call.body) == (method, target.removeprefix("/old"), body)
+
+
+@pytest.mark.parametrize("method", [b"TRACE", b"trace", b"Connect"])
+async def test_methods_about_the_connection_do_not_go_on(method: bytes, tmp_path: Path) -> None:
+    async with site(tmp_path) as old:
+        reader, writer = await asyncio.open_connection(*old.gateway.address[:2])
+        writer.write(method + b" /old/echo/x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        answered = await reader.read()
+        writer.close()
+    assert answered.startswith(b"HTTP/1.1 405 ")
+    assert not old.web.requests
+
+
 async def test_headers_of_the_connection_stay_here_and_all_others_go_on(tmp_path: Path) -> None:
     sent = [
         *(("Host", "shop.example:8443"), ("Connection", "X-Hop, close"), ("X-Hop", "1"), ("TE", "trailers")),

@@ -1,0 +1,69 @@
+"""Request lines that servers take and llhttp does not, written so that it does.
+
+It knows a list of methods, while HTTP lets a service make its own; and it refuses bytes outside of ASCII,
+which old clients put into their targets.
+
+Source: RFC 9110, section 9.1 (methods); RFC 9112, section 3.2.2 (absolute form); RFC 3986, section 2.1.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from streamweir.http_grammar import TOKEN
+
+__all__ = ["ParsableRequest", "is_whole_line", "origin_form", "parsable"]
+
+_USUAL: Final = frozenset(
+    {b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS", b"CONNECT", b"TRACE"}
+)
+_STAND_IN: Final = b"POST"
+"""For a method of a service's own: with a body or without, as the headers say."""
+
+_LINE: Final = re.compile(rb"(%b) ([^ \r\n]+)( HTTP/1\.[01]\r?\n)" % TOKEN.pattern.encode())
+_BEGINNING: Final = re.compile(rb"[\r\n]*(?:%b(?: |$)|$)" % TOKEN.pattern.encode())
+_NO_ASCII: Final = re.compile(rb"[\x80-\xff]")
+_ABSOLUTE: Final = re.compile(rb"https?://([0-9A-Za-z.\-_\[\]:]{1,255})((?:[/?].*)?)", re.IGNORECASE)
+
+
+class ParsableRequest(NamedTuple):
+    """What llhttp gets of a request, from its first byte on."""
+
+    data: bytes
+    method: bytes | None
+    """In place of the one that stands there; None: that one."""
+
+
+def is_whole_line(data: bytes) -> bool:
+    """Whether the beginning of a request shows its whole request line, or that it will never have one."""
+    return data.find(b"\n") > 1 or b"\n" in data.lstrip(b"\r\n") or not _BEGINNING.match(data)
+
+
+def parsable(data: bytes) -> ParsableRequest:
+    """Return the beginning of a request, its request line written so that llhttp takes it.
+
+    Bytes outside of ASCII are percent-encoded in the target. What is no request line at all stays as it is.
+    """
+    line = data[: data.find(b"\n") + 1]
+    method = line[: line.find(b" ")]
+    if method in _USUAL and line.isascii():
+        return ParsableRequest(data, None)
+    data = data.lstrip(b"\r\n")
+    found = _LINE.match(data)
+    if found is None:
+        return ParsableRequest(data, None)
+    method, target, version = found.groups()
+    target = _NO_ASCII.sub(lambda byte: b"%%%02X" % ord(byte[0]), target)
+    is_usual = method in _USUAL
+    written = b"%b %b%b" % (method if is_usual else _STAND_IN, target, version)
+    return ParsableRequest(written + data[found.end() :], None if is_usual else method)
+
+
+def origin_form(target: bytes) -> tuple[bytes, bytes] | None:
+    """Return the host that an absolute target names, and path and query; None: it is no such target."""
+    found = _ABSOLUTE.fullmatch(target)
+    if found is None:
+        return None
+    host, rest = found.groups()
+    return host, rest if rest.startswith(b"/") else b"/" + rest
