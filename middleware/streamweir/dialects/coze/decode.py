@@ -141,16 +141,18 @@ class CozeDecoder(Decoder):
 
     def _completed(self, fields: Mapping[str, Any]) -> Iterator[Event]:
         """A whole message: the answer once more, a call, a result, a follow-up question, a note."""
-        meta = and_extra(_meta(fields), leftover(fields, _MESSAGE_FIELDS))
+        rest = leftover(fields, _MESSAGE_FIELDS)
+        meta = and_extra(_meta(fields), rest)
         text = text_of(fields.get("content"))
         match fields.get("type"):
             case "answer" if fields.get("content_type") == "card":
                 yield named_data("card", _plain(text), meta)
             case "answer":
-                if thought := text_of(fields.get("reasoning_content")):
+                thought = text_of(fields.get("reasoning_content"))
+                if thought:
                     yield Thinking(thought, "reasoning", "repeat", meta=meta)
-                if text:
-                    yield Content(text, whole="repeat", meta=meta)
+                if text or (rest and not thought):
+                    yield Content(text, whole="repeat" if text else None, meta=meta)
             case "function_call":
                 yield self._call(arguments(text), meta)
             case "tool_response" | "tool_output":
@@ -162,6 +164,8 @@ class CozeDecoder(Decoder):
                 note = _plain(text)
                 if not (isinstance(note, dict) and note.get("msg_type") == _FINISHED):
                     yield named_data(kind, note, meta)
+                elif rest:
+                    yield custom(kind, rest, _meta(fields))
             case "question":
                 return  # the user's own, echoed
             case kind:
@@ -211,13 +215,15 @@ def _meta(fields: Mapping[str, Any]) -> Meta | None:
 
 def _delta(fields: Mapping[str, Any]) -> Iterator[Event]:
     """A piece of the answer, or of what the model thinks about it."""
-    meta = and_extra(_meta(fields), leftover(fields, _MESSAGE_FIELDS))
+    rest = leftover(fields, _MESSAGE_FIELDS)
+    meta = and_extra(_meta(fields), rest)
     if fields.get("type") not in ("answer", None):
         yield custom(_MESSAGE + "delta", {**fields}, _meta(fields))
         return
-    if text := text_of(fields.get("reasoning_content")):
-        yield Thinking(text, "reasoning", meta=meta)
-    if text := text_of(fields.get("content")):
+    thought, text = text_of(fields.get("reasoning_content")), text_of(fields.get("content"))
+    if thought:
+        yield Thinking(thought, "reasoning", meta=meta)
+    if text or (rest and not thought):
         yield Content(text, meta=meta)
 
 
