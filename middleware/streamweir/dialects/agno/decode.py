@@ -35,6 +35,7 @@ _ENDS: Final[Mapping[str, str]] = {
 """By the state of a whole answer: the event that says the same."""
 
 _TOOL: Final = (*RUN, "tool", "error")
+_BESIDE_A_TOOL: Final = frozenset({*RUN, "error"}) - {"content"}
 _OWN_STATE: Final = ("current_session_id", "current_run_id", "current_user_id", "reasoning_steps")
 """What the server itself keeps in the state of a session."""
 
@@ -210,12 +211,14 @@ class AgnoDecoder(Decoder):
     # Tools
 
     def _tool_started(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
+        yield from _without_tool(fields, place)
         place = place.beside(leftover(fields, _TOOL))
         for tool in _tools_in(fields):
             if not self._calls.has_ended(text_of(tool.get("tool_call_id")), place) or "tool" in fields:
                 yield from self._calls.start(tool, place)
 
     def _tool_completed(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
+        yield from _without_tool(fields, place)
         place = place.beside(leftover(fields, _TOOL))
         for tool in _tools_in(fields):
             if "tool" in fields or result_of(tool) is not None:
@@ -224,7 +227,7 @@ class AgnoDecoder(Decoder):
 
     def _tool_failed(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
         place = place.beside(leftover(fields, _TOOL))
-        for tool in _tools_in(fields):
+        for tool in _tools_in(fields) or [{}]:
             yield from self._calls.end(tool, place, text_of(fields.get("error")) or "failed")
 
     # A whole answer
@@ -263,6 +266,12 @@ def _tools_in(fields: Mapping[str, Any]) -> list[dict[str, Any]]:
         for number, item in enumerate(tools if isinstance(tools, list) else ())
         if isinstance(item, dict)
     ]
+
+
+def _without_tool(fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
+    """What an event about a call says that does not name one; prompts and histories stay inside."""
+    if not _tools_in(fields) and (rest := leftover(fields, _BESIDE_A_TOOL)):
+        yield custom(text_of(fields.get("event")), rest, place.meta)
 
 
 def _nothing(decoder: AgnoDecoder, fields: Mapping[str, Any], place: Place) -> Iterable[Event]:

@@ -60,6 +60,8 @@ class Texts:
         if text := text_of(fields.get("reasoning_content")):
             self._thought.add(place.run_id, None)
             yield Thinking(text, "reasoning", meta=and_message(place))
+        else:
+            yield _without_words(fields, place)
 
     def step(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
         """Yield a step of reasoning: with all before it, where it stands in words; else by itself."""
@@ -70,6 +72,8 @@ class Texts:
         elif text := _words_of(fields.get("content")):
             self._thought.add(place.run_id, None)
             yield Thinking(text, "reasoning", meta=meta)
+        else:
+            yield _without_words(fields, place)
 
     def steps(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
         """Yield all steps of reasoning, if none has come."""
@@ -126,6 +130,13 @@ def _digest(text: str) -> str:
 def _steps_in(content: Any) -> list[Any]:
     steps = content.get("reasoning_steps") if isinstance(content, dict) else None
     return steps if isinstance(steps, list) else []
+
+
+def _without_words(fields: Mapping[str, Any], place: Place) -> Thinking:
+    """A thought that says nothing in its own fields: of it what stands beside them goes out."""
+    content = fields.get("content")
+    rest = None if content in (None, "", {}) else {"content": content}
+    return Thinking("", "reasoning", meta=and_extra(and_message(place), rest))
 
 
 def _words_of(step: Any) -> str:
