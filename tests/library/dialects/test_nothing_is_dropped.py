@@ -1,7 +1,8 @@
 """Whatever an upstream's message holds comes out somewhere.
 
-Each recorded message gets a field that no rule knows, in every object of it in turn. What may be left out is
-what a dialect's page calls bookkeeping, and what an upstream says of failures.
+Each recorded message gets a field that no rule knows, in every object of it in turn; then also while each
+string beside that field is taken away, empty, or of another type. What a dialect calls bookkeeping on its
+page may be left out, and what an upstream says of failures.
 """
 
 import json
@@ -20,6 +21,12 @@ from streamweir.codec.registry import process_dialects
 PROBE = "probe-77"
 DEEP = 3
 TYPES = ("type", "event", "kind", "domain", "role")
+REMOVED = object()
+INSTEAD = {"empty": "", "removed": REMOVED, "null": None, "number": 7, "object": {"zz_inner": 1}}
+HOLD = (
+    *("a2a", "ag-ui", "agno", "coze", "data-formulator", "dify", "flowise", "gemini", "google-adk"),
+    *("llama-workflows", "ollama", "vercel-ui"),
+)
 FIXED: dict[str, Any] = {"framing": "ndjson", "request_id": "req_1", "session_id": "s", "clock": lambda: 0}
 
 
@@ -91,13 +98,34 @@ def places(dialect: str) -> list[Place]:
     return list(found.values())
 
 
-def output_with_probe(place: Place) -> bytes | None:
-    """What the probed message gives, and what follows it; None where its stream was over before it."""
+def strings(dialect: str) -> list[tuple[Place, str]]:
+    """The strings that are to come out, one for each way and name by which such messages have one."""
+    found: dict[object, tuple[Place, str]] = {}
+    left_out = bookkeeping(dialect)
+    for place in places(dialect):
+        if not place.words & left_out:
+            target = target_of(json_in(lines_of(place.stream.path)[place.line])[1], place)
+            for key in (key for key, value in target.items() if isinstance(value, str)):
+                way = tuple("*" if isinstance(name, int) else name for name in place.path)
+                found.setdefault((way, key, place.words), (place, key))
+    return list(found.values())
+
+
+def output_with_probe(place: Place, key: str | None = None, instead: object = REMOVED) -> bytes | None:
+    """What the probed message gives, and what follows it; None where its stream was over before it.
+
+    Args:
+        place: the object that is probed.
+        key: its field in whose place stands `instead`.
+        instead: a JSON value, or REMOVED.
+    """
     lines = lines_of(place.stream.path)
     prefix, message = json_in(lines[place.line])
-    target = message
-    for key in place.path:
-        target = target[key]
+    target = target_of(message, place)
+    if key is not None:
+        target[key] = instead
+        if instead is REMOVED:
+            del target[key]
     target["zz_unheard_of"] = PROBE
     options = {place.stream.dialect: place.stream.options}
     translator = Translator(speaks=place.stream.dialect, protocol_options=options, **FIXED)
@@ -106,6 +134,19 @@ def output_with_probe(place: Place) -> bytes | None:
         return None
     probed = [prefix + json.dumps(message, ensure_ascii=False), *lines[place.line + 1 :]]
     return translator.feed("\n".join(probed).encode()) + translator.close()
+
+
+def target_of(message: Any, place: Place) -> dict[str, Any]:
+    for key in place.path:
+        message = message[key]
+    assert isinstance(message, dict)
+    return message
+
+
+def is_dropped(output: bytes | None) -> bool:
+    return (
+        output is not None and bool(output) and PROBE.encode() not in output and not speaks_of_failure(output)
+    )
 
 
 def speaks_of_failure(output: bytes) -> bool:
@@ -120,14 +161,20 @@ def speaks_of_failure(output: bytes) -> bool:
 
 @pytest.mark.parametrize("dialect", process_dialects().readable)
 def test_a_field_that_no_rule_knows_comes_out_somewhere(dialect: str) -> None:
-    left_out, dropped = bookkeeping(dialect), []
-    for place in places(dialect):
-        if place.words & left_out:
-            continue
-        output = output_with_probe(place)
-        if output and PROBE.encode() not in output and not speaks_of_failure(output):
-            dropped.append(place)
-    assert not dropped
+    left_out = bookkeeping(dialect)
+    probed = [place for place in places(dialect) if not place.words & left_out]
+    assert [place for place in probed if is_dropped(output_with_probe(place))] == []
+
+
+@pytest.mark.parametrize("dialect", HOLD)
+def test_a_field_beside_a_text_that_is_none_comes_out_somewhere(dialect: str) -> None:
+    dropped = [
+        (place, key, name)
+        for place, key in strings(dialect)
+        for name, value in INSTEAD.items()
+        if is_dropped(output_with_probe(place, key, value))
+    ]
+    assert dropped == []
 
 
 def test_a_piece_of_text_without_text_keeps_what_stands_beside_it() -> None:
@@ -136,3 +183,12 @@ def test_a_piece_of_text_without_text_keeps_what_stands_beside_it() -> None:
     assert [event["data"]["data"] for event in events_of(output) if event["type"] == "data"] == [
         {"name": "content", "value": {"sources": ["a.csv"]}}
     ]
+
+
+@pytest.mark.parametrize("name", ["ToolCallStarted", "ToolCallCompleted", "ToolCallError"])
+def test_an_event_of_a_call_that_names_no_call_is_kept(name: str) -> None:
+    message = {"event": name, "agent_id": "a", "run_id": "r", "tool": None, "zz_unheard_of": PROBE}
+    translator = Translator(speaks="agno", **FIXED)
+    output = translator.feed(json.dumps(message).encode() + b"\n") + translator.close()
+    kept = [event["data"]["data"] for event in events_of(output) if event["type"] == "data"]
+    assert kept == [{"name": name, "value": {"zz_unheard_of": PROBE}}]

@@ -73,7 +73,8 @@ class AgUiDecoder(Decoder):
             case "RUN_STARTED":
                 return (_read_start(message),)
             case "RUN_FINISHED":
-                return read_finish(message, self._calls.waiting, self._asked)
+                ending = read_finish(message, self._calls.waiting, self._asked)
+                return (*self._calls.never_ended(), *ending)
             case "RUN_ERROR":
                 return (_read_error(message),)
             case "STEP_STARTED" | "STEP_FINISHED":

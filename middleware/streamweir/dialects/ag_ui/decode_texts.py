@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from streamweir.codec.coerce import custom, objects_in, text_of
+from streamweir.codec.coerce import and_extra, custom, leftover, meta_of, objects_in, text_of
 from streamweir.dialects.ag_ui.shared_metadata import BASE, CHUNK, metadata_of, read_metadata
 from streamweir.events import Content, Event, Thinking
 
@@ -52,7 +52,7 @@ class Texts:
             case "TEXT_MESSAGE_CONTENT":
                 return self._piece(message, message_id)
             case "TEXT_MESSAGE_END":
-                return self._end(message_id)
+                return self._end(message_id, leftover(message, _KNOWN))
         return (custom(text_of(kind), dict(message)),)
 
     def read_history(self, messages: Any) -> Iterator[Event]:
@@ -88,17 +88,24 @@ class Texts:
         else:
             begun.has_text = begun.has_text or bool(text)
             piece = begun.piece
-        if not text:
+        rest = leftover(message, _KNOWN) if begun else None
+        if not text and not rest:
             return ()
-        self._has_text = True
-        return (piece.with_text(text),)
+        self._has_text = self._has_text or bool(text)
+        piece = piece.with_text(text)
+        if rest:
+            piece.meta = and_extra(piece.meta, rest)
+        return (piece,)
 
-    def _end(self, message_id: str) -> Iterable[Event]:
+    def _end(self, message_id: str, rest: Mapping[str, Any] | None = None) -> Iterable[Event]:
         begun = self._begun.get(message_id)
-        if begun is None or not begun.has_text:
+        piece = begun.piece if begun else Content("", meta=meta_of(message_id=message_id))
+        meta, is_over = and_extra(piece.meta, rest), begun is not None and begun.has_text
+        if begun is not None:
+            begun.has_text = False
+        if not is_over and "extra" not in (meta or {}):
             return ()
-        begun.has_text = False
-        return (msgspec.structs.replace(begun.piece, is_complete=True),)
+        return (msgspec.structs.replace(piece, is_complete=is_over, meta=meta),)
 
     def _read_chunk(self, message: Mapping[str, Any], message_id: str) -> Iterator[Event]:
         if message_id != self._chunk_id:
@@ -117,11 +124,12 @@ class Texts:
 
 
 def read_reasoning(message: Mapping[str, Any]) -> Iterable[Event]:
-    """Return a piece of reasoning; what brackets it says nothing."""
-    text = message.get("delta")
-    if not isinstance(text, str) or not text:
+    """Return a piece of reasoning; what brackets it says nothing but what stands beside."""
+    text = text_of(message.get("delta"))
+    meta = read_metadata(message, _KNOWN, message_id=message.get("messageId"))
+    if not text and "extra" not in (meta or {}):
         return ()
-    return (Thinking(text, meta=read_metadata(message, _KNOWN, message_id=message.get("messageId"))),)
+    return (Thinking(text, meta=meta),)
 
 
 def _piece_of(message: Mapping[str, Any], message_id: str) -> Content:

@@ -75,6 +75,13 @@ class Calls:
                 raise LimitExceeded("what calls began with is more than allowed")
         yield from self._pieces.pass_on([_piece(message, tool_id, name)])
 
+    def never_ended(self) -> Iterator[Event]:
+        """Yield what stands beside the starts of calls that have not ended; the run is over."""
+        for tool_id in [*self._begun]:
+            meta = self._taken_begin(tool_id) or {}
+            if extra := meta.get("extra"):
+                yield custom("TOOL_CALL_START", extra)
+
     def _taken_begin(self, tool_id: str) -> Meta | None:
         """What a call began with, which is forgotten."""
         kept = self._begun.pop(tool_id, None)

@@ -233,7 +233,9 @@ class DataFormulatorDecoder(Decoder):
         elif modern is not None:
             yield from self._read(modern)
         elif message.get("status") in ("success", "ok"):
-            yield named_data("response", message.get("data", message.get("result")))
+            held = "data" if "data" in message else "result"
+            meta = extra_of(message, ("status", "token", held))
+            yield named_data("response", message.get(held), meta)
             self.complete = True
         else:
             yield custom("message", message)

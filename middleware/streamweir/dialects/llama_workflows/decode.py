@@ -115,10 +115,11 @@ def _kind(name: str, types: Any) -> str:
 def _delta(value: Mapping[str, Any]) -> Iterator[Event]:
     """A piece of the answer; `response` is all of it so far."""
     agent = text_of(value.get("current_agent_name")) or None
-    meta = meta_of(node_name=agent, extra=leftover(value, _DELTA))
-    if text := text_of(value.get("thinking_delta")):
-        yield Thinking(text, "reasoning", meta=meta)
-    if text := text_of(value["delta"]):
+    rest = leftover(value, _DELTA)
+    meta = meta_of(node_name=agent, extra=rest)
+    if thought := text_of(value.get("thinking_delta")):
+        yield Thinking(thought, "reasoning", meta=meta)
+    if (text := text_of(value["delta"])) or (rest and not thought):
         yield Content(text, meta=meta)
 
 

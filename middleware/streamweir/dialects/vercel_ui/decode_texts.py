@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from streamweir.codec.coerce import custom, leftover, meta_of, text_of
+from streamweir.codec.coerce import and_extra, custom, leftover, meta_of, text_of
 from streamweir.dialects.vercel_ui.shared_metadata import own_words
 from streamweir.events import Content, Event, Thinking
 from streamweir.ids import short_id
@@ -77,13 +77,13 @@ class Texts:
     def _piece(self, message: Mapping[str, Any], kind: str, key: str) -> Iterable[Event]:
         text = text_of(message.get("delta"))
         part = self._begun.get(key) or self._begin(message, kind, key)
-        if not text:
-            return ()
-        part.has_text = True
         own, piece = leftover(message, _KNOWN), part.piece.with_text(text)
+        if not text and own is None:
+            return ()
+        part.has_text = part.has_text or bool(text)
         if own is None:
             return (piece,)
-        return (msgspec.structs.replace(piece, meta={**(piece.meta or {}), "extra": own}),)
+        return (msgspec.structs.replace(piece, meta=and_extra(piece.meta, own)),)
 
     def _end(self, key: str) -> Iterable[Event]:
         part = self._begun.pop(key, None)
