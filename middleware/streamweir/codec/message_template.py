@@ -1,18 +1,19 @@
-"""Text after text: a message that differs from others in its text only is read by its form.
+"""Text after text: a message that differs from others in its text only is read by its template.
 
     {"type":"token","content":"Hel","timestamp":1}    decoded
     {"type":"token","content":"lo ","timestamp":2}    decoded: means the same, with another text
-    {"type":"token","content":"wor","timestamp":3}    has the form; only the string "wor" is parsed
-    ──────────────────────────     ─────────────── ─  the form: what is constant
+    {"type":"token","content":"wor","timestamp":3}    fits the template; only the string "wor" is parsed
+    ──────────────────────────     ─────────────── ─  the template: what is constant
 
 A stream consists of pieces of text, and the messages around them are alike to the byte, aside from a time or
 a number that counts. Constant bytes with a JSON string in the place of a string, and numbers in the places of
 numbers, are the same JSON with another text and other numbers; so they mean the same event with another text.
 Anything else is decoded.
 
-A form is learned from the stream itself and knows no dialect. Nothing is assumed but what a decoder declares
-(`TextFields`), and a form is used only after it was shown to say of two messages what the decoder said; of
-one, where the dialect itself declares the message, whose form is the same for all streams.
+A template is learned from the stream itself and knows no dialect. Nothing is assumed but what a decoder
+declares (`TextFields`), and a template is used only after it was shown to say of two messages what the
+decoder said; of one, where the dialect itself declares the message, whose template is the same for all
+streams.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _PROBE: Final = "another text"
 _OTHER: Final = 7041776
 
 _KEPT: Final = 2
-"""So many forms of a stream are kept for when texts go on behind something else."""
+"""So many templates of a stream are kept for when texts go on behind something else."""
 
 _LONGEST_COMPARED: Final = 4 << 10
 """No longer message is kept to be compared with the next one: what it means takes many times its bytes."""
@@ -71,9 +72,9 @@ class TextFields:
         texts: where a text may stand.
         ignored: where numbers and strings stand that mean nothing.
         usual: a message that says a piece of the answer and nothing else, as most servers of the dialect
-            write it, aside from blanks: a short answer is over before its form could be learned.
-        learned_after: so many texts in a row that are like one before them. To learn a form takes as long as
-            decoding one to five messages, the more the plainer they are.
+            write it, aside from blanks: a short answer is over before its template could be learned.
+        learned_after: so many texts in a row that are like one before them. To learn a template takes as
+            long as decoding one to five messages, the more the plainer they are.
     """
 
     def __init__(
@@ -90,14 +91,14 @@ class TextFields:
 
     @cached_property
     def known(self) -> tuple[MessageTemplate, ...]:
-        """The forms of the usual message: nothing of any stream is in them."""
+        """The templates of the usual message: nothing of any stream is in them."""
         usual = self._usual
         if usual is None:
             return ()
         text = next(text for path in self.texts if (text := _at(usual, path)) is not None)
         spellings = (write_json(usual), json.dumps(usual).encode())
-        forms = (MessageTemplate.learn(Frame(data), Content(text), self) for data in spellings)
-        return tuple(form for form in forms if form is not None)
+        templates = (MessageTemplate.learn(Frame(data), Content(text), self) for data in spellings)
+        return tuple(template for template in templates if template is not None)
 
 
 class _Hole(NamedTuple):
@@ -149,7 +150,7 @@ class MessageTemplate:
 
     @classmethod
     def learn(cls, frame: Frame, event: Piece, fields: TextFields) -> MessageTemplate | None:
-        """Return the form of `frame`, which was read as `event` and nothing else; None if it has none."""
+        """Return the template of `frame`, which was read as `event` and nothing else; None if it has none."""
         try:
             message = frame.json()
         except MalformedEvent:  # bare text, where a dialect takes that
@@ -164,11 +165,11 @@ class MessageTemplate:
         return cls(event, frame.event, frame.data, holes) if _fits(frame.data, holes) else None
 
     def matches(self, piece: Piece, frame: Frame) -> bool:
-        """Is `frame`, which was read as `piece`, read likewise by this form?"""
+        """Is `frame`, which was read as `piece`, read likewise by this template?"""
         return _are_alike(self.event, piece) and self.text_of(frame) == piece.content
 
     def text_of(self, frame: Frame) -> str | None:
-        """Return the text of a message that has this form; None if it has another, or no text."""
+        """Return the text of a message that has this template; None if it has another, or no text."""
         data = frame.data
         if not (data.startswith(self._before) and data.endswith(self._after)) or frame.event != self._name:
             return None
@@ -188,24 +189,24 @@ class MessageTemplate:
 
     @property
     def constants(self) -> tuple[bytes, bytes] | None:
-        """What stands before and behind the text in every message of this form; None if numbers change."""
+        """What stands before and behind the text in every message; None if numbers change."""
         return None if self._ignored_before or self._ignored_after else (self._before, self._after)
 
 
 class MessageTemplates:
-    """The form of the texts of one stream.
+    """The template of the texts of one stream.
 
-    It is in force from where texts follow each other until a message of another form is decoded, or one of
-    this form that means another event.
+    It is in force from where texts follow each other until a message that does not fit it is decoded, or
+    one that does and that means another event.
 
     Args:
         fields: of the dialect; None: every message is decoded.
 
     Attributes:
-        form: the form in force, None if there is none.
+        current: the one in force, None if there is none.
     """
 
-    __slots__ = ("_fields", "_frame", "_known", "_piece", "_row", "form")
+    __slots__ = ("_fields", "_frame", "_known", "_piece", "_row", "current")
 
     def __init__(self, fields: TextFields | None) -> None:
         self._fields = fields
@@ -214,7 +215,7 @@ class MessageTemplates:
         self._row = 0
         """So many texts stand right before the last one."""
         self._known: tuple[MessageTemplate, ...] = ()
-        self.form: MessageTemplate | None = None
+        self.current: MessageTemplate | None = None
 
     def note(self, frame: Frame, event: Event | None) -> None:
         """`frame` was decoded: to `event`, or to none or several (None)."""
@@ -222,27 +223,27 @@ class MessageTemplates:
             return
         piece, last = _piece_of(event), self._piece
         if piece is None:
-            self.form = None
+            self.current = None
             self._row = 0
-        elif self.form is None or not self.form.matches(piece, frame):
+        elif self.current is None or not self.current.matches(piece, frame):
             self._row = 0 if last is None else self._row + 1
-            self.form = _usual_form_of(frame, piece, self._fields) if self._fields.known else None
-            if self.form is None and (self._known or self._row >= self._fields.learned_after):
-                self.form = self._form_of(frame, piece, self._fields)
+            self.current = _usual_template_of(frame, piece, self._fields) if self._fields.known else None
+            if self.current is None and (self._known or self._row >= self._fields.learned_after):
+                self.current = self._template_of(frame, piece, self._fields)
         is_large = len(frame.data) > _LONGEST_COMPARED
         self._piece, self._frame = (None, _NO_FRAME) if is_large else (piece, frame)
 
-    def _form_of(self, frame: Frame, piece: Piece, fields: TextFields) -> MessageTemplate | None:
-        """Return a form that says of two messages with different texts what the decoder said."""
+    def _template_of(self, frame: Frame, piece: Piece, fields: TextFields) -> MessageTemplate | None:
+        """Return a template that says of two messages with different texts what the decoder said."""
         last = self._piece
         if last is None or not _are_alike(last, piece):
             self._row = 0
             return None
         if last.content == piece.content:
             return None
-        for form in self._known:
-            if form.matches(piece, frame) and form.matches(last, self._frame):
-                return form
+        for template in self._known:
+            if template.matches(piece, frame) and template.matches(last, self._frame):
+                return template
         learned = MessageTemplate.learn(frame, piece, fields) if self._row >= fields.learned_after else None
         if learned is None or not learned.matches(last, self._frame):
             return None
@@ -250,11 +251,11 @@ class MessageTemplates:
         return learned
 
 
-def _usual_form_of(frame: Frame, piece: Piece, fields: TextFields) -> MessageTemplate | None:
-    """Return the form of the usual message of the dialect, if `frame` is one."""
-    for form in fields.known:
-        if form.matches(piece, frame):
-            return form
+def _usual_template_of(frame: Frame, piece: Piece, fields: TextFields) -> MessageTemplate | None:
+    """Return the template of the usual message of the dialect, if `frame` is one."""
+    for template in fields.known:
+        if template.matches(piece, frame):
+            return template
     return None
 
 

@@ -83,7 +83,7 @@ class NDJSONParser:
             LimitExceeded: a line is larger than the limit; all before it have been yielded.
         """
         if self._document is not None:
-            yield from self._document.feed(data)
+            yield from self._document.feed(data.replace(b"\r", b"\n"))  # as in the lines that it began with
             return
         lines = iter(self._lines.feed(data))
         for line in lines:

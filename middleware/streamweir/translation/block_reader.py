@@ -15,7 +15,7 @@ class BlockReader:
     """Reads what holds the end of one frame at most, so that it is known which block each event is of.
 
     Args:
-        reader: of the stream, which knows its dialect, framing and forms.
+        reader: of the stream, which knows its dialect, framing and templates.
     """
 
     def __init__(self, reader: StreamReader) -> None:
@@ -26,12 +26,12 @@ class BlockReader:
     def read(self, data: bytes) -> TextRun | list[StreamItem]:
         """Return what a piece of the body says that holds the end of one frame at most.
 
-        A run is one text of the form that is in force. Raises what `StreamReader.feed` does.
+        A run is one text of the template that is in force. Raises what `StreamReader.feed` does.
         """
         parser, of_frames = self._reader.parser, self._reader.frames
         assert of_frames.decoder is not None
         frames = [*(parser.chosen or parser).feed(data)]
-        template = of_frames.templates.form
+        template = of_frames.templates.current
         if template is not None and len(frames) == 1:
             text = template.text_of(frames[0])
             if text is not None and of_frames.decoder.accepts_text(text):
@@ -41,17 +41,17 @@ class BlockReader:
 
     def surroundings_in(self, block: bytes) -> Surroundings | None:
         """Return what stands around the text that was read last, whose block this is, for `read_texts`."""
-        form, frame = self._reader.frames.templates.form, self._text_frame
-        return None if form is None or frame is None else Surroundings.of(form, frame, block)
+        template, frame = self._reader.frames.templates.current, self._text_frame
+        return None if template is None or frame is None else Surroundings.of(template, frame, block)
 
     def read_texts(self, data: bytes, around: Surroundings) -> list[str] | None:
-        """Return what `data` says, if it is nothing but such blocks, and their form is the one in force.
+        """Return what `data` says, if it is nothing but such blocks, and their template is the one in force.
 
         None for anything else, of which no note was taken.
         """
         of_frames = self._reader.frames
         decoder = of_frames.decoder
-        if decoder is None or around.form is not of_frames.templates.form:
+        if decoder is None or around.template is not of_frames.templates.current:
             return None
         if len(data) > self._reader.limits.event_bytes:
             return None

@@ -108,10 +108,10 @@ class FrameCopy:
         texts = self._blocks.read_texts(blocks, around)
         if texts is None:
             return False
-        if self._pipeline.push_more(around.form.event, texts):
+        if self._pipeline.push_more(around.template.event, texts):
             self._writer.copy(blocks)
         else:
-            self._take_run(TextRun(around.form.event, texts), blocks)
+            self._take_run(TextRun(around.template.event, texts), blocks)
         return True
 
     def _take_cut(self, data: bytes, around: Surroundings) -> None:

@@ -168,7 +168,7 @@ class StreamNormalizer:
         text = around.text_in(data) if len(data) <= self.reader.limits.event_bytes else None
         if not text:
             return False
-        return self.pipeline.push_more(around.form.event, [text])
+        return self.pipeline.push_more(around.template.event, [text])
 
     def _conclude(self) -> None:
         self.settle()

@@ -193,7 +193,7 @@ class StreamReader:
         decoder = frames.decoder
         if decoder is None:
             return
-        template = frames.templates.form
+        template = frames.templates.current
         accepts_text = decoder.accepts_text if decoder.judges_texts else None
         texts: list[str] = []
         try:
@@ -207,7 +207,7 @@ class StreamReader:
                     texts = []
                 for item in frames.read(frame):  # noqa: UP028 (faster than to delegate)
                     yield item
-                template = frames.templates.form
+                template = frames.templates.current
                 accepts_text = decoder.accepts_text if decoder.judges_texts else None
         except Exception:  # what came before it is given all the same
             if texts and template is not None:

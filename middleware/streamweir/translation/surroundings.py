@@ -17,26 +17,26 @@ _texts: Final = msgspec.json.Decoder(list[str]).decode
 
 
 class Surroundings:
-    """What a block begins and ends with that holds a text of a form.
+    """What a block begins and ends with that holds a text of a template.
 
     Args:
-        form: of the message.
+        template: of the message.
         name: the event name of its frame.
         begin: what stands in front of the message.
         end: what stands behind it.
 
     Attributes:
-        form: as given.
+        template: as given.
         before: what a block begins with, as far as nothing changes in it.
         end: as given.
     """
 
-    __slots__ = ("_after", "_begin", "_between", "_end", "_is_constant", "_name", "before", "end", "form")
+    __slots__ = ("_after", "_begin", "_between", "_end", "_is_constant", "_name", "before", "end", "template")
 
-    def __init__(self, form: MessageTemplate, name: str | None, begin: bytes, end: bytes) -> None:
-        constants = form.constants
+    def __init__(self, template: MessageTemplate, name: str | None, begin: bytes, end: bytes) -> None:
+        constants = template.constants
         before, after = constants or (b"", b"")
-        self.form = form
+        self.template = template
         self._is_constant = constants is not None
         self._name = name
         self.end = end
@@ -46,10 +46,10 @@ class Surroundings:
         self._begin, self._end = len(self.before), -len(self._after)
 
     @classmethod
-    def of(cls, form: MessageTemplate, frame: Frame, block: bytes) -> Surroundings | None:
+    def of(cls, template: MessageTemplate, frame: Frame, block: bytes) -> Surroundings | None:
         """Return what stands around the message of `frame` in its block; None where its end is not known."""
         begin, found, end = block.partition(frame.data)
-        return cls(form, frame.event, begin, end) if found and end else None
+        return cls(template, frame.event, begin, end) if found and end else None
 
     def text_in(self, data: bytes) -> str | None:
         """Return the text of `data`, which is one such block; None, or nothing, if it is anything else."""
@@ -58,7 +58,7 @@ class Surroundings:
         message = data[self._begin : self._end]
         if not self._is_constant:
             is_line = LF not in message and CR not in message
-            return self.form.text_of(Frame(message, self._name)) if is_line else None
+            return self.template.text_of(Frame(message, self._name)) if is_line else None
         try:
             return _text(message)
         except (msgspec.MsgspecError, ValueError):

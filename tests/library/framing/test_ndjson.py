@@ -61,6 +61,12 @@ def test_a_lone_bracket_later_on_is_no_document() -> None:
     assert every_way(b'{"a":1}\n{\n}\n') == [b'{"a":1}', b"{", b"}"]
 
 
+def test_a_document_with_bare_line_ends_reads_the_same_however_it_is_cut() -> None:
+    body = b'{\r\n  "a": "b\r\n\rc"\r\n}\r\n'
+    (whole,) = every_way(body)
+    assert parse(NDJSONParser(100), [body[:9], body[9:]]) == [whole]
+
+
 def outcome(parser: Parser, pieces: Iterable[bytes]) -> tuple[list[bytes], type[Exception] | None]:
     frames: list[bytes] = []
     try:
