@@ -147,7 +147,10 @@ class FrameCopy:
         if unread:
             self._read(unread)
         try:
-            if self._end or self._position.ended:
+            if self._position.ended:
+                return
+            if self._end:
+                self._take_last_behind_end()
                 return
             if not self._is_settled:
                 self._read_plainly(self._head)
@@ -339,6 +342,12 @@ class FrameCopy:
             self._writer.copy(block.raw)
         else:
             self.settle()
+
+    def _take_last_behind_end(self) -> None:
+        """Take what has no line end behind final evidence: the word for the end, if it is whole."""
+        rest = self._cutter.rest
+        if payload_of(rest, self._cutter.framing).strip() == _DONE:
+            self._writer.copy(rest, is_ended=rest.endswith((b"\n", b"\r")))
 
     def _write_waiting(self) -> None:
         if self._pipeline.waiting and self._pipeline.started:

@@ -161,6 +161,8 @@ DONE = b'data: {"type":"done"}\n\n'
         b'data:{"type" :\t"token", "content":"Hi"}\n\n' + DONE,
         b'event: token\nid: 7\nx-custom: 1\ndata: {"content":"Hi"}\n\nevent: done\n\n',
         TOKEN + DONE + b"data: [DONE]\n\n: bye\n\n",
+        TOKEN + DONE + b"data: [DONE]",
+        TOKEN + DONE + b"data:[DONE]\n",
         TOKEN * 3 + b'data: {"kind":"strange"}\n\n' + TOKEN + DONE,
         TOKEN + DONE.rstrip(),
         b'data: {"type":\ndata: "token",\ndata: "content":"Hi"}\n\n' + DONE,
