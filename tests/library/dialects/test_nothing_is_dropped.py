@@ -185,7 +185,7 @@ def test_a_piece_of_text_without_text_keeps_what_stands_beside_it() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["ToolCallStarted", "ToolCallCompleted", "ToolCallError"])
+@pytest.mark.parametrize("name", ["ToolCallStarted", "ToolCallCompleted"])
 def test_an_event_of_a_call_that_names_no_call_is_kept(name: str) -> None:
     message = {"event": name, "agent_id": "a", "run_id": "r", "tool": None, "zz_unheard_of": PROBE}
     translator = Translator(speaks="agno", **FIXED)
