@@ -226,8 +226,9 @@ class AgnoDecoder(Decoder):
         yield from self._media.read(fields, place.meta)
 
     def _tool_failed(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
+        yield from _without_tool({**fields, "content": None}, place)  # what failed is the error's to say
         place = place.beside(leftover(fields, _TOOL))
-        for tool in _tools_in(fields) or [{}]:
+        for tool in _tools_in(fields) or ([{}] if fields.get("error") else []):
             yield from self._calls.end(tool, place, text_of(fields.get("error")) or "failed")
 
     # A whole answer
