@@ -59,6 +59,8 @@ SLOW = (
 A single test of that kind is marked where it stands.
 """
 SLOW_PLACES = tuple(TESTS / place for place in SLOW)
+FIRST = {TESTS / "soak/test_soak.py", TESTS / "test_adding_a_dialect.py"}
+"""Single tests of these take so long that everybody would wait for one that began last."""
 
 # A shell that runs the tests in the background has them ignore Ctrl-C, and so would the commands they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -80,7 +82,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--hostile",
         type=int,
-        default=8,
+        default=5,
         metavar="N",
         help="so many hostile messages of each dialect are measured (all: 100000)",
     )
@@ -113,6 +115,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path in slow:
             item.add_marker("slow")
+    items.sort(key=lambda item: item.path not in FIRST)
 
 
 @pytest.hookimpl(wrapper=True)
