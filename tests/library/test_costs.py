@@ -34,6 +34,8 @@ EVENT = 32 << 10
 TABLES = 64 << 10
 """What a stream holds whatever its limits are: forms, tables, the beginnings of texts."""
 MESSAGES = 800
+ROUNDS = (1, 2, 4, 8)
+"""How often something is measured before it is too dear: a neighbour may disturb one round, and not all."""
 NOTICEABLE = 0.002
 """Seconds; less is not compared."""
 
@@ -68,13 +70,17 @@ def seconds_for(speaks: str, pieces: Iterable[bytes], rounds: int = 1) -> float:
 
 
 def is_out_of_proportion(speaks: str, short: Sequence[bytes], long: Sequence[bytes]) -> bool:
-    """Does `long` take more time than its bytes are more? A neighbour may disturb one round, and not four."""
+    """Does `long` take more time than its bytes are more?"""
     allowed = PROPORTION * sum(map(len, long)) / sum(map(len, short))
-    for rounds in (1, 2, 4, 8):
+    for rounds in ROUNDS:
         whole = seconds_for(speaks, long)
         if whole < NOTICEABLE or whole < allowed * seconds_for(speaks, short, rounds):
             return False
     return True
+
+
+def is_longer_than(allowed: float, speaks: str, pieces: Sequence[bytes]) -> bool:
+    return all(seconds_for(speaks, pieces, rounds) > allowed for rounds in ROUNDS)
 
 
 def test_what_is_out_of_proportion_is_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,9 +115,7 @@ def test_no_event_stops_a_worker(speaks: str, hostile: int, event_bytes: int) ->
     dearest = sorted(sample(cases_of(speaks), hostile), key=cost)[-max(2, hostile // 10) :]
     frames = [(case, case.of_size(event_bytes * 9 // 10)) for case in dearest]
     allowed = STANDSTILL * event_bytes / LARGEST
-    assert not [
-        str(case) for case, frame in frames if all(seconds_for(speaks, [frame]) > allowed for _ in range(3))
-    ]
+    assert not [str(case) for case, frame in frames if is_longer_than(allowed, speaks, [frame])]
 
 
 @pytest.mark.parametrize("speaks", DIALECTS)

@@ -140,7 +140,7 @@ def _large(part: Any, size: int) -> dict[str, Any]:
             return {
                 "letters": "a" * size,
                 "marks": "<*'\"\n" * (size // 7),
-                "words": words * (size // len(words)),
+                "words": words * (size // len(words.encode())),
                 "tags": "<think>x</think>" * (size // 16),
                 "an object": {"deep": [{"a": [1]}] * (size // 12)},
             }
@@ -153,7 +153,7 @@ def _large(part: Any, size: int) -> dict[str, Any]:
             return {"itself again": again, "texts": ["ab"] * (size // 6), "half full": [{}] * (size // 4)}
         case dict():
             return {
-                "fields": {**part, **{f"field{number}": number for number in range(size // 16)}},
+                "fields": {**part, **{f"field{number}": number for number in range(size // 22)}},
                 "beside an integer": {**part, "large": 1 << 70, "many": [[{"a": [1]}]] * (size // 16)},
             }
     return {}

@@ -62,6 +62,8 @@ _ERROR_FIELD: Final = re.compile(
 )
 """A field for an error, its words run together: `errmsg`, `excinfo`, `stacktrace`, `errorMessage`."""
 _LONGEST_FIELD: Final = 64
+_ERROR_STEM: Final = re.compile("err|exc|fail|fault|trace|stack|panic|crash|tb")
+"""Part of every name that `_ERROR_FIELD` or `_ERROR_WORDS` knows."""
 _ERROR_WORDS: Final = _words_in(
     "err errs error errors exception exceptions exc traceback stacktrace backtrace callstack"
     " failure failures failed fault panic crash errmsg errormsg errormessage"
@@ -108,18 +110,18 @@ _HTTP_STATUSES: Final = _words_in(
 
 def field_name(key: object) -> str:
     """Return the key of a field without its case and what separates its words."""
-    return _NO_LETTER.sub("", str(key)[: 2 * _LONGEST_FIELD].lower())
+    name = str(key)[: 2 * _LONGEST_FIELD].lower()
+    return name if name.isascii() and name.isalnum() else _NO_LETTER.sub("", name)
 
 
-def _is_own_sign(key: str, value: Any) -> bool:
-    """Does this field of an event itself say that something failed?"""
-    is_kind = field_name(key) in _OWN_KINDS
-    return (is_kind and _is_failing_state(value, is_sentence_allowed=False)) or _is_sign(key, value)
+def _is_own_sign(key: str, name: str, value: Any) -> bool:
+    """Does this field of an event itself, `name` by its `field_name`, say that something failed?"""
+    is_kind = name in _OWN_KINDS
+    return (is_kind and _is_failing_state(value, is_sentence_allowed=False)) or _is_sign(key, name, value)
 
 
-def _is_sign(key: str, value: Any) -> bool:
+def _is_sign(key: str, name: str, value: Any) -> bool:
     """Does this field, of an event or of an object in it, say that something failed?"""
-    name = field_name(key)
     if name in _FLAGS:
         return value is False or _word(value) in _NO or (value == 0 and isinstance(value, int))
     if name in _STATES or name in _KINDS:
@@ -131,7 +133,7 @@ def _is_sign(key: str, value: Any) -> bool:
         return value in _LEVEL_NUMBERS if isinstance(value, int) else False
     if name in _HTTP_STATUSES and code_of_status(value):
         return True
-    return _is_something(value) and _is_error_field(key, name, value)
+    return bool(_ERROR_STEM.search(name)) and _is_something(value) and _is_error_field(key, name, value)
 
 
 def _is_error_field(key: str, name: str, value: Any) -> bool:
@@ -174,7 +176,8 @@ _CARRIERS: Final = ("data", "value", "payload", "detail", "body", "event", "resu
 _CARRIED: Final = 4
 """An envelope in an envelope: so many are opened to find what an event says itself."""
 _TABLES: Final = _words_in("rows columns records table tables series values")
-_NO_OBJECTS: Final = frozenset({str, int, float, bool, type(None), list})
+_PLAIN: Final = frozenset({str, int, float, bool, type(None)})
+_NO_OBJECTS: Final = _PLAIN | {list}
 _MOST_FIELDS: Final = 4096
 _MOST_CHARACTERS: Final = 256 << 10
 
@@ -189,8 +192,8 @@ def reports_failure(value: Any) -> bool:
     own = _opened(_objects_of(value))
     inner = _opened(chain.from_iterable(map(_objects_in, own)))
     return (
-        any(_is_own_sign(key, item) for key, item in _fields_of(own))
-        or any(_is_sign(key, item) for key, item in _fields_of(inner))
+        any(_is_own_sign(key, field_name(key), item) for key, item in _fields_of(own))
+        or any(_is_sign(key, field_name(key), item) for key, item in _fields_of(inner))
         or _holds_a_trace(value)
     )
 
@@ -221,7 +224,8 @@ def _opened(objects: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 def _objects_in(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Yield the objects one level down; the rows of a table are no events."""
-    for name, item in value.items():
+    held = [(name, item) for name, item in value.items() if type(item) not in _PLAIN]
+    for name, item in held:
         if name not in _TABLES:
             yield from _objects_of(item)
 

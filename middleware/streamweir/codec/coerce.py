@@ -37,6 +37,8 @@ LONGEST_MESSAGE: Final = 16 << 10
 """More of the message of a failure is neither looked at nor shown."""
 _LARGEST_DETAILS: Final = 64 << 10
 _LARGEST_COUNT: Final = 1 << 53
+_MANY: Final = 64
+"""So many fields are looked up in a set: to compare each with every known one takes longer."""
 _COLUMN_NAMES: Final = ("key", "field", "dataIndex", "name", "id")
 
 
@@ -138,6 +140,8 @@ def present(**fields: Any) -> dict[str, Any]:
 
 def leftover(message: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any] | None:
     """The fields of a message that its rule does not know and that say something; None if there are none."""
+    if len(message) > _MANY:
+        known = frozenset(known)
     rest = {key: value for key, value in message.items() if key not in known and value is not None}
     return rest or None
 
