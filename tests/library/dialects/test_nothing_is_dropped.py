@@ -23,10 +23,9 @@ DEEP = 3
 TYPES = ("type", "event", "kind", "domain", "role")
 REMOVED = object()
 INSTEAD = {"empty": "", "removed": REMOVED, "null": None, "number": 7, "object": {"zz_inner": 1}}
-HOLD = (
-    *("a2a", "ag-ui", "agno", "coze", "data-formulator", "dify", "flowise", "gemini", "google-adk"),
-    *("llama-workflows", "ollama", "vercel-ui"),
-)
+HOLD = tuple(sorted({*process_dialects().readable} - {"langgraph-events", "stream-envelope"}))
+PREFIX = re.compile(r"data:|[0-9a-z]:|aui-[a-z-]+:")
+"""What stands in front of the JSON: the field's name, or the code of a data stream."""
 FIXED: dict[str, Any] = {"framing": "ndjson", "request_id": "req_1", "session_id": "s", "clock": lambda: 0}
 
 
@@ -53,7 +52,8 @@ def lines_of(path: Path) -> list[str]:
 
 
 def json_in(line: str) -> tuple[str, Any]:
-    prefix = "data:" if line.startswith("data:") else ""
+    found = PREFIX.match(line)
+    prefix = found[0] if found else ""
     try:
         return prefix, json.loads(line.removeprefix(prefix))
     except ValueError:
@@ -87,7 +87,7 @@ def places(dialect: str) -> list[Place]:
     """One place for each shape of an object that occurs in the recorded streams of `dialect`."""
     found: dict[object, Place] = {}
     for stream in recorded_streams():
-        if stream.dialect != dialect or stream.path.suffix not in (".sse", ".ndjson"):
+        if stream.dialect != dialect or stream.path.suffix not in (".sse", ".ndjson", ".txt"):
             continue
         for number, line in enumerate(lines_of(stream.path)):
             message = json_in(line)[1]
