@@ -221,7 +221,7 @@ class RelayExchange:
         record, destination, watch = self._record, service.destination, self.watch
         record.upstream = destination.label
         record.attempts = (record.attempts or 0) + 1
-        watch.timeouts = destination.config.timeouts
+        watch.begin(destination.config.timeouts)
         self._body.on_piece = watch.request_sent
         code = None
         try:
@@ -250,7 +250,7 @@ class RelayExchange:
             Interrupted: it has been ended before this task began.
         """
         watch = self.watch
-        connect, sent = watch.timeouts.connect, watch.request_sent
+        connect, sent = service.destination.config.timeouts.connect, watch.request_sent
         if crossing is None:
             client = service.destination.client
             return client.send(request, connect_timeout=connect, on_connected=sent)
@@ -309,7 +309,7 @@ class RelayExchange:
         self._connection.cork(True)
         try:
             await self._send({"type": "http.response.start", "status": response.status, "headers": headers})
-            self.watch.body_read()
+            self.watch.headers_read()
             return response.body.is_ready and await self._send_piece(response)
         finally:
             self._connection.cork(False)

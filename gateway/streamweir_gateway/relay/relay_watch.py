@@ -7,23 +7,29 @@ from __future__ import annotations
 
 import asyncio
 import math
-from typing import Final, Literal, TypeAlias
+from typing import ClassVar
 
 from starlette.types import Receive
 
 from streamweir.errors import ErrorInfo, Reason
-from streamweir.translation.clock import timeout_error
+from streamweir.translation.clock import Due, StreamClock, timeout_error
 from streamweir_gateway.config import Timeouts
 from streamweir_gateway.connection.client_connection import ClientConnection
 from streamweir_gateway.runs.interruptible_wait import InterruptibleWait
-from streamweir_gateway.runs.run_supervisor import Stop
+from streamweir_gateway.runs.run_supervisor import AGAIN_SECONDS, Stop
 
 __all__ = ["RelayWatch"]
 
-_Clock: TypeAlias = Literal["first_event_timeout", "idle_timeout"]
 
-_LOOK_SECONDS: Final = 1.0
-"""How often it is looked whether a client still takes what waits for it, once it has stopped doing so."""
+class _Answer:
+    """What is known of an answer that nobody reads but the client: that its headers have come."""
+
+    __slots__ = ("started",)
+
+    complete: ClassVar = False
+
+    def __init__(self) -> None:
+        self.started = False
 
 
 class RelayWatch:
@@ -41,18 +47,14 @@ class RelayWatch:
     """
 
     __slots__ = (
+        "_answer",
+        "_clock",
         "_connection",
-        "_due",
-        "_due_reason",
         "_loop",
         "_timer",
-        "_total_due",
-        "_unsent",
         "_watcher",
-        "_write_due",
         "info",
         "reason",
-        "timeouts",
         "waiting",
     )
 
@@ -60,14 +62,12 @@ class RelayWatch:
         self.waiting = InterruptibleWait()
         self.reason: Reason | None = None
         self.info: ErrorInfo | None = None
-        self.timeouts = timeouts
         self._connection = connection
-        self._loop = asyncio.get_running_loop()
-        self._due = math.inf
-        self._due_reason: _Clock = "first_event_timeout"
-        self._total_due = math.inf if timeouts.total is None else self._loop.time() + timeouts.total - seconds
-        self._write_due = math.inf
-        self._unsent: int | None = None
+        self._loop = loop = asyncio.get_running_loop()
+        self._answer = _Answer()
+        self._clock = StreamClock(
+            self._answer, now=loop.time() - seconds, timeouts=timeouts, write=timeouts.write
+        )
         self._timer: asyncio.TimerHandle | None = None
         self._watcher: asyncio.Task[None] | None = None
 
@@ -82,30 +82,41 @@ class RelayWatch:
         """Wait for it in a task of its own; the request has been read whole."""
         self._watcher = self._loop.create_task(self._wait_for_client(receive))
 
+    def begin(self, timeouts: Timeouts) -> None:
+        """Another upstream is asked, with clocks of its own but for `total`."""
+        clock = self._clock
+        if timeouts is not clock.timeouts:
+            clock.timeouts, clock.write = timeouts, timeouts.write
+            self._set_timer()
+
     def request_sent(self, seconds: float = 0.0) -> None:
         """The request goes out, or another piece of it: from here on its answer is waited for.
 
         Args:
             seconds: how long ago that was.
         """
-        due = self.timeouts.first_event
-        self._expect(None if due is None else due - seconds, "first_event_timeout")
+        clock = self._clock
+        clock.asked = clock.last_read = self._loop.time() - seconds
+        if seconds:
+            self._set_timer()
 
-    def body_read(self) -> None:
-        """The headers have come, or a piece of the body."""
-        self._expect(self.timeouts.idle, "idle_timeout")
+    def headers_read(self) -> None:
+        """The upstream has answered; its body is waited for."""
+        self._answer.started = True
+        self._clock.last_read = self._loop.time()
 
     def begin_writing(self) -> None:
         """The client is to take something, and the upstream may wait meanwhile."""
-        self._due = math.inf
-        if self.timeouts.write is not None:
-            self._unsent = None
-            self._write_due = self._loop.time() + self.timeouts.write
-            self._set_timer()
+        clock = self._clock
+        clock.is_busy = True
+        clock.writing_since = self._loop.time()
 
     def end_writing(self) -> None:
-        """It has taken it."""
-        self._write_due = math.inf
+        """It has taken it; the upstream's turn begins."""
+        clock = self._clock
+        clock.is_busy = False
+        clock.writing_since = None
+        clock.last_read = self._loop.time()
 
     def close(self) -> None:
         """The exchange is over."""
@@ -138,37 +149,34 @@ class RelayWatch:
 
     # The timer
 
-    def _expect(self, seconds: float | None, reason: _Clock) -> None:
-        self._due = math.inf if seconds is None else self._loop.time() + seconds
-        self._due_reason = reason
-        if self._timer is None or self._timer.when() > self._due:
-            self._set_timer()
-
     def _set_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        due = min(self._due, self._total_due, self._write_due)
-        if due < math.inf:
-            if self._write_due < math.inf:
-                due = min(due, self._loop.time() + _LOOK_SECONDS)
-            self._timer = self._loop.call_at(due, self._look)
+        now = self._loop.time()
+        look = self._clock.next_look(now) if self.reason is None else now + AGAIN_SECONDS
+        if look < math.inf:
+            self._timer = self._loop.call_at(look, self._look)
 
     def _look(self) -> None:
         self._timer = None
-        now = self._loop.time()
-        if now >= self._total_due:
-            self._stop("total_timeout", timeout_error("total_timeout"))
-        elif now >= self._due:
-            self._stop(self._due_reason, timeout_error(self._due_reason))
-        elif self._write_due < math.inf:
-            self._look_at_client(now)
+        if self.reason is not None:
+            self.waiting.interrupt()
+        else:
+            self._look_at_clock(self._loop.time())
         self._set_timer()
 
-    def _look_at_client(self, now: float) -> None:
-        """A client that takes something, however little, is not gone."""
-        unsent = self._connection.unsent()
-        if unsent != self._unsent and self.timeouts.write is not None:
-            self._unsent, self._write_due = unsent, now + self.timeouts.write
-        elif now >= self._write_due:
-            self._stop("slow_client", None)
+    def _look_at_clock(self, now: float) -> None:
+        clock = self._clock
+        clock.note_unsent(self._connection.unsent(), now)
+        if (due := clock.due(now)) is not None:
+            self._run_out(due)
+
+    def _run_out(self, due: Due) -> None:
+        match due:
+            case "total_timeout" | "first_event_timeout" | "idle_timeout":
+                self._stop(due, timeout_error(due))
+            case "slow_client":
+                self._stop(due, None)
+            case "settled" | "heartbeat":
+                raise AssertionError(f"a relayed answer has no {due}")

@@ -22,7 +22,7 @@ from streamweir_gateway.config import Timeouts
 from streamweir_gateway.runs.interruptible_wait import InterruptibleWait
 from streamweir_gateway.upstream.response import UpstreamResponse
 
-__all__ = ["RunSupervisor", "Stop"]
+__all__ = ["AGAIN_SECONDS", "RunSupervisor", "Stop"]
 
 AGAIN_SECONDS: Final = 0.1
 """Who swallows an interruption gets another one so much later."""

@@ -564,6 +564,29 @@ async def test_a_client_that_does_not_read_makes_the_service_wait_and_is_cut_off
     assert sent < 64  # MiB: what the buffers of the system hold
 
 
+@pytest.mark.parametrize("pieces", [0, 1, 3])
+async def test_a_body_that_stops_coming_is_not_taken_for_whole(pieces: int) -> None:
+    async def script(call: Any) -> None:
+        await call.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for _ in range(pieces):
+            await asyncio.sleep(0.1)
+            await call.send(b"5\r\npiece\r\n")
+        await asyncio.sleep(20)
+
+    async with upstream(script) as server:
+        endpoint = {"upstream": server.url, "relay": "all", "timeouts": {"idle": "300ms"}}
+        async with gateway(settled(endpoints={"/*": endpoint})) as running:
+            reader, writer = await asyncio.open_connection(*running.address[:2])
+            writer.write(b"GET /file HTTP/1.1\r\nHost: x\r\n\r\n")
+            async with asyncio.timeout(5):
+                answered = await reader.read()
+            line = await running.log.next_line()
+            writer.close()
+    assert answered.count(b"piece") == pieces
+    assert not answered.endswith(b"0\r\n\r\n")
+    assert (line["reason"], line["code"]) == ("idle_timeout", "UPSTREAM_TIMEOUT")
+
+
 async def test_a_client_that_reads_slowly_gets_all() -> None:
     size = 8 << 20
     body = answer(bytes(size))
