@@ -5,9 +5,10 @@ Source: the standard agent-event protocol, version 1.1, section 1.
 
 from __future__ import annotations
 
+import time
 from typing import Any, Final, TypedDict
 
-__all__ = ["META_FIELDS", "META_IDS", "Meta", "failure_meta", "ids_of"]
+__all__ = ["META_FIELDS", "META_IDS", "Meta", "failure_meta", "ids_of", "unix_milliseconds"]
 
 
 class Meta(TypedDict, total=False):
@@ -43,6 +44,11 @@ META_FIELDS: Final = (*META_IDS, "duration_ms", "extra", "source")
 """What metadata may hold on the wire, beside the stamp."""
 
 _OF_THE_UPSTREAM: Final = ("extra", "source", "private")
+
+
+def unix_milliseconds() -> int:
+    """Return the time as a `timestamp` has it: milliseconds since 1970, UTC."""
+    return time.time_ns() // 1_000_000
 
 
 def failure_meta(meta: Meta | None) -> Meta | None:

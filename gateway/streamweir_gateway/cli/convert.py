@@ -22,7 +22,7 @@ from streamweir.translation.reader import EndOfBody
 from streamweir_gateway.cli.command import FAILED, OK, CommandFailed, Commands, UsageError, add_command
 from streamweir_gateway.cli.dialect_options import dialect_options
 from streamweir_gateway.cli.explaining import explained
-from streamweir_gateway.cli.home_made import home_made
+from streamweir_gateway.cli.home_made import add_config_option, home_made
 from streamweir_gateway.cli.own_dialects import add_dialect_option, add_dialects
 from streamweir_gateway.cli.progress import shown
 from streamweir_gateway.cli.recorded_streams import captures_from
@@ -67,7 +67,6 @@ _FRAMING: Final = (
     " target usually read)"
 )
 _OPTION: Final = "what a dialect lets one choose; may be repeated"
-_CONFIG: Final = "a file whose `dialects:` may be named too; needs the extra 'gateway'"
 _EXPLAIN: Final = "a line per frame on standard error: NUMBER TAKER: types of the events"
 _EOF: Final = "what a clean end of the stream means that its dialect takes for none (default: truncated)"
 _NO_VERBATIM: Final = "write a stream anew, repaired, also in the dialect that it is written in"
@@ -104,7 +103,7 @@ def add_to(commands: Commands) -> None:
     add("--debug", action="store_true", help="add redacted details to errors and warnings")
     add("--limit", action="append", default=[], metavar="NAME=VALUE", help=_LIMIT)
     add("--exit-zero", action="store_true", help=_EXIT_ZERO)
-    add("--config", metavar="CONFIG", help=_CONFIG)
+    add_config_option(parser)
     add_dialect_option(parser)
     add("--explain", action="store_true", help=_EXPLAIN)
 

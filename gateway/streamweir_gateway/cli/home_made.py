@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from importlib import import_module
 
 from streamweir import ConfigurationError
@@ -9,7 +10,16 @@ from streamweir.codec.dialects import Dialects
 from streamweir.codec.registry import process_dialects
 from streamweir_gateway.cli.command import BAD_CONFIGURATION, CommandFailed
 
-__all__ = ["home_made"]
+__all__ = ["add_config_option", "home_made"]
+
+
+def add_config_option(parser: argparse.ArgumentParser) -> None:
+    """Let a command name the dialects of a file; `home_made` reads it."""
+    parser.add_argument(
+        "--config",
+        metavar="CONFIG",
+        help="a file whose `dialects:` may be named too; needs the extra 'gateway'",
+    )
 
 
 def home_made(path: str | None) -> Dialects:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from streamweir_gateway.cli.command import Commands, add_command, with_gateway
+from streamweir_gateway.cli.home_made import add_config_option
 
 __all__ = ["NAME", "add_to"]
 
@@ -46,6 +47,6 @@ def add_to(commands: Commands) -> None:
         help="write here (readable by you alone) instead of to standard output",
     )
     add("--speaks", default="auto", metavar="DIALECT", help="what the backend writes (default: auto)")
-    add("--config", metavar="CONFIG", help="a file whose `dialects:` may be named too")
+    add_config_option(parser)
     add("--idle", default="120s", metavar="DURATION", help="how long nothing may come (default: 120s; off)")
     add("--metadata", action="store_true", help="keep no bodies, only how long they are")

@@ -23,7 +23,7 @@ from streamweir_gateway.cli.command import (
     with_gateway,
 )
 from streamweir_gateway.cli.dialect_options import dialect_options
-from streamweir_gateway.cli.home_made import home_made
+from streamweir_gateway.cli.home_made import add_config_option, home_made
 from streamweir_gateway.cli.streams import STDIN
 
 __all__ = ["NAME", "add_to", "body_of", "print_refusal"]
@@ -39,7 +39,6 @@ The exit code is 1 for a body that is refused, with the status that its client w
 
 _FROM: Final = "the protocol of the client (default: the first of the endpoint's `answers`)"
 _TO: Final = "the dialect of the upstream (default: that of the endpoint's first upstream)"
-_CONFIG: Final = "a file whose `dialects:` may be named too; needs the extra 'gateway'"
 _ENDPOINT: Final = "a path of that file: with its tree, its upstream, its headers"
 _PATH: Final = "of the upstream's URL, where that says which of its endpoints is asked"
 
@@ -62,7 +61,7 @@ def add_to(commands: Commands) -> None:
     add("body", nargs="?", default=STDIN, metavar="BODY", help="JSON (default: -, standard input)")
     add("--from", dest="protocol", metavar="PROTOCOL", help=_FROM)
     add("--to", dest="dialect", metavar="DIALECT", help=_TO)
-    add("--config", metavar="CONFIG", help=_CONFIG)
+    add_config_option(parser)
     add("--endpoint", metavar="PATH", help=_ENDPOINT)
     add("--option", action="append", default=[], metavar="DIALECT.KEY=VALUE", help="of a dialect")
     add("--path", default="", metavar="PATH", help=_PATH)

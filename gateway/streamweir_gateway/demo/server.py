@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import chain
@@ -12,6 +11,7 @@ from streamweir.codec.base import NO_OPTIONS, Encoder
 from streamweir.codec.dialect import Dialect
 from streamweir.events import Stamp
 from streamweir.framing import MEDIA_TYPES, Frame, sse_writer, write_ndjson
+from streamweir.metadata import unix_milliseconds
 from streamweir_gateway.demo.scenario import Scenario, scenario_of
 from streamweir_gateway.fake.request import Request
 from streamweir_gateway.fake.script import Beat, failure, run_until_the_middle, the_rest
@@ -101,7 +101,7 @@ class _ScriptWriter:
         waited = 0.0
         for pause, event in script:
             waited += pause
-            stamp = Stamp(_REQUEST_ID, self._sequence, time.time_ns() // 1_000_000)
+            stamp = Stamp(_REQUEST_ID, self._sequence, unix_milliseconds())
             self._sequence += 1
             if data := self._joined(self._encoder.encode(event, stamp)):
                 yield waited, data

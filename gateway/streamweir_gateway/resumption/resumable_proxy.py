@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import secrets
-import time
 from typing import Final
 
 import msgspec
@@ -20,6 +19,7 @@ from streamweir.asgi.refusals import Refusal
 from streamweir.asgi.resumption.asked_run import brought_handle, named_run
 from streamweir.asgi.resumption.found_run import NothingLeft, check_same_request
 from streamweir.events import Warning
+from streamweir.metadata import unix_milliseconds
 from streamweir.runs.handles import Position, new_handle, run_name
 from streamweir.runs.owned_run import OwnedRun
 from streamweir.runs.run_index import RunIndex
@@ -196,7 +196,7 @@ class ResumableProxy(Proxy):
             protocol=incoming.answers,
             framing=incoming.framing,
             request_id=incoming.request_id,
-            started_at=time.time_ns() // 1_000_000,
+            started_at=unix_milliseconds(),
             ttl=self._resume.ttl,
             handle=handle if self._resume.find else None,
         )

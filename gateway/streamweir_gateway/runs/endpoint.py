@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
@@ -21,6 +20,7 @@ from streamweir.asgi.refusals import Refusal
 from streamweir.codec.client_names import client_names
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
+from streamweir.metadata import unix_milliseconds
 from streamweir_gateway.config import EndpointConfig
 from streamweir_gateway.observability.trace_context import settled_trace_context
 from streamweir_gateway.requests.request_mapping import RequestMapping
@@ -124,7 +124,7 @@ class Endpoint:
             answers,
             framing,
             settled_trace_context(scope),
-            time.time_ns() // 1_000_000,
+            unix_milliseconds(),
             scope["state"].get("key"),
             follows=is_open,
         )

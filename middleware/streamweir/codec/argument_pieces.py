@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from streamweir.codec.coerce import arguments
+from streamweir.codec.room import ROOM
 from streamweir.codec.short_names import with_short_names
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.errors import LimitExceeded
@@ -33,9 +34,6 @@ __all__ = ["ArgumentPieces"]
 
 MAX_CALLS: Final = 128
 """So many calls may be collected at the same time; each piece is compared with them."""
-
-ROOM: Final = 8 << 20
-"""So many bytes of arguments may wait for the start of their calls, if nothing else is said."""
 
 
 class _Call(msgspec.Struct, eq=False):

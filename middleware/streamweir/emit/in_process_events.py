@@ -7,7 +7,6 @@ Source: the library contract, section 2.
 
 from __future__ import annotations
 
-import time
 from typing import Any, Literal
 
 from streamweir.classification import classify_exception
@@ -17,6 +16,7 @@ from streamweir.errors import ConfigurationError, ErrorInfo
 from streamweir.events import Event, wire_data
 from streamweir.framing import Frame, write_ndjson, write_sse
 from streamweir.jsontext import write_json
+from streamweir.metadata import unix_milliseconds
 from streamweir.stages import error_event
 from streamweir.stream_error import log_failure
 from streamweir.translation.marked_event import SSE_PREFIX
@@ -70,7 +70,7 @@ def _framed(event: Event, framing: str) -> str:
         "data": wire_data(event),
         "metadata": {
             **({"request_id": request_id} if request_id else {}),
-            "timestamp": time.time_ns() // 1_000_000,
+            "timestamp": unix_milliseconds(),
         },
     }
     frame = Frame(write_json(message))

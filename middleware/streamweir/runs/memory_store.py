@@ -12,6 +12,7 @@ from typing import Final
 import anyio
 
 from streamweir.errors import ConfigurationError
+from streamweir.metadata import unix_milliseconds
 from streamweir.options.sizes import parse_size
 from streamweir.runs.eager_append import Stored
 from streamweir.runs.store import MAX_FOUND, RunLost, RunState, Signals, StoreFull, page_of
@@ -225,7 +226,7 @@ class MemoryStore:
         self._bytes += size
 
     def _end(self, run: str, stored: _StoredRun, ttl: float) -> None:
-        stored.ended_at = time.time_ns() // 1_000_000
+        stored.ended_at = unix_milliseconds()
         self._finish(run, stored, ttl)
 
     def _finish(self, run: str, stored: _StoredRun, ttl: float) -> None:

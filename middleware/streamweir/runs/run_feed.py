@@ -5,12 +5,12 @@ Source: the contract of resumable streams, sections 2, 3 and 5.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
 from streamweir.errors import ErrorInfo, error_info
 from streamweir.events import Error, Event, SessionEnd, Stamp, Warning
+from streamweir.metadata import unix_milliseconds
 from streamweir.runs.closing import lost_end
 from streamweir.runs.event_log import Batch, LogItem
 from streamweir.runs.handles import Position
@@ -123,7 +123,7 @@ class RunFeed:
         if isinstance(sink, RunWriter):
             sink.run = None
         for place, event in enumerate(await self._closing(code, at), at):
-            sink.write(event, Stamp(self._about.request_id, place, _now()))
+            sink.write(event, Stamp(self._about.request_id, place, unix_milliseconds()))
         sink.finish()
         self.error = error_info(code)
 
@@ -249,7 +249,3 @@ def _info_of(error: Error) -> ErrorInfo:
         reason=known.reason,
         retry_after_ms=error.retry_after_ms,
     )
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

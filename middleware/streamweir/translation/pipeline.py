@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, cast, get_args
 
 from streamweir.codec.short_names import with_short_names
 from streamweir.errors import ConfigurationError, ErrorInfo, LimitExceeded, NotTheDialect, Reason, error_info
 from streamweir.events import Content, Event, Meta, SessionEnd, Stamp, Thinking, Warning
+from streamweir.metadata import unix_milliseconds
 from streamweir.stages import (
     ErrorSanitizer,
     FullText,
@@ -34,10 +34,6 @@ _ROUTES_WITH_META: Final = routes(_STAGES, with_meta=True)
 _BEHIND_SANITIZER: Final = 1
 
 _FULL_TEXT: Final = get_args(FullText)
-
-
-def _unix_milliseconds() -> int:
-    return time.time_ns() // 1_000_000
 
 
 class Pipeline:
@@ -83,7 +79,7 @@ class Pipeline:
         if full_text not in _FULL_TEXT:
             raise ConfigurationError(f"full_text cannot be {full_text!r} (one of: dedupe, append, replace)")
         self.request_id = request_id
-        self.clock = clock or _unix_milliseconds
+        self.clock = clock or unix_milliseconds
         self.position = StreamPosition(self.clock())
         self._sinks = [*sinks]
         # by position: keywords double what it costs to make an object, and each stream makes these

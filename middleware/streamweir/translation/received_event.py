@@ -7,7 +7,6 @@ made to fit as far as it can be, an event that cannot is `Unknown`. `to_dict()` 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
@@ -30,6 +29,7 @@ from streamweir.events import (
     wire_message,
 )
 from streamweir.jsontext import plain_json
+from streamweir.metadata import unix_milliseconds
 from streamweir.stages import error_event
 
 __all__ = ["EventMetadata", "ReceivedEvent", "failure_events", "made_event", "translated_event"]
@@ -103,7 +103,7 @@ class ReceivedEvent:
 
 def made_event(payload: Event, *, request_id: str | None, sequence: int | None = None) -> ReceivedEvent:
     """Return an event that tells what happened on this side of the wire."""
-    metadata = {"request_id": request_id, "timestamp": time.time_ns() // 1_000_000, "sequence": sequence}
+    metadata = {"request_id": request_id, "timestamp": unix_milliseconds(), "sequence": sequence}
     present = {name: value for name, value in metadata.items() if value is not None}
     return ReceivedEvent({"type": payload.type, "data": wire_data(payload), "metadata": present})
 

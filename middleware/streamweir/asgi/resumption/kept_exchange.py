@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import time
 from contextlib import suppress
 from typing import Any, Final
 
@@ -22,6 +21,7 @@ from streamweir.asgi.resumption.run_response import RunResponse, Wanted
 from streamweir.asgi.sending import ASGIApp, Scope, Send
 from streamweir.asgi.stream_options import StreamOptions
 from streamweir.emit.application_stream import ApplicationStream
+from streamweir.metadata import unix_milliseconds
 from streamweir.runs.event_log import EventLog
 from streamweir.runs.run_reader import About
 from streamweir.runs.stored_event import Source
@@ -201,7 +201,7 @@ def about_request(
         protocol=protocol,
         framing=framing,
         request_id=request_id,
-        started_at=time.time_ns() // 1_000_000,
+        started_at=unix_milliseconds(),
         ttl=ttl,
         handle=handle,
     )

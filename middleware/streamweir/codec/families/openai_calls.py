@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import msgspec
 
-from streamweir.codec.argument_pieces import ROOM
 from streamweir.codec.base import MAX_EVENTS_OF_A_FRAME
 from streamweir.codec.coerce import arguments, text_of
+from streamweir.codec.room import ROOM, Room
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.errors import LimitExceeded
 from streamweir.events import Event, Interaction, Meta, ToolCallDelta, ToolCallEnd, ToolCallStart
@@ -38,17 +38,16 @@ class ClientCalls:
         room: how many bytes they may take together before they are whole, about.
 
     Attributes:
-        room: as given.
+        room: for them.
         may_be_run: the server is one that runs calls itself: who does shows behind them only.
     """
 
     def __init__(self, room: int = ROOM) -> None:
-        self.room = room
+        self.room = Room("the calls of an answer", room)
         self.may_be_run = False
         self._choices: dict[int, _Calls] = {}
         self._handed: dict[int, list[tuple[str, str]]] = {}
         self._ids = 0
-        self._used_room = 0
 
     @property
     def has_asked(self) -> bool:
@@ -77,7 +76,7 @@ class ClientCalls:
         for key in [choice] if choice is not None else list(self._choices):
             calls = self._choices.pop(key, None)
             for call in calls.all if calls else ():
-                self._used_room -= call.arguments.size + _CALL - _HANDED
+                self.room.give_back(call.arguments.size + _CALL - _HANDED)
                 self._handed.setdefault(key, []).append((call.tool_id, call.name))
                 whole = arguments(call.arguments.text)
                 yield ToolCallStart(
@@ -98,7 +97,7 @@ class ClientCalls:
         other, and of the results nothing.
         """
         for tool_id, _ in self._handed.pop(choice, ()):
-            self._used_room -= _HANDED
+            self.room.give_back(_HANDED)
             yield ToolCallEnd(tool_id)
 
     def _take_call(
@@ -113,23 +112,18 @@ class ClientCalls:
         value = fields.get("arguments")
         text = value if isinstance(value, str) else "" if value is None else write_json_text(value)
         if text:
-            self._make_room(call.arguments.append(text))
+            self.room.take(call.arguments.append(text))
             yield ToolCallDelta(call.tool_id, call.name or None, text, for_client=self._for_client, meta=meta)
 
     def _call_of(self, piece: Mapping[str, Any], calls: _Calls) -> _Call:
         call = calls.find(piece)
         if call is None:
-            self._make_room(_CALL)
+            self.room.take(_CALL)
             self._ids += 1
             upstream_id = _id_of(piece)
             call = _Call(upstream_id, upstream_id or f"call_{self._ids}", self._ids)
             calls.add(call, piece)
         return call
-
-    def _make_room(self, size: int) -> None:
-        self._used_room += size
-        if self._used_room > self.room:
-            raise LimitExceeded("the calls of an answer are larger than allowed")
 
 
 class _Call(msgspec.Struct):

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
-from streamweir.codec.argument_pieces import ROOM
 from streamweir.codec.coerce import custom, leftover, meta_of, text_of, upstream_error
 from streamweir.codec.counts import keep_counts
 from streamweir.codec.families.openai_calls import ClientCalls, bounded
+from streamweir.codec.room import ROOM
 from streamweir.events import (
     Content,
     Data,

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 import orjson
 
-from streamweir.codec.argument_pieces import ROOM, ArgumentPieces
+from streamweir.codec.argument_pieces import ArgumentPieces
 from streamweir.codec.coerce import custom, text_of, tool_error
+from streamweir.codec.room import ROOM
 from streamweir.dialects.ag_ui.shared_metadata import BASE, metadata_of, read_metadata
 from streamweir.errors import LimitExceeded
 from streamweir.events import Event, Meta, ToolCallDelta, ToolCallEnd, ToolCallStart

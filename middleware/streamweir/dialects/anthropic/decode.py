@@ -55,7 +55,7 @@ class AnthropicDecoder(Decoder):
         """Return the events that `frame` means; what nobody knows is kept as it is."""
         if not frame.data.strip():
             return ()
-        self._blocks.room = self.room
+        self._blocks.room.size = self.room
         message = frame.json()
         if not isinstance(message, dict):
             return (custom("message", message),)

@@ -7,10 +7,9 @@ from typing import Any, Final
 
 import msgspec
 
-from streamweir.codec.argument_pieces import ROOM
 from streamweir.codec.coerce import and_extra, arguments, custom, leftover, text_of, tool_error
+from streamweir.codec.room import Room
 from streamweir.codec.text_pieces import TextPieces
-from streamweir.errors import LimitExceeded
 from streamweir.events import (
     Content,
     Event,
@@ -46,7 +45,7 @@ class _Call(msgspec.Struct):
     pieces: TextPieces = msgspec.field(default_factory=TextPieces)
 
     @property
-    def room(self) -> int:
+    def size(self) -> int:
         """About how many bytes it takes."""
         return _CALL + len(self.given) + len(self.rest) + self.pieces.size
 
@@ -56,15 +55,14 @@ class Blocks:
 
     Attributes:
         meta: of the message.
-        room: how many bytes the calls may take together before they are whole, about.
+        room: for the calls that are not whole.
     """
 
     def __init__(self) -> None:
-        self.room = ROOM
+        self.room = Room("the calls of an answer")
         self.meta: Meta | None = None
         self._asked: set[str] = set()
         self._calls: dict[int, _Call] = {}
-        self._used_room = 0
 
     @property
     def called(self) -> bool:
@@ -115,7 +113,7 @@ class Blocks:
             yield custom("content_block_stop", beside, self.meta)
         if call is None:
             return
-        self._used_room -= call.room
+        self.room.give_back(call.size)
         given = {**arguments(parse_json(call.given)[0]), **arguments(call.pieces.text)}
         meta = and_extra(call.meta, parse_json(call.rest)[0])
         yield ToolCallStart(
@@ -138,7 +136,7 @@ class Blocks:
         if isinstance(index, int):
             rest = {**(leftover(block, ("type", "id", "name", "input", "caller")) or {}), **(beside or {})}
             replaced = self._calls.pop(index, None)
-            self._used_room -= replaced.room if replaced else 0
+            self.room.give_back(replaced.size if replaced else 0)
             call = self._calls[index] = _Call(
                 tool_id=short_id(text_of(block.get("id"))) or f"call_{index}",
                 name=short_id(text_of(block.get("name"))) or "unknown",
@@ -147,19 +145,14 @@ class Blocks:
                 rest=json_to_keep(rest),
                 meta=self.meta,
             )
-            self._make_room(call.room)
+            self.room.take(call.size)
 
     def _piece(self, index: Any, text: str) -> Event | None:
         call = self._calls.get(index) if isinstance(index, int) else None
         if call is None or not text:
             return None
-        self._make_room(call.pieces.append(text))
+        self.room.take(call.pieces.append(text))
         return ToolCallDelta(call.tool_id, call.name, text, for_client=call.for_client, meta=self.meta)
-
-    def _make_room(self, size: int) -> None:
-        self._used_room += size
-        if self._used_room > self.room:
-            raise LimitExceeded("the calls of an answer are larger than allowed")
 
     def _result(self, block: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterator[Event]:
         """A result, which may show that what looked like the client's call was run by the server."""

@@ -100,7 +100,7 @@ class FastGPTDecoder(Decoder):
             case ((None | "answer" | "fastAnswer"), dict()) if is_completion(value):
                 return self._answer(value)
             case (("toolCall" | "toolParams" | "toolResponse"), {"tool": dict(tool)}):
-                self._tools.room = self.room
+                self._tools.room.size = self.room
                 rest = leftover(value, ("tool", "responseValueId"))
                 return self._tools.read(str(name), tool, rest)
             case "flowNodeStatus", {"status": status}:
@@ -121,7 +121,7 @@ class FastGPTDecoder(Decoder):
         return (custom(name or "message", value),)
 
     def _answer(self, chunk: Mapping[str, Any]) -> Iterator[Event]:
-        self._chunks.calls.room = self.room
+        self._chunks.calls.room.size = self.room
         if "responseData" in chunk or parts_of(chunk):
             chunk = yield from self._whole(chunk)
         yield from self._chunks.read(chunk)

@@ -7,10 +7,9 @@ from typing import Any, Final
 
 import msgspec
 
-from streamweir.codec.argument_pieces import ROOM
 from streamweir.codec.coerce import arguments, custom, leftover, meta_of, text_of
+from streamweir.codec.room import Room
 from streamweir.codec.text_pieces import TextPieces
-from streamweir.errors import LimitExceeded
 from streamweir.events import Event, Meta, ToolCallDelta, ToolCallEnd, ToolCallStart
 from streamweir.ids import short_id
 
@@ -33,13 +32,12 @@ class Tools:
     """Reads the calls of one stream by their ids.
 
     Attributes:
-        room: how many bytes the calls may take together before they are whole, about.
+        room: for the calls that are not whole.
     """
 
     def __init__(self) -> None:
-        self.room = ROOM
+        self.room = Room("the calls of an answer")
         self._open: dict[str, _Call] = {}
-        self._used_room = 0
 
     def read(self, name: str, tool: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterator[Event]:
         """Yield what an event says of a call: pieces, and with the result the whole of it."""
@@ -50,7 +48,7 @@ class Tools:
             title = text_of(tool.get("toolName"))
             extra = {**rest, **({"title": title} if title not in ("", shown) else {})}
             self._open[tool_id] = _Call(shown, meta_of(extra=extra))
-            self._make_room(_CALL)
+            self.room.take(_CALL)
             rest = {}
         if piece := text_of(tool.get("params")):
             yield from self._piece(tool_id, piece)
@@ -62,13 +60,13 @@ class Tools:
     def _piece(self, tool_id: str, piece: str) -> Iterator[Event]:
         call = self._open.get(tool_id)
         if call is not None:
-            self._make_room(call.pieces.append(piece))
+            self.room.take(call.pieces.append(piece))
             yield ToolCallDelta(tool_id, call.name, piece)
 
     def _result(self, tool_id: str, tool: Mapping[str, Any], rest: dict[str, Any]) -> Iterator[Event]:
         call = self._open.pop(tool_id, None)
         if call is not None:
-            self._used_room -= _CALL + call.pieces.size
+            self.room.give_back(_CALL + call.pieces.size)
             yield ToolCallStart(tool_id, call.name, arguments=arguments(call.pieces.text), meta=call.meta)
         yield ToolCallEnd(tool_id, result=tool.get("response"), meta=meta_of(extra=rest))
 
@@ -77,8 +75,3 @@ class Tools:
         for tool_id, call in self._open.items():
             yield ToolCallStart(tool_id, call.name, arguments=arguments(call.pieces.text), meta=call.meta)
         self._open.clear()
-
-    def _make_room(self, size: int) -> None:
-        self._used_room += size
-        if self._used_room > self.room:
-            raise LimitExceeded("the calls of an answer are larger than allowed")

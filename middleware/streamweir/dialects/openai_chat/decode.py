@@ -75,7 +75,7 @@ class OpenAIChatDecoder(Decoder):
             yield custom("message", message)
             return
         self._begun = True
-        self._chunks.calls.room = self.room
+        self._chunks.calls.room.size = self.room
         for event in self._chunks.read(message):
             is_end = isinstance(event, Error) and event.terminal and _is_cancelled(message)
             yield SessionEnd("cancelled") if is_end else event

@@ -73,7 +73,7 @@ class ResponsesDecoder(Decoder):
         message = frame.json()
         if not isinstance(message, dict):
             return (custom("message", message),)
-        self._items.room = self.room
+        self._items.room.size = self.room
         return self._read(message)
 
     def _read(self, message: dict[str, Any]) -> Iterable[Event]:

@@ -7,10 +7,9 @@ from typing import Any, Final
 
 import msgspec
 
-from streamweir.codec.argument_pieces import ROOM
 from streamweir.codec.coerce import and_extra, arguments, custom, leftover, meta_of, text_of, tool_error
+from streamweir.codec.room import Room
 from streamweir.codec.text_pieces import TextPieces
-from streamweir.errors import LimitExceeded
 from streamweir.events import (
     Content,
     Data,
@@ -49,14 +48,13 @@ class Items:
 
     Attributes:
         called: a call is the client's to run.
-        room: how many bytes may be kept.
+        room: for what is kept of them.
     """
 
     def __init__(self) -> None:
-        self.room = ROOM
+        self.room = Room("the items of a response")
         self.called = False
         self._items: dict[int, _Item] = {}
-        self._used_room = 0
 
     def begin(self, index: Any, item: Mapping[str, Any]) -> Iterable[Event]:
         """Take an item that begins; all of it comes again at its end."""
@@ -77,7 +75,7 @@ class Items:
             return ()
         if item.arguments is None:
             item.arguments = TextPieces()
-        self._make_room(item.arguments.append(text))
+        self.room.take(item.arguments.append(text))
         return (ToolCallDelta(item.tool_id, item.name or None, text, for_client=True),)
 
     def annotations(self, found: list[Any], meta: Meta | None) -> Iterable[Event]:
@@ -112,14 +110,9 @@ class Items:
         key = index if isinstance(index, int) else -1
         found = self._items.get(key)
         if found is None:
-            self._make_room(_ITEM)
+            self.room.take(_ITEM)
             found = self._items[key] = _Item()
         return found
-
-    def _make_room(self, size: int) -> None:
-        self._used_room += size
-        if self._used_room > self.room:
-            raise LimitExceeded("the items of a response are larger than allowed")
 
     def _message(self, item: Mapping[str, Any], known: _Item) -> Iterator[Event]:
         meta = meta_of(message_id=item.get("id"))

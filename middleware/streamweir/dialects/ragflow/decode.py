@@ -109,7 +109,7 @@ class RagflowDecoder(Decoder):
     def _read(self, message: Any, *, bare: bool) -> Iterator[Event]:
         self._frames += 1
         self._bare = bare
-        self._openai.calls.room = self.room
+        self._openai.calls.room.size = self.room
         if isinstance(message, dict):
             events = self._message(message)
         else:

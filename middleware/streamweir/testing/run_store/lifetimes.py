@@ -6,6 +6,7 @@ import time
 
 import anyio
 
+from streamweir.metadata import unix_milliseconds
 from streamweir.testing.run_store.rules import (
     ABOUT,
     TTL,
@@ -50,12 +51,12 @@ class LifetimeRules(RunStoreRules):
         """Nothing is appended, renewed, seized or discarded after it; it has its time."""
         async with self._store() as store:
             run = await claimed(store)
-            before = time.time_ns() // 1_000_000
+            before = unix_milliseconds()
             await store.append(run, "t", 0, [b"1", b"2"], ttl=TTL, ends=True)
             state = await state_of(store, run)
             assert (state.about, state.events, state.state, state.owned) == (ABOUT, 2, "ended", False)
             assert state.ended_at is not None
-            assert before - 5_000 <= state.ended_at <= time.time_ns() // 1_000_000 + 5_000
+            assert before - 5_000 <= state.ended_at <= unix_milliseconds() + 5_000
             await is_lost(store.renew(run, "t", ttl=TTL))
             await is_lost(store.discard(run, "t", ttl=TTL))
             await is_lost(store.append(run, "t", 2, [b"3"], ttl=TTL))

@@ -1,0 +1,44 @@
+"""How many bytes may be kept of what waits until it is whole."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamweir.errors import LimitExceeded
+
+__all__ = ["ROOM", "Room"]
+
+ROOM: Final = 8 << 20
+"""As many bytes as the largest event may have."""
+
+
+class Room:
+    """The bytes that calls or items of one stream take together before they are whole, about.
+
+    Args:
+        of: what is kept, for the words of the error.
+
+    Attributes:
+        size: how many bytes there may be.
+    """
+
+    __slots__ = ("_of", "_used", "size")
+
+    def __init__(self, of: str, size: int = ROOM) -> None:
+        self._of = of
+        self._used = 0
+        self.size = size
+
+    def take(self, size: int) -> None:
+        """Keep `size` bytes more.
+
+        Raises:
+            LimitExceeded: they are more than there is room for.
+        """
+        self._used += size
+        if self._used > self.size:
+            raise LimitExceeded(f"{self._of} are larger than allowed")
+
+    def give_back(self, size: int) -> None:
+        """Keep `size` bytes no longer."""
+        self._used -= size
