@@ -69,7 +69,7 @@ class DirectExchange:
         self, server: DirectConnection, head: RequestHead, *, client: Address | None, local: Address | None
     ) -> None:
         self.head = head
-        self.fields = dict(head.headers)
+        self.fields = head.fields
         self.client = client
         self.body = b""
         self.is_whole = False

@@ -5,11 +5,13 @@ Source: RFC 9112, sections 2 to 7.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple, Protocol
 
 import httptools
 
 from streamweir_gateway.connection.limits import RequestLimits
+from streamweir_gateway.connection.repeated_headers import RepeatedHeaders, repeated_headers
 from streamweir_gateway.connection.request_line import is_whole_line, origin_form, parsable
 from streamweir_gateway.connection.request_state import TRANSITIONS, RequestEvent, RequestState
 from streamweir_gateway.connection.request_validation import is_acceptable
@@ -34,11 +36,18 @@ class RequestHead(NamedTuple):
     """With names in small letters."""
     keep_alive: bool
     """Another request may follow."""
+    repeated: RepeatedHeaders | None = None
+    """The same headers, where the client may send them again."""
+
+    @property
+    def fields(self) -> Mapping[bytes, bytes]:
+        """The headers by name, of several with one name the last."""
+        return dict(self.headers) if self.repeated is None else self.repeated.fields
 
     @property
     def expects_continue(self) -> bool:
         """The client waits for `100 Continue` before it sends the body (RFC 9110, section 10.1.1)."""
-        return self.version != "1.0" and dict(self.headers).get(b"expect", b"").lower() == b"100-continue"
+        return self.version != "1.0" and self.fields.get(b"expect", b"").lower() == b"100-continue"
 
 
 class RequestRefused(Exception):  # noqa: N818 - the client's fault
@@ -79,12 +88,14 @@ class RequestParser:
 
     __slots__ = (
         "_begun",
+        "_first",
         "_headers",
         "_limits",
         "_method",
         "_overhead",
         "_parser",
         "_receiver",
+        "_repeated",
         "_target",
         "body_bytes",
         "state",
@@ -100,6 +111,8 @@ class RequestParser:
         self._method: bytes | None = None  # which the parser does not know
         self._target = b""
         self._headers: list[tuple[bytes, bytes]] = []
+        self._first = b""  # read of a request
+        self._repeated: RepeatedHeaders | None = None
         self._parser = self._new_parser()
 
     def feed(self, data: bytes) -> None:
@@ -109,8 +122,11 @@ class RequestParser:
             RequestRefused: it is no HTTP, or too much of it.
         """
         if self.state is RequestState.IDLE:
+            if self._takes_repeated(data):
+                return
             self.state = TRANSITIONS[self.state][RequestEvent.BEGIN]
             self._begun = b""
+            self._first = data
         rest: bytes | memoryview = data if self._begun is None else self._beginning(self._begun + data)
         while rest and self.state is not RequestState.STOPPED:
             size = self._next_size()
@@ -120,6 +136,23 @@ class RequestParser:
             rest = memoryview(rest)  # whose slices are no copies
             self._parse(rest[:size])
             rest = rest[size:]
+
+    def _takes_repeated(self, data: bytes) -> bool:
+        """Take a request that has the headers of one before it; False: it has to be parsed."""
+        repeated = self._repeated
+        if repeated is None or len(data) > self._limits.header_bytes or not self._receiver.takes_another():
+            return False
+        line = repeated.request_line(data)
+        if line is None:
+            return False
+        self.state = RequestState.BODY  # which it has none of
+        self.body_bytes = 0
+        headers = [*repeated.headers]
+        self._receiver.on_request(
+            RequestHead(line.method, line.target, "1.1", headers, repeated.keep_alive, repeated)
+        )
+        self.on_message_complete()
+        return True
 
     def answered(self) -> None:
         """All requests that came whole have been answered."""
@@ -217,6 +250,7 @@ class RequestParser:
     def on_headers_complete(self) -> None:
         """Begin the request, unless it has to be read once more."""
         parser = self._parser
+        first, self._first = self._first, b""
         method, version = self._method or parser.get_method(), parser.get_http_version()
         host = self._take_origin_form()
         if not is_acceptable(method, self._target, version, self._headers):
@@ -228,8 +262,10 @@ class RequestParser:
         self.state = TRANSITIONS[self.state][RequestEvent.HEAD_END]
         self.body_bytes = 0
         keeps = version != "1.0" and parser.should_keep_alive()
-        head = RequestHead(method.decode("ascii"), self._target, version, self._headers, keeps)
+        repeated = repeated_headers(first, self._headers, keep_alive=keeps)
+        head = RequestHead(method.decode("ascii"), self._target, version, self._headers, keeps, repeated)
         self._method = None
+        self._repeated = repeated or self._repeated
         self._headers = []  # what comes behind the body is no header, whatever it is called
         self._receiver.on_request(head)
 

@@ -10,6 +10,7 @@ import json
 import logging
 import re
 import sys
+import time
 from collections.abc import Callable, Iterable, MutableMapping
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, TextIO
@@ -128,6 +129,7 @@ class _RequestLines:
 
     def __init__(self, lines: Lines, line: Callable[[MutableMapping[str, Any]], str], level: int) -> None:
         self._write = lines.write
+        self._now = _Timestamps().now
         self._line = line
         self._has_info = level <= logging.INFO
         self._has_warning = level <= logging.WARNING
@@ -135,18 +137,31 @@ class _RequestLines:
     def info(self, event: str, /, **fields: Any) -> None:
         """Write the line of a request that went well."""
         if self._has_info:
-            fields["event"], fields["level"], fields["timestamp"] = event, "info", _now()
+            fields["event"], fields["level"], fields["timestamp"] = event, "info", self._now()
             self._write(self._line(fields))
 
     def warning(self, event: str, /, **fields: Any) -> None:
         """Write that of one that did not."""
         if self._has_warning:
-            fields["event"], fields["level"], fields["timestamp"] = event, "warning", _now()
+            fields["event"], fields["level"], fields["timestamp"] = event, "warning", self._now()
             self._write(self._line(fields))
 
 
-def _now() -> str:
-    return f"{datetime.now(UTC).isoformat()[:-6]}Z"
+class _Timestamps:
+    """The present time, as structlog's lines have it (ISO 8601, UTC); the same words within a second."""
+
+    __slots__ = ("_second", "_words")
+
+    def __init__(self) -> None:
+        self._second = 0
+        self._words = ""
+
+    def now(self) -> str:
+        second, micros = divmod(time.time_ns() // 1000, 1_000_000)
+        if second != self._second:
+            self._second = second
+            self._words = f"{datetime.fromtimestamp(second, UTC):%Y-%m-%dT%H:%M:%S}"
+        return f"{self._words}.{micros:06d}Z"
 
 
 class _LineHandler(logging.Handler):

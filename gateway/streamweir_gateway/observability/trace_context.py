@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from starlette.types import Scope
 
 from streamweir.asgi.headers import HeaderList
 
-__all__ = ["TRACE_CONTEXT", "TraceContext", "new_ids", "settled_trace_context", "trace_context_of"]
+__all__ = ["TRACE_CONTEXT", "NewIds", "TraceContext", "settled_trace_context", "trace_context_of"]
 
 TRACE_CONTEXT: Final = "trace_context"
 """Where `scope["state"]` has it, once it is settled."""
@@ -34,6 +35,12 @@ _MEMBER: Final = re.compile(
 _MAX_MEMBERS: Final = 32
 _SAMPLED: Final = 0x01
 _RANDOM: Final = 0x02
+
+_ID_BYTES: Final = 16 + 16 + 8
+"""Of a request's id, a trace's and a span's."""
+
+_DRAWN: Final = 64
+"""So many of them at once."""
 
 
 class TraceContext(NamedTuple):
@@ -62,10 +69,22 @@ class TraceContext(NamedTuple):
         return f"{line}tracestate: {self.tracestate}\r\n" if self.tracestate else line
 
 
-def new_ids() -> tuple[str, TraceContext]:
-    """Return an id for a request that brings none, and the context of a trace that begins with it."""
-    digits = os.urandom(40).hex()
-    return f"req_{digits[:32]}", TraceContext(digits[32:64], digits[64:])
+class NewIds:
+    """Ids for requests that bring none. The system is asked for random bytes for many of them at once."""
+
+    __slots__ = ("_digits",)
+
+    def __init__(self) -> None:
+        self._digits: Iterator[str] = iter(())
+
+    def take(self) -> tuple[str, TraceContext]:
+        """Return an id, and the context of a trace that begins with the request."""
+        digits = next(self._digits, None)
+        if digits is None:
+            drawn = os.urandom(_ID_BYTES * _DRAWN).hex()
+            self._digits = iter(re.findall(f".{{{2 * _ID_BYTES}}}", drawn))
+            digits = next(self._digits)
+        return f"req_{digits[:32]}", TraceContext(digits[32:64], digits[64:])
 
 
 def settled_trace_context(scope: Scope) -> TraceContext:

@@ -1,8 +1,8 @@
 """One request that crosses the gateway without a task, as long as it stays an ordinary one.
 
-The request goes out on a connection that is kept open, within the loop's call that brought it; if the whole
-answer comes with the next read, it goes to the client within the call that brought that. Whatever is unusual
-makes it an exchange as any other (`RelayExchange`), which finds the request sent: an answer in several reads,
+The request goes out on a connection that is kept open, within the loop's call that brought it; if a small
+answer comes soon, it goes to the client within the call that brought the last of it. Whatever is unusual
+makes it an exchange as any other (`RelayExchange`), which finds the request sent: an answer of some size,
 an agent stream, a failure, a client that leaves, a gateway that stops, and time.
 """
 
@@ -134,6 +134,9 @@ class Crossing:
     def _answer(self) -> None:
         """Something has come: answer, if that is all and ordinary."""
         exchange, response = self._exchange, self.sent.whole_response()
+        if response is None and self.sent.is_nearly_whole():
+            self.sent.watch(self._answer, self._inform)
+            return
         written = None
         if response is not None:
             written = direct_response(

@@ -16,7 +16,7 @@ from streamweir_gateway.config import EndpointConfig
 from streamweir_gateway.connection.direct_exchange import DirectExchange
 from streamweir_gateway.connection.scope import parted_target
 from streamweir_gateway.observability.observer import Observer
-from streamweir_gateway.observability.trace_context import TraceContext, new_ids, trace_context_of
+from streamweir_gateway.observability.trace_context import NewIds, TraceContext, trace_context_of
 from streamweir_gateway.relay.crossing import Crossing
 from streamweir_gateway.relay.service import Service
 from streamweir_gateway.routing import Route, RoutingTable
@@ -28,6 +28,12 @@ __all__ = ["Crossings", "may_cross"]
 
 LONGEST_SECONDS: Final = 0.05
 """A request that has not been answered by then goes on in a task, which has the clocks of an exchange."""
+
+MOST_REMEMBERED: Final = 512
+"""Of the targets that have been asked for, and where they lead."""
+
+LONGEST_REMEMBERED: Final = 256
+"""Of a target."""
 
 _UNUSUAL: Final = frozenset({b"upgrade", b"sec-websocket-key", b"x-streamweir-protocol", b"max-forwards"})
 """Headers of requests that ask for more than to be relayed."""
@@ -55,6 +61,8 @@ class Crossings:
         self._services = services
         self._streams = streams
         self._observer = observer
+        self._lines: dict[tuple[str, bytes], tuple[Service, bytes]] = {}
+        self._new_ids = NewIds()
         self._under_way: dict[Crossing, None] = {}  # the oldest first
         self._timer: asyncio.TimerHandle | None = None
         self._is_closed = False
@@ -66,16 +74,8 @@ class Crossings:
         head = exchange.head
         if head.method == "HEAD" or head.version != "1.1" or not _UNUSUAL.isdisjoint(exchange.fields):
             return False
-        path, raw_path, query = parted_target(head.target)
-        found = self._table.find(head.method, path, raw_path.decode("latin-1"))
-        service = None if found is None else self._services.get(found.route)
-        if found is None or service is None:
-            return False
-        try:
-            target = service.requests.target(found.path_params, query)
-        except NoSuchPath:  # which is answered elsewhere
-            return False
-        return self._begin(exchange, service, target)
+        line = self._request_line(head.method, head.target)
+        return line is not None and self._begin(exchange, *line)
 
     async def settle(self) -> None:
         """Let no more begin, and return once each of those under way has its task."""
@@ -84,7 +84,30 @@ class Crossings:
             crossing.go_on()
         await asyncio.sleep(0)  # tasks begin in the order in which they were made
 
-    def _begin(self, exchange: DirectExchange, service: Service, target: str) -> bool:
+    def _request_line(self, method: str, target: bytes) -> tuple[Service, bytes] | None:
+        """Return which service is asked, and with which request line; None: another way is taken."""
+        found = self._lines.get((method, target))
+        if found is None and (found := self._new_request_line(method, target)) is not None:
+            if len(target) > LONGEST_REMEMBERED or b"?" in target:  # a query is mostly another one each time
+                return found
+            if len(self._lines) >= MOST_REMEMBERED:
+                self._lines.clear()
+            self._lines[method, target] = found
+        return found
+
+    def _new_request_line(self, method: str, target: bytes) -> tuple[Service, bytes] | None:
+        path, raw_path, query = parted_target(target)
+        found = self._table.find(method, path, raw_path.decode("latin-1"))
+        service = None if found is None else self._services.get(found.route)
+        if found is None or service is None:
+            return None
+        requests = service.requests
+        try:
+            return service, requests.request_line(method, requests.target(found.path_params, query))
+        except (NoSuchPath, ValueError):  # which is answered elsewhere
+            return None
+
+    def _begin(self, exchange: DirectExchange, service: Service, line: bytes) -> bool:
         """Send a request; False where somebody has to wait for that."""
         destination = service.destination
         if len(exchange.body) > service.endpoint.config.limits.request_bytes:
@@ -92,9 +115,9 @@ class Crossings:
         permit = destination.admission.admit_to_well()
         if permit is None:
             return False
-        request_id, trace = _ids(exchange)
+        request_id, trace = self._ids(exchange)
         try:
-            head = service.requests.head(exchange, target, request_id, trace)
+            head = service.requests.head(exchange, line, request_id, trace)
         except ValueError:
             sent = None
         else:
@@ -116,6 +139,16 @@ class Crossings:
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(LONGEST_SECONDS, self._look)
         return True
+
+    def _ids(self, exchange: DirectExchange) -> tuple[str, TraceContext]:
+        """Return the id of a request, and the trace that it belongs to."""
+        headers = exchange.head.headers
+        request_id, trace = self._new_ids.take()
+        if REQUEST_ID in exchange.fields:
+            request_id = request_id_of(headers)
+        if b"traceparent" in exchange.fields:
+            trace = trace_context_of(headers)
+        return request_id, trace
 
     def _over(self, crossing: Crossing, response: WholeResponse | None) -> None:
         del self._under_way[crossing]
@@ -152,14 +185,3 @@ def may_cross(endpoint: EndpointConfig) -> bool:
     ]
     is_counted = endpoint.rate_limit is not None
     return not is_counted and all(one is None or one > 2 * LONGEST_SECONDS for one in clocks)
-
-
-def _ids(exchange: DirectExchange) -> tuple[str, TraceContext]:
-    """Return the id of a request, and the trace that it belongs to."""
-    headers = exchange.head.headers
-    request_id, trace = new_ids()
-    if REQUEST_ID in exchange.fields:
-        request_id = request_id_of(headers)
-    if b"traceparent" in exchange.fields:
-        trace = trace_context_of(headers)
-    return request_id, trace

@@ -7,10 +7,11 @@ what they would refuse, or look at twice, is left to them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from typing import Final
+from typing import Final, NamedTuple, cast
 
 from streamweir_gateway.connection.response_encoder import are_header_lines, chunk, status_line
 from streamweir_gateway.upstream.end_to_end import HOP_BY_HOP
+from streamweir_gateway.upstream.request import Headers
 from streamweir_gateway.upstream.transport import WholeResponse
 
 __all__ = ["direct_response"]
@@ -20,6 +21,15 @@ _ONCE: Final = frozenset({b"connection", b"content-length", b"content-type", b"t
 _NO_CONTENT: Final = 204
 _WITHOUT_BODY: Final = frozenset({_NO_CONTENT, 304})
 _PERSISTENCE: Final = frozenset({b"keep-alive", b"close"})
+
+
+class _Head(NamedTuple):
+    """What the client's response has in common with all that have the same head at the service."""
+
+    status: int
+    has_date: bool
+    lines: bytes
+    is_chunked: bool
 
 
 def direct_response(
@@ -34,7 +44,33 @@ def direct_response(
         date: the line of this header, unless the response has one.
         keep_alive: False: the client's connection is closed afterwards.
     """
-    status, headers, body = response
+    head = _head(response, streams)
+    if head is None:
+        return None
+    return b"".join(
+        (
+            status_line(head.status),
+            b"" if head.has_date else date,
+            head.lines,
+            b"x-request-id: %b\r\n" % request_id.encode("ascii"),
+            b"" if keep_alive else b"connection: close\r\n",
+            *_framed(head, response.body),
+        )
+    )
+
+
+def _head(response: WholeResponse, streams: Set[str]) -> _Head | None:
+    """Return what was written for the same head before, or write it."""
+    repeated = response.repeated
+    if repeated is None:
+        return _written_head(response.status, response.headers, streams)
+    if repeated.relayed is None or repeated.relayed[0] is not streams:
+        repeated.relayed = streams, _written_head(response.status, response.headers, streams)
+    return cast("_Head | None", repeated.relayed[1])
+
+
+def _written_head(status: int, headers: Headers, streams: Set[str]) -> _Head | None:
+    """Return the head of a response that has nothing to be looked at twice; else None."""
     fields: dict[bytes, bytes] = {}
     lines: list[bytes] = []
     for name, value in headers:
@@ -47,16 +83,7 @@ def direct_response(
     block = b"".join(lines)
     if not _is_ordinary(status, fields, streams) or not are_header_lines(block, len(lines)):
         return None
-    return b"".join(
-        (
-            status_line(status),
-            b"" if b"date" in fields else date,
-            block,
-            b"x-request-id: %b\r\n" % request_id.encode("ascii"),
-            b"" if keep_alive else b"connection: close\r\n",
-            *_framed(status, fields, body),
-        )
-    )
+    return _Head(status, b"date" in fields, block, b"transfer-encoding" in fields)
 
 
 def _is_ordinary(status: int, fields: Mapping[bytes, bytes], streams: Set[str]) -> bool:
@@ -73,11 +100,11 @@ def _is_ordinary(status: int, fields: Mapping[bytes, bytes], streams: Set[str]) 
     return status in _WITHOUT_BODY
 
 
-def _framed(status: int, fields: Mapping[bytes, bytes], body: bytes) -> tuple[bytes, ...]:
+def _framed(head: _Head, body: bytes) -> tuple[bytes, ...]:
     """Return the end of the headers, and the body."""
-    if b"transfer-encoding" in fields:
+    if head.is_chunked:
         return b"transfer-encoding: chunked\r\n\r\n", chunk(body), b"0\r\n\r\n"
-    return b"\r\n", b"" if status in _WITHOUT_BODY else body
+    return b"\r\n", b"" if head.status in _WITHOUT_BODY else body
 
 
 def _media_type(value: bytes) -> str:

@@ -25,12 +25,6 @@ _MAX_FORWARDS: Final = b"max-forwards"
 _VIA: Final = {"1.0": (b"Via", b"1.0 streamweir")}
 _VIA_CURRENT: Final = (b"Via", b"1.1 streamweir")
 
-_MOST_REMEMBERED: Final = 512
-"""Of clients, and the names that they call the gateway by; most have just been seen."""
-
-_LONGEST_REMEMBERED: Final = 255
-"""Of a name of the gateway's: a longer one is nobody's."""
-
 _TOKEN: Final = re.compile(TOKEN.pattern.encode())
 _HOST: Final = re.compile(rb"[0-9A-Za-z.\-_\[\]:]{1,255}")
 
@@ -53,26 +47,16 @@ class Forwarding:
 
     def __init__(self, trusted: Sequence[IPv4Network | IPv6Network]) -> None:
         self._trusted = trusted
-        self._lines: dict[tuple[object, bytes], bytes] = {}
 
-    def lines(self, client: tuple[str, int] | None, headers: Headers, host: bytes) -> bytes:
+    def lines(self, client: tuple[str, int] | None, headers: Headers) -> bytes:
         """Return the headers of a request in HTTP/1.1 as they go on the wire.
 
         Args:
             client: where it comes from.
             headers: of the request.
-            host: one of them.
         """
-        scope = {"client": client, "headers": headers, "http_version": "1.1"}
-        if self._trusted or len(host) > _LONGEST_REMEMBERED:
-            return _on_the_wire(self.headers(scope))
-        key = client and client[0], host
-        lines = self._lines.get(key)
-        if lines is None:
-            if len(self._lines) >= _MOST_REMEMBERED:
-                self._lines.clear()
-            lines = self._lines[key] = _on_the_wire(self.headers(scope))
-        return lines
+        written = self.headers({"client": client, "headers": headers, "http_version": "1.1"})
+        return b"".join([b"%b: %b\r\n" % header for header in written])
 
     def headers(self, scope: Scope) -> Headers:
         """Return them for a request."""
@@ -118,10 +102,6 @@ def may_go_on(scope: Scope) -> bool:
 
 
 _DIGITS: Final = 10
-
-
-def _on_the_wire(headers: Headers) -> bytes:
-    return b"".join([b"%b: %b\r\n" % header for header in headers])
 
 
 def _appended(values: Sequence[bytes], last: bytes) -> bytes:

@@ -105,31 +105,50 @@ class RelayRequestBuilder:
             return f"{target}?"
         return with_query(target, query.decode("latin-1")) if query else target
 
-    def head(self, asked: DirectExchange, target: str, request_id: str, trace: TraceContext) -> bytes:
+    @staticmethod
+    def request_line(method: str, target: str) -> bytes:
+        """Return the request line as it goes on the wire.
+
+        Raises:
+            ValueError: it cannot be written.
+        """
+        line = f"{method} {target} HTTP/1.1\r\n".encode("ascii")
+        if len(line.split()) != 3:
+            raise ValueError("a request line that cannot be written")
+        return line
+
+    def head(self, asked: DirectExchange, line: bytes, request_id: str, trace: TraceContext) -> bytes:
         """Return the request line and the headers of the same request as they go on the wire.
 
         Args:
             asked: the client's request, in HTTP/1.1.
-            target: see `target`.
+            line: see `request_line`.
             request_id: of the request.
             trace: that it belongs to.
 
         Raises:
             ValueError: it cannot be written.
         """
-        method, _, _, given, _ = asked.head
-        first = f"{method} {target} HTTP/1.1\r\n".encode("ascii")
-        kept = self._kept(given, asked.fields)
-        block = b"".join([b"%b: %b\r\n" % header for header in kept])
-        if len(first.split()) != 3 or not block.count(b"\r") == block.count(b"\n") == len(kept):
-            raise ValueError("a request that cannot be written")
         added = f"X-Request-Id: {request_id}\r\n{trace.lines()}"
+        if asked.body or asked.head.method not in WITHOUT_BODY:
+            added = f"{added}Content-Length: {len(asked.body)}\r\n"
+        return b"".join((line, self._lines(asked), added.encode("latin-1"), b"\r\n"))
+
+    def _lines(self, asked: DirectExchange) -> bytes:
+        """Return the headers as they go on the wire that follow from those of the client's request alone."""
+        repeated = asked.head.repeated
+        if repeated is not None and repeated.forwarded is not None and repeated.forwarded[0] is self:
+            return repeated.forwarded[1]
+        kept = self._kept(asked.head.headers, asked.fields)
+        block = b"".join([b"%b: %b\r\n" % header for header in kept])
+        if not block.count(b"\r") == block.count(b"\n") == len(kept):
+            raise ValueError("headers that cannot be written")
         if self._authorization and not any(name == b"authorization" for name, _ in kept):
             block += b"Authorization: %b\r\n" % self._authorization
-        if asked.body or method not in WITHOUT_BODY:
-            added = f"{added}Content-Length: {len(asked.body)}\r\n"
-        forwarded = self._forwarding.lines(asked.client, given, asked.fields[b"host"])
-        return b"".join((first, self._first_lines, block, forwarded, added.encode("latin-1"), b"\r\n"))
+        lines = b"".join((self._first_lines, block, self._forwarding.lines(asked.client, asked.head.headers)))
+        if repeated is not None:
+            repeated.forwarded = self, lines
+        return lines
 
     def _kept(self, given: Headers, fields: Container[bytes]) -> Headers:
         """Return the headers of a client's request that go on."""

@@ -9,7 +9,8 @@ from contextvars import copy_context
 from typing import Final, cast
 
 from .failures import NotSent
-from .http1 import ResponseParser, keep_alive_seconds
+from .http1 import ResponseParser, announced_length, keep_alive_seconds
+from .repeated_head import RepeatedHead
 from .request import OnInterim, RequestStream
 from .request_writer import RequestWriter
 from .transport import WholeResponse
@@ -19,6 +20,9 @@ __all__ = ["UpstreamConnection"]
 READ_BUFFER: Final = 64 << 10
 """So many bytes of a body may wait to be taken; then the upstream is no longer read. One read of the socket
 (at most 256 KiB) can lie on top of it."""
+
+ONE_WRITE: Final = 16 << 10
+"""Bytes of a body that many servers write behind its headers, separately and at once."""
 
 LINGER_SECONDS: Final = 1.0
 """How long a response may take to end after its stream has said that it is over."""
@@ -48,6 +52,7 @@ class UpstreamConnection(asyncio.Protocol):
         "_parser",
         "_pieces",
         "_poll",
+        "_repeated",
         "_take",
         "_transport",
         "_waiter",
@@ -65,6 +70,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._poll: Callable[[float], list[tuple[int, int]]] | None = None
         self._parser: ResponseParser | None = None
+        self._repeated: RepeatedHead | None = None  # of the last response that may come again
         self._pieces: list[bytes] = []
         self._buffered = 0
         self._is_paused = False
@@ -96,7 +102,7 @@ class UpstreamConnection(asyncio.Protocol):
         """
         if not self.is_open or self._writer is None:
             raise NotSent("the connection had ended")
-        self._parser = self._parser or ResponseParser()
+        self._parser = self._parser or ResponseParser(self._repeated)
         self._parser.is_head = is_head
         self._parser.on_interim = on_interim
         if stream is None:
@@ -113,7 +119,7 @@ class UpstreamConnection(asyncio.Protocol):
         """
         if not self.is_open or self._writer is None:
             raise NotSent("the connection had ended")
-        self._parser = self._parser or ResponseParser()
+        self._parser = self._parser or ResponseParser(self._repeated)
         self._writer.write(head, body)
 
     def watch(self, listener: Callable[[], None] | None, on_interim: OnInterim | None = None) -> None:
@@ -190,7 +196,15 @@ class UpstreamConnection(asyncio.Protocol):
             return None
         pieces = self._pieces
         body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        return WholeResponse(parser.status, parser.headers, body)
+        return WholeResponse(parser.status, parser.headers, body, parser.repeated)
+
+    def is_nearly_whole(self) -> bool:
+        """Whether the headers have come, and announce a body so small that one write would have held it."""
+        parser = self._parser
+        if parser is None or not parser.status or parser.is_complete or parser.failure is not None:
+            return False
+        length = announced_length(parser.headers)
+        return length is not None and length <= ONE_WRITE
 
     @property
     def is_over(self) -> bool:
@@ -216,6 +230,8 @@ class UpstreamConnection(asyncio.Protocol):
     def end_exchange(self) -> None:
         """Forget the response."""
         self._on_news = None
+        if self._parser is not None:
+            self._repeated = self._parser.repeated or self._repeated
         self._parser = None
         self._pieces.clear()
         self._buffered = 0

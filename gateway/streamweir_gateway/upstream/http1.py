@@ -13,12 +13,14 @@ from typing import Final
 import httptools
 
 from .failures import InvalidResponse, NotSent, Truncated, Unreachable, UpstreamFailure
+from .repeated_head import RepeatedHead, repeated_head
 from .request import Headers
 
 __all__ = [
     "HEADER_BYTES",
     "LAST_CHUNK",
     "ResponseParser",
+    "announced_length",
     "chunk",
     "coding_list",
     "keep_alive_seconds",
@@ -61,11 +63,16 @@ class ResponseParser:
         may_be_reused: nothing speaks against another request on this connection.
         refuses_rest: an error that closes the connection: what is left of the request is for nobody.
         failure: why it never will be complete.
+        repeated: its head, where the next response may have the same.
+
+    Args:
+        expected: the head of a response that came before on the same connection.
     """
 
     __slots__ = (
         "_bare_bytes",
         "_ends_with_connection",
+        "_expected",
         "_parser",
         "_pieces",
         "failure",
@@ -76,10 +83,11 @@ class ResponseParser:
         "on_body",
         "on_interim",
         "refuses_rest",
+        "repeated",
         "status",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, expected: RepeatedHead | None = None) -> None:
         self.status = 0
         self.headers: Headers = []
         self.is_complete = False
@@ -92,27 +100,47 @@ class ResponseParser:
         self._bare_bytes = 0  # since the beginning, or since the last byte of the body
         self._pieces: list[bytes] = []
         self.on_body: Callable[[bytes], None] = self._pieces.append
-        self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
-        self._parser.set_dangerous_leniencies(**_LENIENT)
+        self.repeated: RepeatedHead | None = None
+        self._expected = expected
+        self._parser: httptools.HttpResponseParser | None = None  # while there is something to parse
 
     def feed(self, data: bytes) -> bytes:
         """Take in what one read gave; return the body's bytes in it.
 
         Bytes of the body that stand before a fault are returned, and `failure` is set.
         """
-        if self._parser is None:
+        if self._is_over():
             self.may_be_reused = False  # somebody sends what was not asked for
             return b""
+        is_first = self._parser is None
+        if self._parser is None:
+            if self._expected is not None and (whole := self._take(self._expected, data)) is not None:
+                return whole
+            self._parser = httptools.HttpResponseParser(self)
+            self._parser.set_dangerous_leniencies(**_LENIENT)
         try:
             self._parse(self._parser, data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._stop(error)
         body = b"".join(self._pieces)
         self._pieces.clear()
+        if is_first and self.may_be_reused and not self.is_head:
+            self.repeated = repeated_head(data, self.status, self.headers, body_size=len(body))
         if body:
             self._bare_bytes = 0
-        if self.is_complete or self.failure is not None:
+        if self._is_over():
             self._parser = None
+        return body
+
+    def _is_over(self) -> bool:
+        return self.is_complete or self.failure is not None
+
+    def _take(self, expected: RepeatedHead, data: bytes) -> bytes | None:
+        """Take a response that is whole and has the head that is expected; return its body, else None."""
+        body = None if self.is_head else expected.body(data)
+        if body is not None:
+            self.status, self.headers, self.repeated = expected.status, [*expected.headers], expected
+            self.is_complete = self.may_be_reused = True
         return body
 
     def end(self, error: Exception | None, *, was_sent: bool = True) -> None:
@@ -122,7 +150,7 @@ class ResponseParser:
             error: what broke it.
             was_sent: the request had been written whole by then.
         """
-        if self.is_complete or self.failure is not None:
+        if self._is_over():
             return
         if not was_sent and not self._bare_bytes:
             self._fail(NotSent("the connection ended before the request was written whole"), error)
@@ -207,6 +235,14 @@ def coding_list(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str
     values = [value for key, value in headers if key.lower() == name]
     codings = (coding.strip().lower() for coding in b",".join(values).decode("latin-1").split(","))
     return [coding for coding in codings if coding]
+
+
+def announced_length(headers: Headers) -> int | None:
+    """Return the `Content-Length` of a response that the parser has taken; None where it has none."""
+    for name, value in headers:
+        if len(name) == 14 and name.lower() == b"content-length":
+            return int(value)
+    return None
 
 
 def keep_alive_seconds(headers: Headers, longest: float) -> float:

@@ -128,13 +128,14 @@ def _response(
 class _SentRequest:
     """A `SentRequest`, and the connection that was kept open and carries it."""
 
-    __slots__ = ("_connection", "_pool", "watch", "whole_response")
+    __slots__ = ("_connection", "_pool", "is_nearly_whole", "watch", "whole_response")
 
     def __init__(self, pool: ConnectionPool, connection: UpstreamConnection) -> None:
         self._pool = pool
         self._connection = connection
         self.watch = connection.watch
         self.whole_response = connection.whole_response
+        self.is_nearly_whole = connection.is_nearly_whole
 
     def give_back(self) -> None:
         self._pool.give_back(self._connection)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol
 
+from .repeated_head import RepeatedHead
 from .request import Headers, OnInterim, Origin, UpstreamRequest
 
 __all__ = ["ResponseBody", "SentRequest", "Transport", "TransportResponse", "WholeResponse"]
@@ -62,6 +63,8 @@ class WholeResponse(NamedTuple):
     status: int
     headers: Headers
     body: bytes
+    repeated: RepeatedHead | None = None
+    """Status and headers, where the next response may have the same."""
 
 
 class SentRequest(Protocol):
@@ -77,6 +80,9 @@ class SentRequest(Protocol):
 
     def whole_response(self) -> WholeResponse | None:
         """Return the response, where all of it has come; None where it has not, or never will."""
+
+    def is_nearly_whole(self) -> bool:
+        """Whether its headers have come, and the rest is so little that it can only be on its way."""
 
     def give_back(self) -> None:
         """The whole response has been taken: the connection may carry another request."""

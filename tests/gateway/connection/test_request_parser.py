@@ -95,6 +95,95 @@ def test_requests_come_out_as_they_went_in_wherever_they_are_cut(
     assert parser.state is RequestState.WHOLE
 
 
+BLOCKS = [
+    b"Host: x\r\nCookie: a=b\r\n\r\n",
+    b"Host: x\r\ncookie:  a=b \r\nX-Two: 1\r\nX-Two: 2\r\n\r\n",
+    b"Host: x\r\nConnection: close\r\n\r\n",
+    b"Host: x\r\nContent-Length: 0\r\n\r\n",
+    b"Host: x\r\nContent-Length: 2\r\n\r\n{}",
+    b"Host: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    b"Host: x\r\nExpect: 100-continue\r\n\r\n",
+    b"Host: x\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n",
+    b"Host: x\n\r\n",
+    b"Host: x\r\nHost: y\r\n\r\n",
+    b"Cookie: a=b\r\n\r\n",
+    b"Host: x\r\nX-Long: " + b"y" * 4040 + b"\r\n\r\n",
+]
+"""What may stand behind a request line."""
+
+REQUEST_LINES = [
+    b"GET / HTTP/1.1\r\n",
+    b"GET /a%2Fb?c=d&e HTTP/1.1\r\n",
+    b"POST /a HTTP/1.1\r\n",
+    b"DELETE /a HTTP/1.1\r\n",
+    b"OPTIONS * HTTP/1.1\r\n",
+    b"FROB /a HTTP/1.1\r\n",
+    b"CONNECT a:1 HTTP/1.1\r\n",
+    b"GET /a#b HTTP/1.1\r\n",
+    b"GET /\xc3\xa9 HTTP/1.1\r\n",
+    b"GET http://y/a HTTP/1.1\r\n",
+    b"GET /a HTTP/1.0\r\n",
+    b"GET /a HTTP/2.0\r\n",
+    b"GET  /a HTTP/1.1\r\n",
+    b"GET /a b HTTP/1.1\r\n",
+    b"GET /a HTTP/1.1\n",
+    b"\r\nGET /a HTTP/1.1\r\n",
+    b"GET /a HTTP/1.1\r\nX: GET /a HTTP/1.1\r\n",
+    b"GET /a HTTP/1.1\r\n\r\n",
+    b"GET /" + b"a" * 4050 + b" HTTP/1.1\r\n",
+    b"",
+]
+
+
+class Read(NamedTuple):
+    """What a parser made of one read."""
+
+    heads: list[tuple[str, bytes, str, list[tuple[bytes, bytes]], bool]]
+    bodies: list[bytes]
+    ended: int
+    state: RequestState | str
+
+
+def read(parser: RequestParser, received: Received, data: bytes) -> Read:
+    """Feed one read to a parser that is idle."""
+    received.__init__()  # type: ignore[misc]
+    try:
+        parser.feed(data)
+    except RequestRefused as refused:
+        return Read([head[:5] for head in received.heads], received.bodies, received.ended, refused.code)
+    return Read([head[:5] for head in received.heads], received.bodies, received.ended, parser.state)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(REQUEST_LINES), st.sampled_from(BLOCKS)).map(b"".join)
+        | st.sampled_from(BLOCKS).map(REQUEST_LINES[0].__add__),
+        min_size=2,
+        max_size=8,
+    )
+)
+def test_headers_that_come_again_are_those_of_a_request_that_comes_first(requests: list[bytes]) -> None:
+    received = Received()
+    parser = RequestParser(received, LIMITS)
+    for request in requests:
+        again = read(parser, received, request)
+        first = Received()
+        assert again == read(RequestParser(first, LIMITS), first, request)
+        if again.state is not RequestState.WHOLE or not all(head[4] for head in again.heads):
+            return  # the connection ends
+        parser.answered()
+
+
+def test_headers_that_come_again_are_not_parsed() -> None:
+    received, parser = fed([REQUEST_LINES[0] + BLOCKS[0]])
+    parser.answered()
+    parser.feed(REQUEST_LINES[1] + BLOCKS[0])
+    first, second = received.heads
+    assert first.repeated is second.repeated is not None
+    assert first.headers == second.headers
+    assert first.headers is not second.headers  # whoever gets them may change them
+
+
 LINES = {
     b"FROB /a?b HTTP/1.1": ("FROB", b"/a?b", b"x"),
     b"get / HTTP/1.1": ("get", b"/", b"x"),

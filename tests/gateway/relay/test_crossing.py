@@ -20,6 +20,7 @@ pytestmark = pytest.mark.anyio
 
 JSON = "Content-Type: application/json"
 OK = answer(b'{"a": 1}', JSON)
+MUCH = answer(b"x" * 20_000)
 IN_CHUNKS = (
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk(b"one") + chunk(b"two") + b"0\r\n\r\n"
 )
@@ -192,7 +193,9 @@ SERVICE: dict[str, tuple[tuple[bytes, ...], bool]] = {
     "gzip": ((answer(b"\x1f\x8b", "Content-Encoding: gzip"),), True),
     "other events": ((answer(b"data: {}\n\n", "Content-Type: text/event-stream"),), False),
     "an agent stream": ((answer(b'data: {"type": "done"}\n\n', "Content-Type: text/event-stream"),), False),
-    "two reads": ((OK[:-3], OK[-3:]), False),
+    "two reads": ((OK[:-3], OK[-3:]), True),
+    "three reads": ((OK[:-8], OK[-8:-3], OK[-3:]), True),
+    "two reads of much": ((MUCH[:-3], MUCH[-3:]), False),
     "two reads of headers": ((OK[:20], OK[20:]), False),
     "cut": ((OK.replace(b"Content-Type", b"Connection: close\r\nContent-Type")[:-3],), False),
     "until it closes": ((b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nall",), False),
@@ -263,6 +266,41 @@ async def test_every_request_is_sent_as_on_the_plain_way() -> None:
             crossed, is_direct = await made(request, (OK,), may_cross=True)
             assert crossed == plain
             assert is_direct is crosses
+
+
+async def _asked_again(
+    request: bytes, pieces: tuple[bytes, ...], times: int
+) -> tuple[list[bytes], list[bytes]]:
+    """What becomes of a request that is sent several times on one connection, while that is kept."""
+    seen, answered = list[bytes](), list[bytes]()
+    async with relaying(playing(*pieces, seen=seen)) as running:
+        reader, writer = await asyncio.open_connection(*running.address)
+        async with asyncio.timeout(PATIENCE):
+            for _ in range(times):
+                writer.write(request)
+                answered.append(_same(await _one_answer(reader, is_head=False)))
+        writer.close()
+    return [*map(_same, seen)], answered
+
+
+NOT_KEPT = {"500", "more than was asked for"}
+"""After such an answer the service is asked on another connection."""
+
+
+@pytest.mark.slow
+async def test_what_comes_again_is_what_it_was() -> None:
+    exchanges = {
+        **{name: (GET, pieces) for name, (pieces, crosses) in SERVICE.items() if crosses},
+        **{name: (request, (OK,)) for name, (request, crosses) in CLIENT.items() if crosses},
+    }
+    for name, (request, pieces) in exchanges.items():
+        if b"close" in request + pieces[0] or name in NOT_KEPT:
+            continue
+        with case(name):
+            once, _ = await made(request, pieces, may_cross=False)
+            seen, answered = await _asked_again(request, pieces, times=3)
+            assert seen == [once.seen] * 3
+            assert answered == [once.answered] * 3
 
 
 def after_warming(then: Callable[[Call], Awaitable[None]]) -> Script:

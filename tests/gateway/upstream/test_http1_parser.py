@@ -43,6 +43,49 @@ def test_cuts_change_nothing(response: bytes, cuts: list[int]) -> None:
     assert outcome([piece for piece in pieces if piece]) == outcome([response])
 
 
+WHOLE = [
+    answer(b"hello"),
+    answer(b"12345"),
+    answer(b"hello", "X-Same: 1"),
+    answer(b""),
+    answer(b"HTTP/1.1 200 OK\r\n\r\n"),
+    SSE + chunk(b"one") + LAST_CHUNK,
+    LAST_CHUNK,
+    b"HTTP/1.1 200 OK\nContent-Length: 9\n\na\r\n\r\nbcde",
+    *RESPONSES,
+]
+
+
+@given(st.lists(st.tuples(st.sampled_from(WHOLE), st.integers(0, 60), st.booleans()), min_size=2, max_size=8))
+def test_a_head_that_comes_again_is_that_of_a_response_that_comes_first(
+    responses: list[tuple[bytes, int, bool]],
+) -> None:
+    known = None
+    for response, cut, is_head in responses:
+        outcomes = []
+        for expected in (None, known):
+            parser = ResponseParser(expected)
+            parser.is_head = is_head
+            body = b"".join([parser.feed(piece) for piece in (response[:cut], response[cut:]) if piece])
+            is_whole, may_be_reused = parser.is_complete, parser.may_be_reused
+            parser.end(None)
+            outcomes.append(
+                (parser.status, parser.headers, body, is_whole, may_be_reused, type(parser.failure))
+            )
+        assert outcomes[0] == outcomes[1]
+        known = parser.repeated or known
+
+
+def test_a_head_that_comes_again_is_not_parsed() -> None:
+    first = ResponseParser()
+    first.feed(answer(b"hello"))
+    second = ResponseParser(first.repeated)
+    assert second.feed(answer(b"12345")) == b"12345"
+    assert first.repeated is second.repeated is not None
+    assert first.headers == second.headers
+    assert first.headers is not second.headers
+
+
 @given(junk=st.binary(max_size=300), beginning=st.sampled_from([b"", *(r[:60] for r in RESPONSES)]))
 def test_no_bytes_make_it_raise(junk: bytes, beginning: bytes) -> None:
     parser = ResponseParser()
