@@ -22,7 +22,9 @@ _DOT_SEGMENT: Final = re.compile(rb"(?:^|[/\\])\.{1,2}[\x00-\x20]*(?:$|[/\\;?#])
 _CODED: Final = re.compile(r"[%.\\]")
 """Without these a path is what it looks like."""
 
-_OVERLONG: Final = re.compile(rb"\xc0(?=[\x80-\xbf])|\xc1|\xe0[\x80-\x9f]|\xf0[\x80-\x8f]|%u", re.IGNORECASE)
+_OVERLONG: Final = re.compile(
+    rb"\xc0(?=[\x80-\xbf])|\xc1(?![\x20-\x7e])|\xe0[\x80-\x9f]|\xf0[\x80-\x8f]|%u", re.IGNORECASE
+)
 """Source: RFC 3629, section 3; `%u002e` is an invention of servers that are gone."""
 
 
@@ -47,9 +49,9 @@ def raw_rest(template: str, raw_path: str, rest: str) -> str | None:
 
 
 def _stays_below(path: bytes) -> bool:
-    """Whether nobody finds a dot segment in `path`, however often it is decoded."""
+    """Whether nobody finds a dot segment in `path`, or an end of it, however often it is decoded."""
     for _ in range(MAX_DECODINGS):
-        if _DOT_SEGMENT.search(path) or _OVERLONG.search(path):
+        if _DOT_SEGMENT.search(path) or _OVERLONG.search(path) or b"\0" in path:
             return False
         if b"%" not in path:
             return True

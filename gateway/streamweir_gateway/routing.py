@@ -24,7 +24,7 @@ from streamweir_gateway.runs.streams import Streams
 
 __all__ = ["Found", "Route", "RoutingTable", "methods_of", "path_of", "raw_path_of", "routes_of"]
 
-_UNSAFE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\\]|%00")
+_UNSAFE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\\]|%00|^\.{1,2}$")
 """What no `{name}` stands for: who decodes once more or takes \\ for a slash reads another path."""
 
 
@@ -114,11 +114,14 @@ class RoutingTable:
             yield Found(route, {})
         for match, route in self._templated:
             values = match(path)
-            if values is None or any(map(_UNSAFE.search, values.values())):
+            if values is None:
                 continue
-            if is_open(route.template):
+            rest = values.pop(REST, None) if is_open(route.template) else None
+            if any(map(_UNSAFE.search, values.values())):
+                continue
+            if rest is not None:
                 raw = quote(path) if raw_path is None else raw_path
-                rest = raw_rest(route.template, raw, values[REST])
+                rest = raw_rest(route.template, raw, rest)
                 if rest is None:
                     continue
                 values[REST] = rest

@@ -68,6 +68,10 @@ class CorsPolicy:
             return [_VARY]
         return [(b"access-control-allow-origin", origin), _EXPOSED, _VARY]
 
+    def lets_in(self, request: HeaderList) -> bool:
+        """Whether the page that `request` comes from may call."""
+        return self._any or self._allowed_origin(request) is not None
+
     def preflight(self, request: HeaderList, methods: Sequence[str]) -> Headers:
         """Return the further headers of the answer to a preflight.
 
@@ -78,7 +82,7 @@ class CorsPolicy:
         Raises:
             Refusal: what it asks leave for is not to be had.
         """
-        if not self._any and self._allowed_origin(request) is None:
+        if not self.lets_in(request):
             raise Refusal("BAD_REQUEST", "Pages of this origin may not call here.")
         if not methods:
             raise Refusal("ENDPOINT_NOT_FOUND")

@@ -86,11 +86,12 @@ class RequestGuard:
         scope["state"]["client"] = client_address(scope, self._trusted)
         scope["state"][PRIVATE] = any(route.is_private for route in routes)
         try:
-            if self._foreign_pages is not None and not (found is not None and found.route.relays_all):
+            is_judged_there = found is not None and found.route.relays_all
+            if self._foreign_pages is not None and not is_judged_there:
                 self._foreign_pages.check(scope)
-            if self._cors is not None and is_preflight(scope):
+            if (cors := self._preflights(scope, is_judged_there=is_judged_there)) is not None:
                 methods = methods_of(self._table.routes_at(path, raw_path))
-                headers = self._cors.preflight(scope["headers"], methods)
+                headers = cors.preflight(scope["headers"], methods)
                 await _send_no_content(send, headers)
                 return
             admitted = self._admitted(scope, found, routes)
@@ -107,6 +108,18 @@ class RequestGuard:
             )
             return
         await _serve(admitted, receive, send)
+
+    def _preflights(self, scope: Scope, *, is_judged_there: bool) -> CorsPolicy | None:
+        """Return what answers a preflight; None: it is a request as any other.
+
+        A service that judges pages of others itself gets theirs, but where keys are asked for: a preflight
+        carries none, and would come through without.
+        """
+        cors = self._cors
+        if cors is None or not is_preflight(scope):
+            return None
+        is_theirs = is_judged_there and self._identification is None and not cors.lets_in(scope["headers"])
+        return None if is_theirs else cors
 
     def _admitted(self, scope: Scope, found: Found | None, routes: Sequence[Route]) -> _Admitted:
         """Let a request in.

@@ -155,13 +155,19 @@ async def judge(response: TransportResponse, reader: StreamReader, *, limit: int
 
 
 def _is_known(reader: StreamReader, data: bytes) -> bool | None:
-    """Return whether the first event in `data` is one of the dialect; None while there is none."""
+    """Return whether the first event in `data` is one of the dialect; None while there is none.
+
+    Args:
+        data: a read; nothing: the body is over, and a stream that said no more than that is one too.
+    """
     try:
         for _ in _events(reader, data):
             return not reader.unknown and not reader.malformed
     except StreamweirError:
         return False
-    return False if reader.malformed else None
+    if reader.malformed:
+        return False
+    return None if data else reader.complete and not reader.unknown
 
 
 def _events(reader: StreamReader, data: bytes) -> Iterator[object]:

@@ -34,7 +34,12 @@ from streamweir_gateway.runs.interruptible_wait import Interrupted
 from streamweir_gateway.runs.response_writer import ClientGone
 from streamweir_gateway.runs.retry_plan import Failure, RetryPlan
 from streamweir_gateway.runs.upstream_target import NoSuchPath
-from streamweir_gateway.upstream.failures import ConnectTimedOut, NotConnected, UpstreamFailure
+from streamweir_gateway.upstream.failures import (
+    ConnectTimedOut,
+    InvalidResponse,
+    NotConnected,
+    UpstreamFailure,
+)
 from streamweir_gateway.upstream.request import Headers, UpstreamRequest
 from streamweir_gateway.upstream.transport import TransportResponse
 
@@ -229,7 +234,8 @@ class RelayExchange:
         except UpstreamFailure as failure:
             record.add_cause(failure)
             record.hint = about_failure(failure)
-            code = failure.info.code
+            if not isinstance(failure, InvalidResponse):  # an answer, though none to go on
+                code = failure.info.code
             raise
         finally:
             if watch.info is not None and watch.info.code == "UPSTREAM_TIMEOUT":

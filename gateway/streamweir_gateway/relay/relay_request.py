@@ -68,7 +68,7 @@ class RelayRequestBuilder:
         self._configured = list(configured.items())
         ours = UpstreamRequest("GET", self.origin, "/", self._configured, b"").wire_headers()
         self._first_lines = request_head("GET", b"/", ours).partition(b"\r\n")[2].removesuffix(b"\r\n")
-        authorization = authorization_in(base_url)
+        authorization = None if b"authorization" in self._left_out else authorization_in(base_url)
         self._authorization = None if authorization is None else authorization.encode("ascii")
 
     def request(self, scope: Scope, request_id: str, body: RelayBody) -> UpstreamRequest:

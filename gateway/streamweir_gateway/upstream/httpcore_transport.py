@@ -114,9 +114,11 @@ def _httpx_request(request: UpstreamRequest, *, has_proxy: bool) -> httpx.Reques
     elif has_proxy:  # it would be taken for the target of the CONNECT too
         url, extensions = url.copy_with(raw_path=target), {}
     stream = httpx.ByteStream(request.body) if request.stream is None else _Pieces(request)
-    return httpx.Request(
+    made = httpx.Request(
         request.method, url, headers=request.wire_headers(), stream=stream, extensions=extensions
     )
+    made.method = request.method  # which httpx writes in capitals; to HTTP it is another one then
+    return made
 
 
 class _Pieces(httpx.AsyncByteStream):

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from loopback import Gateway, gateway, settled
+from loopback import Gateway, ask, gateway, settled
 from scripted_upstream import answer, upstream
 from web_app import WebApp, serving
 
@@ -111,7 +111,15 @@ async def test_path_and_query_go_on_byte_for_byte(path: str, query: str, tmp_pat
     [
         *("..", "../admin", "a/../../admin", "a/./b", "."),
         *("%2e%2e/admin", "%2E%2e%2fadmin", ".%2e/admin", "%252e%252e/admin", "%25252e%25252e%25252fadmin"),
-        *("..%5cadmin", "..;/admin", "..;a=b/admin", "%c0%ae%c0%ae/admin", "%u002e%u002e/admin", "..%00/x"),
+        *(
+            "..%5cadmin",
+            "..;/admin",
+            "..;a=b/admin",
+            "%c0%ae%c0%ae/admin",
+            "%u002e%u002e/admin",
+            "..%00/x",
+            "x%00y",
+        ),
     ],
 )
 async def test_no_path_leaves_the_upstreams(rest: str, tmp_path: Path) -> None:
@@ -122,6 +130,17 @@ async def test_no_path_leaves_the_upstreams(rest: str, tmp_path: Path) -> None:
         writer.close()
     assert answered.startswith(b"HTTP/1.1 404 ")
     assert not old.web.requests
+
+
+@pytest.mark.parametrize("name", ["..", "%2e%2E", "."])
+async def test_a_dot_segment_is_no_name_of_a_path(name: str, tmp_path: Path) -> None:
+    web = WebApp(tmp_path)
+    async with serving(web.app) as url:
+        config = settled(endpoints={"/of/{who}/*": {"upstream": url, "relay": "all", "speaks": "legacy"}})
+        async with gateway(config) as running:
+            answered = await ask(running, "GET", f"/of/{name}/x")
+    assert answered.status == 404
+    assert not web.requests
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ RESPONSES = [
     answer(b"hello", "Connection: close") + b"surplus",
     b"HTTP/1.1 204 No Content\r\n\r\n",
     b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nhello",
-    b"HTTP/1.1 200 OK\r\nX-Long: " + b"x" * 40_000 + b"\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nX-Long: " + b"x" * 140_000 + b"\r\n\r\n",
     b"HTTP/1.1 200 OK\r\nContent-Le",
     b"no HTTP",
 ]

@@ -36,6 +36,7 @@ from streamweir_gateway.upstream.failures import (
     Unreachable,
     UpstreamFailure,
 )
+from streamweir_gateway.upstream.http1 import HEADER_BYTES
 from streamweir_gateway.upstream.http1_transport import Http1Transport
 from streamweir_gateway.upstream.httpcore_transport import HttpcoreTransport
 from streamweir_gateway.upstream.request import Origin, UpstreamRequest
@@ -291,7 +292,7 @@ async def test_headers_and_framing_without_an_end(beginning: bytes, piece: bytes
 @pytest.mark.parametrize("spare", [0, 1])
 async def test_how_large_headers_may_be(spare: int) -> None:
     around = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Long: %b\r\n\r\n"
-    length = (32 << 10) - len(around) + 2 + 1 - spare
+    length = HEADER_BYTES - len(around) + 2 + 1 - spare
     got = await got_of(around % (b"x" * length) + b"ok")
     assert (got.status, got.failure) == ((200, None) if spare else (0, InvalidResponse))
 
