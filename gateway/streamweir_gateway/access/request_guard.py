@@ -74,6 +74,7 @@ class RequestGuard:
         self._rates = RequestRates(config.rate_limit, routes, rates)
         self._foreign = {route: _forwarded_key_headers(route) for route in routes}
         self._trusted = config.server.trusted_proxies
+        self._runs = config.server.runs if any(route.is_private for route in routes) else None
         self._cors = cors
         self._observer = observer
         self._dialects = config.known_dialects
@@ -84,7 +85,7 @@ class RequestGuard:
         found = self._table.find(scope["method"], path, raw_path)
         routes = [found.route] if found is not None else self._table.routes_at(path, raw_path)
         scope["state"]["client"] = client_address(scope, self._trusted)
-        scope["state"][PRIVATE] = any(route.is_private for route in routes)
+        scope["state"][PRIVATE] = self._is_private(path)
         try:
             is_judged_there = found is not None and found.route.relays_all
             if self._foreign_pages is not None and not is_judged_there:
@@ -109,6 +110,7 @@ class RequestGuard:
             return
         await _serve(admitted, receive, send)
 
+<<<<<<< HEAD
     def _preflights(self, scope: Scope, *, is_judged_there: bool) -> CorsPolicy | None:
         """Return what answers a preflight; None: it is a request as any other.
 
@@ -120,6 +122,12 @@ class RequestGuard:
             return None
         is_theirs = is_judged_there and self._identification is None and not cors.lets_in(scope["headers"])
         return None if is_theirs else cors
+=======
+    def _is_private(self, path: str) -> bool:
+        """Return whether what is said here depends on who asks: of runs, that there are none too."""
+        runs = self._runs
+        return runs is not None and (path == runs or path.startswith(f"{runs}/"))
+>>>>>>> a492a85 (A run is found by what its client's request calls the conversation)
 
     def _admitted(self, scope: Scope, found: Found | None, routes: Sequence[Route]) -> _Admitted:
         """Let a request in.

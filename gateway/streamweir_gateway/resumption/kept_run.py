@@ -69,6 +69,7 @@ class KeptRun:
         index: RunIndex | None = None,
     ) -> None:
         self.owned: Final = owned
+        self._index: Final = index
         self.audience: Final = RunAudience(owned, index, names=asked.incoming.names)
         self.failure: ErrorInfo | None = None
         self.refusal: Refusal | None = None
@@ -167,6 +168,8 @@ class KeptRun:
         if self.owned.readers:
             self._read_at = now
         signals = await self.owned.renew()
+        if self._index is not None and signals is not None:
+            await self._index.renew()
         if self.owned.detached == "fenced":
             assert self._supervisor is not None
             self._supervisor.abandon()

@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import secrets
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import parse_qsl
 
 import msgspec
 from starlette.types import Receive, Scope, Send
@@ -16,25 +18,28 @@ from starlette.types import Receive, Scope, Send
 from streamweir.asgi.headers import header_values
 from streamweir.asgi.ownership import take_ownership
 from streamweir.asgi.refusals import Refusal
-from streamweir.asgi.resumption.asked_run import brought_handle, named_run
+from streamweir.asgi.resumption.asked_run import brought_handle, named_run, without_handle
 from streamweir.asgi.resumption.found_run import NothingLeft, check_same_request
 from streamweir.events import Warning
 from streamweir.metadata import unix_milliseconds
+from streamweir.requests.conversation_names import conversation_names
 from streamweir.runs.handles import Position, new_handle, run_name
 from streamweir.runs.owned_run import OwnedRun
 from streamweir.runs.run_index import RunIndex
 from streamweir.runs.run_reader import About
-from streamweir.runs.store import RunStore, StoreUnavailable
+from streamweir.runs.store import StoreUnavailable
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.resumption.kept_run import KeptRun
 from streamweir_gateway.resumption.resumption import Resumption
 from streamweir_gateway.resumption.run_delivery import RunDelivery
 from streamweir_gateway.runs.asked import Asked
+from streamweir_gateway.runs.destination import Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.proxy import Proxy, send_no_content
-from streamweir_gateway.runs.request_body import RequestBodies
+from streamweir_gateway.runs.request_body import RequestBodies, request_object
 from streamweir_gateway.runs.streams import Streams
+from streamweir_gateway.upstream.request import UpstreamRequest
 
 __all__ = ["ResumableProxy"]
 
@@ -107,6 +112,9 @@ class ResumableProxy(Proxy):
         record.status = 204
         await send_no_content(send, record.request_id, self._resumption.headers(handle))
 
+    def _asked_before_body(self, scope: Scope, record: RequestRecord) -> tuple[Incoming, UpstreamRequest]:
+        return super()._asked_before_body(without_handle(scope), record)
+
     async def _answer(
         self, asked: Asked, scope: Scope, receive: Receive, send: Send, record: RequestRecord
     ) -> None:
@@ -124,13 +132,14 @@ class ResumableProxy(Proxy):
         if not is_ours:
             await self._join(handle, about, scope, receive, send, record)
             return
+        index = await self._index(name, asked, scope) if self._resume.find else None
         owned = OwnedRun(store, name, token, ttl=self._resume.ttl, max_bytes=self._resume.max_bytes)
         record.run = handle[:12]
         kept = KeptRun(
             owned,
             self._endpoint,
             asked,
-            index=self._index(store, name, scope) if self._resume.find else None,
+            index=index,
             record=record,
             observer=self._observer,
             streams=self._streams,
@@ -184,8 +193,19 @@ class ResumableProxy(Proxy):
         check_same_request(found.about, about)
         await self._resumption.read(found, scope, receive, send, record=record, position=None, headers=[])
 
-    def _index(self, store: RunStore, name: str, scope: Scope) -> RunIndex:
-        return RunIndex(store, name, scope["state"].get("key"), ttl=self._resume.ttl)
+    async def _index(self, name: str, asked: Asked, scope: Scope) -> RunIndex:
+        """Let the run be found by what its client calls the conversation, before anything is said."""
+        incoming, store = asked.incoming, self._resumption.registry.store
+        if incoming.method == "GET":
+            body: Mapping[str, Any] = dict(
+                parse_qsl(incoming.query.decode("latin-1"), keep_blank_values=True)
+            )
+        else:
+            body = request_object(asked.body.data)
+        reader = self._endpoint.dialects.to_write(incoming.answers).request_reader
+        index = RunIndex(store, name, scope["state"].get("key"), ttl=self._resume.ttl)
+        await index.note_request(incoming.request_id, conversation_names(body, reader))
+        return index
 
     def _about(self, asked: Asked, scope: Scope, handle: str) -> About:
         incoming = asked.incoming

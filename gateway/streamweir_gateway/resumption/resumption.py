@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 from streamweir.asgi.headers import Headers
 from streamweir.asgi.ownership import take_ownership
 from streamweir.asgi.refusals import Refusal
-from streamweir.asgi.resumption.asked_run import RUN_HEADER, has_all
+from streamweir.asgi.resumption.asked_run import RUN_HEADER, check_position, has_all
 from streamweir.asgi.resumption.found_run import NothingLeft, find_run, store_unavailable
 from streamweir.runs.handles import Position
 from streamweir.runs.run_reader import About
@@ -105,16 +105,17 @@ class Resumption:
             headers: of the response, beside those of a run.
 
         Raises:
-            Refusal: the position is not one of this run.
+            Refusal: the position is not one of this run, or the protocol none of these answers.
             NothingLeft: the client has all of it.
         """
         state = found.state
         record.resumes = found.about.request_id
         record.run = found.handle[:12]
-        if position is not None and has_all(position, found.handle, state):
-            raise NothingLeft
-        scope["state"]["request_id"] = found.about.request_id
+        check_position(position, found.handle, state)
         incoming = reading_request(found, scope, record.request_id)
+        scope["state"]["request_id"] = found.about.request_id
+        if has_all(position, state):
+            raise NothingLeft
         take_ownership(scope)
         delivery = RunDelivery(
             self.registry.store,

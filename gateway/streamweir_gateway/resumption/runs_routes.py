@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from streamweir.asgi.headers import Headers, header_value, settled_request_id
 from streamweir.asgi.refusals import Refusal, send_refusal
-from streamweir.asgi.resumption.asked_run import position_of
+from streamweir.asgi.resumption.asked_run import check_position, position_of
 from streamweir.asgi.resumption.found_run import NothingLeft, stop_run, store_unavailable
 from streamweir.asgi.sending import send_whole
 from streamweir.http.accept import choose_framing
@@ -178,6 +178,7 @@ class _Verbs:
     async def _read(self, call: _Call, found: FoundRun) -> None:
         position = position_of(call.scope)
         if choose_framing(header_value(call.scope["headers"], b"accept"), "sse") == "json":
+            check_position(position, found.handle, found.state)
             call.record.resumes = found.about.request_id
             result = await self._folded(found)
             call.scope["state"]["request_id"] = found.about.request_id
@@ -195,7 +196,6 @@ class _Verbs:
             )
         except NothingLeft:
             self._resumption.note_result(found.about.endpoint, "nothing")
-            call.scope["state"]["request_id"] = found.about.request_id
             await call.answer_nothing(self._resumption.headers(found.handle))
 
     async def _folded(self, found: FoundRun) -> dict[str, Any]:

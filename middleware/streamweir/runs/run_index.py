@@ -6,7 +6,8 @@ Source: the contract of resumable streams, section 3 (`find`).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from streamweir.events import SessionStart
@@ -82,6 +83,22 @@ class RunIndex:
         self._key: Final = key
         self._ttl: Final = ttl
         self._known: set[str] = set()
+        self._indexed_at = 0.0
+
+    async def note_request(self, request_id: str, names: Mapping[str, str]) -> None:
+        """Let the run be found by its request, and by what that calls its conversation.
+
+        Args:
+            request_id: of the request.
+            names: the conversation's ids, by their kind.
+        """
+        named = {"request_id": request_id, **names}
+        await self._add([index_key(self._key, kind, value) for kind, value in named.items()])
+
+    async def renew(self) -> None:
+        """See that a run which goes on for long is still found, and for its time after its end."""
+        if self._known and time.monotonic() - self._indexed_at >= self._ttl / 2:
+            await self._index(sorted(self._known))
 
     def looks_at(self, batch: Batch) -> bool:
         """Ids are looked for in it."""
@@ -91,20 +108,26 @@ class RunIndex:
         """Look for ids in what the run says."""
         if not self.looks_at(batch) or batch.items is None:
             return
-        found = {}
+        found: dict[str, None] = {}
         for stamp, item in batch.items:
             event = item.event if isinstance(item, TextRun) else item
-            found[index_key(self._key, "request_id", stamp.request_id)] = True
+            found[index_key(self._key, "request_id", stamp.request_id)] = None
             if isinstance(event, SessionStart) and event.session_id:
-                found[index_key(self._key, "session_id", event.session_id)] = True
+                found[index_key(self._key, "session_id", event.session_id)] = None
             for kind in ("thread_id", "session_id"):
                 if value := (event.meta or {}).get(kind):
-                    found[index_key(self._key, kind, str(value))] = True
-        new = [key for key in found if key not in self._known]
-        if not new:
-            return
+                    found[index_key(self._key, kind, str(value))] = None
+        await self._add(found)
+
+    async def _add(self, keys: Iterable[str]) -> None:
+        new = [key for key in keys if key not in self._known]
+        if new and await self._index(new):
+            self._known.update(new)
+
+    async def _index(self, keys: Sequence[str]) -> bool:
         try:
-            await self._store.index(self._name, new, ttl=self._ttl)
+            await self._store.index(self._name, keys, ttl=2 * self._ttl)
         except StoreUnavailable:
-            return
-        self._known.update(new)
+            return False
+        self._indexed_at = time.monotonic()
+        return True

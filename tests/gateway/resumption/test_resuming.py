@@ -335,6 +335,31 @@ async def test_what_is_no_run_is_refused(target: str, headers: list[tuple[str, s
         assert len(server.calls) == 0
 
 
+async def test_every_answer_below_runs_is_for_one_reader_alone() -> None:
+    async with started("memory", methods=["GET", "POST"]) as (running, _, gate):
+        gate.open()
+        answer = await ask(running)
+        handle, last = handle_of(answer), re.findall(rb"^id: (\S+)$", answer.body, re.M)[-1].decode()
+        json_type, end = ("Accept", "application/json"), ("Last-Event-ID", last)
+        other = ("Last-Event-ID", f"run_{'0' * 32}.1")
+        for target, headers, status in (
+            (f"/-/runs/{handle}", [end], 204),
+            (f"/-/runs/{handle}", [json_type, other], 400),
+            (f"/-/runs/{handle}?after=99", [json_type], 410),
+            (f"/-/runs/{handle}/nothing", [], 404),
+            ("/-/runs/a/b/c", [], 404),
+            ("/-/runs/", [], 404),
+        ):
+            refused = await ask(running, "GET", target, headers=headers, body=b"")
+            assert refused.status == status, target
+            assert refused.header("cache-control") == "no-store", target
+            assert "Last-Event-ID" in (refused.header("vary") or ""), target
+        for method, target in (("GET", f"/-/runs/{handle}"), ("GET", "/chat"), ("POST", "/chat")):
+            nothing = await ask(running, method, target, headers=[end], body=b"")
+            assert nothing.status == 204
+            assert nothing.header("x-request-id") == answer.header("x-request-id")
+
+
 async def test_the_log_names_where_runs_are_read_and_no_handle() -> None:
     async with started("memory", server={"runs": "/kept/answers"}) as (running, _, gate):
         gate.open()

@@ -323,6 +323,14 @@ async def test_a_run_is_its_owners_alone() -> None:
         assert others.json["runs"] == []
         latest = await ask(host, "/-/runs/latest?request_id=req-7", method="GET", headers=ann)
         assert latest.status == 204
+        asked = await ask(host, headers=ann, body=b'{"thread_id": "t1"}')
+        threads = await ask(host, "/-/runs?thread_id=t1", method="GET", headers=ann)
+        assert [run["id"] for run in threads.json["runs"]] == [handle_of(asked)]
+        last = re.findall(rb"^id: (\S+)$", asked.body, re.M)[-1].decode()
+        for path in (f"/-/runs/{handle_of(asked)}", "/chat"):
+            nothing = await ask(host, path, method="GET", headers=[*ann, ("Last-Event-ID", last)])
+            assert nothing.status == 204
+            assert nothing.header("x-request-id") == asked.header("x-request-id")
         anonymous = await ask(host)
         assert anonymous.assert_valid().header("x-streamweir-run") is None
 

@@ -15,6 +15,7 @@ import pytest
 from redis_servers import RedisServer, redis_binaries, redis_server
 from streamweir import ConfigurationError
 from streamweir.runs import RedisStore, RunStore, StoreFull, StoreUnavailable
+from streamweir.runs.run_index import RunIndex, index_key
 from streamweir.testing import RunStoreConformance
 
 pytestmark = pytest.mark.anyio
@@ -64,6 +65,20 @@ async def test_no_byte_of_a_client_is_in_a_name(server: RedisServer) -> None:
     }
     for name in names:
         assert int(server.command("PTTL", name).strip(b":\r\n")) > 0, f"{name} never expires"
+    await store.aclose()
+
+
+async def test_a_run_that_goes_on_for_long_is_found_for_its_time_after_its_end(server: RedisServer) -> None:
+    store = RedisStore(server.url, lease="1s")
+    index = RunIndex(store, _RUN, "alice", ttl=0.2)
+    key = index_key("alice", "thread_id", "t1")
+    await index.note_request("req_1", {"thread_id": "t1"})
+    until = time.monotonic() + 1.6
+    while time.monotonic() < until:
+        await index.renew()
+        await asyncio.sleep(0.05)
+    await asyncio.sleep(0.2)
+    assert await store.find(key) == [_RUN]
     await store.aclose()
 
 

@@ -44,7 +44,10 @@ def _check_store(config: GatewayConfig, report: Report) -> None:
     if not store.is_memory and not store.url.startswith(_SCHEMES):
         report.at_value(("store",), f"must be memory, or a URL with {', '.join(_SCHEMES)}")
     elif not store.is_memory and find_spec("redis") is None:
-        report.at_value(("store",), "needs the extra redis: pip install 'streamweir[redis]'")
+        kept = [endpoint.template for endpoint in config.endpoints if endpoint.resume is not None]
+        paths: list[tuple[str, ...]] = [("endpoints", template, "resume") for template in kept]
+        for path in paths or [("store",)]:
+            report.at_value(path, "needs the extra redis: pip install 'streamweir[redis]'")
     for name in _OF_REDIS if store.is_memory else _OF_MEMORY:
         if name in written:
             report.at_value(

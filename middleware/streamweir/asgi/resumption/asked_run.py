@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from typing import Final
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote_plus
 
 from streamweir.asgi.headers import header_values
 from streamweir.asgi.refusals import Refusal
@@ -16,7 +16,16 @@ from streamweir.runs.handles import Position, is_handle, read_event_id
 from streamweir.runs.run_index import KINDS
 from streamweir.runs.store import RunState
 
-__all__ = ["RUN_HEADER", "asked_ids", "brought_handle", "has_all", "named_run", "position_of"]
+__all__ = [
+    "RUN_HEADER",
+    "asked_ids",
+    "brought_handle",
+    "check_position",
+    "has_all",
+    "named_run",
+    "position_of",
+    "without_handle",
+]
 
 RUN_HEADER: Final = b"x-streamweir-run"
 _AFTER: Final = re.compile(r"-1|0|[1-9][0-9]{0,17}")
@@ -73,17 +82,38 @@ def named_run(scope: Scope) -> tuple[str | None, Position | None]:
     return position.run or brought, position
 
 
-def has_all(position: Position, handle: str, state: RunState) -> bool:
-    """Return whether a client has all of a run that has ended.
+def check_position(position: Position | None, handle: str, state: RunState) -> None:
+    """Check that a client is somewhere in a run.
 
     Raises:
         Refusal: the position is not one of this run.
     """
+    if position is None:
+        return
     if position.run not in (None, handle):
         raise Refusal("BAD_REQUEST", "Last-Event-ID: names another run.")
     if position.event >= state.events:
         raise Refusal("RUN_GONE")
+
+
+def has_all(position: Position | None, state: RunState) -> bool:
+    """Return whether a client has all of a run that has ended."""
+    if position is None:
+        return False
     return state.state == "ended" and position.event == state.events - 1 and position.frames is None
+
+
+def without_handle(scope: Scope) -> Scope:
+    """Return a request as it goes on: its handle is between the client and us."""
+    pieces = scope["query_string"].split(b"&")
+    query = b"&".join(piece for piece in pieces if not _names_run(piece))
+    headers = [pair for pair in scope["headers"] if pair[0].lower() != RUN_HEADER]
+    return {**scope, "query_string": query, "headers": headers}
+
+
+def _names_run(piece: bytes) -> bool:
+    name, _, value = piece.decode("latin-1").partition("=")
+    return unquote_plus(name) == "run" and is_handle(unquote_plus(value))
 
 
 def asked_ids(scope: Scope) -> tuple[str, str]:

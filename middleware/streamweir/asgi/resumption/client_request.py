@@ -18,6 +18,9 @@ __all__ = ["ClientRequest"]
 _BODY_BYTES: Final = 16 << 20
 """So much of a body is kept where a client brings a handle: it is compared before anything is asked."""
 
+_NAMING_BYTES: Final = 1 << 20
+"""In so much of a body it is looked for what the client calls its conversation."""
+
 
 class ClientRequest:
     """Wraps the server's `receive` for all who listen to it at once.
@@ -28,9 +31,10 @@ class ClientRequest:
 
     Args:
         receive: of the server.
+        keeps_body: what it says is asked for afterwards.
     """
 
-    def __init__(self, receive: Receive) -> None:
+    def __init__(self, receive: Receive, *, keeps_body: bool = False) -> None:
         self.left: Final = asyncio.Event()
         self.is_kept = False
         self._receive: Final = receive
@@ -39,6 +43,12 @@ class ClientRequest:
         self._taken: Final = asyncio.Event()
         self._digest: Final = hashlib.sha256()
         self._is_whole = False
+        self._body: bytearray | None = bytearray() if keeps_body else None
+
+    def take_body(self) -> bytes:
+        """Return the body, if it has been read whole and is not too large; it is kept no longer."""
+        body, self._body = self._body, None
+        return bytes(body) if body is not None and self._is_whole else b""
 
     @property
     def body_digest(self) -> str:
@@ -78,6 +88,13 @@ class ClientRequest:
             else:
                 await self._listen()
 
+    def _note(self, data: bytes) -> None:
+        self._digest.update(data)
+        if self._body is not None:
+            self._body += data
+            if len(self._body) > _NAMING_BYTES:
+                self._body = None
+
     async def _listen(self) -> None:
         """Wait for one message, if no one else is given it meanwhile."""
         known = len(self._waiting)
@@ -88,6 +105,6 @@ class ClientRequest:
             if message["type"] == "http.disconnect":
                 self.left.set()
                 return
-            self._digest.update(message.get("body", b""))
+            self._note(message.get("body", b""))
             self._is_whole = not message.get("more_body", False)
             self._waiting.append(message)

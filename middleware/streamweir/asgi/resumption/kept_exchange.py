@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
+from urllib.parse import parse_qsl
 
 from streamweir.asgi.headers import Headers
 from streamweir.asgi.normalized_stream import NormalizedStream
@@ -20,8 +22,12 @@ from streamweir.asgi.resumption.registry import RunRegistry
 from streamweir.asgi.resumption.run_response import RunResponse, Wanted
 from streamweir.asgi.sending import ASGIApp, Scope, Send
 from streamweir.asgi.stream_options import StreamOptions
+from streamweir.codec.registry import process_dialects
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.metadata import unix_milliseconds
+from streamweir.requests.conversation_names import conversation_names
+from streamweir.requests.errors import RequestError
+from streamweir.requests.reading import parse_body
 from streamweir.runs.event_log import EventLog
 from streamweir.runs.run_reader import About
 from streamweir.runs.stored_event import Source
@@ -136,6 +142,8 @@ class KeptExchange(ResponseInterceptor):
             )
             await run.claim(self._about)
             self._look_after()
+        if self._registry.resume.find:
+            await run.note_request(self._request_id, self._names())
         is_kept = run.owned.detached is None
         self._client.is_kept = is_kept
         if not is_kept:
@@ -144,6 +152,18 @@ class KeptExchange(ResponseInterceptor):
         self._delivery = asyncio.create_task(response.deliver(self._client))
         if self._waiting is not None:
             self._waiting.cancel()
+
+    def _names(self) -> dict[str, str]:
+        """Return what the client calls its conversation."""
+        if self._scope["method"] == "GET":
+            query = self._scope.get("query_string", b"").decode("latin-1")
+            body: Mapping[str, Any] = dict(parse_qsl(query, keep_blank_values=True))
+        else:
+            try:
+                body = parse_body(self._client.take_body())
+            except RequestError:
+                return {}
+        return conversation_names(body, process_dialects().to_write(self._answers).request_reader)
 
     def _response(self, about: About, stream: KeptStream, *, is_kept: bool) -> RunResponse:
         """Return what the first client gets."""

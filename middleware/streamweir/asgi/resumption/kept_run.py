@@ -9,7 +9,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -71,6 +71,11 @@ class KeptRun:
         self.owned = self._owned(token)
         return is_ours
 
+    async def note_request(self, request_id: str, names: Mapping[str, str]) -> None:
+        """Let the run be found, if runs are, by its request and by what that calls its conversation."""
+        if self._index is not None and self.owned.detached is None:
+            await self._index.note_request(request_id, names)
+
     def stop(self, reason: StopReason) -> None:
         """End the run, which is no failure; the first reason stays."""
         if not self._stopped.is_set():
@@ -125,6 +130,8 @@ class KeptRun:
         if owned.readers:
             self._read_at = now
         signals = await owned.renew()
+        if self._index is not None and signals is not None:
+            await self._index.renew()
         if owned.detached == "unclaimed":
             return  # the application is told itself that its client has left
         if owned.detached is not None:

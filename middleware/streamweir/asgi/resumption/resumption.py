@@ -16,7 +16,7 @@ from streamweir.asgi.ownership import take_ownership
 from streamweir.asgi.refusals import Refusal, send_refusal
 from streamweir.asgi.request_id import RunRequestID
 from streamweir.asgi.response_interceptor import ResponseInterceptor
-from streamweir.asgi.resumption.asked_run import brought_handle, has_all, named_run
+from streamweir.asgi.resumption.asked_run import brought_handle, check_position, has_all, named_run
 from streamweir.asgi.resumption.client_request import ClientRequest
 from streamweir.asgi.resumption.found_run import NothingLeft, check_same_request, store_unavailable
 from streamweir.asgi.resumption.kept_exchange import KeptExchange, about_request
@@ -77,7 +77,7 @@ class Resumption:
             ConfigurationError: the application runs on something else than asyncio.
         """
         _check_loop()
-        client = ClientRequest(receive)
+        client = ClientRequest(receive, keeps_body=self.registry.resume.find)
         try:
             if header_values(scope["headers"], b"last-event-id"):
                 handle, position = named_run(scope)
@@ -116,10 +116,11 @@ class Resumption:
             NothingLeft: the client has all of it.
         """
         handle, name, state, about = found
-        if position is not None and has_all(position, handle, state):
-            raise NothingLeft
+        check_position(position, handle, state)
         protocol, framing = self._wanted(scope, about.protocol, about.framing)
         scope["state"]["request_id"] = RunRequestID(about.request_id)
+        if has_all(position, state):
+            raise NothingLeft
         take_ownership(scope)
         kept = self.registry.under_way.get(name)
         response = RunResponse(

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from streamweir.asgi.headers import Headers, header_value, settled_request_id
 from streamweir.asgi.refusals import Refusal, send_refusal
 from streamweir.asgi.request_id import RunRequestID
-from streamweir.asgi.resumption.asked_run import asked_ids, position_of
+from streamweir.asgi.resumption.asked_run import asked_ids, check_position, position_of
 from streamweir.asgi.resumption.client_request import ClientRequest
 from streamweir.asgi.resumption.found_run import NothingLeft, stop_run, store_unavailable
 from streamweir.asgi.resumption.resumption import Resumption, send_nothing
@@ -133,6 +133,7 @@ class RunsApp:
         position = position_of(call.scope)
         headers: Headers = self._registry.headers(found.handle)
         if choose_framing(header_value(call.scope["headers"], b"accept"), "sse") == "json":
+            check_position(position, found.handle, found.state)
             try:
                 result = await folded_run(self._registry.store, *_parts(found))
             except UnreadableRun:

@@ -1,0 +1,36 @@
+"""What a client's request calls the conversation that it belongs to, whatever becomes of the rest of it.
+
+Source: the request contract, section 3; the contract of resumable streams, section 3 (`find`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from streamweir.requests.errors import RequestError
+from streamweir.requests.fields import Fields
+from streamweir.requests.sides import RequestReader
+
+__all__ = ["conversation_names"]
+
+
+def conversation_names(body: Mapping[str, Any], reader: RequestReader | None) -> dict[str, str]:
+    """Return by `thread_id` and `session_id` what a request names; nothing for what it names none.
+
+    Args:
+        body: of the request, or what its query says in the place of one.
+        reader: of the client's protocol; None: it has none.
+    """
+    named = {kind: body.get(kind) for kind in ("thread_id", "session_id")}
+    named["thread_id"] = named["thread_id"] or _thread(body, reader)
+    return {kind: value for kind, value in named.items() if isinstance(value, str) and value}
+
+
+def _thread(body: Mapping[str, Any], reader: RequestReader | None) -> str | None:
+    if reader is None:
+        return None
+    try:
+        return reader.read(Fields(body)).get("thread_id")
+    except RequestError:
+        return None
