@@ -110,7 +110,6 @@ class RequestGuard:
             return
         await _serve(admitted, receive, send)
 
-<<<<<<< HEAD
     def _preflights(self, scope: Scope, *, is_judged_there: bool) -> CorsPolicy | None:
         """Return what answers a preflight; None: it is a request as any other.
 
@@ -122,12 +121,11 @@ class RequestGuard:
             return None
         is_theirs = is_judged_there and self._identification is None and not cors.lets_in(scope["headers"])
         return None if is_theirs else cors
-=======
+
     def _is_private(self, path: str) -> bool:
         """Return whether what is said here depends on who asks: of runs, that there are none too."""
         runs = self._runs
         return runs is not None and (path == runs or path.startswith(f"{runs}/"))
->>>>>>> a492a85 (A run is found by what its client's request calls the conversation)
 
     def _admitted(self, scope: Scope, found: Found | None, routes: Sequence[Route]) -> _Admitted:
         """Let a request in.
