@@ -99,7 +99,9 @@ LAYERS = [
     ("errors", "http_grammar", "ids", "metadata", "redaction", "request_errors", "request_id"),
     ("classification", "events", "jsontext", "options"),
     ("framing", "schema"),
-    ("codec", "dialects", "requests", "stages"),
+    ("expressions",),
+    ("requests",),
+    ("codec", "dialects", "stages"),
     ("translation",),
 ]
 """The core from the bottom up: a module imports from its own layer and those below, never `streamweir`."""

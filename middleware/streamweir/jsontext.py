@@ -29,6 +29,7 @@ __all__ = [
     "parse_json_text",
     "plain_json",
     "same_json",
+    "text_of",
     "write_json",
     "write_json_text",
 ]
@@ -139,6 +140,13 @@ def one_line(data: bytes) -> bytes:
 def write_json_text(value: Any) -> str:
     """Return `value` as JSON text, for protocols that carry JSON inside a string."""
     return write_json(value).decode()
+
+
+def text_of(value: Any) -> str:
+    """Return the text of what should be text: itself, nothing for null, anything else as JSON."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else write_json_text(value)
 
 
 def plain_json(value: Any) -> Any:

@@ -18,7 +18,7 @@ from typing import Final
 from streamweir.errors import ErrorInfo, error_info
 from streamweir.translation.hint import stream_hint
 from streamweir.translation.normalizer import StreamNormalizer
-from streamweir.translation.verbatim_writer import VerbatimWriter
+from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
 from streamweir_gateway.requests.offers import NO_OFFER
 from streamweir_gateway.requests.request_sequence import RequestSequence
 from streamweir_gateway.runs.admission import CircuitOpen, Overloaded, Permit

@@ -9,7 +9,7 @@ from streamweir.asgi.headers import header_value
 from streamweir.asgi.sending import Message
 from streamweir.codec.detector import Detector
 from streamweir.framing.content_coding import BodyDecoder, CodedBodyError, body_decoder
-from streamweir.translation.marked_event import whole_event
+from streamweir.translation.reading.marked_event import whole_event
 
 __all__ = ["SniffedResponse"]
 

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 from streamweir.classification import classify_failure
 from streamweir.errors import MalformedEvent
 from streamweir.events import Data, Error, Event, Meta, ToolError, Warning
-from streamweir.jsontext import parse_json_text, write_json, write_json_text
+from streamweir.jsontext import parse_json_text, text_of, write_json
 
 __all__ = [
     "and_extra",
@@ -40,13 +40,6 @@ _LARGEST_COUNT: Final = 1 << 53
 _MANY: Final = 64
 """So many fields are looked up in a set: to compare each with every known one takes longer."""
 _COLUMN_NAMES: Final = ("key", "field", "dataIndex", "name", "id")
-
-
-def text_of(value: Any) -> str:
-    """A field that should be text: text as it is, nothing for null, anything else as JSON."""
-    if isinstance(value, str):
-        return value
-    return "" if value is None else write_json_text(value)
 
 
 def text_in(message: Mapping[str, Any], *names: str) -> str:

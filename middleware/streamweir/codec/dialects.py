@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import streamweir.dialects
 from streamweir.codec.dialect import Dialect
-from streamweir.codec.hints import HintIndex
+from streamweir.codec.hint_index import HintIndex
 from streamweir.errors import ConfigurationError, UnknownDialectError
 
 __all__ = ["Dialects", "InstalledDialect"]

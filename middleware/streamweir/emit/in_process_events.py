@@ -19,7 +19,7 @@ from streamweir.jsontext import write_json
 from streamweir.metadata import unix_milliseconds
 from streamweir.stages import error_event
 from streamweir.stream_error import log_failure
-from streamweir.translation.marked_event import SSE_PREFIX
+from streamweir.translation.reading.marked_event import SSE_PREFIX
 
 __all__ = ["stream_error_event", "stream_warning_event"]
 

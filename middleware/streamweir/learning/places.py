@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final, TypeAlias
 
-from streamweir.codec.expressions.scope import NAMES
 from streamweir.errors import MalformedEvent
+from streamweir.expressions.scope import NAMES
 from streamweir.jsontext import parse_json
 
 __all__ = ["MAX_DEPTH", "Parsed", "Place", "Step", "expression", "parsed", "places_in", "value_at"]

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from streamweir.codec.expressions import Scope, Template, Vocabulary, compile_template
 from streamweir.errors import MalformedEvent
+from streamweir.expressions import Scope, Template, Vocabulary, compile_template
 from streamweir.http_grammar import TOKEN
 from streamweir.jsontext import write_json_text
 from streamweir.requests.canonical import Request

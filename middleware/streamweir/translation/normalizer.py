@@ -8,12 +8,12 @@ from typing import Final
 from streamweir.errors import ErrorInfo, LimitExceeded, NotTheDialect, Reason
 from streamweir.events import Event, SessionEnd
 from streamweir.stages import error_event
-from streamweir.translation.frame_copy import FrameCopy
 from streamweir.translation.items import StreamItem
 from streamweir.translation.pipeline import Pipeline
 from streamweir.translation.reader import StreamReader
-from streamweir.translation.surroundings import Surroundings
-from streamweir.translation.verbatim_writer import VerbatimWriter
+from streamweir.translation.reading.surroundings import Surroundings
+from streamweir.translation.verbatim.frame_copy import FrameCopy
+from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
 
 __all__ = ["StreamNormalizer"]
 

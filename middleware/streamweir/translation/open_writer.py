@@ -16,7 +16,7 @@ from streamweir.translation.fold import LIMIT
 from streamweir.translation.folded_writer import FoldedWriter
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.run_writer import RunWriter
-from streamweir.translation.verbatim_writer import VerbatimWriter
+from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
 from streamweir.translation.writer import StreamWriter
 
 __all__ = ["Writer", "open_writer"]

@@ -15,12 +15,12 @@ from streamweir.errors import ConfigurationError, ErrorInfo, LimitExceeded, NotT
 from streamweir.events import Event, SessionEnd, Warning
 from streamweir.framing import Frame, SniffingParser
 from streamweir.options.limits import Limits
-from streamweir.translation.answer_headers import AnswerHeaders, found_in
-from streamweir.translation.expected_texts import ExpectedTexts
-from streamweir.translation.frame_reader import FrameReader
 from streamweir.translation.items import SafeEvent, StreamItem, TextRun
-from streamweir.translation.marked_event import MARKED_STARTS, whole_event
-from streamweir.translation.surroundings import Surroundings
+from streamweir.translation.reading.answer_headers import AnswerHeaders, found_in
+from streamweir.translation.reading.expected_texts import ExpectedTexts
+from streamweir.translation.reading.frame_reader import FrameReader
+from streamweir.translation.reading.marked_event import MARKED_STARTS, whole_event
+from streamweir.translation.reading.surroundings import Surroundings
 
 __all__ = ["EndOfBody", "StreamReader"]
 

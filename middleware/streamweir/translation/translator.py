@@ -21,7 +21,7 @@ from streamweir.translation.open_writer import open_writer
 from streamweir.translation.pipeline import Pipeline
 from streamweir.translation.reader import EndOfBody, StreamReader
 from streamweir.translation.sink import EventSink
-from streamweir.translation.verbatim_writer import VerbatimWriter
+from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
 
 __all__ = ["Translator", "convert"]
 

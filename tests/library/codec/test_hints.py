@@ -12,7 +12,8 @@ from streamweir.codec.detector import MAX_LINES, Detector
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
 from streamweir.codec.head_messages import HeadMessage, head_messages
-from streamweir.codec.hints import HintIndex, Hints
+from streamweir.codec.hint_index import HintIndex
+from streamweir.codec.hints import Hints
 from streamweir.jsontext import parse_json
 
 UNKNOWN = b'{"nobody":"knows"}\n'

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from streamweir.codec.expressions import Expression, Path, Reads, Vocabulary
-from streamweir.codec.expressions.values import is_true
 from streamweir.codec.mapped.matches import Match, compile_match
 from streamweir.codec.mapped.paths import MISSING, parse_path, value_at
 from streamweir.codec.mapped.read_scope import ReadScope
 from streamweir.codec.mapped.section import Section
 from streamweir.codec.mapped.words import UNNAMED
+from streamweir.expressions import Expression, Path, Reads, Vocabulary
+from streamweir.expressions.values import is_true
 
 __all__ = ["CONDITION_KEYS", "Conditions"]
 

@@ -8,10 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
-from streamweir.codec.expressions import Expression, Path, Reads, Template, Vocabulary
-from streamweir.codec.expressions.compiler import Evaluate
-from streamweir.codec.expressions.reads import all_reads
-from streamweir.codec.expressions.values import is_true
 from streamweir.codec.mapped.event_builders import BUILDERS, Build
 from streamweir.codec.mapped.event_fields import ENTRIES, META_FIELDS, EntryKind
 from streamweir.codec.mapped.field_kinds import FieldKind
@@ -20,6 +16,10 @@ from streamweir.codec.mapped.read_scope import ReadScope
 from streamweir.codec.mapped.section import Section
 from streamweir.errors import MalformedEvent
 from streamweir.events import Content, Event, Thinking
+from streamweir.expressions import Expression, Path, Reads, Template, Vocabulary
+from streamweir.expressions.compiler import Evaluate
+from streamweir.expressions.reads import all_reads
+from streamweir.expressions.values import is_true
 
 __all__ = ["Emission", "Emit", "compile_emission"]
 

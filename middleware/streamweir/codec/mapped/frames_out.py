@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from streamweir.codec.coerce import text_of
-from streamweir.codec.expressions import Expression, Path, Scope, Template, Vocabulary, compile_template
-from streamweir.codec.expressions.reads import all_reads
-from streamweir.codec.expressions.values import is_true
 from streamweir.codec.mapped.paths import concerns_any
 from streamweir.codec.mapped.problems import KeyPath, ProblemReport
 from streamweir.codec.mapped.section import Section
+from streamweir.expressions import Expression, Path, Scope, Template, Vocabulary, compile_template
+from streamweir.expressions.reads import all_reads
+from streamweir.expressions.values import is_true
 from streamweir.framing import Frame
 from streamweir.jsontext import write_json
 

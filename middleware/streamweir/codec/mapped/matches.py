@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from streamweir.codec.expressions import Path
 from streamweir.codec.mapped.problems import KeyPath, ProblemReport
 from streamweir.codec.mapped.section import Section
+from streamweir.expressions import Path
 from streamweir.jsontext import same_json
 
 __all__ = ["Match", "compile_match"]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
-from streamweir.codec.expressions import Path
+from streamweir.expressions import Path
 
 __all__ = ["MISSING", "concern_each_other", "concerns_any", "parse_path", "value_at"]
 

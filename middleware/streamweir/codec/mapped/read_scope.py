@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from streamweir.codec.expressions import Scope
+from streamweir.expressions import Scope
 
 __all__ = ["READ_NAMES", "ReadScope"]
 

@@ -13,13 +13,13 @@ import msgspec
 from streamweir.codec.argument_pieces import ArgumentPieces
 from streamweir.codec.base import Decoder, Options
 from streamweir.codec.coerce import custom
-from streamweir.codec.expressions import Expression
 from streamweir.codec.mapped.open_messages import OpenMessages
 from streamweir.codec.mapped.read_scope import ReadScope
 from streamweir.codec.mapped.rules import Rule, RuleTable
 from streamweir.codec.mapped.words import UNNAMED, Words, frame_name
 from streamweir.errors import MalformedEvent
 from streamweir.events import Content, Event, SessionEnd
+from streamweir.expressions import Expression
 from streamweir.framing import Frame
 from streamweir.jsontext import write_json
 

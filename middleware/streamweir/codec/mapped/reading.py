@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from streamweir.codec.base import Decoder
-from streamweir.codec.expressions import Path, Vocabulary
 from streamweir.codec.mapped.options import DialectOptions
 from streamweir.codec.mapped.reachability import unreachable
 from streamweir.codec.mapped.read_scope import READ_NAMES
@@ -20,6 +19,7 @@ from streamweir.codec.mapped.section import Section
 from streamweir.codec.mapped.text_paths import text_fields
 from streamweir.codec.mapped.words import compile_words
 from streamweir.codec.message_template import TextFields
+from streamweir.expressions import Path, Vocabulary
 
 __all__ = ["FRAMINGS", "compile_decoder", "remembered_names"]
 

@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from streamweir.codec.expressions import Scope, Template, Vocabulary
-from streamweir.codec.expressions.reads import all_reads
 from streamweir.codec.mapped.section import Section
+from streamweir.expressions import Scope, Template, Vocabulary
+from streamweir.expressions.reads import all_reads
 
 __all__ = ["Memory", "compile_memory"]
 

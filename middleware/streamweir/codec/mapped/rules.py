@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
-from streamweir.codec.expressions import Reads, Template, Vocabulary
 from streamweir.codec.mapped.conditions import CONDITION_KEYS, Conditions
 from streamweir.codec.mapped.entries import Emission, compile_emission
 from streamweir.codec.mapped.problems import CountingReport
 from streamweir.codec.mapped.read_scope import ReadScope
 from streamweir.codec.mapped.remember import Memory, compile_memory
 from streamweir.codec.mapped.section import Section
+from streamweir.expressions import Reads, Template, Vocabulary
 
 __all__ = ["RULE_KEYS", "Rule", "RuleTable", "compile_rules"]
 

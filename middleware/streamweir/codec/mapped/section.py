@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from streamweir.codec.expressions import (
+from streamweir.codec.mapped.problems import KeyPath, ProblemReport, quoted, suggestion
+from streamweir.expressions import (
     Expression,
     InvalidExpression,
     Template,
@@ -14,7 +15,6 @@ from streamweir.codec.expressions import (
     compile_expression,
     compile_template,
 )
-from streamweir.codec.mapped.problems import KeyPath, ProblemReport, quoted, suggestion
 
 __all__ = ["Section", "is_text_list"]
 

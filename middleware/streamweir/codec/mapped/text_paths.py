@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from streamweir.codec.expressions import Path, Reads
-from streamweir.codec.expressions.reads import all_reads
 from streamweir.codec.mapped.paths import concerns_any
 from streamweir.codec.mapped.rules import Rule
 from streamweir.codec.mapped.words import Words
 from streamweir.codec.message_template import TextFields
+from streamweir.expressions import Path, Reads
+from streamweir.expressions.reads import all_reads
 
 __all__ = ["text_fields"]
 

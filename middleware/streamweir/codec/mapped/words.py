@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.codec.expressions import Path
 from streamweir.codec.mapped.matches import Match, compile_match
 from streamweir.codec.mapped.problems import quoted
 from streamweir.codec.mapped.section import Section
 from streamweir.errors import MalformedEvent
+from streamweir.expressions import Path
 from streamweir.framing import Frame
 from streamweir.jsontext import parse_json
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from streamweir.codec.expressions import Path, Scope, Vocabulary
-from streamweir.codec.expressions.values import is_true
 from streamweir.codec.mapped.frames_out import FrameOut, compile_frames
 from streamweir.codec.mapped.paths import concerns_any
 from streamweir.codec.mapped.problems import suggestion
 from streamweir.codec.mapped.remember import Memory, compile_memory
 from streamweir.codec.mapped.section import Section
 from streamweir.events import EVENT_TYPES
+from streamweir.expressions import Path, Scope, Vocabulary
+from streamweir.expressions.values import is_true
 
 __all__ = ["WRITE_RULE_KEYS", "WriteRule", "compile_write_rules", "rules_by_type"]
 

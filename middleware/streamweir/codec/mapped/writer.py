@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
 from streamweir.codec.base import Encoder
-from streamweir.codec.expressions import Scope
 from streamweir.codec.frame_template import Number
 from streamweir.codec.mapped.write_rules import WriteRule
 from streamweir.codec.mapped.write_scope import Answer, OpenCalls, flat_event
 from streamweir.errors import MalformedEvent
 from streamweir.events import Content, Event, SessionEnd, SessionStart, Stamp, Thinking, ToolCallDelta
+from streamweir.expressions import Scope
 from streamweir.framing import Frame
 
 __all__ = ["MappedEncoder", "WritingRules"]

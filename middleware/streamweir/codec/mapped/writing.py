@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from streamweir.codec.base import Encoder
-from streamweir.codec.expressions import Vocabulary
 from streamweir.codec.mapped.options import DialectOptions
 from streamweir.codec.mapped.reachability import unreachable
 from streamweir.codec.mapped.reading import remembered_names
@@ -17,6 +16,7 @@ from streamweir.codec.mapped.section import Section
 from streamweir.codec.mapped.write_rules import WriteRule, compile_write_rules, rules_by_type
 from streamweir.codec.mapped.write_scope import WRITE_NAMES
 from streamweir.codec.mapped.writer import MappedEncoder, WritingRules
+from streamweir.expressions import Vocabulary
 
 __all__ = ["WRITE_FRAMINGS", "WRITE_KEYS", "compile_encoder"]
 

@@ -14,10 +14,10 @@ import jmespath.exceptions
 from jmespath.lexer import Lexer
 from jmespath.parser import Parser
 
-from streamweir.codec.expressions.functions import EXPRESSION, FUNCTIONS
-from streamweir.codec.expressions.scope import Vocabulary
-from streamweir.codec.expressions.syntax_tree import Node, all_nodes, constant_path, heads, parts
 from streamweir.errors import did_you_mean
+from streamweir.expressions.functions import EXPRESSION, FUNCTIONS
+from streamweir.expressions.scope import Vocabulary
+from streamweir.expressions.syntax_tree import Node, all_nodes, constant_path, heads, parts
 
 __all__ = ["InvalidExpression", "parsed"]
 

@@ -18,14 +18,14 @@ from streamweir.events import Error, Event, SessionEnd, SessionStart
 from streamweir.framing import Block, BlockCutter, LineFraming, payload_of
 from streamweir.framing.blank import BLANK
 from streamweir.jsontext import decode_text
-from streamweir.translation.block_reader import BlockReader
 from streamweir.translation.items import StreamItem, TextRun
-from streamweir.translation.marked_event import MARKED_STARTS
 from streamweir.translation.pipeline import Pipeline
 from streamweir.translation.reader import StreamReader
-from streamweir.translation.safe_frame import FrameSanitizer
-from streamweir.translation.surroundings import Surroundings
-from streamweir.translation.verbatim_writer import VerbatimWriter
+from streamweir.translation.reading.marked_event import MARKED_STARTS
+from streamweir.translation.reading.surroundings import Surroundings
+from streamweir.translation.verbatim.block_reader import BlockReader
+from streamweir.translation.verbatim.safe_frame import FrameSanitizer
+from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
 
 __all__ = ["FrameCopy"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamweir.codec.message_template import MessageTemplate
 from streamweir.framing import SniffingParser
-from streamweir.translation.surroundings import Surroundings
+from streamweir.translation.reading.surroundings import Surroundings
 
 __all__ = ["ExpectedTexts"]
 

@@ -16,11 +16,11 @@ from streamweir.events import Content, Data, Error, Event, SessionEnd, ToolCallE
 from streamweir.framing import Frame
 from streamweir.options.limits import Limits
 from streamweir.translation.items import SafeEvent, StreamItem
-from streamweir.translation.marked_event import event_in
-from streamweir.translation.provenance import Provenance
+from streamweir.translation.reading.marked_event import event_in
+from streamweir.translation.reading.provenance import Provenance
+from streamweir.translation.reading.understanding import Understanding
+from streamweir.translation.reading.unreadable import Unreadable
 from streamweir.translation.report import invalid_text_warning
-from streamweir.translation.understanding import Understanding
-from streamweir.translation.unreadable import Unreadable
 
 __all__ = ["FrameReader"]
 

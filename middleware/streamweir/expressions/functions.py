@@ -10,9 +10,9 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
-from streamweir.codec.expressions.scope import Scope
-from streamweir.codec.expressions.values import type_name
 from streamweir.errors import MalformedEvent
+from streamweir.expressions.scope import Scope
+from streamweir.expressions.values import type_name
 from streamweir.jsontext import parse_json_text, write_json_text
 
 __all__ = ["EXPRESSION", "FUNCTIONS", "Function"]

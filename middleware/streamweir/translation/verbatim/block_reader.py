@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from streamweir.framing import Frame
 from streamweir.translation.items import SafeEvent, StreamItem, TextRun
-from streamweir.translation.marked_event import whole_event
 from streamweir.translation.reader import StreamReader
-from streamweir.translation.surroundings import Surroundings
+from streamweir.translation.reading.marked_event import whole_event
+from streamweir.translation.reading.surroundings import Surroundings
 
 __all__ = ["BlockReader"]
 

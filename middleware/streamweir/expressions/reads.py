@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
-from streamweir.codec.expressions.syntax_tree import Node, Part, constant_path, heads, parts
+from streamweir.expressions.syntax_tree import Node, Part, constant_path, heads, parts
 
 __all__ = ["Path", "Reads", "all_reads", "reads_of"]
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamweir.codec.expressions import InvalidExpression, Scope, compile_expression
+from streamweir.expressions import InvalidExpression, Scope, compile_expression
 
 NAMES = st.sampled_from(["a", "b", "c", "d", '"two words"'])
 TEXTS = st.sampled_from(["", "a", "b", "x-y", "7", "1.5", "  trim me "])

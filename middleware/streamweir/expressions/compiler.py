@@ -10,10 +10,10 @@ import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
-from streamweir.codec.expressions.functions import EXPRESSION, FUNCTIONS
-from streamweir.codec.expressions.scope import NAMES, Scope
-from streamweir.codec.expressions.syntax_tree import Node, constant_path, heads
-from streamweir.codec.expressions.values import is_true, type_name
+from streamweir.expressions.functions import EXPRESSION, FUNCTIONS
+from streamweir.expressions.scope import NAMES, Scope
+from streamweir.expressions.syntax_tree import Node, constant_path, heads
+from streamweir.expressions.values import is_true, type_name
 from streamweir.jsontext import same_json
 
 __all__ = ["FAILURES", "Evaluate", "compile_node"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, Final
 
-from streamweir.codec.expressions.checking import InvalidExpression, parsed
-from streamweir.codec.expressions.compiler import FAILURES, Evaluate, compile_node
-from streamweir.codec.expressions.reads import Path, reads_of
-from streamweir.codec.expressions.scope import Scope, Vocabulary
-from streamweir.codec.expressions.syntax_tree import Node, constant_path, heads
+from streamweir.expressions.checking import InvalidExpression, parsed
+from streamweir.expressions.compiler import FAILURES, Evaluate, compile_node
+from streamweir.expressions.reads import Path, reads_of
+from streamweir.expressions.scope import Scope, Vocabulary
+from streamweir.expressions.syntax_tree import Node, constant_path, heads
 
 __all__ = ["Expression", "InvalidExpression", "Path", "compile_expression"]
 

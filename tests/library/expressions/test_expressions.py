@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from streamweir.codec.expressions import (
+from streamweir.errors import MalformedEvent
+from streamweir.expressions import (
     InvalidExpression,
     Scope,
     Vocabulary,
@@ -12,8 +13,7 @@ from streamweir.codec.expressions import (
     compile_expression,
     compile_template,
 )
-from streamweir.codec.expressions.functions import MAX_TEXT
-from streamweir.errors import MalformedEvent
+from streamweir.expressions.functions import MAX_TEXT
 
 NAMES = Vocabulary(frozenset({"_message", "_text", "_event", "_state", "_options", "_item", "_index"}))
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from streamweir.codec.coerce import text_of
-from streamweir.codec.expressions.compiler import Evaluate
-from streamweir.codec.expressions.expression import Expression, InvalidExpression, Path, compile_expression
-from streamweir.codec.expressions.scope import Scope, Vocabulary
+from streamweir.expressions.compiler import Evaluate
+from streamweir.expressions.expression import Expression, InvalidExpression, Path, compile_expression
+from streamweir.expressions.scope import Scope, Vocabulary
+from streamweir.jsontext import text_of
 
 __all__ = ["Template", "bare_expression", "compile_template"]
 

@@ -1,0 +1,1 @@
+"""Frames as they came, for clients of the very dialect that their upstream speaks."""
