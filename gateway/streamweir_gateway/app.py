@@ -42,9 +42,9 @@ from streamweir_gateway.runs.admission import Admissions
 from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.model_proxy import ModelProxy
+from streamweir_gateway.runs.open_streams import OpenStreams
 from streamweir_gateway.runs.proxy import Proxy
 from streamweir_gateway.runs.request_body import RequestBodies
-from streamweir_gateway.runs.streams import Streams
 from streamweir_gateway.upstream.client import UpstreamClients
 
 __all__ = ["GatewayApp", "build_app"]
@@ -54,7 +54,7 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
     config: GatewayConfig,
     *,
     clients: UpstreamClients | None = None,
-    streams: Streams | None = None,
+    streams: OpenStreams | None = None,
     bodies: RequestBodies | None = None,
     log: RequestLog | None = None,
     metrics: Metrics | None = None,
@@ -79,7 +79,7 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
     gateway = _Gateway(
         config,
         UpstreamClients() if clients is None else clients,
-        Streams() if streams is None else streams,
+        OpenStreams() if streams is None else streams,
         RequestBodies(config.server.body_bytes) if bodies is None else bodies,
         Observer(
             request_log(settings=LogSettings.of(config.server)) if log is None else log,
@@ -156,7 +156,7 @@ class _Gateway:
         self,
         config: GatewayConfig,
         clients: UpstreamClients,
-        streams: Streams,
+        streams: OpenStreams,
         bodies: RequestBodies,
         observer: Observer,
         conversations: ConversationsOfWorker,

@@ -13,7 +13,7 @@ from starlette.routing import Route as StarletteRoute
 from loopback import ask, gateway, settled
 from scripted_upstream import WHOLE, upstream
 from streamweir_gateway.routing import Route, RoutingTable, methods_of, path_of, routes_of
-from streamweir_gateway.runs.streams import Streams
+from streamweir_gateway.runs.open_streams import OpenStreams
 
 METHODS = ("GET", "POST")
 TEMPLATES = ("/a", "/a/", "/a/{x}", "/{y}/b", "/a/b", "/{x}/{y}", "/a.{x}", "/{z}", "/a/b/{x}/d", "/")
@@ -56,7 +56,7 @@ def test_a_table_finds_what_starlettes_router_finds(
         fingerprint="",
         server=SimpleNamespace(health=None, ready=None, metrics=None),
     )
-    routes = routes_of(config, serve=lambda _: nothing, streams=Streams(), metrics=nothing)
+    routes = routes_of(config, serve=lambda _: nothing, streams=OpenStreams(), metrics=nothing)
     found = RoutingTable(routes).find(method, path)
     ours = (found.route.template, found.path_params) if found is not None else (None, {})
     assert ours == starlettes(routes, method, path)

@@ -22,7 +22,7 @@ from streamweir_gateway.config import GatewayConfig, parse_config
 from streamweir_gateway.observability.metrics import make_metrics
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.processes.server import GatewayServer
-from streamweir_gateway.runs.streams import Streams
+from streamweir_gateway.runs.open_streams import OpenStreams
 
 
 def settled(dialects: Dialects | None = None, /, **file: Any) -> GatewayConfig:
@@ -61,7 +61,7 @@ class Log:
 class Gateway:
     """The gateway on a free port."""
 
-    def __init__(self, address: tuple[str, int], streams: Streams, log: Log) -> None:
+    def __init__(self, address: tuple[str, int], streams: OpenStreams, log: Log) -> None:
         self.address = address
         self.streams = streams
         self.log = log
@@ -70,7 +70,7 @@ class Gateway:
 @asynccontextmanager
 async def gateway(config: GatewayConfig, app: ASGIApp | None = None) -> AsyncIterator[Gateway]:
     """Run the gateway, or `app` in its place, under its own server, without main loop and signal handlers."""
-    streams, log = Streams(), Log()
+    streams, log = OpenStreams(), Log()
     metrics = make_metrics()
     server = GatewayServer(
         build_app(config, streams=streams, log=log, metrics=metrics) if app is None else app,

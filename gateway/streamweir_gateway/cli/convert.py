@@ -23,10 +23,7 @@ from streamweir_gateway.cli.command import FAILED, OK, CommandFailed, Commands, 
 from streamweir_gateway.cli.dialect_options import dialect_options
 from streamweir_gateway.cli.explaining import explained
 from streamweir_gateway.cli.home_made import add_config_option, home_made
-from streamweir_gateway.cli.own_dialects import add_dialect_option, add_dialects
-from streamweir_gateway.cli.progress import shown
-from streamweir_gateway.cli.recorded_streams import captures_from
-from streamweir_gateway.cli.streams import (
+from streamweir_gateway.cli.input_output import (
     STDIN,
     Output,
     ReadFailed,
@@ -36,6 +33,9 @@ from streamweir_gateway.cli.streams import (
     pieces,
     write,
 )
+from streamweir_gateway.cli.own_dialects import add_dialect_option, add_dialects
+from streamweir_gateway.cli.progress import shown
+from streamweir_gateway.cli.recorded_streams import captures_from
 
 __all__ = ["NAME", "add_to"]
 

@@ -9,9 +9,9 @@ from typing import Final
 from streamweir.codec.detector import Detector
 from streamweir.codec.registry import process_dialects
 from streamweir_gateway.cli.command import OK, CommandFailed, Commands, add_command
+from streamweir_gateway.cli.input_output import STDIN, label_of, open_input, pieces
 from streamweir_gateway.cli.own_dialects import add_dialect_option, add_dialects
 from streamweir_gateway.cli.recorded_streams import captures_from
-from streamweir_gateway.cli.streams import STDIN, label_of, open_input, pieces
 
 __all__ = ["NAME", "add_to"]
 

@@ -11,8 +11,8 @@ from streamweir.codec.mapped.problems import ProblemList
 from streamweir.codec.registry import process_dialects
 from streamweir.learning.learn import Learned, NothingLearned, learn
 from streamweir_gateway.cli.command import OK, CommandFailed, UsageError
+from streamweir_gateway.cli.input_output import open_output, write
 from streamweir_gateway.cli.recorded_streams import recordings_in
-from streamweir_gateway.cli.streams import open_output, write
 
 __all__ = ["run"]
 

@@ -13,7 +13,7 @@ from streamweir.capture import Capture, CaptureError, begins_capture, parse_capt
 from streamweir.capture.capture import Read
 from streamweir.capture.reading import lines_of
 from streamweir_gateway.cli.command import CommandFailed
-from streamweir_gateway.cli.streams import label_of, open_input, pieces
+from streamweir_gateway.cli.input_output import label_of, open_input, pieces
 
 __all__ = ["captures_from", "recordings_in"]
 

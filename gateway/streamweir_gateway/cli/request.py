@@ -24,7 +24,7 @@ from streamweir_gateway.cli.command import (
 )
 from streamweir_gateway.cli.dialect_options import dialect_options
 from streamweir_gateway.cli.home_made import add_config_option, home_made
-from streamweir_gateway.cli.streams import STDIN
+from streamweir_gateway.cli.input_output import STDIN
 
 __all__ = ["NAME", "add_to", "body_of", "print_refusal"]
 

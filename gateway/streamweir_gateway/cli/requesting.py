@@ -23,8 +23,8 @@ from streamweir_gateway.requests.offers import Offer
 from streamweir_gateway.requests.request_mapping import request_mapping
 from streamweir_gateway.requests.request_sequence import whole_headers
 from streamweir_gateway.runs.admission import Admissions
-from streamweir_gateway.runs.asked_model import asked_model
 from streamweir_gateway.runs.destination import Destination, Incoming
+from streamweir_gateway.runs.requested_model import requested_model
 from streamweir_gateway.upstream.client import UpstreamClient
 
 __all__ = ["run"]
@@ -117,7 +117,7 @@ def _of_model(endpoint: EndpointConfig, body: bytes) -> EndpointConfig:
     """The endpoint that the client has, where the model that it names chooses."""
     if not endpoint.models:
         return endpoint
-    model = asked_model(parse_body(body))
+    model = requested_model(parse_body(body))
     if model is None:
         raise RequestError("the request must name a `model`")
     if model not in endpoint.models:

@@ -21,8 +21,8 @@ from streamweir_gateway.processes.server import GatewayServer
 from streamweir_gateway.processes.sockets import Listeners, connection_limit
 from streamweir_gateway.requests.conversations import ConversationsOfWorker
 from streamweir_gateway.resumption.registry import RunRegistry
+from streamweir_gateway.runs.open_streams import OpenStreams
 from streamweir_gateway.runs.request_body import RequestBodies
-from streamweir_gateway.runs.streams import Streams
 
 __all__ = ["ServingProcess", "serve_alone"]
 
@@ -54,7 +54,7 @@ class ServingProcess:
         configure_logging(secrets_of(config), settings=log)
         logger.setLevel(log.number)
         self._config = config
-        self._streams = Streams()
+        self._streams = OpenStreams()
         self._bodies = RequestBodies(config.server.body_bytes)
         self._conversations = ConversationsOfWorker()
         self._board = board

@@ -28,7 +28,7 @@ from streamweir_gateway.connection.protocol import HttpProtocol
 from streamweir_gateway.connection.server_context import ServerContext
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.processes.sockets import BACKLOG
-from streamweir_gateway.runs.streams import Streams
+from streamweir_gateway.runs.open_streams import OpenStreams
 
 __all__ = ["GatewayServer"]
 
@@ -62,7 +62,7 @@ class GatewayServer(uvicorn.Server):
     def __init__(  # noqa: PLR0913 - what a server is made of
         self,
         app: ASGIApp,
-        streams: Streams,
+        streams: OpenStreams,
         *,
         observer: Observer,
         settings: ServerConfig | None = None,

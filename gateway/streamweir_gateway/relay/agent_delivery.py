@@ -10,10 +10,10 @@ from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.relay.agent_stream import OpenedResponse
 from streamweir_gateway.relay.service import Service
 from streamweir_gateway.requests.offers import NO_OFFER
-from streamweir_gateway.runs.asked import Asked
+from streamweir_gateway.runs.open_streams import OpenStreams
+from streamweir_gateway.runs.prepared_request import PreparedRequest
 from streamweir_gateway.runs.proxy_exchange import ProxyExchange
 from streamweir_gateway.runs.request_body import RequestBody
-from streamweir_gateway.runs.streams import Streams
 from streamweir_gateway.upstream.request import UpstreamRequest
 from streamweir_gateway.upstream.transport import TransportResponse
 
@@ -51,7 +51,7 @@ class AgentDelivery:
         self._record = record
         self._observer = observer
 
-    async def deliver(self, streams: Streams, receive: Receive) -> None:
+    async def deliver(self, streams: OpenStreams, receive: Receive) -> None:
         """Deliver the stream to its end.
 
         Args:
@@ -61,7 +61,7 @@ class AgentDelivery:
         endpoint, record = self._service.endpoint, self._record
         incoming = endpoint.incoming(self._scope, record.request_id)
         record.span_id = incoming.trace.span_id
-        asked = Asked(
+        prepared = PreparedRequest(
             incoming,
             self._request,
             RequestBody.sent(),
@@ -69,7 +69,7 @@ class AgentDelivery:
             OpenedResponse(self._response),
         )
         exchange = ProxyExchange(
-            endpoint, asked, scope=self._scope, send=self._send, record=record, observer=self._observer
+            endpoint, prepared, scope=self._scope, send=self._send, record=record, observer=self._observer
         )
         take_ownership(self._scope)
         streams.add(exchange.supervisor)

@@ -20,7 +20,7 @@ from streamweir_gateway.observability.trace_context import NewIds, TraceContext,
 from streamweir_gateway.relay.crossing import Crossing
 from streamweir_gateway.relay.service import Service
 from streamweir_gateway.routing import Route, RoutingTable
-from streamweir_gateway.runs.streams import Streams
+from streamweir_gateway.runs.open_streams import OpenStreams
 from streamweir_gateway.runs.upstream_target import NoSuchPath
 from streamweir_gateway.upstream.transport import WholeResponse
 
@@ -54,7 +54,7 @@ class Crossings:
         table: RoutingTable,
         services: Mapping[Route, Service],
         *,
-        streams: Streams,
+        streams: OpenStreams,
         observer: Observer,
     ) -> None:
         self._table = table

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Set
 from typing import Final, NamedTuple, cast
 
 from streamweir_gateway.connection.response_encoder import are_header_lines, chunk, status_line
-from streamweir_gateway.upstream.end_to_end import HOP_BY_HOP
+from streamweir_gateway.upstream.hop_by_hop import HOP_BY_HOP
 from streamweir_gateway.upstream.request import Headers
 from streamweir_gateway.upstream.transport import WholeResponse
 

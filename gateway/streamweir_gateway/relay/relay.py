@@ -21,8 +21,8 @@ from streamweir_gateway.relay.crossing import Crossing, crossing_of
 from streamweir_gateway.relay.forwarded import may_go_on
 from streamweir_gateway.relay.relay_exchange import BrokenOff, NoAnswer, RelayExchange
 from streamweir_gateway.relay.service import Service
+from streamweir_gateway.runs.open_streams import OpenStreams
 from streamweir_gateway.runs.response_writer import ClientGone
-from streamweir_gateway.runs.streams import Streams
 
 __all__ = ["Relay"]
 
@@ -39,7 +39,7 @@ class Relay:
         observer: gets a record of every request.
     """
 
-    def __init__(self, services: Sequence[Service], *, streams: Streams, observer: Observer) -> None:
+    def __init__(self, services: Sequence[Service], *, streams: OpenStreams, observer: Observer) -> None:
         self._services = {service.destination: service for service in services}
         self.first = services[0]
         self._streams = streams

@@ -15,7 +15,7 @@ from streamweir_gateway.connection.direct_exchange import DirectExchange
 from streamweir_gateway.observability.trace_context import TraceContext, settled_trace_context
 from streamweir_gateway.relay.forwarded import Forwarding, is_about_forwarding
 from streamweir_gateway.runs.upstream_target import UpstreamTarget, with_query
-from streamweir_gateway.upstream.end_to_end import HOP_BY_HOP, connection_options
+from streamweir_gateway.upstream.hop_by_hop import HOP_BY_HOP, connection_options
 from streamweir_gateway.upstream.http1 import request_head
 from streamweir_gateway.upstream.request import (
     WITHOUT_BODY,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from streamweir_gateway.runs.endpoint import WRITABLE
-from streamweir_gateway.upstream.end_to_end import end_to_end
 from streamweir_gateway.upstream.failures import InvalidResponse
+from streamweir_gateway.upstream.hop_by_hop import end_to_end
 from streamweir_gateway.upstream.http1 import coding_list
 from streamweir_gateway.upstream.request import Headers
 from streamweir_gateway.upstream.transport import TransportResponse

@@ -19,13 +19,13 @@ from streamweir.runs.store import StoreUnavailable
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.resumption.run_audience import RunAudience
-from streamweir_gateway.runs.asked import Asked
 from streamweir_gateway.runs.endpoint import Endpoint
+from streamweir_gateway.runs.open_streams import OpenStreams
+from streamweir_gateway.runs.prepared_request import PreparedRequest
 from streamweir_gateway.runs.request_context import RequestContext
 from streamweir_gateway.runs.response_writer import ClientGone
 from streamweir_gateway.runs.run import Run
 from streamweir_gateway.runs.run_supervisor import RunSupervisor
-from streamweir_gateway.runs.streams import Streams
 
 __all__ = ["KeptRun"]
 
@@ -50,7 +50,7 @@ class KeptRun:
     Args:
         owned: the run in the store.
         endpoint: what was called.
-        asked: the first client's request.
+        prepared: the first client's request.
         record: of the first client's request, and of the run.
         observer: is told of attempts.
         streams: those of the process.
@@ -61,20 +61,20 @@ class KeptRun:
         self,
         owned: OwnedRun,
         endpoint: Endpoint,
-        asked: Asked,
+        prepared: PreparedRequest,
         *,
         record: RequestRecord,
         observer: Observer,
-        streams: Streams,
+        streams: OpenStreams,
         index: RunIndex | None = None,
     ) -> None:
         self.owned: Final = owned
         self._index: Final = index
-        self.audience: Final = RunAudience(owned, index, names=asked.incoming.names)
+        self.audience: Final = RunAudience(owned, index, names=prepared.incoming.names)
         self.failure: ErrorInfo | None = None
         self.refusal: Refusal | None = None
         self._endpoint: Final = endpoint
-        self._asked: Final = asked
+        self._prepared: Final = prepared
         self._record: Final = record
         self._observer: Final = observer
         self._streams: Final = streams
@@ -119,13 +119,13 @@ class KeptRun:
     async def _pump(self, supervisor: RunSupervisor) -> None:
         context = RequestContext(
             self._endpoint,
-            self._asked,
+            self._prepared,
             audience=self.audience,
             supervisor=supervisor,
             record=self._record,
             observer=self._observer,
         )
-        self._run = Run(context, self._asked.request)
+        self._run = Run(context, self._prepared.request)
         if self._stop is not None:
             supervisor.leave_upstream(self._stop)
         await self._run.run()

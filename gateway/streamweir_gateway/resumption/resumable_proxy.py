@@ -18,8 +18,8 @@ from starlette.types import Receive, Scope, Send
 from streamweir.asgi.headers import header_values
 from streamweir.asgi.ownership import take_ownership
 from streamweir.asgi.refusals import Refusal
-from streamweir.asgi.resumption.asked_run import brought_handle, named_run, without_handle
 from streamweir.asgi.resumption.found_run import NothingLeft, check_same_request
+from streamweir.asgi.resumption.requested_run import brought_handle, named_run, without_handle
 from streamweir.events import Warning
 from streamweir.metadata import unix_milliseconds
 from streamweir.requests.conversation_names import conversation_names
@@ -33,12 +33,12 @@ from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.resumption.kept_run import KeptRun
 from streamweir_gateway.resumption.resumption import Resumption
 from streamweir_gateway.resumption.run_delivery import RunDelivery
-from streamweir_gateway.runs.asked import Asked
 from streamweir_gateway.runs.destination import Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
+from streamweir_gateway.runs.open_streams import OpenStreams
+from streamweir_gateway.runs.prepared_request import PreparedRequest
 from streamweir_gateway.runs.proxy import Proxy, send_no_content
 from streamweir_gateway.runs.request_body import RequestBodies, request_object
-from streamweir_gateway.runs.streams import Streams
 from streamweir_gateway.upstream.request import UpstreamRequest
 
 __all__ = ["ResumableProxy"]
@@ -56,7 +56,7 @@ class ResumableProxy(Proxy):
         endpoint: Endpoint,
         resumption: Resumption,
         *,
-        streams: Streams,
+        streams: OpenStreams,
         bodies: RequestBodies,
         observer: Observer,
     ) -> None:
@@ -116,29 +116,29 @@ class ResumableProxy(Proxy):
         return super()._asked_before_body(without_handle(scope), record)
 
     async def _answer(
-        self, asked: Asked, scope: Scope, receive: Receive, send: Send, record: RequestRecord
+        self, prepared: PreparedRequest, scope: Scope, receive: Receive, send: Send, record: RequestRecord
     ) -> None:
         resumption = self._resumption
         handle = brought_handle(scope) or new_handle()
         name = run_name(scope["state"].get("key"), handle)
-        about, token = self._about(asked, scope, handle), secrets.token_hex(16)
+        about, token = self._about(prepared, scope, handle), secrets.token_hex(16)
         store = resumption.registry.store
         try:
             is_ours = await store.claim(name, token, msgspec.json.encode(about), ttl=self._resume.ttl)
         except StoreUnavailable:
             resumption.note_result(about.endpoint, "unavailable")
-            await super()._answer(asked._replace(warnings=(_UNAVAILABLE,)), scope, receive, send, record)
+            await super()._answer(prepared._replace(warnings=(_UNAVAILABLE,)), scope, receive, send, record)
             return
         if not is_ours:
             await self._join(handle, about, scope, receive, send, record)
             return
-        index = await self._index(name, asked, scope) if self._resume.find else None
+        index = await self._index(name, prepared, scope) if self._resume.find else None
         owned = OwnedRun(store, name, token, ttl=self._resume.ttl, max_bytes=self._resume.max_bytes)
         record.run = handle[:12]
         kept = KeptRun(
             owned,
             self._endpoint,
-            asked,
+            prepared,
             index=index,
             record=record,
             observer=self._observer,
@@ -150,7 +150,7 @@ class ResumableProxy(Proxy):
             handle,
             about,
             endpoint=self._endpoint,
-            incoming=asked.incoming,
+            incoming=prepared.incoming,
             headers=resumption.headers(handle),
             scope=scope,
             send=send,
@@ -193,26 +193,26 @@ class ResumableProxy(Proxy):
         check_same_request(found.about, about)
         await self._resumption.read(found, scope, receive, send, record=record, position=None, headers=[])
 
-    async def _index(self, name: str, asked: Asked, scope: Scope) -> RunIndex:
+    async def _index(self, name: str, prepared: PreparedRequest, scope: Scope) -> RunIndex:
         """Let the run be found by what its client calls the conversation, before anything is said."""
-        incoming, store = asked.incoming, self._resumption.registry.store
+        incoming, store = prepared.incoming, self._resumption.registry.store
         if incoming.method == "GET":
             body: Mapping[str, Any] = dict(
                 parse_qsl(incoming.query.decode("latin-1"), keep_blank_values=True)
             )
         else:
-            body = request_object(asked.body.data)
+            body = request_object(prepared.body.data)
         reader = self._endpoint.dialects.to_write(incoming.answers).request_reader
         index = RunIndex(store, name, scope["state"].get("key"), ttl=self._resume.ttl)
         await index.note_request(incoming.request_id, conversation_names(body, reader))
         return index
 
-    def _about(self, asked: Asked, scope: Scope, handle: str) -> About:
-        incoming = asked.incoming
+    def _about(self, prepared: PreparedRequest, scope: Scope, handle: str) -> About:
+        incoming = prepared.incoming
         return About(
             endpoint=self._endpoint.config.template,
             path=hashlib.sha256(scope["path"].encode("utf-8", "surrogatepass")).hexdigest()[:32],
-            body=hashlib.sha256(asked.body.data).hexdigest()[:32],
+            body=hashlib.sha256(prepared.body.data).hexdigest()[:32],
             protocol=incoming.answers,
             framing=incoming.framing,
             request_id=incoming.request_id,

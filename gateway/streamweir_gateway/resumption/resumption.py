@@ -12,8 +12,8 @@ from starlette.types import Receive, Scope, Send
 from streamweir.asgi.headers import Headers
 from streamweir.asgi.ownership import take_ownership
 from streamweir.asgi.refusals import Refusal
-from streamweir.asgi.resumption.asked_run import RUN_HEADER, check_position, has_all
 from streamweir.asgi.resumption.found_run import NothingLeft, find_run, store_unavailable
+from streamweir.asgi.resumption.requested_run import RUN_HEADER, check_position, has_all
 from streamweir.runs.handles import Position
 from streamweir.runs.run_reader import About
 from streamweir.runs.store import RunState, StoreUnavailable
@@ -24,7 +24,7 @@ from streamweir_gateway.resumption.registry import RunRegistry
 from streamweir_gateway.resumption.run_delivery import RunDelivery
 from streamweir_gateway.runs.destination import Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
-from streamweir_gateway.runs.streams import Streams
+from streamweir_gateway.runs.open_streams import OpenStreams
 
 __all__ = ["FoundRun", "Resumption"]
 
@@ -53,7 +53,9 @@ class Resumption:
         metrics: where reading is counted.
     """
 
-    def __init__(self, registry: RunRegistry, path: str | None, streams: Streams, metrics: Metrics) -> None:
+    def __init__(
+        self, registry: RunRegistry, path: str | None, streams: OpenStreams, metrics: Metrics
+    ) -> None:
         self.registry: Final = registry
         self.endpoints: dict[str, Endpoint] = {}
         self._path: Final = path

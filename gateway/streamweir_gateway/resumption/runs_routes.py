@@ -12,8 +12,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from streamweir.asgi.headers import Headers, header_value, settled_request_id
 from streamweir.asgi.refusals import Refusal, send_refusal
-from streamweir.asgi.resumption.asked_run import check_position, position_of
 from streamweir.asgi.resumption.found_run import NothingLeft, stop_run, store_unavailable
+from streamweir.asgi.resumption.requested_run import check_position, position_of
 from streamweir.asgi.sending import send_whole
 from streamweir.http.accept import choose_framing
 from streamweir.http.response_headers import NOT_STORED

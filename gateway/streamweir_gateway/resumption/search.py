@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from starlette.types import Scope
 
 from streamweir.asgi.refusals import Refusal
-from streamweir.asgi.resumption.asked_run import asked_ids
+from streamweir.asgi.resumption.requested_run import requested_ids
 from streamweir.runs.run_index import indexed_runs
 from streamweir_gateway.resumption.resumption import FoundRun, Resumption
 
@@ -45,7 +45,7 @@ async def _found(resumption: Resumption, scope: Scope) -> AsyncIterator[FoundRun
         endpoint.config.resume and endpoint.config.resume.find for endpoint in resumption.endpoints.values()
     ):
         raise Refusal("ENDPOINT_NOT_FOUND")
-    kind, value = asked_ids(scope)
+    kind, value = requested_ids(scope)
     async for run in indexed_runs(resumption.registry.store, scope["state"].get("key"), kind, value):
         endpoint = resumption.endpoints.get(run.about.endpoint)
         if endpoint is not None:

@@ -16,15 +16,15 @@ import time
 from typing import Final
 
 from streamweir.errors import ErrorInfo, error_info
-from streamweir.translation.hint import stream_hint
 from streamweir.translation.normalizer import StreamNormalizer
+from streamweir.translation.operator_hint import stream_hint
 from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
 from streamweir_gateway.requests.offers import NO_OFFER
 from streamweir_gateway.requests.request_sequence import RequestSequence
 from streamweir_gateway.runs.admission import CircuitOpen, Overloaded, Permit
 from streamweir_gateway.runs.destination import Destination
-from streamweir_gateway.runs.hints import about_breaker, about_failure, about_status
 from streamweir_gateway.runs.interruptible_wait import Interrupted
+from streamweir_gateway.runs.operator_hints import about_breaker, about_failure, about_status
 from streamweir_gateway.runs.request_context import RequestContext
 from streamweir_gateway.runs.response_classification import classify_response, first_answer
 from streamweir_gateway.runs.response_writer import ClientGone

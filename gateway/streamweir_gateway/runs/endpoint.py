@@ -27,7 +27,7 @@ from streamweir_gateway.requests.request_mapping import RequestMapping
 from streamweir_gateway.runs.destination import Destination, Incoming
 from streamweir_gateway.runs.request_body import request_object
 from streamweir_gateway.runs.stream_choice import asks_for_stream, wants_no_stream
-from streamweir_gateway.upstream.end_to_end import end_to_end
+from streamweir_gateway.upstream.hop_by_hop import end_to_end
 from streamweir_gateway.upstream.response import UpstreamResponse
 
 __all__ = ["WRITABLE", "Endpoint"]

@@ -13,11 +13,11 @@ from streamweir.asgi.refusals import Refusal
 from streamweir.requests.reading import parse_body
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
-from streamweir_gateway.runs.asked_model import asked_model
 from streamweir_gateway.runs.endpoint import Endpoint
+from streamweir_gateway.runs.open_streams import OpenStreams
 from streamweir_gateway.runs.proxy import Proxy, refusals
 from streamweir_gateway.runs.request_body import RequestBodies
-from streamweir_gateway.runs.streams import Streams
+from streamweir_gateway.runs.requested_model import requested_model
 
 __all__ = ["ModelProxy"]
 
@@ -36,7 +36,7 @@ class ModelProxy(Proxy):
         self,
         endpoints: Mapping[str, Endpoint],
         *,
-        streams: Streams,
+        streams: OpenStreams,
         bodies: RequestBodies,
         observer: Observer,
     ) -> None:
@@ -52,7 +52,7 @@ class ModelProxy(Proxy):
         try:
             with refusals():
                 request = parse_body(body.data)
-            proxy = self._proxy_of(asked_model(request), scope)
+            proxy = self._proxy_of(requested_model(request), scope)
             await proxy.answer_whole(body, scope, receive, send, record)
         finally:
             body.release()

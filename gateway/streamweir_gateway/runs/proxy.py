@@ -19,13 +19,13 @@ from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import settled_trace_context
 from streamweir_gateway.requests.offers import NO_OFFER, Offer
-from streamweir_gateway.runs.asked import Asked
 from streamweir_gateway.runs.destination import Destination, Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
+from streamweir_gateway.runs.open_streams import OpenStreams
+from streamweir_gateway.runs.prepared_request import PreparedRequest
 from streamweir_gateway.runs.proxy_exchange import ProxyExchange
 from streamweir_gateway.runs.request_body import RequestBodies, RequestBody
 from streamweir_gateway.runs.response_writer import ClientGone
-from streamweir_gateway.runs.streams import Streams
 from streamweir_gateway.runs.upstream_request_builder import NoSuchPath
 from streamweir_gateway.upstream.request import UpstreamRequest
 
@@ -36,7 +36,7 @@ class Proxy:
     """The ASGI endpoint of one path."""
 
     def __init__(
-        self, endpoint: Endpoint, *, streams: Streams, bodies: RequestBodies, observer: Observer
+        self, endpoint: Endpoint, *, streams: OpenStreams, bodies: RequestBodies, observer: Observer
     ) -> None:
         self._endpoint = endpoint
         self._streams = streams
@@ -126,14 +126,14 @@ class Proxy:
         offers = _offers(endpoint, incoming, body)
         if (first := next(iter(offers))) is not endpoint.destinations[0]:
             request = _upstream_request(first, incoming)
-        await self._answer(Asked(incoming, request, body, offers), scope, receive, send, record)
+        await self._answer(PreparedRequest(incoming, request, body, offers), scope, receive, send, record)
 
     async def _answer(
-        self, asked: Asked, scope: Scope, receive: Receive, send: Send, record: RequestRecord
+        self, prepared: PreparedRequest, scope: Scope, receive: Receive, send: Send, record: RequestRecord
     ) -> None:
         """Run what is asked for, and deliver it."""
         exchange = ProxyExchange(
-            self._endpoint, asked, scope=scope, send=send, record=record, observer=self._observer
+            self._endpoint, prepared, scope=scope, send=send, record=record, observer=self._observer
         )
         take_ownership(scope)  # what follows ends properly by itself
         self._streams.add(exchange.supervisor)

@@ -7,10 +7,10 @@ from starlette.types import Receive, Scope, Send
 from streamweir_gateway.connection.client_connection import ClientConnection
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
-from streamweir_gateway.runs.asked import Asked
 from streamweir_gateway.runs.delivery import Delivery
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.interruptible_wait import Interrupted
+from streamweir_gateway.runs.prepared_request import PreparedRequest
 from streamweir_gateway.runs.request_context import RequestContext
 from streamweir_gateway.runs.response_writer import ClientGone
 from streamweir_gateway.runs.run import Run
@@ -29,7 +29,7 @@ class ProxyExchange:
 
     Args:
         endpoint: what was called.
-        asked: the client's request.
+        prepared: the client's request.
         scope: of the client's request.
         send: takes the response.
         record: is completed.
@@ -41,7 +41,7 @@ class ProxyExchange:
     def __init__(
         self,
         endpoint: Endpoint,
-        asked: Asked,
+        prepared: PreparedRequest,
         *,
         scope: Scope,
         send: Send,
@@ -53,17 +53,17 @@ class ProxyExchange:
         self.supervisor = RunSupervisor(endpoint.config.on_disconnect)
         connection = ClientConnection.of(scope)
         self._delivery = Delivery(
-            endpoint, asked.incoming, send=send, connection=connection, run=self.supervisor
+            endpoint, prepared.incoming, send=send, connection=connection, run=self.supervisor
         )
         context = RequestContext(
             endpoint,
-            asked,
+            prepared,
             audience=self._delivery,
             supervisor=self.supervisor,
             record=record,
             observer=observer,
         )
-        self._run = Run(context, asked.request)
+        self._run = Run(context, prepared.request)
 
     async def run(self, receive: Receive) -> None:
         """Deliver the stream to its end.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
-from streamweir_gateway.runs.asked import Asked
 from streamweir_gateway.runs.audience import Audience
 from streamweir_gateway.runs.endpoint import Endpoint
+from streamweir_gateway.runs.prepared_request import PreparedRequest
 from streamweir_gateway.runs.run_supervisor import RunSupervisor
 
 __all__ = ["RequestContext"]
@@ -44,7 +44,7 @@ class RequestContext:
     def __init__(
         self,
         endpoint: Endpoint,
-        asked: Asked,
+        prepared: PreparedRequest,
         *,
         audience: Audience,
         supervisor: RunSupervisor,
@@ -52,11 +52,11 @@ class RequestContext:
         observer: Observer,
     ) -> None:
         self.endpoint = endpoint
-        self.incoming = asked.incoming
-        self.body = asked.body
-        self.offers = asked.offers
-        self.opened = asked.opened
-        self.warnings = asked.warnings
+        self.incoming = prepared.incoming
+        self.body = prepared.body
+        self.offers = prepared.offers
+        self.opened = prepared.opened
+        self.warnings = prepared.warnings
         self.audience = audience
         self.supervisor = supervisor
         self.record = record

@@ -7,8 +7,8 @@ import asyncio
 from streamweir.asgi.refusals import Refusal
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.attempt import Attempt
-from streamweir_gateway.runs.hints import about_buffering, about_stop
 from streamweir_gateway.runs.interruptible_wait import Interrupted
+from streamweir_gateway.runs.operator_hints import about_buffering, about_stop
 from streamweir_gateway.runs.request_context import RequestContext
 from streamweir_gateway.runs.response_writer import ClientGone
 from streamweir_gateway.runs.retry_plan import RetryPlan

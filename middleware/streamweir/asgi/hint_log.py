@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from streamweir.codec.registry import process_dialects
-from streamweir.translation.hint import stream_hint
+from streamweir.translation.operator_hint import stream_hint
 from streamweir.translation.translator import Translator
 
 __all__ = ["HintLog"]

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
-from streamweir.codec.asked import Asked
 from streamweir.codec.base import Encoder
 from streamweir.codec.kept_calls import KeptCalls
+from streamweir.codec.open_interactions import OpenInteractions
 from streamweir.codec.questions import asks_person, question_text
 from streamweir.codec.suspension import suspension
 from streamweir.events import (
@@ -68,8 +68,8 @@ class ChatEncoder(Encoder):
         return KeptCalls(self.room // 2)
 
     @cached_property
-    def _asked(self) -> Asked:
-        return Asked(self.room // 2)
+    def _asked(self) -> OpenInteractions:
+        return OpenInteractions(self.room // 2)
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the frames that say `event`."""

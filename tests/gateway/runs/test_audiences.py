@@ -17,10 +17,10 @@ from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import trace_context_of
 from streamweir_gateway.requests.offers import NO_OFFER
 from streamweir_gateway.runs.admission import Admissions
-from streamweir_gateway.runs.asked import Asked
 from streamweir_gateway.runs.audience import Audience
 from streamweir_gateway.runs.destination import Destination, Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
+from streamweir_gateway.runs.prepared_request import PreparedRequest
 from streamweir_gateway.runs.request_body import RequestBodies, RequestBody
 from streamweir_gateway.runs.request_context import RequestContext
 from streamweir_gateway.runs.run import Run
@@ -123,10 +123,12 @@ def run_for(audience: Audience, url: str, record: RequestRecord) -> Run:
     endpoint = Endpoint(config, destinations, dialects=dialects, debug=False)
     incoming = Incoming("req_1", "POST", {}, [], b"", "standard", "sse", trace_context_of([]), 0)
     request = destinations[0].request(incoming)
-    asked = Asked(incoming, request, RequestBody(RequestBodies(1000)), dict.fromkeys(destinations, NO_OFFER))
+    prepared = PreparedRequest(
+        incoming, request, RequestBody(RequestBodies(1000)), dict.fromkeys(destinations, NO_OFFER)
+    )
     context = RequestContext(
         endpoint,
-        asked,
+        prepared,
         audience=audience,
         supervisor=RunSupervisor(None),
         record=record,

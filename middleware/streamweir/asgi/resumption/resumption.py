@@ -16,12 +16,12 @@ from streamweir.asgi.ownership import take_ownership
 from streamweir.asgi.refusals import Refusal, send_refusal
 from streamweir.asgi.request_id import RunRequestID
 from streamweir.asgi.response_interceptor import ResponseInterceptor
-from streamweir.asgi.resumption.asked_run import brought_handle, check_position, has_all, named_run
 from streamweir.asgi.resumption.client_request import ClientRequest
 from streamweir.asgi.resumption.found_run import NothingLeft, check_same_request, store_unavailable
 from streamweir.asgi.resumption.kept_exchange import KeptExchange, about_request
 from streamweir.asgi.resumption.kept_run import KeptRun
 from streamweir.asgi.resumption.registry import RunRegistry
+from streamweir.asgi.resumption.requested_run import brought_handle, check_position, has_all, named_run
 from streamweir.asgi.resumption.run_response import RunResponse, Wanted
 from streamweir.asgi.sending import Receive, Scope, Send
 from streamweir.asgi.stream_options import StreamOptions

@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from streamweir.asgi.headers import Headers, header_value, settled_request_id
 from streamweir.asgi.refusals import Refusal, send_refusal
 from streamweir.asgi.request_id import RunRequestID
-from streamweir.asgi.resumption.asked_run import asked_ids, check_position, position_of
 from streamweir.asgi.resumption.client_request import ClientRequest
 from streamweir.asgi.resumption.found_run import NothingLeft, stop_run, store_unavailable
+from streamweir.asgi.resumption.requested_run import check_position, position_of, requested_ids
 from streamweir.asgi.resumption.resumption import Resumption, send_nothing
 from streamweir.asgi.sending import Message, Receive, Scope, Send, send_whole
 from streamweir.http.accept import choose_framing
@@ -124,7 +124,7 @@ class RunsApp:
     async def _found(self, scope: Scope) -> AsyncIterator[IndexedRun]:
         if not self._registry.resume.find:
             raise Refusal("ENDPOINT_NOT_FOUND")
-        kind, value = asked_ids(scope)
+        kind, value = requested_ids(scope)
         owner = self._registry.owner_of(scope)
         async for run in indexed_runs(self._registry.store, owner, kind, value):
             yield run

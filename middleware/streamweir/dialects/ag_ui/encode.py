@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from streamweir.codec.asked import Asked
 from streamweir.codec.base import Encoder
 from streamweir.codec.frame_template import Number
+from streamweir.codec.open_interactions import OpenInteractions
 from streamweir.dialects.ag_ui.encode_ending import interrupt, run_cancelled, run_error, run_finished
 from streamweir.dialects.ag_ui.encode_steps import OpenSteps
 from streamweir.dialects.ag_ui.encode_texts import OpenTexts, Reasoning
@@ -84,8 +84,8 @@ class AgUiEncoder(Encoder):
         return RecentIds(self.room // 8)
 
     @cached_property
-    def _asked(self) -> Asked:
-        return Asked(self.room // 2)
+    def _asked(self) -> OpenInteractions:
+        return OpenInteractions(self.room // 2)
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the frames that say `event`, none where there is nothing to say."""

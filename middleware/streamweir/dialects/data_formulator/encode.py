@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
-from streamweir.codec.asked import Asked
 from streamweir.codec.base import Encoder
 from streamweir.codec.coerce import text_of
 from streamweir.codec.frame_template import Number
+from streamweir.codec.open_interactions import OpenInteractions
 from streamweir.dialects.data_formulator.encode_answer import Answer
 from streamweir.dialects.data_formulator.encode_questions import clarification, delegation
 from streamweir.dialects.data_formulator.shared_failures import text_failure
@@ -84,8 +84,8 @@ class DataFormulatorEncoder(Encoder):
         return RecentIds(self.room // 16)
 
     @cached_property
-    def _pending(self) -> Asked:
-        return Asked(self.room // 2)
+    def _pending(self) -> OpenInteractions:
+        return OpenInteractions(self.room // 2)
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the frame that says `event`; questions wait for the end, which they are in this protocol."""

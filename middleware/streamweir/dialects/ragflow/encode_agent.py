@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from streamweir.codec.asked import Asked
 from streamweir.codec.families.openai_chunks import usage_of
 from streamweir.codec.families.ragflow_forms import asked_by
 from streamweir.codec.kept_calls import KeptCalls
 from streamweir.codec.kept_values import KeptValues
+from streamweir.codec.open_interactions import OpenInteractions
 from streamweir.dialects.ragflow.encode_media import download_of, hexadecimal_audio
 from streamweir.dialects.ragflow.encode_writer import Message, Writer
 from streamweir.dialects.ragflow.shared_carrier import CARRIER
@@ -60,7 +60,7 @@ class AgentWriter(Writer):
         self._filtered = filtered
         self._thinking = False
         self._message_ended = False
-        self._asked = Asked(room // 2)
+        self._asked = OpenInteractions(room // 2)
         self._downloads = KeptValues(room // 4)
         self._calls = KeptCalls(room // 4)
         self._began: RecentIds[int] = RecentIds(room // 16)

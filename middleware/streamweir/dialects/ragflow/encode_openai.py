@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from streamweir.codec.asked import Asked
 from streamweir.codec.families.openai_chunks import chunk, usage_of
 from streamweir.codec.families.ragflow_forms import asked_by
+from streamweir.codec.open_interactions import OpenInteractions
 from streamweir.codec.questions import asks_person
 from streamweir.dialects.ragflow.encode_writer import Message, Writer
 from streamweir.events import (
@@ -35,7 +35,7 @@ class OpenAIWriter(Writer):
     def __init__(self, lost: Counter[str], room: int) -> None:
         super().__init__(lost, room)
         self._model = "model"
-        self._asked = Asked(room // 2)
+        self._asked = OpenInteractions(room // 2)
 
     def write(self, event: Event, stamp: Stamp) -> Iterator[Message]:
         """Yield the chunks that say `event`."""

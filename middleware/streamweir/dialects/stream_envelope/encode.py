@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
-from streamweir.codec.asked import Asked
 from streamweir.codec.base import Encoder
 from streamweir.codec.coerce import leftover
 from streamweir.codec.frame_template import Number
+from streamweir.codec.open_interactions import OpenInteractions
 from streamweir.codec.questions import asks_person, question_text
 from streamweir.dialects.stream_envelope.shared_carrier import CARRIER, carry
 from streamweir.dialects.stream_envelope.shared_vocabulary import TRACE
@@ -84,9 +84,9 @@ class EnvelopeEncoder(Encoder):
         return RecentIds(self.room // 4)
 
     @cached_property
-    def _waiting(self) -> Asked:
+    def _waiting(self) -> OpenInteractions:
         """The question that waits for what comes next: the last one."""
-        return Asked(self.room)
+        return OpenInteractions(self.room)
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the frames that say `event`."""

@@ -7,7 +7,7 @@ from typing import Protocol
 from streamweir.errors import error_info
 from streamweir_gateway.runs.run_supervisor import Stop
 
-__all__ = ["Streams"]
+__all__ = ["OpenStreams"]
 
 
 class UnderWay(Protocol):
@@ -17,7 +17,7 @@ class UnderWay(Protocol):
         """End the stream properly."""
 
 
-class Streams:
+class OpenStreams:
     """The streams under way, so that they can be ended when the gateway stops.
 
     Attributes:

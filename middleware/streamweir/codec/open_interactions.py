@@ -9,13 +9,13 @@ from typing import Final
 from streamweir.events import Interaction
 from streamweir.jsontext import json_to_keep, parse_json
 
-__all__ = ["Asked"]
+__all__ = ["OpenInteractions"]
 
 _LEAST: Final = 512
 """Each counts for so many at least."""
 
 
-class Asked:
+class OpenInteractions:
     """The open interactions of one stream, held as their JSON.
 
     Of too many the oldest go; one that is too large is not kept.

@@ -18,12 +18,12 @@ from streamweir.runs.store import RunState
 
 __all__ = [
     "RUN_HEADER",
-    "asked_ids",
     "brought_handle",
     "check_position",
     "has_all",
     "named_run",
     "position_of",
+    "requested_ids",
     "without_handle",
 ]
 
@@ -116,7 +116,7 @@ def _names_run(piece: bytes) -> bool:
     return unquote_plus(name) == "run" and is_handle(unquote_plus(value))
 
 
-def asked_ids(scope: Scope) -> tuple[str, str]:
+def requested_ids(scope: Scope) -> tuple[str, str]:
     """Return by what runs are to be found: one of `KINDS`, and its value.
 
     Raises:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-__all__ = ["asked_model"]
+__all__ = ["requested_model"]
 
 _LONGEST: Final = 256
 
 
-def asked_model(request: Mapping[str, Any]) -> str | None:
+def requested_model(request: Mapping[str, Any]) -> str | None:
     """Return the model that a request names; None where it names none."""
     model = request.get("model")
     return model if isinstance(model, str) and 0 < len(model) <= _LONGEST else None

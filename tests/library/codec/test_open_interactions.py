@@ -1,6 +1,6 @@
 """What was asked and is not answered is kept by its bytes."""
 
-from streamweir.codec.asked import Asked
+from streamweir.codec.open_interactions import OpenInteractions
 from streamweir.events import Interaction
 
 
@@ -9,7 +9,7 @@ def form(number: int, size: int) -> Interaction:
 
 
 def test_the_oldest_are_forgotten_where_the_room_does_not_suffice() -> None:
-    asked = Asked(room=10_000)
+    asked = OpenInteractions(room=10_000)
     for number in range(100):
         asked.add(form(number, 1000))
     kept = [event.interaction_id for event in asked]
@@ -20,7 +20,7 @@ def test_the_oldest_are_forgotten_where_the_room_does_not_suffice() -> None:
 
 
 def test_what_is_answered_leaves_its_room() -> None:
-    asked = Asked(room=10_000)
+    asked = OpenInteractions(room=10_000)
     for number in range(100):
         asked.add(form(number, 3000))
         asked.discard(f"i{number}")
@@ -32,7 +32,7 @@ def test_what_is_answered_leaves_its_room() -> None:
 
 
 def test_what_is_too_large_is_not_kept_and_takes_nothing_from_the_others() -> None:
-    asked = Asked(room=10_000)
+    asked = OpenInteractions(room=10_000)
     asked.add(form(1, 100))
     asked.add(form(2, 20_000))
     assert [event.interaction_id for event in asked] == ["i1"]

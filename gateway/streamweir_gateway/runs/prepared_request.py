@@ -12,11 +12,11 @@ from streamweir_gateway.runs.request_body import RequestBody
 from streamweir_gateway.upstream.client import Opening
 from streamweir_gateway.upstream.request import UpstreamRequest
 
-__all__ = ["Asked"]
+__all__ = ["PreparedRequest"]
 
 
-class Asked(NamedTuple):
-    """One request.
+class PreparedRequest(NamedTuple):
+    """One request of a client, as the upstreams of its endpoint are to get it.
 
     Attributes:
         incoming: the client's request, but for its body.
