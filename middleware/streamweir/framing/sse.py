@@ -24,6 +24,7 @@ __all__ = ["SSEParser", "sse_writer", "write_sse", "write_sse_comment"]
 
 _MOST_LINES = 1024
 """A line takes as much memory as thirty letters, so that so many become one."""
+_BLANK_LINE = b"\n\n"
 _NUMBERED = re.compile(rb"(?<![^\n])id: ([^\n\0]{1,%d})\ndata: ([^\n]*)\n\n" % MAX_ID_CHARACTERS)
 
 
@@ -98,8 +99,9 @@ class SSEParser:
         """Read blocks with a blank line between them; one by one unless they all begin alike."""
         if len(blocks) > self._limit:
             return self._each_block(blocks)
-        if (alone := self._whole_block(blocks)) is not None:
-            return (alone,)
+        if _BLANK_LINE not in blocks:
+            alone = self._whole_block(blocks)
+            return self._each_block(blocks) if alone is None else (alone,)
         if blocks.startswith(b"id: "):
             return self._numbered_blocks(blocks)
         alike = _data_of_alike(blocks)
