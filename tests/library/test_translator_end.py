@@ -376,6 +376,34 @@ def test_a_dialect_that_understood_nothing_does_not_call_it_a_success() -> None:
     assert engine.counts["unknown"] == 1
 
 
+ENDS_THAT_SAY_HOW_IT_WENT = {
+    "a2a": '{"result":{"statusUpdate":{"taskId":"t","status":{"state":"TASK_STATE_COMPLETED"}}}}',
+    "coze": '{"event":"conversation.chat.completed","id":"c","status":"completed"}',
+    "dify": '{"event":"workflow_finished","data":{"status":"succeeded"}}',
+    "gemini": '{"candidates":[{"finishReason":"STOP"}]}',
+    "openai-chat": '{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}',
+}
+
+
+@pytest.mark.parametrize("speaks", ENDS_THAT_SAY_HOW_IT_WENT)
+def test_what_an_end_says_of_the_run_is_no_answer(speaks: str) -> None:
+    end = json.loads(ENDS_THAT_SAY_HOW_IT_WENT[speaks])
+    name = f"event: {end.pop('event')}\n" if speaks == "coze" else ""
+    body = f'data: {{"zz_unheard_of": 1}}\n\n{name}data: {json.dumps(end)}\n\n'.encode()
+    events = events_of(convert(body, speaks=speaks, framing="ndjson"))
+    assert events[-1]["data"]["status"] == "completed"
+    codes = [event["data"].get("message_code") for event in events if event["type"] == "warning"]
+    assert codes == ["END_UNCONFIRMED"]
+
+
+def test_an_answer_in_the_end_itself_is_understood() -> None:
+    body = (
+        b'data: {"zz_unheard_of": 1}\n\n'
+        b'data: {"candidates":[{"content":{"parts":[{"text":"Hi"}]},"finishReason":"STOP"}]}\n\n'
+    )
+    assert b"END_UNCONFIRMED" not in convert(body, speaks="gemini")
+
+
 def test_calls_in_a_row_end_in_the_order_of_their_start() -> None:
     def call(argument: str) -> str:
         return json.dumps({"type": "tool_call", "tool_name": "w", "tool_args": {"c": argument}})

@@ -23,6 +23,7 @@ __all__ = ["ChainEvents", "is_chain_event"]
 _FIELDS: Final = ("event", "name", "run_id", "parent_ids", "tags", "metadata", "data", "parent_run_id")
 _DATA: Final = ("chunk", "output", "input", "tool_call_id")
 _READ: Final = frozenset({"chat_model", "llm", "tool", "retriever"})
+_MODELS: Final = frozenset({"chat_model", "llm"})
 _RESULT: Final = ("generations", "llm_output", "run", "type", CLASS)
 _STEP: Final = "graph:step:"
 _SILENT: Final = frozenset({"prompt", "parser"})
@@ -95,7 +96,7 @@ class ChainEvents:
             yield custom(event, data, meta)
         if is_root and phase == "end" and kind not in ("chain", "chat_model", "llm", "tool", "retriever"):
             yield from self._outputs.read_whole(data.get("output"), meta)
-        if phase != "error" and (rest := _unread(kind, fields, data)):
+        if phase != "error" and (rest := _unread(kind, phase, fields, data)):
             yield custom(event, rest, meta)
 
     def _meta(self, fields: Mapping[str, Any], run_id: str) -> Meta | None:
@@ -253,10 +254,13 @@ class ChainEvents:
         yield from found or ([named_data("on_retriever_end", output, meta)] if output else [])
 
 
-def _unread(kind: str, fields: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any] | None:
+def _unread(
+    kind: str, phase: str, fields: Mapping[str, Any], data: Mapping[str, Any]
+) -> dict[str, Any] | None:
     """What no rule reads of an event, and of what a run says in it."""
     rest = leftover(fields, _FIELDS) if "data" in fields else None
-    if kind in _READ and data.keys() & set(_DATA):
+    is_piece = kind in _MODELS and phase == "stream" and "chunk" not in data
+    if kind in _READ and not is_piece:
         rest = {**(leftover(data, _DATA) or {}), **(rest or {})}
     return rest or None
 

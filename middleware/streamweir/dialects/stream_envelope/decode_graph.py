@@ -17,7 +17,7 @@ from streamweir.codec.coerce import (
     upstream_error,
 )
 from streamweir.dialects.stream_envelope.decode_message import Message, Run
-from streamweir.dialects.stream_envelope.shared_carrier import CARRIER, read_carried
+from streamweir.dialects.stream_envelope.shared_carrier import read_carried
 from streamweir.events import (
     Content,
     Event,
@@ -250,11 +250,8 @@ def _state_update(message: Message, run: Run) -> Iterator[Event]:
 
 def _interrupt(message: Message, run: Run) -> Iterator[Event]:
     state = message.fields.get("state")
-    if isinstance(state, dict) and CARRIER in state:
-        if carried := read_carried(state, message.meta("state", "node_label", "message")):
-            yield carried
-    else:
-        yield _approval(message, state)
+    carried = read_carried(state, message.meta("state", "node_label", "message"))
+    yield carried or _approval(message, state)
     yield run.end_with(message.ids(), "suspended")
 
 

@@ -86,13 +86,13 @@ class FrameReader:
             return [*before, *self.release(), SafeEvent(marked.event)]
         events: list[Event] = []
         is_whole = self._decode_into(events, frame)
+        if is_whole and events and (type(events[0]) is Data or not self.understanding.has_any):
+            self.understanding.note(events, self._is_behind_end(events))
         only = events[0] if len(events) == 1 else None
         is_plain = self.started and not self._raw and (type(only) is Content or not self._regards_events)
         items: list[StreamItem] = [*events] if is_plain else self._given(events, frame)
         if not is_whole:
             items += self.unreadable.note(frame)
-        elif events and (type(events[0]) is Data or not self.understanding.has_any):
-            self.understanding.note(events)
         self.templates.note(frame, only if is_whole else None)
         if frame.invalid_text and not self._has_reported_text:
             self._has_reported_text = True
@@ -124,6 +124,11 @@ class FrameReader:
             self.unreadable.log_fault(error, self._dialect)
             return False
         return True
+
+    def _is_behind_end(self, events: Sequence[Event]) -> bool:
+        """Has the dialect's end come, with these events or before them?"""
+        assert self.decoder is not None
+        return self.decoder.complete or any(type(event) is SessionEnd for event in events)
 
     @property
     def _regards_events(self) -> bool:
@@ -164,7 +169,7 @@ class FrameReader:
         lone, self._lone = self._lone, None
         if lone is None:
             return
-        self.understanding.note(lone.events)
+        self.understanding.note(lone.events, self._is_behind_end(lone.events))
         for event in lone.events:
             self.started = True
             yield event if self._provenance is None else self._provenance.with_source(event, lone.frame)

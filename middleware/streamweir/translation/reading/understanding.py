@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from streamweir.events import Data, Event, SessionEnd, Warning
+from streamweir.events import Content, Data, Event, SessionEnd, SessionStart, Status, Warning
 
 __all__ = ["Understanding"]
 
@@ -23,13 +23,18 @@ class Understanding:
         self.has_any = False
         self.unknown = 0
 
-    def note(self, events: Sequence[Event]) -> None:
-        """Note whether a rule of the dialect knew the message that gave `events`."""
+    def note(self, events: Sequence[Event], is_end: bool) -> None:
+        """Note whether a rule of the dialect knew the message that gave `events`.
+
+        Args:
+            events: what the message means.
+            is_end: it is the end, or comes behind it. What such a message says of the run is no answer.
+        """
         is_known = False
         for event in events:
             if type(event) is not Data or not event.unknown:
                 is_known = True
-                self.has_any = self.has_any or type(event) is not SessionEnd
+                self.has_any = self.has_any or not (is_end and _tells_of_the_run(event))
         if events and not is_known:
             self.unknown += 1
 
@@ -42,3 +47,10 @@ class Understanding:
             return ()
         message = "The answer ended, but nothing in it was understood."
         return (Warning(message=message, message_code="END_UNCONFIRMED", for_users=True),)
+
+
+def _tells_of_the_run(event: Event) -> bool:
+    """Does the event say how the run is, and nothing of what came of it?"""
+    return isinstance(event, SessionStart | SessionEnd | Status) or (
+        isinstance(event, Content) and not event.content
+    )
