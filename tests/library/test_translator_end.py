@@ -381,7 +381,7 @@ ENDS_THAT_SAY_HOW_IT_WENT = {
     "coze": '{"event":"conversation.chat.completed","id":"c","status":"completed"}',
     "dify": '{"event":"workflow_finished","data":{"status":"succeeded"}}',
     "gemini": '{"candidates":[{"finishReason":"STOP"}]}',
-    "openai-chat": '{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}',
+    "openai-chat": '{"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}',
 }
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "object_in",
     "objects_in",
     "present",
+    "same_as",
     "text_in",
     "text_of",
     "tool_error",
@@ -140,8 +141,12 @@ def leftover(message: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]
 
 
 def meta_of(**fields: Any) -> Meta | None:
-    """Metadata from fields of which some may be absent, blank or of a wrong type; None if nothing is left."""
+    """Metadata from fields of which some may be absent or blank; None if nothing is left.
+
+    What cannot be an id is kept among the fields that no rule knows, under the standard's name.
+    """
     meta: dict[str, Any] = {}
+    unfit: dict[str, Any] = {}
     for name, value in fields.items():
         if name in _OBJECTS:
             if value and isinstance(value, dict):
@@ -154,7 +159,20 @@ def meta_of(**fields: Any) -> Meta | None:
                 meta[name] = value
         elif isinstance(value, int | float) and not isinstance(value, bool):
             meta[name] = str(value)
+        elif value:
+            unfit[name] = value
+    if unfit:
+        meta["extra"] = {**unfit, **meta.get("extra", {})}
     return cast("Meta", meta) if meta else None
+
+
+def same_as(value: Any, message: Mapping[str, Any], names: Iterable[str]) -> set[str]:
+    """Of several names for one thing, those under which `message` has `value`, or nothing."""
+    return {
+        name
+        for name in names
+        if (found := message.get(name)) is value or found is None or found in ("", value)
+    }
 
 
 def and_extra(meta: Meta | None, rest: Mapping[str, Any] | None) -> Meta | None:

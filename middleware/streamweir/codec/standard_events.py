@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final, get_args
 
 from streamweir.codec.coerce import and_extra, arguments, custom, leftover, meta_of, milliseconds, text_of
@@ -48,18 +48,23 @@ _STATES: Final = get_args(State)
 _REASONS: Final = get_args(Reason)
 _STAGES: Final = ("reasoning", "planning", "analyzing")
 _FORMATS: Final = ("markdown", "text", "html")
-_WORDS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
-    "thinking": {"stage": _STAGES},
-    "content": {"format": _FORMATS},
-}
-"""Fields that hold one of a few words; another word is kept under `extra`."""
-
 _ENDS: Final = {
     **{status: status for status in ("completed", "error", "cancelled", "suspended")},
     "failed": "error",
     "failure": "error",
     "canceled": "cancelled",
 }
+_FAILED: Final = ("failed", "failure", "error")
+_ASKING: Final = ("requested", "cancelled", "resolved")
+_WORDS: Final[dict[str, dict[str, Collection[str]]]] = {
+    "thinking": {"stage": _STAGES},
+    "content": {"format": _FORMATS, "op": ("append", "replace")},
+    "tool_call_end": {"status": ("success", *_FAILED)},
+    "interaction": {"state": _ASKING},
+    "session_end": {"status": (*_ENDS,), "reason": _REASONS},
+}
+"""Fields that hold one of a few words; another word is kept under `extra`."""
+
 _DATA_OPTIONAL: Final = frozenset({"session_start", "session_end"})
 _KINDS: Final = ("form", "questions", "approval", "tool", "handoff", "continue")
 
@@ -102,12 +107,18 @@ def _unknown(kind: str, data: dict[str, Any]) -> dict[str, Any] | None:
     for name, words in _WORDS.get(kind, {}).items():
         if data.get(name) and data[name] not in words:
             unknown = {**(unknown or {}), name: data[name]}
+    if (
+        kind == "tool_call_progress"
+        and data.get("progress") is not None
+        and _fraction(data["progress"]) is None
+    ):
+        unknown = {**(unknown or {}), "progress": data["progress"]}
     return unknown
 
 
 def _meta(metadata: Any, unknown: dict[str, Any] | None) -> Meta | None:
     if not isinstance(metadata, dict):
-        return meta_of(extra=unknown)
+        return meta_of(extra={**(unknown or {}), "metadata": metadata} if metadata else unknown)
     if unknown is None and metadata.keys() <= _STAMP:
         return None
     extra = metadata.get("extra")
@@ -176,7 +187,7 @@ def _fraction(value: Any) -> float | None:
 
 def _tool_call_end(data: dict[str, Any], meta: Meta | None) -> Event:
     status, error = data.get("status"), data.get("error")
-    failed = status in ("failed", "failure", "error") or (bool(error) and status is None)
+    failed = status in _FAILED or (bool(error) and status is None)
     return ToolCallEnd(
         tool_id=text_of(data.get("tool_id")),
         status="failed" if failed else "success",
@@ -243,7 +254,7 @@ def _interaction(data: dict[str, Any], meta: Meta | None) -> Event:
     return Interaction(
         interaction_id=text_of(data.get("interaction_id")) or kind,
         kind=kind,
-        state=_one_of(data.get("state"), ("requested", "cancelled", "resolved")) or "requested",
+        state=_one_of(data.get("state"), _ASKING) or "requested",
         title=_text(data.get("title")),
         description=_text(data.get("description")),
         schema=_object(data.get("schema")),

@@ -191,3 +191,47 @@ def test_an_event_of_a_call_that_names_no_call_is_kept(name: str) -> None:
     output = translator.feed(json.dumps(message).encode() + b"\n") + translator.close()
     kept = [event["data"]["data"] for event in events_of(output) if event["type"] == "data"]
     assert kept == [{"name": name, "value": {"zz_unheard_of": PROBE}}]
+
+
+BESIDE_WHAT_IS_READ: dict[str, list[dict[str, Any]]] = {
+    "legacy": [
+        {"type": "token", "content": "a", "text": PROBE},
+        {"type": "token", "content": "a", "data": [PROBE]},
+        {"type": "tool_call", "tool_name": "f", "tool": PROBE, "tool_args": {}, "status": "calling"},
+        {"type": "tool_call", "tool_name": "f", "tool_args": {}, "input": PROBE},
+        {"type": "tool_result", "tool_name": "f", "result": "r", "output": PROBE},
+        {"type": "tool_result", "tool_name": "f", "result": "r", "status": PROBE},
+    ],
+    "stream-envelope": [
+        {"type": "content", "run_id": "r", "data": {"delta": "a", "text": PROBE}},
+        {"type": "content", "run_id": {"id": PROBE}, "data": {"delta": "a"}},
+        {"type": "tool_start", "run_id": "r", "data": {"tool_name": "f", "name": PROBE, "tool_input": {}}},
+        {"type": "tool_end", "run_id": "r", "data": {"tool_name": "f", "tool_output": 1, "output": PROBE}},
+        {"type": "node_end", "node_name": "n", "data": {"status": PROBE}},
+        {"type": "interrupt", "data": {"state": {"agent_event": PROBE}}},
+        {"type": "done", "data": {"usage": PROBE}},
+    ],
+    "easyflow": [
+        {"domain": "llm", "type": "message", "payload": {"delta": "a", "role": PROBE}},
+        {"domain": "tool", "type": "tool_call", "payload": {"name": "f", "tool_name": PROBE}},
+        {"domain": "tool", "type": "tool_result", "payload": {"tool_call_id": "c", "status": PROBE}},
+    ],
+    "standard": [
+        {"type": "content", "data": {"content": "a"}, "metadata": PROBE},
+        {"type": "content", "data": {"content": "a"}, "metadata": {"message_id": [PROBE]}},
+        {"type": "tool_call_end", "data": {"tool_id": "t", "status": PROBE}, "metadata": {}},
+        {"type": "tool_call_progress", "data": {"tool_id": "t", "progress": PROBE}, "metadata": {}},
+        {"type": "session_end", "data": {"status": "completed", "reason": PROBE}, "metadata": {}},
+    ],
+    "langgraph-events": [{"event": "on_chat_model_end", "run_id": "r", "data": {"zz_unheard_of": PROBE}}],
+    "a2a": [{"result": {"statusUpdate": {"taskId": "t", "status": {"state": PROBE}}}}],
+}
+"""A second name for what is read under a first, a word that is none of those known, an id that is no id."""
+
+
+@pytest.mark.parametrize("dialect", BESIDE_WHAT_IS_READ)
+def test_what_is_not_read_comes_out_beside_what_is(dialect: str) -> None:
+    for message in BESIDE_WHAT_IS_READ[dialect]:
+        translator = Translator(speaks=dialect, **FIXED)
+        output = translator.feed(b"data: %b\n\n" % json.dumps(message).encode()) + translator.close()
+        assert PROBE.encode() in output, message

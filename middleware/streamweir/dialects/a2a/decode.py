@@ -202,7 +202,7 @@ class A2aDecoder(Decoder):
             yield from self._asked
             self._asked.clear()
         self.complete = self._end is not None and state != "auth-required"
-        meta = and_extra(meta, leftover(status, _STATUS))
+        meta = and_extra(meta, leftover(status, _STATUS if state in _STATES else _STATUS[1:]))
         if (changes and state in _STATES) or (meta and "extra" in meta):
             yield Status("workflow", _STATES.get(state, "running"), meta=meta)
         ids = meta_of(**self._ids)

@@ -49,15 +49,18 @@ _FAILED: Final = frozenset({"error", "failed", "failure"})
 _RAW_CODE: Final = "SYSTEM_ERROR"
 """AIFlowy's code for an exception: its text was not written for users."""
 
-_CALL: Final = ("tool_call_id", "id", "name", "tool_name", "description", "arguments")
+_CALL_ID: Final = ("tool_call_id", "id")
+_NAME: Final = ("name", "tool_name")
+_CALL: Final = (_CALL_ID, _NAME, "description", "arguments")
+_VERDICTS: Final = frozenset({*_FAILED, "success", "succeeded", "completed", "done", "ok"})
 _ASKING: Final[dict[str, Any]] = {"request": "requested", "cancel": "cancelled", "resolve": "resolved"}
 _KINDS: Final = frozenset({"form", "questions", "approval", "tool", "handoff", "continue"})
 
 
 def _thinking(envelope: Envelope, run: Run) -> Iterator[Event]:
-    meta = envelope.meta("delta", "content", "stage")
     stage: Any = envelope.text("stage")
     stage = stage if stage in _STAGES else None
+    meta = envelope.meta("delta", "content", *(("stage",) if stage else ()))
     if delta := envelope.text("delta"):
         run.thought = True
         yield Thinking(delta, stage, meta=meta)
@@ -102,11 +105,11 @@ def _reference(envelope: Envelope, run: Run) -> Iterator[Event]:
 
 
 def _tool_call(envelope: Envelope, run: Run) -> Iterator[Event]:
-    call_id = envelope.text("tool_call_id", "id")
+    call_id = envelope.text(*_CALL_ID)
     if run.is_new_call(call_id, "event"):
         yield ToolCallStart(
             tool_id=call_id,
-            tool_name=envelope.text("name", "tool_name") or "unknown",
+            tool_name=envelope.text(*_NAME) or "unknown",
             description=envelope.text("description") or None,
             arguments=arguments(envelope.payload.get("arguments")),
             meta=envelope.meta(*_CALL),
@@ -118,14 +121,16 @@ def _tool_call(envelope: Envelope, run: Run) -> Iterator[Event]:
 def _tool_result(envelope: Envelope, run: Run) -> Iterator[Event]:
     del run
     result = envelope.payload.get("result")
-    failed = envelope.text("status").lower() in _FAILED
+    status = envelope.text("status").lower()
+    failed = status in _FAILED
+    word = ("status",) if status in _VERDICTS else ()
     yield ToolCallEnd(
-        tool_id=envelope.text("tool_call_id", "id"),
+        tool_id=envelope.text(*_CALL_ID),
         status="failed" if failed else "success",
         result=None if failed and result == envelope.payload.get("error") else result,
         error=_tool_error(envelope.payload, result) if failed else None,
-        tool_name=envelope.text("name", "tool_name") or None,
-        meta=envelope.meta("tool_call_id", "id", "status", "result", "error", "message", "name", "tool_name"),
+        tool_name=envelope.text(*_NAME) or None,
+        meta=envelope.meta(_CALL_ID, _NAME, "result", "error", "message", *word),
     )
 
 

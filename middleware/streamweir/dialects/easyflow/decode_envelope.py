@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from streamweir.codec.base import NO_EXTRA
-from streamweir.codec.coerce import leftover, meta_of, milliseconds, text_of
+from streamweir.codec.coerce import leftover, meta_of, milliseconds, same_as, text_of
 from streamweir.dialects.easyflow.shared_vocabulary import DOMAINS, META_IDS
 from streamweir.events import FINISH_REASONS, Meta, SessionEnd
 from streamweir.ids import RecentIds, short_id
@@ -34,6 +34,8 @@ _ENVELOPE: Final = frozenset(
 )
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])([A-Z])")
 _DURATIONS: Final = ("duration_ms", "latency_ms")
+_ROLES: Final = ("assistant", "tool")
+_ENDS: Final = ("completed", "cancelled", "suspended", "error")
 _TOKENS: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
 _LONGEST_CAMEL: Final = 64
 _ROOM: Final = 256 << 10
@@ -133,15 +135,16 @@ class Run:
         """The end that `event: done` means; a run that waits for a person is suspended, not completed."""
         source = {**envelope.payload, **envelope.open_meta}
         summary: dict[str, Any] = {**self._usage, **_tokens(source)}
-        known = [*_TOKENS, "status"]
+        status = text_of(source.get("status")).lower()
+        known = [*_TOKENS, *(("status",) if status in _ENDS else ())]
         if source.get("finish_reason") in FINISH_REASONS:
             summary["finish_reason"] = source["finish_reason"]
             known.append("finish_reason")
         if (duration := envelope.duration()) is not None:
             summary["duration_ms"] = duration
-        status = _end_status(text_of(source.get("status")).lower(), self.waits and not self.went_on)
+        end = _end_status(status, self.waits and not self.went_on)
         meta = envelope.meta(*known, duration_ms=None)
-        return SessionEnd(status, summary=summary or None, meta=meta)
+        return SessionEnd(end, summary=summary or None, meta=meta)
 
     def suspended(self) -> SessionEnd:
         """The end of a run that waits for a person."""
@@ -214,10 +217,19 @@ class Envelope:
         """The first of the payload's fields `names` that holds anything, as text."""
         return next((text_of(self.payload[name]) for name in names if self.payload.get(name)), "")
 
-    def meta(self, *known: str, extra: Mapping[str, Any] = NO_EXTRA, **ids: Any) -> Meta | None:
-        """The metadata: ids, a duration, and as `extra` what the rule does not know of payload and `meta`."""
-        extra = {**self.rest, **(leftover(self.payload, {*known, "conversation_id", "role"}) or {}), **extra}
-        if rest := leftover(self.open_meta, {*known, *META_IDS, *_DURATIONS}):
+    def meta(
+        self, *known: str | tuple[str, ...], extra: Mapping[str, Any] = NO_EXTRA, **ids: Any
+    ) -> Meta | None:
+        """The metadata: ids, a duration, and as `extra` what the rule does not know of payload and `meta`.
+
+        Of several names for one thing, given as a tuple, the one is known that is read.
+        """
+        names = self._read(known)
+        beside = same_as(self.conversation_id, self.payload, ("conversation_id",))
+        if self.payload.get("role") in _ROLES:
+            beside.add("role")
+        extra = {**self.rest, **(leftover(self.payload, names | beside) or {}), **extra}
+        if rest := leftover(self.open_meta, {*names, *META_IDS, *_DURATIONS}):
             extra["meta"] = rest
         fields = {
             "thread_id": self.conversation_id,
@@ -227,6 +239,16 @@ class Envelope:
             "extra": extra,
         }
         return meta_of(**{**fields, **ids})
+
+    def _read(self, known: Iterable[str | tuple[str, ...]]) -> set[str]:
+        names: set[str] = set()
+        for item in known:
+            if isinstance(item, str):
+                names.add(item)
+            else:
+                value = next((self.payload[name] for name in item if self.payload.get(name)), None)
+                names |= same_as(value, self.payload, item)
+        return names
 
     def ids(self, extra: Mapping[str, Any] = NO_EXTRA) -> Meta | None:
         """The metadata without the payload's fields."""
@@ -240,7 +262,7 @@ class Envelope:
 
 
 def _end_status(status: str, waits: bool) -> Any:
-    if status in ("completed", "cancelled", "suspended", "error"):
+    if status in _ENDS:
         return status
     return "suspended" if waits else "completed"
 

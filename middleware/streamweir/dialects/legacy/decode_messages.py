@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, Final
 
 from streamweir.codec.coerce import (
@@ -12,6 +12,7 @@ from streamweir.codec.coerce import (
     leftover,
     meta_of,
     milliseconds,
+    same_as,
     text_of,
     tool_error,
     upstream_error,
@@ -21,6 +22,7 @@ from streamweir.dialects.legacy.shared_fields import (
     BOOKKEEPING,
     ERROR_TEXT,
     META,
+    PLACES,
     SUMMARY,
     TABLE_NAME,
     TABLE_ROWS,
@@ -29,7 +31,8 @@ from streamweir.dialects.legacy.shared_fields import (
     TOOL_ID,
     TOOL_NAME,
     TOOL_RESULT,
-    VERDICT,
+    UNDER_WAY,
+    VERDICTS,
     WARNING_CODE,
 )
 from streamweir.events import (
@@ -65,7 +68,7 @@ _ENDS: Final = {
     **dict.fromkeys(("cancelled", "canceled", "stopped", "aborted"), "cancelled"),
     "suspended": "suspended",
 }
-"""By the words of a `status`; another word is kept under `extra`."""
+"""By the words of a `status`."""
 
 
 def fields_of(message: Message) -> Message:
@@ -74,25 +77,36 @@ def fields_of(message: Message) -> Message:
     for place in (message.get("metadata"), message.get("data"), message):
         if isinstance(place, dict):
             fields |= {name: value for name, value in place.items() if value is not None}
+    for name in PLACES:
+        if isinstance(message.get(name), dict):
+            fields.pop(name, None)
     return fields
+
+
+def _value(fields: Message, names: Iterable[str]) -> Any:
+    """The first of `names` that holds anything."""
+    return next((value for name in names if (value := fields.get(name)) is not None and value != ""), None)
 
 
 def _first(fields: Message, names: Iterable[str]) -> str | None:
     """The first of `names` that holds anything, as text."""
-    for name in names:
-        value = fields.get(name)
-        if value is not None and value != "":
-            return text_of(value)
-    return None
+    value = _value(fields, names)
+    return None if value is None else text_of(value)
 
 
-def _text_in(fields: Message) -> str:
+def _text_in(fields: Message) -> Any:
+    """The text under one of its names, or what stands in its place."""
     for name in TEXT:
         text = fields.get(name)
         if text is not None and text != "":
-            return text if isinstance(text, str) else text_of(text)
+            return text
     data = fields.get("data")
     return data if isinstance(data, str) else ""
+
+
+def _read(fields: Message, *groups: Iterable[str]) -> set[str]:
+    """The names that are read: of each of `groups` the first that holds anything, and what repeats it."""
+    return {name for names in groups for name in same_as(_value(fields, names), fields, names)}
 
 
 def _meta(fields: Message, known: Iterable[str] = ()) -> Meta | None:
@@ -109,14 +123,24 @@ def _ids(fields: Message) -> Meta | None:
     return meta_of(**{name: fields.get(name) for name in META})
 
 
+def _text_meta(fields: Message, text: Any) -> Meta | None:
+    if fields.keys() <= _PLAIN_TEXT:
+        return None
+    return _meta(fields, same_as(text, fields, (*TEXT, "data")))
+
+
 def _token(message: Message, fields: Message) -> Event:
     text = _text_in(fields)
-    return Content(text, meta=_meta(fields, TEXT)) if text else _without_text(message, fields)
+    if not text:
+        return _without_text(message, fields)
+    return Content(text if isinstance(text, str) else text_of(text), meta=_text_meta(fields, text))
 
 
 def _thinking(message: Message, fields: Message) -> Event:
     text = _text_in(fields)
-    return Thinking(text, meta=_meta(fields, TEXT)) if text else _without_text(message, fields)
+    if not text:
+        return _without_text(message, fields)
+    return Thinking(text_of(text), meta=_text_meta(fields, text))
 
 
 def _final_answer(message: Message, fields: Message) -> Event:
@@ -124,7 +148,7 @@ def _final_answer(message: Message, fields: Message) -> Event:
     text = _text_in(fields)
     if not text and leftover(fields, _TEXTLESS):
         return _without_text(message, fields)
-    return Content(text, is_complete=True, whole="repeat", meta=_meta(fields, TEXT))
+    return Content(text_of(text), is_complete=True, whole="repeat", meta=_text_meta(fields, text))
 
 
 def _without_text(message: Message, fields: Message) -> Event:
@@ -141,30 +165,41 @@ def _session_start(message: Message, fields: Message) -> Event:
 
 def _tool_call(message: Message, fields: Message) -> Event:
     del message
+    known = {*_read(fields, TOOL_ID, TOOL_NAME, TOOL_ARGUMENTS), "description", *_word(fields, UNDER_WAY)}
     return ToolCallStart(
         tool_id=_first(fields, TOOL_ID) or "",
         tool_name=_first(fields, TOOL_NAME) or "unknown",
         description=_first(fields, ("description",)),
-        arguments=arguments(next((fields[name] for name in TOOL_ARGUMENTS if name in fields), None)),
-        meta=_meta(fields, {*TOOL_ID, *TOOL_NAME, *TOOL_ARGUMENTS, "description", "status"}),
+        arguments=arguments(_value(fields, TOOL_ARGUMENTS)),
+        meta=_meta(fields, known),
     )
 
 
 def _tool_result(message: Message, fields: Message) -> Event:
     del message
     error = fields.get("error") or fields.get("error_message")
-    data = fields.get("data")
-    result = next((fields[name] for name in TOOL_RESULT if fields.get(name) is not None), None)
+    result = _result_in(fields)
     has_failed = _has_failed(fields, error)
-    known = {*TOOL_ID, *TOOL_NAME, *TOOL_RESULT, *VERDICT, *_TOOL_ERROR}
+    known = {*_read(fields, TOOL_ID, TOOL_NAME), *same_as(result, fields, (*TOOL_RESULT, "data"))}
+    known |= {*_TOOL_ERROR, "success", "is_error", *_word(fields, VERDICTS | _FAILED)}
     return ToolCallEnd(
         tool_id=_first(fields, TOOL_ID) or "",
         status="failed" if has_failed else "success",
-        result=data if result is None and not isinstance(data, dict) else result,
+        result=result,
         error=_tool_error(error, fields.get("code")) if has_failed else None,
         tool_name=_first(fields, TOOL_NAME),
         meta=_meta(fields, known if has_failed else known - {"code"}),
     )
+
+
+def _word(fields: Message, words: Container[str]) -> tuple[str, ...]:
+    """The name of the `status`, if it says one of `words`; another word is kept under `extra`."""
+    return ("status",) if text_of(fields.get("status")).lower() in words else ()
+
+
+def _result_in(fields: Message) -> Any:
+    names = (*TOOL_RESULT, "data")
+    return next((fields[name] for name in names if fields.get(name) is not None), None)
 
 
 def _has_failed(fields: Message, error: Any) -> bool:
@@ -182,7 +217,6 @@ def _tool_error(error: Any, code: Any) -> ToolError:
 
 def _dataframe(message: Message, fields: Message) -> Event:
     """Old keys, new keys, or the table's keys at the top level."""
-    del fields
     nested = message.get("data")
     table = nested if isinstance(nested, dict) else message
     rows = next((table[name] for name in TABLE_ROWS if isinstance(table.get(name), list)), None)
@@ -195,7 +229,10 @@ def _dataframe(message: Message, fields: Message) -> Event:
         "dataframe",
         dataframe(_first(table, TABLE_NAME), rows, table.get("columns")),
         {"description": description} if isinstance(description, str) else None,
-        meta=_meta({**message, **table}, {*TABLE_NAME, *TABLE_ROWS, "columns", "description"}),
+        meta=_meta(
+            {**fields, **table},
+            {*_read(table, TABLE_NAME), *same_as(rows, table, TABLE_ROWS), "columns", "description"},
+        ),
     )
 
 
@@ -217,7 +254,7 @@ def _done(message: Message, fields: Message) -> Event:
     summary = {name: source[name] for name in SUMMARY if source.get(name) is not None}
     word = text_of(fields.get("status")).lower()
     status: Any = _ENDS.get(word, "completed")
-    known = {*SUMMARY, *(("status",) if word in _ENDS else ())}
+    known = {*SUMMARY, *_word(fields, _ENDS)}
     if isinstance(usage, dict):
         source.pop("usage")
     return SessionEnd(status, summary=summary or None, meta=_meta(source, known))

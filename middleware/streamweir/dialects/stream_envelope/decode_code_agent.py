@@ -17,6 +17,9 @@ from streamweir.events import Content, Event, Thinking, ToolCallEnd, ToolCallSta
 __all__ = ["CODE_AGENT"]
 
 _TOOL: Final = "python"
+_CODE: Final = ("code", "content")
+_OBSERVED: Final = ("observation", "content")
+_ANSWER: Final = ("answer", "content")
 
 
 def _thought(message: Message, run: Run) -> Iterator[Event]:
@@ -34,14 +37,14 @@ def _code(message: Message, run: Run) -> Iterator[Event]:
     yield ToolCallStart(
         tool_id="",
         tool_name=_TOOL,
-        arguments={"code": message.text("code", "content")},
-        meta=message.meta("code", "content"),
+        arguments={"code": message.text(*_CODE)},
+        meta=message.meta(_CODE),
     )
 
 
 def _observation(message: Message, run: Run) -> Iterator[Event]:
     run.code_is_open = False
-    observation = message.first("observation", "content")
+    observation = message.first(*_OBSERVED)
     has_failed = message.fields.get("has_error") is True
     yield ToolCallEnd(
         tool_id="",
@@ -49,17 +52,17 @@ def _observation(message: Message, run: Run) -> Iterator[Event]:
         result=observation,
         error=tool_error(observation) if has_failed else None,
         tool_name=_TOOL,
-        meta=message.meta("observation", "content", "has_error"),
+        meta=message.meta(_OBSERVED, "has_error"),
     )
 
 
 def _final_answer(message: Message, run: Run) -> Iterator[Event]:
     """The code whose result is the answer has no observation of its own."""
-    answer = message.first("answer", "content")
+    answer = message.first(*_ANSWER)
     if run.code_is_open:
         run.code_is_open = False
         yield ToolCallEnd(tool_id="", result=answer, tool_name=_TOOL, meta=message.ids())
-    meta = message.meta("answer", "content", message_id=message.run_id)
+    meta = message.meta(_ANSWER, message_id=message.run_id)
     yield Content(text_of(answer), is_complete=True, meta=meta)
 
 

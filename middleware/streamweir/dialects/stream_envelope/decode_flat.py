@@ -18,30 +18,32 @@ from streamweir.ids import short_id
 __all__ = ["FLAT"]
 
 _MAX_CALLS: Final = 100
+_TOOL: Final = ("tool", "tool_name", "name")
+_INPUT: Final = ("input", "tool_input")
+_ACTION: Final = ("action", "result")
+_PROGRESS: Final = ("data", "content", "message")
 
 
 def _tool_call(message: Message, run: Run) -> Iterator[Event]:
-    name = message.text("tool", "tool_name", "name") or "unknown"
+    name = message.text(*_TOOL) or "unknown"
     run.copilot_calls.append(short_id(name))
     del run.copilot_calls[:-_MAX_CALLS]
     yield ToolCallStart(
         tool_id="",
         tool_name=name,
-        arguments=arguments(message.first("input", "tool_input")),
-        meta=message.meta("tool", "tool_name", "name", "input", "tool_input"),
+        arguments=arguments(message.first(*_INPUT)),
+        meta=message.meta(_TOOL, _INPUT),
     )
 
 
 def _tool_result(message: Message, run: Run) -> Iterator[Event]:
     """A result for which no call is open is one more action of a batch."""
-    action = message.first("action", "result")
+    action = message.first(*_ACTION)
     name = _call_of(action, run.copilot_calls)
     if name is None:
         yield named_data("tool_result", dict(message.fields), message.ids())
         return
-    yield ToolCallEnd(
-        tool_id="", result=action, tool_name=name, meta=message.meta("action", "result", "tool")
-    )
+    yield ToolCallEnd(tool_id="", result=action, tool_name=name, meta=message.meta(_ACTION, "tool"))
 
 
 def _call_of(action: Any, calls: list[str]) -> str | None:
@@ -96,9 +98,7 @@ def _task_created(message: Message, run: Run) -> Iterator[Event]:
 def _intermediate(message: Message, run: Run) -> Iterator[Event]:
     """What the service shows before the answer: tools at work and thoughts, as text for people."""
     del run
-    yield Thinking(
-        message.text("data", "content", "message"), meta=message.meta("data", "content", "message")
-    )
+    yield Thinking(message.text(*_PROGRESS), meta=message.meta(_PROGRESS))
 
 
 def _complete(message: Message, run: Run) -> Iterator[Event]:

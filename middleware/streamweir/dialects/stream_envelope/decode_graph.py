@@ -41,6 +41,9 @@ _INPUT: Final = ("tool_input", "input", "arguments", "args")
 _OUTPUT: Final = ("tool_output", "output", "result")
 _ERROR: Final = ("message", "error", "error_message", "detail", "data")
 _FAILED: Final = frozenset({"error", "errored", "failed", "failure"})
+_DONE: Final = frozenset(
+    {"success", "succeeded", "completed", "finished", "done", "ok", "running", "started"}
+)
 _STOP_CODES: Final = frozenset({"stopped", "cancelled", "canceled"})
 _STOP_TEXTS: Final = frozenset({"stream stopped", "stopped by user", "request cancelled by user"})
 _SESSION_STATES: Final[dict[str, State]] = {
@@ -79,9 +82,9 @@ def failed(status: Any) -> bool:
 def read_content(message: Message, run: Run) -> Iterator[Event]:
     """A piece of the answer: text, or the list of blocks that some models stream."""
     run.note_text(message.run_id)
-    known = (*_TEXT, "channel", "stopped", "done")
-    text, meta = message.first(*_TEXT), message.meta(*known, message_id=message.run_id)
-    if text is None and leftover(message.fields, known):
+    known = ("channel", "stopped", "done")
+    text, meta = message.first(*_TEXT), message.meta(_TEXT, *known, message_id=message.run_id)
+    if text is None and leftover(message.fields, (*_TEXT, *known)):
         yield custom(message.kind, dict(message.fields), message.ids())
     for piece in pieces(text, meta):
         if isinstance(piece, Content):
@@ -129,13 +132,15 @@ def _tool_start(message: Message, run: Run) -> Iterator[Event]:
         tool_name=message.text(*_NAME) or "unknown",
         description=message.text("description") or None,
         arguments=arguments(message.first(*_INPUT)),
-        meta=message.meta(*_NAME, *_INPUT, "description"),
+        meta=message.meta(_NAME, _INPUT, "description"),
     )
 
 
 def _tool_end(message: Message, run: Run) -> Iterator[Event]:
     del run
-    output = next((message.fields[name] for name in _OUTPUT if name in message.fields), None)
+    output = message.first(*_OUTPUT)
+    if output is None:
+        output = next((message.fields[name] for name in _OUTPUT if name in message.fields), None)
     status = message.fields.get("status")
     has_failed = failed(status)
     error = message.fields.get("error") if has_failed else None
@@ -151,17 +156,22 @@ def _tool_end(message: Message, run: Run) -> Iterator[Event]:
         error=reason if has_failed else None,
         tool_name=message.text(*_NAME) or None,
         meta=message.meta(
-            *_NAME,
-            *_OUTPUT,
+            _NAME,
+            _OUTPUT,
             *("duration", "error"),
-            *(("status",) if isinstance(status, str) else ()),
+            *_word(status),
             duration_ms=milliseconds(message.fields.get("duration")),
         ),
     )
 
 
+def _word(status: Any) -> tuple[str, ...]:
+    """The name of the `status`, if it says one of the words for how something ended."""
+    return ("status",) if failed(status) or text_of(status).lower() in _DONE else ()
+
+
 def _node(message: Message, state: State) -> Event:
-    known = ("node_label", "node_id", "duration", "status", "detail")
+    known = ("node_label", "node_id", "duration", "detail", *_word(message.fields.get("status")))
     return Status(
         "node",
         state,

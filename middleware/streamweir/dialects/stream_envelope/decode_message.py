@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import leftover, meta_of, text_of
+from streamweir.codec.coerce import leftover, meta_of, same_as, text_of
 from streamweir.dialects.stream_envelope.shared_vocabulary import TRACE
 from streamweir.events import FINISH_REASONS, Meta, SessionEnd
 from streamweir.ids import RecentIds, short_id
@@ -20,6 +20,7 @@ _NO_NODE: Final = ("", "system", "unknown")
 """What stands where there is no node: in the server, and in the first pages that read the old form."""
 _ROOM: Final = 512 << 10
 """Bytes for the ids of the runs that have streamed text."""
+_USAGE: Final = ("usage_metadata", "usage")
 _TOKENS: Final = {
     "prompt_tokens": ("prompt_tokens", "input_tokens"),
     "completion_tokens": ("completion_tokens", "output_tokens"),
@@ -81,10 +82,18 @@ class Message:
         """The first of the fields `names` that holds anything, as text."""
         return text_of(self.first(*names))
 
-    def meta(self, *known: str, **ids: Any) -> Meta | None:
-        """The metadata: ids, and as `extra` the tracing fields and all fields but the `known` ones."""
+    def meta(self, *known: str | tuple[str, ...], **ids: Any) -> Meta | None:
+        """The metadata: ids, and as `extra` the tracing fields and all fields but the `known` ones.
+
+        Of several names for one thing, given as a tuple, the one is known that is read.
+        """
         traces = {name: self.top[name] for name in TRACE if self.top.get(name)}
-        rest = leftover(self.fields, {*known, "node_name", "thread_id"}) or {}
+        names = same_as(self.thread_id, self.fields, ("thread_id",))
+        if self.fields.get("node_name") in (*_NO_NODE, self.node_name):
+            names.add("node_name")
+        for item in known:
+            names |= {item} if isinstance(item, str) else same_as(self.first(*item), self.fields, item)
+        rest = leftover(self.fields, names) or {}
         fields = {
             "thread_id": self.thread_id,
             "run_id": self.run_id,
@@ -128,7 +137,8 @@ class Run:
     def end(self, message: Message, status: Any = "completed") -> SessionEnd:
         """The end of the stream, with the usage of all its model runs unless `message` knows better."""
         summary: dict[str, Any] = {**self._usage, **_tokens(message.fields)}
-        known = ["usage", "usage_metadata", "stopped", "done", *_ALL_TOKENS]
+        known = [name for name in _USAGE if isinstance(message.fields.get(name), dict)]
+        known += ["stopped", "done", *_ALL_TOKENS]
         if message.fields.get("finish_reason") in FINISH_REASONS:
             summary["finish_reason"] = message.fields["finish_reason"]
             known.append("finish_reason")
@@ -144,7 +154,7 @@ _ALL_TOKENS: Final = frozenset(name for names in _TOKENS.values() for name in na
 
 def _tokens(fields: Mapping[str, Any]) -> dict[str, int]:
     """The numbers of tokens in `fields` or their usage object; a server that knows none writes 0."""
-    places = [fields, *(fields.get(name) for name in ("usage_metadata", "usage"))]
+    places = [fields, *(fields.get(name) for name in _USAGE)]
     found = {key: _count(places, names) for key, names in _TOKENS.items()}
     return {key: number for key, number in found.items() if number}
 

@@ -34,7 +34,7 @@ class Understanding:
         for event in events:
             if type(event) is not Data or not event.unknown:
                 is_known = True
-                self.has_any = self.has_any or not (is_end and _tells_of_the_run(event))
+                self.has_any = self.has_any or not (is_end and _is_about_the_run(event))
         if events and not is_known:
             self.unknown += 1
 
@@ -49,7 +49,7 @@ class Understanding:
         return (Warning(message=message, message_code="END_UNCONFIRMED", for_users=True),)
 
 
-def _tells_of_the_run(event: Event) -> bool:
+def _is_about_the_run(event: Event) -> bool:
     """Does the event say how the run is, and nothing of what came of it?"""
     return isinstance(event, SessionStart | SessionEnd | Status) or (
         isinstance(event, Content) and not event.content
