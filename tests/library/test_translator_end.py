@@ -396,6 +396,17 @@ def test_what_an_end_says_of_the_run_is_no_answer(speaks: str) -> None:
     assert codes == ["END_UNCONFIRMED"]
 
 
+def test_a_question_about_a_call_is_no_part_of_what_stands_between_two() -> None:
+    parts = [{"functionCall": {"name": "w", "args": {"c": city}}} for city in "AB"]
+    results = [{"functionResponse": {"name": "w", "response": f"for {city}"}} for city in "AB"]
+    body = "".join(
+        f'data: {json.dumps({"candidates": [{"content": {"parts": said}}]})}\n\n' for said in (parts, results)
+    )
+    folded = json.loads(convert(body, speaks="gemini", framing="json", eof="complete"))
+    calls = folded["message"]["tool_calls"]
+    assert [(call["arguments"]["c"], call["result"]) for call in calls] == [("A", "for A"), ("B", "for B")]
+
+
 def test_an_answer_in_the_end_itself_is_understood() -> None:
     body = (
         b'data: {"zz_unheard_of": 1}\n\n'
@@ -419,6 +430,8 @@ def test_calls_in_a_row_end_in_the_order_of_their_start() -> None:
     token = '{"type": "token", "content": "x"}'
     in_a_row = results_by_argument(call("A"), call("B"), result("for A"), result("for B"))
     assert in_a_row == {"A": "for A", "B": "for B"}
+    nameless = json.dumps({"type": "tool_result", "result": "for A"})
+    assert results_by_argument(call("A"), call("B"), nameless, result("for B")) == in_a_row
     nested = results_by_argument(call("A"), token, call("B"), result("for B"), result("for A"))
     assert nested == {"A": "for A", "B": "for B"}
 

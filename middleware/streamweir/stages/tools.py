@@ -188,7 +188,7 @@ class Tools:
             case ToolCallEnd():
                 return self._in_row(self._end(event))
             case Interaction(kind="tool" | "approval"):
-                return self._ask(event)
+                return self._in_row(self._ask(event))
             case Interaction(interaction_id=""):
                 return (self._named(event),)
             case Error(terminal=False):
@@ -278,8 +278,8 @@ class Tools:
         """The open call that is meant.
 
         With an id: the first of that id and name, else of that id, else one that was given no id.
-        Without one: of those of that name the last, or of all if there is no name either. Calls that were
-        opened in a row end in the order of their start.
+        Without one: of those of that name the last, or of all if there is no name either. Calls of one name
+        that were opened in a row end in the order of their start.
         """
         if not upstream_id:
             return self._last_or_first_beside(None, name)
@@ -290,8 +290,8 @@ class Tools:
 
     def _last_or_first_beside(self, upstream_id: str | None, name: str | None) -> _Call | None:
         last = _last(self._open.of(upstream_id, name))
-        if last is None or name is None:
-            return last
+        if last is None:
+            return None
         first = self._open.first_beside(last)
         return first if upstream_id in (None, first.upstream_id) else last
 
