@@ -57,10 +57,10 @@ class RunAudience:
     def send_at_once(self, now: float) -> bool:
         """Store what was written, if that needs no waiting here."""
         del now
-        batch = self._taken()
+        batch = self._log.take() if self._index is None else self._taken()
         if batch is None:
             return True
-        if self._has_to_note(batch):
+        if self._index is not None and self._has_to_note(batch):
             self._unsent = batch
             return False
         return self._owned.push(batch)

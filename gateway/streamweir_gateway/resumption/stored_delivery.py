@@ -56,21 +56,16 @@ class StoredDelivery(Delivery):
         self._set_sink(self._source)
 
     @property
-    def sink(self) -> Writer:
-        """What writes the run for the client."""
-        return self._sink
-
-    @property
     def resumes_itself(self) -> bool:
         """The client reads the standard, in which a body without an end means: come back."""
-        return self._incoming.answers == "standard" and self._sink.framing != "json"
+        return self._incoming.answers == "standard" and self.sink.framing != "json"
 
     @property
     def has_something(self) -> bool:
         """Something has been sent, or waits to be."""
         if self._response.is_started or self._unsent:
             return True
-        self._unsent = self._sink.take()
+        self._unsent = self.sink.take()
         return bool(self._unsent)
 
     @property
@@ -81,7 +76,7 @@ class StoredDelivery(Delivery):
     @property
     def fails_whole(self) -> bool:
         """The client is given a status in place of a stream."""
-        sink = self._sink
+        sink = self.sink
         return isinstance(sink, StreamWriter) and sink.is_failure and not self._response.is_started
 
     def leave_no_run(self) -> None:
@@ -101,12 +96,12 @@ class StoredDelivery(Delivery):
 
     async def begin(self) -> None:
         """Let the headers leave: there is something to wait for."""
-        if self._sink.framing != "json" and not self._sink.reports_by_status:
+        if self.sink.framing != "json" and not self.sink.reports_by_status:
             await self._response.begin()
 
     def _set_sink(self, source: Source) -> None:
         config, incoming = self._endpoint.config, self._incoming
-        self._sink = open_feed_writer(
+        self.sink = open_feed_writer(
             source,
             answers=incoming.answers,
             framing=incoming.framing,
@@ -116,9 +111,9 @@ class StoredDelivery(Delivery):
             other_options=config.protocol_options,
         )
         if self._response.is_started:
-            self._sink.begin_body()
-        self._response.headers = self._headers(self._sink)
-        self.supervisor.begin(self._sink, config.upstreams[0].timeouts.write)
+            self.sink.begin_body()
+        self._response.headers = self._headers(self.sink)
+        self.supervisor.begin(self.sink, config.upstreams[0].timeouts.write)
 
     def _headers(self, sink: Writer) -> Headers:
         replaced = {name for name, _ in self._extra}

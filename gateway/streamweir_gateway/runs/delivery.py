@@ -37,6 +37,7 @@ class Delivery:
     """An `Audience` of one client, which is sent the events as they come.
 
     Attributes:
+        sink: what writes for the client.
         supervisor: of the client.
 
     Args:
@@ -53,8 +54,8 @@ class Delivery:
         "_forwarded",
         "_incoming",
         "_response",
-        "_sink",
         "_unsent",
+        "sink",
         "supervisor",
     )
 
@@ -72,7 +73,7 @@ class Delivery:
         self._connection = connection
         clock = StreamClock(now=time.monotonic(), heartbeat=endpoint.config.heartbeat)
         self._response = ResponseWriter(send, clock, connection)
-        self._sink: Writer
+        self.sink: Writer
         self._unsent = b""
         self._forwarded: Headers = []
         self.supervisor = DeliverySupervisor(clock, response=self._response, connection=connection, run=run)
@@ -84,7 +85,7 @@ class Delivery:
     ) -> Writer:
         """Return what writes the events of another attempt; see `Audience`."""
         incoming = self._incoming
-        self._sink = open_writer(
+        self.sink = open_writer(
             incoming.answers,
             incoming.framing,
             request_id=incoming.request_id,
@@ -96,18 +97,18 @@ class Delivery:
             names=incoming.names,
         )
         if self._response.is_started:
-            self._sink.begin_body()
+            self.sink.begin_body()
         if not self._response.headers:
-            self._response.headers = self._headers(self._sink)
-        self.supervisor.begin(self._sink, write_timeout)
-        return self._sink
+            self._response.headers = self._headers(self.sink)
+        self.supervisor.begin(self.sink, write_timeout)
+        return self.sink
 
     def forward_headers(self, response: UpstreamResponse) -> None:
         """Give the client the headers that it may have."""
         config = self._endpoint.config
         if (config.forward_response_headers or config.relays_all) and not self._response.is_started:
             self._forwarded += self._endpoint.forwarded(response)
-            self._response.headers = self._headers(self._sink)
+            self._response.headers = self._headers(self.sink)
 
     def _headers(self, sink: Writer) -> Headers:
         own = self._endpoint.response_headers(sink.media_type, self._incoming)
@@ -136,16 +137,16 @@ class Delivery:
 
     def _take(self) -> bytes:
         """Return what was written; the first of it settles the content type, which may be the upstream's."""
-        data = self._sink.take()
+        data = self.sink.take()
         if not self._response.is_started and self._incoming.follows:
-            self._response.headers = self._headers(self._sink)
+            self._response.headers = self._headers(self.sink)
         return data
 
     # What the exchange calls
 
     def settle(self, sink: EventSink) -> None:
         """Let the client have what was written to `sink`, of all that were opened."""
-        self._sink = cast("Writer", sink)
+        self.sink = cast("Writer", sink)
 
     async def finish(self, error: ErrorInfo | None, failure: ErrorInfo | None) -> None:
         """Send what is left, and end the response.
@@ -158,7 +159,7 @@ class Delivery:
             ClientGone: the server says so.
         """
         data, self._unsent = self._unsent + self._take(), b""
-        response, sink = self._response, self._sink
+        response, sink = self._response, self.sink
         if isinstance(sink, FoldedWriter) or sink.is_failure:
             response.status, headers = folded_response(
                 data,
@@ -183,8 +184,8 @@ class Delivery:
     def note_in(self, record: RequestRecord, *, events: int) -> None:
         """Complete `record` with what the client was sent, of a stream of so many events."""
         response = self._response
-        record.answers, record.framing = self._incoming.answers, self._sink.framing
+        record.answers, record.framing = self._incoming.answers, self.sink.framing
         record.status = response.status if response.is_started else None
         record.bytes_out = response.bytes
-        record.events = events + self._sink.added
-        record.lost = self._sink.unsupported.total()
+        record.events = events + self.sink.added
+        record.lost = self.sink.unsupported.total()

@@ -21,12 +21,14 @@ class Batch(NamedTuple):
 
     Attributes:
         at: the position of the first event.
+        end: the position behind the last one.
         stored: each event as it is kept.
         items: the same as they were given; None where they are to be read from `stored`.
         size: the bytes of what is stored.
     """
 
     at: int
+    end: int
     stored: Sequence[bytes]
     items: Sequence[LogItem] | None
     size: int
@@ -34,12 +36,7 @@ class Batch(NamedTuple):
     @classmethod
     def of(cls, at: int, stored: Sequence[bytes], items: Sequence[LogItem] | None = None) -> Batch:
         """Return what is stored from position `at` on."""
-        return cls(at, stored, items, sum(map(len, stored)))
-
-    @property
-    def end(self) -> int:
-        """The position behind the last event."""
-        return self.at + len(self.stored)
+        return cls(at, at + len(stored), stored, items, sum(map(len, stored)))
 
     def rest(self, at: int) -> Batch:
         """Return what is stored from position `at` on."""
@@ -54,7 +51,8 @@ class Batch(NamedTuple):
         for batch in batches:
             items = None if items is None or batch.items is None else [*items, *batch.items]
         stored = [line for batch in batches for line in batch.stored]
-        return Batch(batches[0].at, stored, items, sum(batch.size for batch in batches))
+        size = sum(batch.size for batch in batches)
+        return Batch(batches[0].at, batches[-1].end, stored, items, size)
 
 
 class EventLog:
@@ -75,10 +73,12 @@ class EventLog:
         """Return what has been written since the last time; None if nothing was."""
         if not self._stored:
             return None
-        stored, items, at = self._stored, self._items, self._at
-        self._at = at + len(stored)
+        batch = Batch(
+            self._at, self._at + len(self._stored), self._stored, self._items, sum(map(len, self._stored))
+        )
+        self._at = batch.end
         self._stored, self._items = [], []
-        return Batch.of(at, stored, items)
+        return batch
 
     def write(self, event: Event, stamp: Stamp) -> None:
         """Take the next event."""

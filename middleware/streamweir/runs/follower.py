@@ -50,7 +50,15 @@ class Follower:
             ends: it is the last one, which leaves with the end of the body.
         """
         if self._taker is not None and batch.at == self.relayed_to and not ends:
-            self._give(batch)
+            self.relayed_to = batch.end
+            try:
+                is_done = self._taker(batch)
+            except Exception as error:  # the reader's own, which is no harm to the run
+                self._failure = error
+                is_done = False
+            if not is_done:
+                self._taker, self._has_left_over = None, True
+                _wake(self._waiting)
             return
         if self._bytes + batch.size > AHEAD_BYTES and self._batches:
             if self.is_first:
@@ -108,18 +116,6 @@ class Follower:
         """The reader is gone: nobody waits for it."""
         self._let_go()
         _wake(self._waiting_for_room)
-
-    def _give(self, batch: Batch) -> None:
-        assert self._taker is not None
-        self.relayed_to = batch.end
-        try:
-            is_done = self._taker(batch)
-        except Exception as error:  # the reader's own, which is no harm to the run
-            self._failure = error
-            is_done = False
-        if not is_done:
-            self._taker, self._has_left_over = None, True
-            _wake(self._waiting)
 
     def _let_go(self) -> None:
         self._batches.clear()

@@ -183,8 +183,8 @@ class MemoryStore:
         self, run: str, token: str, at: int, events: Sequence[bytes], *, ttl: float, ends: bool
     ) -> None:
         now = time.monotonic()
-        stored = self._run(run, now)
-        if stored is None or stored.token != token or stored.gone:
+        stored = self._runs.get(run)
+        if stored is None or stored.token != token or stored.gone or now >= stored.expires:
             raise RunLost
         if stored.ended_at is not None or at != len(stored.events):
             if stored.ends_with(at, events) and ends == (stored.ended_at is not None):
@@ -198,9 +198,9 @@ class MemoryStore:
         if run in self._waiting:
             self._wake(run)
 
-    def _run(self, run: str, now: float | None = None) -> _StoredRun | None:
+    def _run(self, run: str) -> _StoredRun | None:
         stored = self._runs.get(run)
-        if stored is not None and (time.monotonic() if now is None else now) >= stored.expires:
+        if stored is not None and time.monotonic() >= stored.expires:
             self._remove(run)
             return None
         return stored

@@ -105,7 +105,7 @@ class OwnedRun:
             self._store_batch(batch)
         else:
             self._waiting.append(batch)  # what comes meanwhile goes as one
-        return self.has_room
+        return self._bytes <= AHEAD_BYTES and (self.detached is None or self.has_room)
 
     @property
     def has_room(self) -> bool:
@@ -172,19 +172,16 @@ class OwnedRun:
             batch.stored,
             ttl=self._ttl,
             ends=self._ends,
-            stored=self._stored,
+            stored=self._settle,
         )
 
-    def _stored(self, error: StreamweirError | None) -> None:
+    def _settle(self, error: StreamweirError | None = None) -> None:
         """Give on what was on its way, whatever became of it."""
-        if isinstance(error, RunLost):
-            self._see_to(self._lose())
-            return
         if error is not None:
+            if isinstance(error, RunLost):
+                self._see_to(self._lose())
+                return
             self._detach("store")
-        self._settle()
-
-    def _settle(self) -> None:
         batch, self._storing = self._storing, None
         assert batch is not None
         self._give(batch)

@@ -5,7 +5,7 @@ Source: the contract of resumable streams, sections 2, 3 and 5.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final, Protocol
 
 from streamweir.errors import ErrorInfo, error_info
@@ -101,7 +101,15 @@ class RunFeed:
             UnreadableRun: it is no part of a run.
         """
         if self._is_level and batch.items is not None:
-            self._write_all(batch.items)
+            if self._first_of is not None and self._first_of.detached is not None:
+                self._warn_of_detachment(batch.items[0][0])
+            sink = self._target.sink
+            for stamp, item in batch.items:
+                if type(item) is TextRun:
+                    sink.write_run(item.event, item.texts, stamp)
+                else:
+                    self._note_error(item)
+                    sink.write(item, stamp)
             return
         for stamp, item in self._items(batch):
             self._write_item(stamp, item)
@@ -127,19 +135,7 @@ class RunFeed:
         sink.finish()
         self.error = error_info(code)
 
-    def _write_all(self, items: Sequence[LogItem]) -> None:
-        """Write what comes to a client that has nothing of it yet."""
-        sink = self._target.sink
-        if items and self._first_of is not None and self._first_of.detached is not None:
-            self._warn_of_detachment(items[0][0])
-        for stamp, item in items:
-            if type(item) is TextRun:
-                sink.write_run(item.event, item.texts, stamp)
-            else:
-                self._note_error(item)
-                sink.write(item, stamp)
-
-    def _note_error(self, event: Event) -> None:
+    def _note_error(self, event: Event | TextRun) -> None:
         if isinstance(event, Error) and event.terminal:
             self.error = _info_of(event)
 

@@ -132,7 +132,7 @@ class RunReader:
                 return None
             if self._is_fed_here():
                 if await self._follow(taker):
-                    return Batch(self.at, (), (), 0)
+                    return Batch.of(self.at, (), ())
                 continue
             try:
                 if lines := await self._store.read(self._name, self.at):

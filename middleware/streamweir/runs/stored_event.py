@@ -69,12 +69,8 @@ class EventWriter:
         text = fields.pop("content", None) if isinstance(event, _TEXTS) else None
         if source is not None:
             fields["source"] = msgspec.to_builtins(source)
-        return _line(
-            timestamp,
-            type(event).type.encode(),
-            _NO_TEXT if text is None else write_json(text),
-            write_json(fields),
-        )
+        written = _NO_TEXT if text is None else write_json(text)
+        return b'[%d,"%b",%b,%b]' % (timestamp, type(event).type.encode(), written, write_json(fields))
 
     def run(self, event: Content | Thinking, texts: Sequence[str], timestamp: int) -> list[bytes]:
         """Return pieces of text that differ from `event` in their text only."""
@@ -84,21 +80,15 @@ class EventWriter:
             self._piece = event
             self._kind, self._rest = type(event).type.encode(), json_to_keep(fields)
         if len(texts) == 1:
-            return [_line(timestamp, self._kind, _string(texts[0]), self._rest)]
+            text = _write_string(texts[0])
+            if not text.isascii():
+                text = one_line(text)
+            return [b'[%d,"%b",%b,%b]' % (timestamp, self._kind, text, self._rest)]
         head, tail = b'[%d,"%b",' % (timestamp, self._kind), b",%b]" % self._rest
         lines = _lines(texts)
         if not lines.isascii():
             lines = one_line(lines)
         return [head + text + tail for text in lines.split(b"\n")[:-1]]
-
-
-def _line(timestamp: int, kind: bytes, text: bytes, rest: bytes) -> bytes:
-    return b'[%d,"%b",%b,%b]' % (timestamp, kind, text, rest)
-
-
-def _string(text: str) -> bytes:
-    written = _write_string(text)
-    return written if written.isascii() else one_line(written)
 
 
 def _fields(event: Event) -> dict[str, Any]:

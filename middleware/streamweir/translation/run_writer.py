@@ -5,12 +5,11 @@ Source: the contract of resumable streams, section 2 (SSE ids).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from streamweir.codec.base import Encoder
 from streamweir.codec.dialect import Dialect
-from streamweir.codec.frame_template import POSITION, Number
 from streamweir.events import Event, SessionEnd, Stamp, Warning
 from streamweir.framing import Frame
 from streamweir.translation.reader import StreamReader
@@ -36,8 +35,6 @@ class RunWriter(StreamWriter):
         skips: so many frames of the next event are left out: the client has them.
     """
 
-    _has_positions = True
-
     def __init__(
         self,
         dialect: Dialect,
@@ -48,7 +45,7 @@ class RunWriter(StreamWriter):
         run: str,
     ) -> None:
         super().__init__(dialect, encoder, framing, source=source)
-        self.run: str | None = run
+        self.run = run
         self.skips = 0
         self._held: list[Frame] | None = None
 
@@ -97,6 +94,3 @@ class RunWriter(StreamWriter):
             # A frame of its own: an encoder may give the same one to every stream, as it does with an end.
             written.append(self._bytes_of(Frame(frame.data, frame.event, frame_id)))
         return written
-
-    def _with_position(self, numbers: Mapping[str, Number], stamp: Stamp) -> Mapping[str, Number]:
-        return numbers if self.run is None else {**numbers, POSITION: (stamp.sequence - self.added, 1)}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
 from streamweir.codec.base import Encoder
 from streamweir.codec.dialect import Dialect
-from streamweir.codec.frame_template import SAMPLE_SIZE, FrameTemplate, Number
+from streamweir.codec.frame_template import POSITION, SAMPLE_SIZE, FrameTemplate, Number
 from streamweir.events import (
     Content,
     Error,
@@ -63,8 +63,8 @@ class StreamWriter:
             `reports_by_status`; known when the stream has ended.
     """
 
-    _has_positions: ClassVar[bool] = False
-    """The ids of the frames are places in a run."""
+    run: str | None = None
+    """The handle that ids begin with, which are places in a run then."""
 
     def __init__(
         self,
@@ -141,8 +141,8 @@ class StreamWriter:
         if self._texts is not None and type(event) is Content:
             self._texts.note(event, texts)
         numbers = self._encoder.template_numbers(event, texts, stamp)
-        if numbers is not None and self._has_positions:
-            numbers = self._with_position(numbers, stamp)
+        if numbers is not None and self.run is not None:
+            numbers = {**numbers, POSITION: (stamp.sequence - self.added, 1)}
         if event is not self._piece or numbers is None:
             self._piece, self._alike, self._template = event, 0, None
         if self._template is not None and numbers is not None:
@@ -188,11 +188,6 @@ class StreamWriter:
     def _encoded(self, event: Event, stamp: Stamp) -> list[bytes]:
         """Return the frames of an event."""
         return [*map(self._bytes_of, self._encoder.encode(event, stamp))]
-
-    def _with_position(self, numbers: Mapping[str, Number], stamp: Stamp) -> Mapping[str, Number]:
-        """Return the numbers that differ in the frames of pieces of text, with that of their ids."""
-        del stamp
-        return numbers
 
     def _set_framing(self, framing: str) -> None:
         self._bytes_of = sse_writer(self._encoder.sse_prefix) if framing == "sse" else write_ndjson
