@@ -400,7 +400,7 @@ def test_a_question_about_a_call_is_no_part_of_what_stands_between_two() -> None
     parts = [{"functionCall": {"name": "w", "args": {"c": city}}} for city in "AB"]
     results = [{"functionResponse": {"name": "w", "response": f"for {city}"}} for city in "AB"]
     body = "".join(
-        f'data: {json.dumps({"candidates": [{"content": {"parts": said}}]})}\n\n' for said in (parts, results)
+        f"data: {json.dumps({'candidates': [{'content': {'parts': said}}]})}\n\n" for said in (parts, results)
     )
     folded = json.loads(convert(body, speaks="gemini", framing="json", eof="complete"))
     calls = folded["message"]["tool_calls"]
