@@ -28,7 +28,8 @@ _HEADERS: Final = {
 }
 _STYLE: Final = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
-    "pre{background:#f4f4f4;padding:.6rem;overflow-x:auto}h2{font-size:1.1rem;margin-bottom:.2rem}"
+    "pre{background:#f4f4f4;padding:.6rem;white-space:pre-wrap;overflow-wrap:anywhere}"
+    "h2{font-size:1.1rem;margin-bottom:.2rem}"
     "@media(prefers-color-scheme:dark){body{background:#181818;color:#ddd}pre{background:#282828}}"
 )
 

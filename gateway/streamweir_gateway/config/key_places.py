@@ -15,7 +15,7 @@ from streamweir_gateway.config.values.scalars import any_of
 from streamweir_gateway.config.values.section_or_keyword import SectionOrKeyword
 from streamweir_gateway.config.values.written_as import WrittenAs
 
-__all__ = ["ELSEWHERE", "about_unknown_key", "written_kind"]
+__all__ = ["ELSEWHERE", "about_unknown_key", "keys_under", "written_kind"]
 
 ELSEWHERE: Final[Mapping[type[Section], Mapping[str, str]]] = {
     Defaults: {
@@ -46,6 +46,11 @@ def about_unknown_key(path: KeyPath) -> str:
     if homes := [home for home, model in _HOMES.items() if key in written_keys(model)]:
         return f"unknown key; {key!r} stands {any_of(*homes)}"
     return f"unknown key{suggestion(key, written_keys(section))}"
+
+
+def keys_under(path: KeyPath) -> list[str]:
+    """Return the keys of the mapping at `path`; none where they are names, or it is no mapping."""
+    return list(written_keys(_section_at(path)))
 
 
 def _section_at(path: KeyPath) -> type[Section]:

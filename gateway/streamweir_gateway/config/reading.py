@@ -33,5 +33,5 @@ def read_text(path: Path, report: Report) -> str:
         before = content[: error.start]
         line_start = before.rfind(b"\n") + 1
         column = len(before[line_start:].decode("utf-8", "replace")) + 1
-        report.at(Position(before.count(b"\n") + 1, column), "not UTF-8 text")
+        report.at(Position(before.count(b"\n") + 1, column), "not UTF-8 text; save the file as UTF-8")
         return ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Final
 
 from streamweir.errors import did_you_mean
@@ -17,24 +16,28 @@ NO_CONFIGURATION: Final = (
     "the smallest one is in docs/configuration.md"
 )
 
-_KEY: Final = re.compile(r"""^[ \t]{0,8}[{,]?[ \t]*["']?([A-Za-z_]{4,20})["']?[ \t]*:""", re.MULTILINE)
+_MAIN: Final = ("endpoints", "upstreams", "dialects")
+"""Of other programs' files few have one of these; of `server`, `debug` or `store` many do."""
+
+_KEY: Final = re.compile(r"""^([ \t]{0,8})[{,]?[ \t]*["']?([A-Za-z_]{4,20})["']?[ \t]*:""")
+_FLOW_KEY: Final = re.compile(r"""[{,]\s*["']?([A-Za-z_]{4,20})["']?\s*:""")
 MAX_LOOKED_AT: Final = 64 << 10
 
 
 def is_configuration(text: str) -> bool:
-    """Whether a key of the top level stands anywhere in `text`, or one that is meant as such.
+    """Whether a main key stands anywhere in `text`, or one that is meant as such, or most keys are known.
 
     An empty file is one: what is missing in it is reported in its own words.
     """
-    head = text[:MAX_LOOKED_AT]
-    if not any(line.strip("\ufeff \t\r\n").partition("#")[0] for line in head.splitlines()):
+    lines = [line for line in text[:MAX_LOOKED_AT].splitlines() if not line.lstrip().startswith("#")]
+    if not any(line.strip("\ufeff \t\r\n") for line in lines):
         return True
+    found = [_KEY.match(line) for line in lines]
+    indented = [(len(match[1]), match[2]) for match in found if match is not None]
+    flow = [key for line in lines for key in _FLOW_KEY.findall(line[:4096])]
+    if any(key in _MAIN or did_you_mean(key, _MAIN) for key in {*(key for _, key in indented), *flow}):
+        return True
+    outermost = min((depth for depth, _ in indented), default=0)
     known = written_keys(GatewayConfig)
-    return any(key in known or did_you_mean(key, known) for key in dict.fromkeys(_keys(head)))
-
-
-def _keys(text: str) -> Iterator[str]:
-    for line in text.splitlines():
-        if not line.lstrip().startswith("#"):
-            yield from _KEY.findall(line)
-            yield from re.findall(r"""[{,]\s*["']?([A-Za-z_]{4,20})["']?\s*:""", line[:4096])
+    top = [key in known for depth, key in indented if depth == outermost]
+    return 2 * sum(top) > len(top)

@@ -31,6 +31,9 @@ MANY_VALUES: Final = 100_000
 _TAG: Final = "tag:yaml.org,2002:"
 _MERGE: Final = _TAG + "merge"
 
+_OTHER_SPACES: Final = ("\u00a0", "\u2007", "\u202f", "\u3000")
+"""They look like spaces, come along where a text is copied from a page, and belong to a key."""
+
 Pair: TypeAlias = tuple[ScalarNode, Node]
 
 
@@ -65,10 +68,8 @@ def _compose(text: str, report: Report) -> Node | None:
     except ReaderError as error:
         report.at(_position_of(text, error.position), f"not valid YAML: {error.reason}")
     except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        problem = fault_in_words(text, mark.line if mark else 0, mark.column if mark else 0)
-        problem = problem or " ".join(str(error.problem).split()).removeprefix("but ")
-        report.at(_marked(mark), f"not valid YAML: {problem}")
+        fault = fault_in_words(text, error)
+        report.at(_marked(fault.mark), f"not valid YAML: {fault.words}")
     except (YAMLError, ValueError, OverflowError):
         # The last two come of an escape such as `\UFFFFFFFF`: ruamel does not say where it stands.
         report.at(Position(1, 1), "not valid YAML: an escape or a directive holds a number that is too large")
@@ -141,6 +142,8 @@ class _Builder:
                 merged.append(value)
             elif not _is_text(key):
                 self.report.at(_start(key), "a key must be a string; put it in quotes", path)
+            elif key.value[:1] in _OTHER_SPACES:
+                self.report.at(_start(key), "a no-break space: YAML is indented with plain ones", path)
             elif key.value in first:
                 line = _start(first[key.value]).line
                 self.report.at(

@@ -13,6 +13,7 @@ from typing import Final
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from streamweir_gateway.config.consequences import without_consequences
 from streamweir_gateway.config.diagnostics import InvalidValue, Report
 from streamweir_gateway.config.key_places import about_unknown_key
 from streamweir_gateway.config.mending import Fault, mended
@@ -45,7 +46,7 @@ def validate(tree: Tree, report: Report, folder: Path | None = None) -> GatewayC
         except ValidationError as error:
             faults = _faults(error.errors(include_url=False), report)
         if attempt == 0:
-            for fault in faults:
+            for fault in without_consequences(faults, tree):
                 _report(fault, report)
         tree = mended(tree, faults)
     return None

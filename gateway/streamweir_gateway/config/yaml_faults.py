@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, NamedTuple
 
-__all__ = ["fault_in_words"]
+from ruamel.yaml.error import MarkedYAMLError, StringMark
+
+__all__ = ["YamlFault", "fault_in_words"]
 
 _LOOKED_BACK: Final = 3
 """So many lines before the one where YAML stumbles may hold the cause."""
@@ -15,26 +17,67 @@ _REFERENCE: Final = re.compile(r"(?<!\$)[\[{][^\"'#\[{]*\$\{")
 
 _TAB: Final = re.compile(r"[ ]*\t")
 _KEY_LINE: Final = re.compile(r"([ ]*)(?:- )?[^\s#:'\"][^:]*:(?:\s|$)")
+_PLAIN_TEXT: Final = re.compile(r"[ ]*(?:- )?[^\s#:'\"{\[][^:]*: +[^\s#'\"{\[|>&*!].*:$")
+"""A key and the beginning of its text, which is in no quotes, up to a further colon."""
+
+_GLUED: Final = re.compile(r"[ ]*(?:- )?[A-Za-z_]+ ?[=:](?!//)[^\s=:]")
+"""A key and its value with something else than a colon and a space between them."""
+
+_NO_KEY: Final = "is no `KEY: VALUE`; a space stands behind the colon"
+_IN_QUOTES: Final = "must be in quotes"
+_INDENTATION: Final = "this line is indented more, or less, than the keys beside it"
+
+_OPENED: Final = {
+    "found unexpected end of stream": "the quotation mark here is not closed",
+    "could not find expected ':'": f"this line {_NO_KEY}",
+}
+"""By YAML's message: what has been begun before the place where it stumbles."""
+
+_HERE: Final = {
+    "found undefined alias": "no anchor `&NAME` before this `*NAME`; a text may begin with * in quotes only",
+    "that cannot start any token": f"a text that begins with @, % or ` {_IN_QUOTES}",
+    "expected ',' or": "a bracket, { or [, is not closed, or a comma is missing",
+    "found another document": "a second document begins here; a file holds one",
+}
 
 
-def fault_in_words(text: str, line: int, column: int) -> str | None:
-    """Return what is wrong where YAML stumbles; None where that is nothing of the usual.
+class YamlFault(NamedTuple):
+    """Why a text is no YAML."""
+
+    mark: StringMark | None
+    """Where; None: nobody knows."""
+    words: str
+
+
+def fault_in_words(text: str, error: MarkedYAMLError) -> YamlFault:
+    """Return what is wrong where YAML stumbles.
 
     Args:
         text: of the file.
-        line: where, from 0.
-        column: likewise.
+        error: what YAML says.
     """
-    lines = text.splitlines()
-    near = [one for one in lines[max(0, line - _LOOKED_BACK) : line + 1] if one.strip()]
+    mark: StringMark | None = error.problem_mark or error.context_mark
+    problem = " ".join(str(error.problem).split()).removeprefix("but ")
+    lines = text.splitlines()[: mark.line + 1] if mark else []
+    near = [one for one in lines[-_LOOKED_BACK - 1 :] if one.strip()]
     if any(map(_TAB.match, near[-2:])):
-        return "a tab: YAML is indented with spaces"
+        return YamlFault(mark, "a tab: YAML is indented with spaces")
     if any(map(_REFERENCE.search, near)):
-        return 'inside { } and [ ] a ${NAME} must be in quotes: "${NAME}"'
-    if near and _is_deeper_than_expected(near):
-        return "this line is indented more, or less, than the keys beside it"
-    del column
-    return None
+        return YamlFault(mark, 'inside { } and [ ] a ${NAME} must be in quotes: "${NAME}"')
+    if (opened := _OPENED.get(problem)) is not None:
+        return YamlFault(error.context_mark or mark, opened)
+    here = next((words for part, words in _HERE.items() if part in problem), None)
+    return YamlFault(mark, here or (_about_keys(near, mark) if near and mark else None) or problem)
+
+
+def _about_keys(near: list[str], mark: StringMark) -> str | None:
+    """Return what is wrong with a key that YAML does not expect, or with what stands before it."""
+    *before, last = near
+    if _PLAIN_TEXT.match(last[: mark.column + 1]):
+        return f"a text that holds a colon and a space {_IN_QUOTES}"
+    if before and _GLUED.match(before[-1]):
+        return f"the line before this one {_NO_KEY}"
+    return _INDENTATION if _is_deeper_than_expected(near) else None
 
 
 def _is_deeper_than_expected(near: list[str]) -> bool:
