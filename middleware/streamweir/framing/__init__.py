@@ -1,6 +1,6 @@
 """Bytes and frames: SSE, NDJSON, a JSON document, plain text. Synchronous, incremental, bounded."""
 
-from streamweir.framing.blocks import Block, BlockCutter, LineFraming, payload_of, with_payload
+from streamweir.framing.blocks import Block, BlockCutter, LineFraming, LineStyle, payload_of, with_payload
 from streamweir.framing.frame import Frame, FrameParser
 from streamweir.framing.lines import LinesParser
 from streamweir.framing.media_types import MEDIA_TYPES, FramingChoice
@@ -19,6 +19,7 @@ __all__ = [
     "FrameParser",
     "FramingChoice",
     "LineFraming",
+    "LineStyle",
     "LinesParser",
     "NDJSONParser",
     "SSEParser",

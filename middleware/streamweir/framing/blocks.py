@@ -5,17 +5,19 @@ Nothing is changed: the blocks together are the body, with its comments, blank l
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from streamweir.framing.blank import BOM
 from streamweir.framing.control_bytes import CR, LF
 
-__all__ = ["Block", "BlockCutter", "LineFraming", "payload_of", "with_payload"]
+__all__ = ["Block", "BlockCutter", "LineFraming", "LineStyle", "payload_of", "with_payload"]
 
 LineFraming: TypeAlias = Literal["sse", "ndjson", "lines"]
 
 _LINE_ENDS: Final = b"\r\n"
+_FIELD: Final = re.compile(rb"(?:^|(?<=[\r\n]))(data|event|id|retry):( ?)")
 
 
 class Block(NamedTuple):
@@ -30,6 +32,29 @@ class Block(NamedTuple):
     raw: bytes
     new: bytes
     is_whole: bool
+
+
+class LineStyle(NamedTuple):
+    """How a server writes its lines, where the framing leaves it the choice.
+
+    Attributes:
+        end: of a line.
+        colon: between a field of SSE and its value.
+    """
+
+    end: bytes
+    colon: bytes
+
+    @classmethod
+    def of(cls, raw: bytes) -> LineStyle:
+        """Return the style of a block."""
+        end = b"\r\n" if b"\r\n" in raw else b"\r" if CR in raw else b"\n"
+        field = _FIELD.search(raw.removeprefix(BOM))
+        return cls(end, b":" + field[2] if field else b": ")
+
+    def applied_to(self, block: bytes) -> bytes:
+        """Return a block with LF line ends in this style."""
+        return _FIELD.sub(rb"\1" + self.colon, block).replace(b"\n", self.end)
 
 
 class BlockCutter:

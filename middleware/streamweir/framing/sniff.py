@@ -137,12 +137,15 @@ class SniffingParser:
             return NDJSONParser(self._limit)
         if self._expected == "sse" or start.startswith(_SSE_FIELDS):
             return SSEParser(self._limit)
-        if any(field.startswith(start) for field in _SSE_FIELDS):
-            return None
-        return NDJSONParser(self._limit)
+        return None if _begins_field(start) else NDJSONParser(self._limit)
 
     def _assume(self) -> SSEParser | NDJSONParser:
-        return SSEParser(self._limit) if self._expected == "sse" else NDJSONParser(self._limit)
+        is_sse = self._expected == "sse" or _begins_field(self._head)
+        return SSEParser(self._limit) if is_sse else NDJSONParser(self._limit)
+
+
+def _begins_field(start: bytes) -> bool:
+    return any(field.startswith(start) for field in _SSE_FIELDS)
 
 
 def _refused() -> Iterator[Frame]:

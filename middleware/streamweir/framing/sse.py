@@ -25,6 +25,7 @@ __all__ = ["SSEParser", "sse_writer", "write_sse", "write_sse_comment"]
 _MOST_LINES = 1024
 """A line takes as much memory as thirty letters, so that so many become one."""
 _BLANK_LINE = b"\n\n"
+_FIELDS = (b"data:", b"event:", b"retry:", b"id:")
 _NUMBERED = re.compile(rb"(?<![^\n])id: ([^\n\0]{1,%d})\ndata: ([^\n]*)\n\n" % MAX_ID_CHARACTERS)
 
 
@@ -180,6 +181,7 @@ class SSEParser:
             yield last
         elif frame is None:
             self.cut_off = bool(line)
+            self.recognised |= self.cut_off and any(field.startswith(line) for field in _FIELDS)
 
     def _skip_bom(self, data: bytes) -> bytes:
         head = (self._head or b"") + data

@@ -200,6 +200,87 @@ def test_last_frame_without_its_line_end_is_ended_where_more_follows() -> None:
     assert b"UPSTREAM_TRUNCATED" in out
 
 
+def blocks_in(body: bytes) -> list[bytes]:
+    """The data of each block, as a browser would see it."""
+    lines = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return [block.removeprefix(b"data:").strip() for block in lines.split(b"\n\n") if block]
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize("last", [TOKEN, b"data:" + TOKEN[6:]])
+def test_what_follows_a_frame_is_a_frame_of_its_own_wherever_the_body_was_cut(
+    end: bytes, last: bytes
+) -> None:
+    body = (last + last).replace(b"\n", end)
+
+    for cut in range(len(last), len(body) + 1):
+        if body[:cut].endswith(b"}"):
+            continue
+        blocks = blocks_in(legacy(body[:cut]))
+        for block in blocks:
+            assert json.loads(block), (cut, blocks)
+        assert [json.loads(block)["type"] for block in blocks][-1] == "error", cut
+        assert json.loads(blocks[-1])["code"] == "UPSTREAM_TRUNCATED", cut
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_own_frames_have_the_lines_of_the_upstream(end: bytes) -> None:
+    token = b'data:{"type":"token","content":"Hi"}\n\n'.replace(b"\n", end)
+    translator = Translator(speaks="legacy", answers="legacy", warnings=[])
+
+    out = translator.feed(token)
+    beat = translator.heartbeat()
+    translator.warn("Soon over.")
+    out += translator.fail("UPSTREAM_TIMEOUT")
+
+    assert beat == b": ping" + end + end
+    ours = out.removeprefix(token)
+    assert ours.startswith(b'data:{"type":"warning"')
+    assert ours.endswith(end + end)
+    assert ours.count(end + end + b'data:{"type":"error"') == 1
+    assert end == b"\n" or b"\n" not in ours.replace(end, b"")
+
+
+def test_lines_of_json_end_as_those_of_the_upstream() -> None:
+    line = TOKEN[6:-2] + b"\r\n"
+
+    out = legacy(line, framing="ndjson")
+
+    assert out.startswith(line)
+    assert out.count(b"\n") == out.count(b"\r\n") == 2
+
+
+@pytest.mark.parametrize("half", [b"event: token\n", b"event: token\ndata", b"event: token\nid: 4\n", b"da"])
+def test_head_of_a_frame_is_half_a_frame(half: bytes) -> None:
+    named = b'event: token\ndata: {"content":"Hi"}\n\n'
+
+    assert legacy(named, half) == legacy(named)
+
+
+@pytest.mark.parametrize("half", [b"d", b"data", b"event: tok", b"id", b"re"])
+def test_body_that_ends_within_its_first_line_broke_off(half: bytes) -> None:
+    translator = Translator(speaks="legacy", answers="legacy")
+
+    said(translator, [half])
+
+    assert translator.error is not None
+    assert translator.error.code == "UPSTREAM_TRUNCATED"
+
+
+def test_what_has_begun_is_not_begun_again() -> None:
+    response = b'{"type":"response.created","response":{"id":"resp_7","model":"m-1"}}'
+    created = b"event: response.created\ndata: %b\n\n" % response
+    body = [created, b'event: response.in_progress\ndata: {"type":"response.in_progress"}\n\n']
+
+    out = convert(body, speaks="openai-responses", answers="openai-responses")
+
+    assert out.startswith(b"".join(body))
+    ours = out.removeprefix(b"".join(body))
+    assert ours.startswith(b"event: response.failed\n")
+    assert ours.count(b"event: ") == 1
+    assert (b'"id":"resp_7"' in ours, b'"model":"m-1"' in ours) == (True, True)
+
+
 def test_error_keeps_everything_but_its_texts() -> None:
     error = {
         "type": "error",

@@ -28,6 +28,7 @@ from streamweir.events import (
     Error,
     Reference,
     SessionEnd,
+    SessionStart,
     Stamp,
     Thinking,
     ToolCallDelta,
@@ -64,6 +65,8 @@ class ResponsesEncoder(ChatEncoder):
         self._calls: dict[str, _OpenCall] = {}
         """Calls whose arguments are coming."""
         self._has_begun = False
+        self._response_id: str | None = None
+        """Of the upstream, whose response it is."""
 
     @cached_property
     def _output(self) -> Output:
@@ -152,6 +155,8 @@ class ResponsesEncoder(ChatEncoder):
 
     def write_result(self, call: ToolCallStart, end: ToolCallEnd) -> Iterator[Frame]:
         """Yield the item of a call that has been run."""
+        if self.is_shown:
+            return  # the call is an item of the upstream's, and so would be its result
         yield from self._close()
         item_id, place = self._id("mcp"), len(self._output)
         item = mcp_call(item_id, call, end)
@@ -186,13 +191,13 @@ class ResponsesEncoder(ChatEncoder):
     def write_failure(self, error: Error) -> Iterator[Frame]:
         """Yield the failed response; what is open is closed before it."""
         yield from self._finish_items()
-        response = self._response("stop", None, self._output.items)
+        response = self._response("stop", None, self._finished)
         yield self._frame("failed", response={**response, "status": "failed", "error": response_error(error)})
 
     def write_cancelled(self) -> Iterator[Frame]:
         """Yield the response that has been stopped."""
         yield from self._finish_items()
-        response = self._response("stop", None, self._output.items)
+        response = self._response("stop", None, self._finished)
         yield self._frame("incomplete", response={**response, "status": "cancelled"})
 
     def write_end(self, reason: str, end: SessionEnd, beside: dict[str, Any]) -> Iterator[Frame]:
@@ -203,8 +208,18 @@ class ResponsesEncoder(ChatEncoder):
 
     # Items
 
+    def _begin(self, event: SessionStart) -> None:
+        super()._begin(event)
+        if self.is_shown and event.meta:
+            self._response_id = event.meta.get("run_id")
+
+    @property
+    def _finished(self) -> list[Any]:
+        """The items of a response that ends early; none whose ids are the upstream's."""
+        return [] if self.is_shown else self._output.items
+
     def _created(self) -> Iterator[Frame]:
-        if not self._has_begun:
+        if not self._has_begun and not self.is_shown:
             self._has_begun = True
             response = {**self._response("stop", None, []), "status": "in_progress"}
             yield self._frame("created", response=response)
@@ -246,6 +261,8 @@ class ResponsesEncoder(ChatEncoder):
 
     def _finish_items(self) -> Iterator[Frame]:
         """End what is open, calls that are not whole as what they are."""
+        if self.is_shown:
+            return
         yield from self._close()
         for call in self._calls.values():
             item = function_call(call.item_id, call.tool_id, call.name, call.arguments.text)
@@ -272,7 +289,7 @@ class ResponsesEncoder(ChatEncoder):
             reason,
             summary,
             output,
-            id=f"resp_{self.stamp.request_id}",
+            id=self._response_id or f"resp_{self.stamp.request_id}",
             model=self.model_name,
             created_at=self.stamp.timestamp // 1000,
         )

@@ -275,13 +275,15 @@ class FrameCopy:
             self._take_ours(items)
         elif reader.malformed > self._malformed:
             self._malformed = reader.malformed
-            self._take_malformed(items)
+            self._take_unsent(items)
         else:
             self._take_frame(raw, items)
 
     def _take_frame(self, raw: bytes, items: Sequence[StreamItem], *, is_ended: bool = True) -> None:
         """Let the events of a frame go their way, and then the frame itself."""
         pipeline, writer = self._pipeline, self._writer
+        if not writer.follows_frames and payload_of(raw, self._cutter.framing).strip():
+            writer.follow(raw)
         if pipeline.started:
             self._write_waiting()
         safe = self._sanitizer.process(_as_text(raw), items, self._cutter.framing)
@@ -307,8 +309,8 @@ class FrameCopy:
         self._pipeline.take(items)
         writer.part = "theirs"
 
-    def _take_malformed(self, items: Iterable[StreamItem]) -> None:
-        """Let go what is reported of a frame that could not be read, which is left out."""
+    def _take_unsent(self, items: Iterable[StreamItem]) -> None:
+        """Let go what was read of a frame that is left out: it could not be read, or not to its end."""
         for item in items:
             if isinstance(item, Error):  # one too many
                 self._writer.part = "ours"
@@ -327,12 +329,18 @@ class FrameCopy:
         rest = self._waiting + self._cutter.rest
         self._waiting = b""
         items = [*self._reader.close()]
-        if self._reader.cut_off or not rest:
+        is_failure = any(isinstance(item, Error) for item in items) and not self._reader.started
+        if not rest or is_failure:
             self._take_ours(items)
-        elif any(isinstance(item, Error) for item in items) and not self._reader.started:
-            self._take_ours(items)  # a body that is nothing but a failure
+        elif self._reader.cut_off or not self._is_said(rest, items):
+            self._take_unsent(items)
         else:
-            self._take_frame(rest, items, is_ended=rest.endswith((b"\n", b"\r")))
+            self._take_frame(rest, items, is_ended=False)
+
+    def _is_said(self, rest: bytes, items: Iterable[StreamItem]) -> bool:
+        """Is a block without its end more than the head of one? A name alone may be an end."""
+        payload = payload_of(rest, self._cutter.framing)
+        return bool(payload.strip()) or not rest.strip() or any(map(_is_end, items))
 
     def _take_behind_end(self, block: Block) -> None:
         """Behind final evidence only what says nothing goes out; anything else ends the stream."""
@@ -347,7 +355,7 @@ class FrameCopy:
         """Take what has no line end behind final evidence: the word for the end, if it is whole."""
         rest = self._cutter.rest
         if payload_of(rest, self._cutter.framing).strip() == _DONE:
-            self._writer.copy(rest, is_ended=rest.endswith((b"\n", b"\r")))
+            self._writer.copy(rest, is_ended=False)
 
     def _write_waiting(self) -> None:
         if self._pipeline.waiting and self._pipeline.started:

@@ -12,8 +12,8 @@ from typing import Final, Literal, TypeAlias
 
 from streamweir.codec.base import Encoder
 from streamweir.codec.dialect import Dialect
-from streamweir.events import Content, Error, Event, SessionEnd, Stamp, Thinking, Warning
-from streamweir.framing import MEDIA_TYPES, LineFraming
+from streamweir.events import Content, Error, Event, SessionEnd, SessionStart, Stamp, Thinking, Warning
+from streamweir.framing import MEDIA_TYPES, Frame, LineFraming, LineStyle
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.writer import StreamWriter
 
@@ -55,6 +55,7 @@ class VerbatimWriter(StreamWriter):
         part: what the events that come belong to: `ours` are written; those of frames that went out
             already, `theirs`, and of an `end` without fault, are not.
         announced: the warnings that are written among `theirs`.
+        follows_frames: a frame of the upstream has gone out, so that what is ours begins nothing.
     """
 
     def __init__(
@@ -72,10 +73,12 @@ class VerbatimWriter(StreamWriter):
         self.follows = follows
         self.part: _Part = "ours"
         self.announced: Sequence[Warning] = ()
+        self.follows_frames = False
         self._requested = requested
         self._shown: Content | Thinking | None = None
         self._has_own_end = False
         self._missing_end = b""
+        self._style = LineStyle(b"\n", b": ")
         self._is_fresh = True
         """The encoder has been given nothing yet."""
 
@@ -88,10 +91,20 @@ class VerbatimWriter(StreamWriter):
             self.framing = framing
             self.media_type = self._encoder.media_type or MEDIA_TYPES[framing]
             self._set_framing(framing)
-        self.copies = self._encoder.is_shown = True
+        self.copies = True
         self.part = "theirs"
         self.unsupported = Counter()
         return True
+
+    def follow(self, raw: bytes) -> None:
+        """Write as the upstream does, of which `raw` is the first frame."""
+        self.follows_frames = self._encoder.is_shown = self._encoder.writes_extra = True
+        style, write = LineStyle.of(raw), self._bytes_of
+
+        def write_alike(frame: Frame) -> bytes:
+            return style.applied_to(write(frame))
+
+        self._style, self._bytes_of = style, write_alike
 
     def copy(self, raw: bytes, *, is_ended: bool = True) -> None:
         """Write what came.
@@ -103,7 +116,7 @@ class VerbatimWriter(StreamWriter):
         self._out.append(raw)
         self._may_fail_whole = False
         if not is_ended:
-            self._missing_end = b"\n\n" if self.framing == "sse" else b"\n"
+            self._missing_end = self._end_of(raw)
 
     def write(self, event: Event, stamp: Stamp) -> None:
         """Write `event` unless a frame that came has said it."""
@@ -133,7 +146,7 @@ class VerbatimWriter(StreamWriter):
         """Return what `StreamWriter` does; from then on the framing is settled."""
         beat = super().heartbeat()
         self.follows = self.follows and not beat
-        return beat
+        return self._style.applied_to(beat) if b"\r" not in beat else beat
 
     def finish(self) -> None:
         """Write what follows the last event, where the end is not the upstream's own."""
@@ -145,6 +158,8 @@ class VerbatimWriter(StreamWriter):
             return isinstance(event, Warning) and any(event is warning for warning in self.announced)
         if isinstance(event, Warning):
             return event.message_code not in _REPORTS
+        if isinstance(event, SessionStart) and self.follows_frames:
+            return False
         is_good_end = isinstance(event, SessionEnd) and event.status in ("completed", "suspended")
         return self.part == "ours" and not is_good_end
 
@@ -164,9 +179,19 @@ class VerbatimWriter(StreamWriter):
             return
         options = {**self._encoder.options, **form}
         if is_fresh:  # some settle what they write with before their first event
-            self._encoder = self._dialect.make_encoder(options, room=self._encoder.room)
+            shown = self._encoder
+            self._encoder = self._dialect.make_encoder(options, room=shown.room)
+            self._encoder.is_shown, self._encoder.writes_extra = shown.is_shown, shown.writes_extra
+            self._encoder.names = shown.names
         else:
             self._encoder.options = options
+
+    def _end_of(self, raw: bytes) -> bytes:
+        """Return what is missing of a frame that is whole but for the end of its lines."""
+        end = b"\n" if raw.endswith(b"\r") else self._style.end
+        if self.framing != "sse":
+            return b"" if raw.endswith(b"\n") else end
+        return self._style.end if raw.endswith(b"\n") else end + self._style.end
 
     def _end_line(self) -> None:
         if self._missing_end:
