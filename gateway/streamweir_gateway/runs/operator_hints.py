@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 
 from streamweir.errors import ErrorInfo
 from streamweir.options.durations import format_duration
-from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.breaker import CircuitBreaker
 from streamweir_gateway.upstream.failures import (
     ConnectTimedOut,
@@ -27,12 +26,7 @@ from streamweir_gateway.upstream.failures import (
 )
 from streamweir_gateway.upstream.response import UpstreamResponse
 
-__all__ = ["about_breaker", "about_buffering", "about_failure", "about_status", "about_stop"]
-
-FEWEST_EVENTS: Final = 10
-SHORTEST_MS: Final = 500
-LARGEST_SHARE: Final = 0.05
-"""So many events, that late and that close together, have waited for each other on the way."""
+__all__ = ["about_breaker", "about_failure", "about_status", "about_stop"]
 
 _ADVICE: Final = {
     400: "it does not take this request",
@@ -114,12 +108,3 @@ def about_breaker(breaker: CircuitBreaker) -> str:
 def about_stop(info: ErrorInfo | None) -> str:
     """Return why an attempt was given up, in short."""
     return "no event came" if info is None else info.reason.replace("_", " ")
-
-
-def about_buffering(record: RequestRecord, events: int) -> str | None:
-    """Return that an upstream's events came all at once at the end, where they did."""
-    total, span = record.reading_ms
-    if events < FEWEST_EVENTS or total < SHORTEST_MS or span > total * LARGEST_SHARE:
-        return None
-    last = max(1, round(span))
-    return f"{events} events in the last {last} ms of {round(total)} ms: something between buffers"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 
 from streamweir.asgi.refusals import Refusal
+from streamweir.translation.operator_hint import buffering_hint
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.attempt import Attempt
 from streamweir_gateway.runs.interruptible_wait import Interrupted
-from streamweir_gateway.runs.operator_hints import about_buffering, about_stop
+from streamweir_gateway.runs.operator_hints import about_stop
 from streamweir_gateway.runs.request_context import RequestContext
 from streamweir_gateway.runs.response_writer import ClientGone
 from streamweir_gateway.runs.retry_plan import RetryPlan
@@ -101,7 +102,7 @@ class Run:
 
     def hint(self, record: RequestRecord) -> str | None:
         """Return what to do about it, now that it is over; None where there is nothing to say."""
-        buffering = about_buffering(record, self.attempt.stream.pipeline.position.written)
+        buffering = buffering_hint(self.attempt.stream.pipeline.position.written, *record.reading_ms)
         return "; ".join(filter(None, [*self._failed, self.attempt.hint(), buffering])) or None
 
 

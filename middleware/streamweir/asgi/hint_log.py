@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from streamweir.codec.registry import process_dialects
-from streamweir.translation.operator_hint import stream_hint
+from streamweir.translation.operator_hint import buffering_hint, stream_hint
 from streamweir.translation.translator import Translator
 
 __all__ = ["HintLog"]
@@ -39,18 +39,23 @@ class HintLog:
         self._clock = clock
         self._reported: dict[str, float] = {}
 
-    def report(self, translator: Translator, *, is_clean: bool) -> None:
+    def report(
+        self, translator: Translator, *, is_clean: bool, reading_ms: tuple[float, float] = (0.0, 0.0)
+    ) -> None:
         """Warn of a stream that is over, unless it was understood or the same was said within a minute.
 
         Args:
             translator: of the stream.
             is_clean: the application has ended the body itself.
+            reading_ms: to the last event that came, from the request and from the first one; milliseconds.
         """
         stream = translator.stream
-        if stream.pipeline.error is None and not stream.reader.unknown:
-            return
-        hint = stream_hint(stream, speaks=self._speaks, dialects=process_dialects(), is_clean=is_clean)
-        if hint is not None and self._is_due(_NUMBER.sub("N", hint)):
+        hints = (
+            stream_hint(stream, speaks=self._speaks, dialects=process_dialects(), is_clean=is_clean),
+            buffering_hint(stream.pipeline.position.written, *reading_ms),
+        )
+        hint = "; ".join(filter(None, hints))
+        if hint and self._is_due(_NUMBER.sub("N", hint)):
             request_id = stream.pipeline.request_id
             logger.warning(
                 "a stream was not understood: %s", hint, extra={"request_id": request_id, "hint": hint}

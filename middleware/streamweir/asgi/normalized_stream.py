@@ -86,6 +86,8 @@ class NormalizedStream:
         self._turn = FairLock()
         self._unreadable = unreadable
         self._failure: ErrorInfo | None = None
+        self._first_read: float | None = None
+        """When the first event came."""
 
     async def take(self, message: Message, *, is_decoded: bool = False) -> None:
         """Take what the application sends; it is dropped if the stream is over.
@@ -113,7 +115,7 @@ class NormalizedStream:
             more, data = bool(message.get("more_body")), bytes(message.get("body", b""))
             is_next = more and self._is_plain
             out = self._events.feed(data) if is_next else self._translated(data, more, is_decoded=is_decoded)
-            if out and more and self.is_started and self.gone is None and not self._position.ended:
+            if out and more and self._first_read and self.gone is None and not self._position.ended:
                 # as `_write` does it: a coroutine more costs as much as translating half an event
                 sends = True
                 await self._send({"type": _BODY, "body": out, "more_body": True})
@@ -212,10 +214,12 @@ class NormalizedStream:
         ended = self.translator.ended
         if not data and not ended:
             return
+        if self._first_read is None and self.translator.started:
+            self._first_read = time.monotonic()
         if ended:
             self.is_over = True
             self.over.set()
-            self._hints.report(self.translator, is_clean=self.source_ended)
+            self._report_hint()
         try:
             if not self.is_started:
                 self.is_started = True
@@ -228,6 +232,12 @@ class NormalizedStream:
             self.clock.last_write = time.monotonic()
         if ended:
             self._on_over()
+
+    def _report_hint(self) -> None:
+        now = time.monotonic()
+        span = 0.0 if self._first_read is None else now - self._first_read
+        reading = ((now - self.clock.began) * 1000, span * 1000)
+        self._hints.report(self.translator, is_clean=self.source_ended, reading_ms=reading)
 
 
 def stream_start(

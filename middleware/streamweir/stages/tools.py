@@ -123,6 +123,11 @@ class Tools:
         stream_arguments: let the pieces of a call's arguments through.
         position: of the stream: by it is known what comes between two calls.
         room: how many bytes the open calls may take, about; half as many go to the ids of others.
+
+    Attributes:
+        repairs: how many starts have been made up.
+        started: how many calls there were.
+        left_open: the stream has ended, and a call had no end.
     """
 
     handles: ClassVar[frozenset[type[Event]]] = frozenset(
@@ -148,6 +153,7 @@ class Tools:
         self._asked = 0
         self.repairs = 0
         self.started = 0
+        self.left_open = False
 
     @cached_property
     def _ended(self) -> RecentIds[None]:
@@ -196,6 +202,7 @@ class Tools:
             case SessionEnd(status="suspended"):
                 return (*self._start_announced(), event)
             case Error() | SessionEnd() if self._announced or self._open.all:
+                self.left_open = True
                 announced = self._start_announced()
                 ends = (_incomplete(start.tool_id) for start in announced)
                 return (*announced, *self._close_open(), *ends, event)

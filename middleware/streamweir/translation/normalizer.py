@@ -38,7 +38,7 @@ class StreamNormalizer:
         reader: what the upstream has said so far.
         pipeline: what has become of it.
         bytes: how many have arrived.
-        head: the first of them, as long as the dialect has understood nothing.
+        head: the first of them, up to the first that the dialect has understood.
     """
 
     def __init__(
@@ -88,8 +88,8 @@ class StreamNormalizer:
             self.pipeline.end_for(LimitExceeded("a stream is larger than allowed"))
 
     def _keep_head(self, data: bytes) -> None:
-        self._keeps_head = not self.reader.has_understood
-        self.head = self.head + data[: HEAD_BYTES - len(self.head)] if self._keeps_head else b""
+        self.head += data[: HEAD_BYTES - len(self.head)]
+        self._keeps_head = not self.reader.has_understood and len(self.head) < HEAD_BYTES
 
     def read_message(self, data: bytes) -> None:
         """Take one whole message of the dialect, which is no piece of a body."""

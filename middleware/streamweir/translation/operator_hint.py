@@ -21,10 +21,18 @@ from streamweir.errors import StreamweirError
 from streamweir.events import Content, SessionEnd, Stamp, Thinking, ToolCallEnd, ToolCallStart
 from streamweir.translation.normalizer import StreamNormalizer
 
-__all__ = ["stream_hint"]
+__all__ = ["buffering_hint", "stream_hint"]
 
 SURE: Final = 0.5
 """How sure a dialect has to be to be named."""
+
+SURER: Final = 0.8
+"""How sure, where some of the stream was understood in another."""
+
+FEWEST_EVENTS: Final = 10
+SHORTEST_MS: Final = 500
+LARGEST_SHARE: Final = 0.05
+"""So many events, that late and that close together, have waited for each other on the way."""
 
 MAX_NAMED: Final = 5
 """So many kinds of unknown events are named."""
@@ -69,8 +77,33 @@ def stream_hint(
     if _MARKUP.match(stream.head):
         return "HTML in place of a stream: the address is that of a page, a login or a proxy"
     if stream.reader.has_understood:
-        return _about_end(stream) if is_clean and stream.pipeline.reason == "truncated" else None
+        other = _about_other_dialect(stream, speaks, dialects)
+        return other or (_about_end(stream) if is_clean and stream.pipeline.reason == "truncated" else None)
     return _about_dialect(stream, speaks, dialects)
+
+
+def buffering_hint(events: int, total_ms: float, span_ms: float) -> str | None:
+    """Return that an upstream's events came all at once at the end; None where they did not.
+
+    Args:
+        events: how many there were.
+        total_ms: milliseconds from the request to the last of them.
+        span_ms: milliseconds from the first to the last of them.
+    """
+    if events < FEWEST_EVENTS or total_ms < SHORTEST_MS or span_ms > total_ms * LARGEST_SHARE:
+        return None
+    last = max(1, round(span_ms))
+    return f"{events} events in the last {last} ms of {round(total_ms)} ms: something between buffers"
+
+
+def _about_other_dialect(stream: StreamNormalizer, speaks: str, dialects: Dialects) -> str | None:
+    """Return what a stream looks like of which little was understood, for words that two dialects share."""
+    dialect = stream.reader.dialect
+    name, score = _best(stream.head, speaks, dialects)
+    if dialect is None or dialect.decoder is None or dialect.name == name or score < SURER:
+        return None
+    own = dialect.decoder.detect(stream.head)
+    return f"looks like {name} ({score:.1f}); speaks is {speaks}" if score > own else None
 
 
 def _about_dialect(stream: StreamNormalizer, speaks: str, dialects: Dialects) -> str | None:
@@ -84,6 +117,12 @@ def _about_dialect(stream: StreamNormalizer, speaks: str, dialects: Dialects) ->
         return f"no rule of {_spoken(stream, speaks)} knew {events}" + (f": {kinds}" if kinds else "")
     if kinds:
         return f"no dialect knows these events: {kinds}"
+    if not stream.head.strip():
+        return "the body is empty"
+    if not _has_events(stream.head):
+        return "the body holds nothing but comments"
+    if stream.pipeline.reason == "malformed" and not stream.reader.malformed:
+        return "text in place of a stream: it begins with neither a field of SSE nor JSON"
     return None
 
 
@@ -92,7 +131,7 @@ def _about_end(stream: StreamNormalizer) -> str | None:
     word = None if dialect is None else _end_word(dialect)
     if stream.reader.cut_off or dialect is None:
         return None
-    if stream.pipeline.tools.has_open:
+    if stream.pipeline.tools.left_open:
         return "ended within a tool call"
     without = f"without {word}" if word else f"without the end of {dialect.name}"
     return f"ended after {_last(stream)} {without}; if this backend never says its end: eof: complete"
@@ -120,6 +159,10 @@ def _best(head: bytes, speaks: str, dialects: Dialects) -> tuple[str, float]:
     ]
     score, name = max(scores, default=(0.0, ""))
     return name, score
+
+
+def _has_events(head: bytes) -> bool:
+    return any(line.strip() and not line.startswith(b":") for line in head.splitlines())
 
 
 def _kinds(head: bytes) -> list[str]:

@@ -26,6 +26,11 @@ RAGFLOW = (
     b'data: {"code":0,"data":true}\n\n'
 )
 OWN = b'data: {"kind":"chunk","text":"SECRET"}\n\n' * 44 + b'data: {"kind":"bye"}\n\n'
+ENVELOPE = (
+    b'data: {"type":"status","thread_id":"t","run_id":"","data":{"status":"connected"}}\n\n'
+    b'data: {"type":"content","thread_id":"t","run_id":"r","node_name":"n","data":{"delta":"SECRET"}}\n\n'
+)
+CALL = b'data: {"type":"tool_call","tool_name":"look","tool_args":{}}\n\n'
 LEGACY = HALF + b'data: {"type":"done"}\n\n'
 
 
@@ -75,7 +80,15 @@ async def hint_of(script: bytes | Callable[[Call], Awaitable[None]], **options: 
             *(answer(b"<html>login</html>", SSE), "auto"),
             "HTML in place of a stream: the address is that of a page, a login or a proxy",
         ),
+        (stream(ENVELOPE), "legacy", "looks like stream-envelope (0.9); speaks is legacy"),
+        (stream(HALF + CALL), "legacy", "ended within a tool call"),
+        (
+            *(answer(b"SECRET failed", "Content-Type: text/plain"), "legacy"),
+            "text in place of a stream: it begins with neither a field of SSE nor JSON",
+        ),
         (stream(b""), "legacy", "the body is empty"),
+        (stream(b"\n\n"), "legacy", "the body is empty"),
+        (stream(b": ping\n\n: ping\n\n"), "legacy", "the body holds nothing but comments"),
         (
             *(stream(b"\x01\x02", "Content-Encoding: zstd"), "legacy"),
             "the body's coding cannot be read (zstd): ask the upstream for identity, gzip or deflate",
@@ -124,6 +137,10 @@ async def test_eof_is_not_the_advice_for_a_broken_connection() -> None:
 async def test_nothing_understood_is_said_of_a_stream_that_ended_well() -> None:
     hint = await hint_of(stream(OWN), eof="complete")
     assert hint == "no rule of legacy knew any of 45 events: kind=chunk, kind=bye"
+
+
+async def test_eof_is_not_the_advice_where_it_is_set() -> None:
+    assert await hint_of(stream(HALF + CALL), eof="complete") == "ended within a tool call"
 
 
 async def test_events_that_waited_for_each_other() -> None:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator
 
+import anyio
 import httpx
 import pytest
 from starlette.applications import Starlette
@@ -44,6 +45,25 @@ async def test_a_stream_without_its_end(caplog: pytest.LogCaptureFixture) -> Non
     assert "ended after final text without done" in record.getMessage()
     assert record.__dict__["request_id"] == "one"
     assert "Hello" not in record.getMessage()
+
+
+async def test_events_that_an_application_keeps_to_its_end(caplog: pytest.LogCaptureFixture) -> None:
+    async def chat(request: Request) -> Response:
+        del request
+
+        async def pieces() -> AsyncIterator[bytes]:
+            await anyio.sleep(0.6)
+            yield UNENDED * 40 + b'data: {"type": "done"}\n\n'
+
+        return StreamingResponse(pieces(), media_type="text/event-stream")
+
+    app = StreamweirMiddleware(
+        Starlette(routes=[Route("/chat", chat)]), speaks="legacy", heartbeat="100ms", answers=["legacy"]
+    )
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://app") as client:
+        await client.get("/chat")
+    (record,) = [record for record in caplog.records if record.name == "streamweir"]
+    assert record.__dict__["hint"].endswith("something between buffers")
 
 
 def test_it_is_said_again_after_a_minute(caplog: pytest.LogCaptureFixture) -> None:

@@ -16,6 +16,7 @@ from streams import PLANTED, Recorded, dialect_of, recorded_streams, small_piece
 from streamweir import Translator, convert
 from streamweir.codec.dialects import Dialects
 from streamweir.testing import cuts
+from streamweir.translation.verbatim_writer import VerbatimWriter
 
 FRAMINGS = {".sse": "sse", ".ndjson": "ndjson"}
 DIALECTS = [name for name in Dialects.built_in().writable if name != "standard"]
@@ -265,6 +266,19 @@ def test_body_that_ends_within_its_first_line_broke_off(half: bytes) -> None:
 
     assert translator.error is not None
     assert translator.error.code == "UPSTREAM_TRUNCATED"
+
+
+@pytest.mark.parametrize("body", [b"<html>login</html>", b"Internal Server Error"])
+def test_body_that_is_no_stream_says_nothing_of_the_framing(body: bytes) -> None:
+    translator = Translator(speaks="legacy", answers="legacy", framing="sse")
+    writer = translator._writer
+    assert isinstance(writer, VerbatimWriter)
+    writer.follows = True
+
+    out = said(translator, [body])
+
+    assert translator.media_type.startswith("text/event-stream")
+    assert out.startswith(b'data: {"type":"error"')
 
 
 def test_what_has_begun_is_not_begun_again() -> None:

@@ -90,7 +90,7 @@ class KeptStream(NormalizedStream):
         if ended:
             self.is_over = True
             self.over.set()
-            self._hints.report(self.translator, is_clean=self.source_ended)
+            self._report_hint()
         await self._run.write(ends=ended)
         self.clock.last_write = time.monotonic()
         if ended:

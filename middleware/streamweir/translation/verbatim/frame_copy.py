@@ -40,6 +40,7 @@ _LONGEST_HEAD: Final = 64 << 10
 """A body that begins with more blanks than this is written anew."""
 
 _DONE: Final = b"[DONE]"
+_JSON_STARTS: Final = (b"{", b"[", b"data:")
 
 
 class FrameCopy:
@@ -205,6 +206,8 @@ class FrameCopy:
         self._is_settled = True
         head, self._head = self._head, b""
         lines = cast("LineFraming", framing) if framing in get_args(LineFraming) else None
+        if lines == "ndjson" and not text.startswith(_JSON_STARTS):  # what it is framed as is a guess
+            lines = None
         if lines is not None and self._writer.begin_copies(reader.dialect, lines):
             self._cutter = BlockCutter(lines)
             self._take(head)
@@ -332,12 +335,12 @@ class FrameCopy:
         is_failure = any(isinstance(item, Error) for item in items) and not self._reader.started
         if not rest or is_failure:
             self._take_ours(items)
-        elif self._reader.cut_off or not self._is_said(rest, items):
+        elif self._reader.cut_off or not self._is_frame(rest, items):
             self._take_unsent(items)
         else:
             self._take_frame(rest, items, is_ended=False)
 
-    def _is_said(self, rest: bytes, items: Iterable[StreamItem]) -> bool:
+    def _is_frame(self, rest: bytes, items: Iterable[StreamItem]) -> bool:
         """Is a block without its end more than the head of one? A name alone may be an end."""
         payload = payload_of(rest, self._cutter.framing)
         return bool(payload.strip()) or not rest.strip() or any(map(_is_end, items))
