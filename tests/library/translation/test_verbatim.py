@@ -16,7 +16,7 @@ from streams import PLANTED, Recorded, dialect_of, recorded_streams, small_piece
 from streamweir import Translator, convert
 from streamweir.codec.dialects import Dialects
 from streamweir.testing import cuts
-from streamweir.translation.verbatim_writer import VerbatimWriter
+from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
 
 FRAMINGS = {".sse": "sse", ".ndjson": "ndjson"}
 DIALECTS = [name for name in Dialects.built_in().writable if name != "standard"]
