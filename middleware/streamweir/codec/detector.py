@@ -141,9 +141,9 @@ class Detector:
             self._note(name, partial(decoder.detect, head))
 
     def _note(self, name: str, ask: Callable[[], float]) -> None:
-        """Note how sure a dialect is; one whose own code fails claims nothing."""
+        """Note how sure a dialect is; one whose own code fails, or gives no number, claims nothing."""
         try:
-            score = ask()
+            score = float(ask() or 0.0)
         except Exception:
             logger.exception("the dialect %r failed to look at a body", name)
             return

@@ -24,6 +24,7 @@ T = TypeVar("T")
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _RESERVED: Final = frozenset({"auto"})
+_PACKAGE: Final = __name__.partition(".")[0]
 _JUST_A_MESSAGE: Final[Mapping[str, Any]] = MappingProxyType({"message": "Hello"})
 
 
@@ -142,6 +143,12 @@ class Dialect:
     def decoder(self) -> type[Decoder] | None:
         """The class that reads the dialect; None if it is only written."""
         return _imported(self._decoder, self.package)
+
+    @cached_property
+    def is_ours(self) -> bool:
+        """All that reads it is part of this package, so that its events need not be checked."""
+        classes = () if self.decoder is None else self.decoder.__mro__[:-1]
+        return all(cls.__module__.partition(".")[0] == _PACKAGE for cls in classes)
 
     @cached_property
     def looks_at_heads(self) -> bool:

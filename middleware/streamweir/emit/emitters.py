@@ -9,8 +9,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar
 
+from streamweir.codec.event_validation import checked_event, checked_meta
 from streamweir.emit.engine_stream import EngineStream
-from streamweir.emit.event_validation import checked_event, checked_meta
 from streamweir.errors import EventValidationError, LifecycleError
 from streamweir.events import (
     META_FIELDS,

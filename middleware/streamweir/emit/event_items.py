@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from streamweir.codec.coerce import custom
-from streamweir.emit.event_validation import TIMED, checked_event, checked_meta
+from streamweir.codec.event_validation import TIMED, checked_event, checked_meta
 from streamweir.errors import CODES, EventValidationError
 from streamweir.events import (
     EVENT_TYPES,

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 import anyio
+import anyio.lowlevel
 
 from streamweir.codec.standard_events import is_standard
 from streamweir.context import WarningCollector, bound_request_id
@@ -28,6 +29,14 @@ __all__ = ["ALWAYS_PASS", "EventSending", "SendPiece"]
 SendPiece: TypeAlias = Callable[[bytes], Awaitable[object]]
 
 ALWAYS_PASS: Final = (KeyboardInterrupt, SystemExit)
+
+
+_TURN_SECONDS: Final = 0.05
+"""For so long at most a content that never waits keeps the event loop to itself.
+
+A server takes what is sent to a client that has left without a wait either: nothing else would ever run
+again, not even what notices that it has left.
+"""
 
 
 class EventSending:
@@ -103,11 +112,15 @@ class EventSending:
     # The content
 
     async def _send_all(self, send: SendPiece) -> None:
+        turned = time.monotonic()
         with anyio.CancelScope() as self._reading:
             while not self._translator.ended:
                 piece = await self._next_piece()
                 if piece:
                     await self._send(send, piece)
+                if time.monotonic() - turned > _TURN_SECONDS:  # neither may have waited for anything
+                    await anyio.lowlevel.checkpoint()
+                    turned = time.monotonic()
         if not self._translator.ended and (ending := self._stream.close()):
             await self._send(send, ending)
 

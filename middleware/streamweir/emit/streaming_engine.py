@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
+from streamweir.codec.event_validation import reasons_of_code
 from streamweir.context import current_request_id
 from streamweir.emit.emitters import Emitters, MetaFields
 from streamweir.emit.engine_stream import EngineStream
-from streamweir.emit.event_validation import reasons_of_code
 from streamweir.emit.logging_tap import LogTarget
 from streamweir.emit.ordered_sink import OrderedSink, Sink
 from streamweir.errors import ConfigurationError, EventValidationError, LifecycleError

@@ -9,7 +9,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from streamweir.capture import begins_capture, parse_captures
+from streamweir.errors import ProtocolError
+from streamweir.events import Content, Interaction, SessionEnd, Thinking
 from streamweir.testing.stream import assert_valid_stream
+from streamweir.translation.items import StreamItem, TextRun
+from streamweir.translation.reader import StreamReader
 from streamweir.translation.translator import Translator
 
 __all__ = ["DecoderConformance", "cuts"]
@@ -88,6 +92,7 @@ class DecoderConformance:
             translator.feed(body)
             translator.close()
             assert translator.reason not in (None, "internal", "malformed"), translator.reason
+            assert not translator.stream.reader.faults, "the decoder fails at a sample of its own"
 
     def test_a_truncated_sample_never_ends_completed(self) -> None:
         """What breaks off before the evidence of its end is no success."""
@@ -98,6 +103,13 @@ class DecoderConformance:
                 assert self._ending(body[:end], "fail") != "done", f"connection lost at byte {end}"
                 if is_half_a_line or not self.ends_at_eof:
                     assert self._ending(body[:end], "close") != "done", f"body ends at byte {end}"
+
+    def test_nothing_is_complete_while_text_is_still_to_come(self) -> None:
+        """Evidence of the end comes with the end: not before anything, and not with a text that goes on."""
+        assert not self._reader().complete, "complete before anything has come"
+        for body in self._bodies():
+            early = _early_evidence(self._reader(), body)
+            assert early is None, f"complete at byte {early}, and text follows"
 
     def test_raises_nothing_on_junk(self) -> None:
         """Foreign bytes, alone or in the middle of a sample, end in a valid stream."""
@@ -124,6 +136,9 @@ class DecoderConformance:
             protocol_options={self.dialect: self.options},
         )
 
+    def _reader(self) -> StreamReader:
+        return self._translator().stream.reader
+
     def _translate(self, pieces: Iterable[bytes], framing: str = "sse") -> bytes:
         translator = self._translator(framing)
         return b"".join([*map(translator.feed, pieces), translator.close()])
@@ -140,6 +155,42 @@ class DecoderConformance:
         output += translator.close() if how == "close" else translator.fail("UPSTREAM_TRUNCATED")
         assert_valid_stream(output)
         return translator.reason
+
+
+def _early_evidence(reader: StreamReader, body: bytes) -> int | None:
+    """Where a text, or the first message, made the stream complete although text follows; None: nowhere.
+
+    A stream that has asked a person something is complete for the time being, whatever it says afterwards.
+    """
+    early: int | None = None
+    has_begun = has_ended = False
+    end = 0
+    for line in body.splitlines(keepends=True):
+        end += len(line)
+        was_complete = reader.complete or has_ended
+        try:
+            items = [*reader.feed(line)]
+        except ProtocolError:
+            return None
+        has_text = any(map(_is_text, items))
+        if has_text and early is not None:
+            return early
+        has_ended = has_ended or any(isinstance(item, SessionEnd) for item in items)
+        is_first = bool(items) and not has_begun
+        asks = any(isinstance(item, Interaction) for item in items)
+        if has_ended or (reader.complete and not was_complete and (has_text or is_first) and not asks):
+            early = end
+        elif not reader.complete:
+            early = None
+        has_begun = has_begun or bool(items)
+    return None
+
+
+def _is_text(item: StreamItem) -> bool:
+    """Is this a piece of text, and no repetition of what was said?"""
+    if isinstance(item, Content | Thinking):
+        return bool(item.content) and item.whole is None
+    return isinstance(item, TextRun)
 
 
 def _places(body: bytes) -> list[tuple[int, bool]]:

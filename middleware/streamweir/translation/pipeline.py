@@ -96,6 +96,8 @@ class Pipeline:
             self._texts.process,
             self._lifecycle.process,
         )
+        self._is_breaking_off = False
+        """The stream ends for a fault: what a sink cannot write of the end is left out of it."""
         self._named_piece: Any = None
         self._piece: Content | Thinking | None = None
         """What the pieces of text that come are like, while nothing else comes."""
@@ -245,6 +247,7 @@ class Pipeline:
                 code = "INTERNAL"
         if self.ended:
             return
+        self._is_breaking_off = True
         try:
             self._push(error_event(error_info(code)), 0)
         except Exception:
@@ -301,7 +304,7 @@ class Pipeline:
                 failure = error
         if type(event) is SessionEnd:
             self._finish()
-        if failure is not None:
+        if failure is not None and not self._is_breaking_off:
             _raise(failure)
 
     def _finish(self) -> None:

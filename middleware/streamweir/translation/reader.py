@@ -262,7 +262,7 @@ class StreamReader:
     def conclude(self) -> Iterator[Event]:
         """Yield what the dialect says behind the last event: an end, if it may end here."""
         frames, has_ended = self.frames, False
-        for event in frames.decoder.close() if frames.decoder is not None else ():
+        for event in frames.last_words():
             if isinstance(event, SessionEnd):
                 has_ended = True
                 yield from frames.understanding.unconfirmed(event)

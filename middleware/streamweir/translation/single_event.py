@@ -128,7 +128,17 @@ def _read(reader: StreamReader, text: bytes) -> Iterator[Event]:
     except ProtocolError:
         yield from reader.reject()
     yield from reader.frames.release()
-    yield from (left for left in reader.conclude() if isinstance(left, Content | Thinking))
+    yield from _kept_back(reader)
+
+
+def _kept_back(reader: StreamReader) -> Iterator[Event]:
+    """Yield the text that the decoder has kept back; one that fails at it has said all that it says."""
+    try:
+        for left in reader.conclude():
+            if isinstance(left, Content | Thinking):
+                yield left
+    except Exception as error:
+        reader.frames.unreadable.log_fault(error, reader.dialect)
 
 
 def _stamp_of(message: Any) -> dict[str, Any]:

@@ -1,12 +1,14 @@
 """Dialects of one's own: registered in code or by an installed package, they work everywhere."""
 
+import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cases import for_each
 from streamweir import (
     Decoder,
     Encoder,
@@ -21,7 +23,19 @@ from streamweir import (
 )
 from streamweir.codec import registry
 from streamweir.codec.head_messages import best_score
-from streamweir.events import Content, Error, Event, SessionEnd, Stamp
+from streamweir.events import (
+    Content,
+    Data,
+    Error,
+    Event,
+    Reference,
+    SessionEnd,
+    SessionStart,
+    Stamp,
+    Status,
+    ToolCallProgress,
+    ToolCallStart,
+)
 from streamweir.testing import DecoderConformance, check_stream
 
 BODY = b'{"acme": "chunk", "t": "Hi"}\n{"acme": "bye"}\n'
@@ -163,3 +177,110 @@ class TestAcme(DecoderConformance):
     @pytest.fixture(autouse=True)
     def registered(self, own: None) -> None:
         register_dialect("acme", AcmeDecoder)
+
+
+GIVEN: dict[str, Callable[[], Any]] = {
+    "no list": lambda: 5,
+    "nothing": lambda: None,
+    "text": lambda: ["Hi"],
+    "an object": lambda: [{"type": "content", "data": {"content": "Hi"}}],
+    "a text that is none": lambda: [Content(5)],  # type: ignore[arg-type]
+    "no text": lambda: [Content(None)],  # type: ignore[arg-type]
+    "an unknown end": lambda: [SessionEnd(status="finished")],  # type: ignore[arg-type]
+    "an unknown step": lambda: [Status("loop", "begun")],  # type: ignore[arg-type]
+    "a name that is none": lambda: [Status("node", "started", name=5)],  # type: ignore[arg-type]
+    "ids that are none": lambda: [ToolCallStart(5, "search", arguments="x")],  # type: ignore[arg-type]
+    "more than all": lambda: [ToolCallProgress("c", progress=7.0)],
+    "data without a name": lambda: [Data("custom", {"x": 1})],
+    "data of no type": lambda: [Data("picture", {"x": 1})],  # type: ignore[arg-type]
+    "no citations": lambda: [Reference(["a.csv"])],  # type: ignore[list-item]
+    "metadata that is none": lambda: [Content("Hi", meta="m1")],  # type: ignore[arg-type]
+}
+
+
+class Careless(Decoder):
+    """Gives what it is told to."""
+
+    framing = "ndjson"
+
+    def decode(self, frame: Frame) -> Any:
+        match frame.json():
+            case {"gives": str(name)}:
+                return GIVEN[name]()
+            case {"end": True}:
+                return [SessionEnd()]
+        return [Content(str(frame.json()["text"]))]
+
+
+@for_each("name", list(GIVEN))
+def test_what_is_no_event_counts_as_malformed(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    register_dialect("careless", Careless, replace=True)
+    given = json.dumps({"gives": name}).encode()
+    for body in (
+        b'{"text": "a"}\n%b\n{"text": "b"}\n{"end": true}\n',
+        b'%b\n{"text": "ab"}\n{"end": true}\n',
+    ):
+        caplog.clear()
+        output = convert(body % given, speaks="careless", framing="ndjson")
+        assert check_stream(output, framing="ndjson") == []
+        events = [json.loads(line) for line in output.splitlines()]
+        assert "".join(event["data"]["content"] for event in events if event["type"] == "content") == "ab"
+        assert [event["data"]["message_code"] for event in events if event["type"] == "warning"] == [
+            "UPSTREAM_MALFORMED_EVENT"
+        ]
+        assert events[-1]["data"]["status"] == "completed"
+        assert [record.levelname for record in caplog.records] == ["ERROR"]
+
+
+def test_metadata_of_other_types_is_read_as_what_it_means() -> None:
+    class Loose(Careless):
+        def decode(self, frame: Frame) -> Any:
+            meta: Any = {"message_id": 7, "run_id": None, "node_id": "", "agent": "a", "sequence": 9}
+            return [Content("Hi", meta=meta), SessionEnd()]
+
+    register_dialect("loose", Loose)
+    content = json.loads(convert(b"{}\n", speaks="loose", framing="ndjson").splitlines()[1])
+    assert content["metadata"].items() >= {"message_id": "7", "sequence": 1, "extra": {"agent": "a"}}.items()
+    assert not {"run_id", "node_id", "agent"} & content["metadata"].keys()
+
+
+def test_what_is_no_event_at_the_end_is_an_error_of_ours() -> None:
+    class Last(Careless):
+        def close(self) -> Any:
+            return [Content(5), SessionEnd()]  # type: ignore[arg-type]
+
+    register_dialect("last", Last)
+    output = convert(b'{"text": "a"}\n', speaks="last")
+    assert check_stream(output) == []
+    assert b'"reason":"internal"' in output
+    (event,) = normalize_stream_event({"text": "a"}, speaks="last")
+    assert event["data"] == {"content": "a"}
+
+
+@pytest.mark.parametrize("claim", [None, "much", [1], float("nan")])
+def test_a_dialect_that_claims_no_number_claims_nothing(claim: Any) -> None:
+    class Vague(AcmeDecoder):
+        @classmethod
+        def detect(cls, head: bytes) -> float:
+            del head
+            return claim  # type: ignore[no-any-return]
+
+    register_dialect("vague", Vague)
+    assert detect_dialect(BODY) is None
+    output = convert(b'data: {"type": "token", "content": "Hi"}\n\ndata: {"type": "done"}\n\n')
+    assert b'"status":"completed"' in output
+
+
+@pytest.mark.parametrize("kind", [Content, SessionStart, Error])
+def test_what_an_encoder_fails_at_is_left_out_of_the_end(kind: type[Event]) -> None:
+    class Failing(AcmeEncoder):
+        def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
+            assert not isinstance(event, kind), "a fault of this encoder"
+            return (Frame(b'{"acme": "%s"}' % event.type.encode()),)
+
+    register_dialect("acme", AcmeDecoder, encoder=Failing)
+    body = BODY if kind is not Error else b'{"acme": "oops", "why": "x"}'
+    written = convert(body, speaks="acme", answers="acme", verbatim=False).split(b"\n")
+    assert b'{"acme": "session_end"}' in written
+    if kind is not Error:
+        assert b'{"acme": "error"}' in written

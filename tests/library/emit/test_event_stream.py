@@ -766,3 +766,23 @@ async def test_a_responses_generator_may_await_in_its_cleanup() -> None:
     await EventStreamResponse(answer())(scope, client.receive, client.send)
     assert cleaned == ["cursor"]
     assert time.monotonic() - began < 1.5
+
+
+async def test_a_content_that_never_waits_does_not_keep_the_event_loop() -> None:
+    """Nor does a server that takes what is sent to a client that has left without a wait."""
+    cleaned: list[str] = []
+
+    async def flood() -> AsyncIterator[dict[str, Any]]:
+        until = time.monotonic() + 10
+        try:
+            while time.monotonic() < until:
+                yield {"type": "content", "content": "more and more "}
+        finally:
+            cleaned.append("flood")
+
+    client = FirstItem()
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": [], "query_string": b""}
+    began = time.monotonic()
+    await EventStreamResponse(flood(), heartbeat=None)(scope, client.receive, client.send)
+    assert cleaned == ["flood"]
+    assert time.monotonic() - began < 5

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
 
 from streamweir.codec.base import MAX_EVENTS_OF_A_FRAME, Decoder
+from streamweir.codec.decoded_events import checked_events, decoded_event
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.error_only_body import ErrorOnlyBody, error_event_of, first_message
 from streamweir.codec.message_template import MessageTemplates
@@ -48,6 +50,7 @@ class FrameReader:
     def __init__(self, limits: Limits, raw: bool) -> None:
         self.decoder: Decoder | None = None
         self.templates: MessageTemplates
+        self._decode: Callable[[Frame], Iterable[Event]]
         self.started = False
         self.takes_marked = False
         self.errors_for_users = False
@@ -64,6 +67,7 @@ class FrameReader:
         """Settle the dialect, and with it what depends on it."""
         self._dialect = dialect
         self.decoder = decoder
+        self._decode = decoder.decode if dialect.is_ours else partial(checked_events, decoder.decode)
         self.errors_for_users = decoder.errors_for_users
         self.templates = MessageTemplates(None if self._raw else decoder.text_fields)
         if self._raw:
@@ -100,6 +104,13 @@ class FrameReader:
         frame.forget_value()
         return items
 
+    def last_words(self) -> Iterable[Event]:
+        """Return what the decoder says where the body ends. Raises what it raises."""
+        if self.decoder is None or self._dialect is None:
+            return ()
+        words = self.decoder.close()
+        return words if self._dialect.is_ours else map(decoded_event, words)
+
     def attributed(self, event: Event) -> Event:
         """Say whom the texts of a failure were written for, where the event itself does not."""
         if type(event) not in _OF_FAILURES or not self.errors_for_users:
@@ -111,9 +122,8 @@ class FrameReader:
 
     def _decode_into(self, events: list[Event], frame: Frame) -> bool:
         """Decode a frame; False if it could not be read, or not all of it."""
-        assert self.decoder is not None
         try:
-            decoded = self.decoder.decode(frame)
+            decoded = self._decode(frame)
             for event in decoded if self.started else self._first(frame, decoded):
                 if len(events) >= MAX_EVENTS_OF_A_FRAME:
                     _refuse_more_events()

@@ -1,8 +1,9 @@
-"""Events of one's own, checked against the protocol before they are emitted.
+"""Events of other people's code, checked against the protocol before they are in a stream.
 
 Source: the standard protocol 1.1, sections 1, 2 and 6. Types and closed lists come from the classes in
-`events`; what a type cannot say stands in the tables below. Free-form values become what a reader of their
-JSON gets, so that nothing can fail once an event is on its way.
+`events`; what a type cannot say stands in the tables below: `_SHAPES` for every event, `_PROMISES` for what
+the stages put right if a dialect has it otherwise, and an application that emits it should know. Free-form
+values become what a reader of their JSON gets, so that nothing can fail once an event is on its way.
 """
 
 from __future__ import annotations
@@ -27,16 +28,13 @@ from streamweir.events import (
     Reference,
     SessionEnd,
     Status,
-    Thinking,
-    ToolCallDelta,
     ToolCallEnd,
     ToolCallProgress,
     ToolCallStart,
-    Warning,
 )
 from streamweir.jsontext import plain_json
 
-__all__ = ["TIMED", "checked_event", "checked_meta", "reasons_of_code"]
+__all__ = ["TIMED", "checked_event", "checked_meta", "reasons_of_code", "shaped_event"]
 
 E = TypeVar("E", bound=Event)
 
@@ -82,15 +80,31 @@ def checked_event(cls: type[E], fields: Mapping[str, Any], meta: Meta | None = N
     Raises:
         EventValidationError: a value that the protocol forbids; nothing else can be wrong with the event.
     """
+    event = shaped_event(cls, fields)
+    _apply(_PROMISES, event)
+    event.meta = meta
+    return event
+
+
+def shaped_event(cls: type[E], fields: Mapping[str, Any]) -> E:
+    """Return the event of class `cls` with these fields, as far as the stages do not put them right.
+
+    Raises:
+        EventValidationError: a value that the protocol forbids, and no stage knows what to make of.
+    """
     plain = {name: _plain(name, value) for name, value in fields.items() if value is not None}
     try:
         event = msgspec.convert(plain, cls)
     except msgspec.ValidationError as error:
         raise _explained(str(error)) from None
-    for field, problem in _CHECKS.get(cls, _nothing)(event):
-        raise EventValidationError(field, problem)
-    event.meta = meta
+    _apply(_SHAPES, event)
     return event
+
+
+def _apply(checks: Mapping[type[Any], Check], event: Event) -> None:
+    check = checks.get(type(event))
+    for field, problem in () if check is None else check(event):
+        raise EventValidationError(field, problem)
 
 
 def checked_meta(
@@ -172,10 +186,6 @@ def _is_number(value: Any) -> bool:
 # What the types cannot say
 
 
-def _nothing(_event: Any) -> Iterator[tuple[str, str]]:
-    yield from ()
-
-
 def _content(event: Content) -> Iterator[tuple[str, str]]:
     if event.channel == "":
         yield "channel", "must not be empty"
@@ -192,19 +202,23 @@ def _tool_start(event: ToolCallStart) -> Iterator[tuple[str, str]]:
 
 
 def _tool_end(event: ToolCallEnd) -> Iterator[tuple[str, str]]:
-    if event.error is None:
-        return
-    if event.status != "failed":
+    if event.error is not None and event.status != "failed":
         yield "error", "only when the status is 'failed'"
-    elif not MACHINE_CODE.fullmatch(event.error["code"]):
+
+
+def _tool_error_code(event: ToolCallEnd) -> Iterator[tuple[str, str]]:
+    if event.error is not None and not MACHINE_CODE.fullmatch(event.error["code"]):
         yield "error.code", f"must match {MACHINE_CODE.pattern}"
 
 
-def _error(event: Error) -> Iterator[tuple[str, str]]:
+def _error_code(event: Error) -> Iterator[tuple[str, str]]:
     if not MACHINE_CODE.fullmatch(event.code):
         yield "code", f"must match {MACHINE_CODE.pattern}"
     if event.code in _NOT_IN_ERRORS:
         yield "code", f"cannot be {event.code}: that is no failure of a stream"
+
+
+def _error(event: Error) -> Iterator[tuple[str, str]]:
     if event.retry_after_ms is not None and event.retry_after_ms < 0:
         yield "retry_after_ms", "must not be negative"
     if event.reason is not None and event.reason not in reasons_of_code(event.code):
@@ -224,9 +238,12 @@ def _reference(event: Reference) -> Iterator[tuple[str, str]]:
                 yield place, "must be a string"
 
 
-def _interaction(event: Interaction) -> Iterator[tuple[str, str]]:
+def _interaction_id(event: Interaction) -> Iterator[tuple[str, str]]:
     if not event.interaction_id:
         yield "interaction_id", "must not be empty"
+
+
+def _interaction(event: Interaction) -> Iterator[tuple[str, str]]:
     for index, question in enumerate(event.questions or ()):
         place = f"questions[{index}]"
         for name in question.keys() - _QUESTION:
@@ -316,18 +333,19 @@ def _is_patch(item: Any) -> bool:
     )
 
 
-_CHECKS: Final[dict[type[Any], Check]] = {
+_SHAPES: Final[dict[type[Any], Check]] = {
     Content: _content,
-    Thinking: _nothing,
     ToolCallStart: _tool_start,
-    ToolCallDelta: _nothing,
     ToolCallProgress: _progress,
     ToolCallEnd: _tool_end,
     Data: _data,
     Reference: _reference,
-    Status: _nothing,
-    Warning: _nothing,
     Interaction: _interaction,
     Error: _error,
+}
+_PROMISES: Final[dict[type[Any], Check]] = {
+    ToolCallEnd: _tool_error_code,
+    Interaction: _interaction_id,
+    Error: _error_code,
     SessionEnd: _session_end,
 }

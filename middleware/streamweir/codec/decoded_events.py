@@ -1,0 +1,61 @@
+"""The events of a decoder that is not one of ours: only what an event can hold gets into a stream.
+
+Stages and encoders rely on the classes of `events`, which hold whatever they are made with. What another
+author's decoder makes is looked at before; an event that cannot be one counts as a frame that could not be
+read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, cast
+
+from streamweir.codec.coerce import and_extra, meta_of, milliseconds
+from streamweir.codec.event_validation import shaped_event
+from streamweir.errors import EventValidationError
+from streamweir.events import EVENT_TYPES, META_FIELDS, Error, Event, Meta
+from streamweir.framing import Frame
+
+__all__ = ["checked_events", "decoded_event"]
+
+_CLASSES: Final = frozenset(EVENT_TYPES.values())
+_META: Final = frozenset({*META_FIELDS, "private"})
+_OURS: Final = frozenset({"request_id", "timestamp", "sequence"})
+
+
+def checked_events(decode: Callable[[Frame], Iterable[Event]], frame: Frame) -> Iterator[Event]:
+    """Yield what `decode` makes of `frame`.
+
+    Raises:
+        EventValidationError: one of them is no event, or holds what no event can.
+    """
+    return map(decoded_event, decode(frame))
+
+
+def decoded_event(event: object) -> Event:
+    """Return `event` as the stages take it: with metadata of the right types, and what is foreign as extra.
+
+    Raises:
+        EventValidationError: it is no event, or holds what no event can.
+    """
+    cls = type(event)
+    if cls not in _CLASSES:
+        raise EventValidationError("event", f"must be one of streamweir.events, not {cls.__name__}")
+    known = cast("Event", event)
+    fields = {name: getattr(known, name) for name in known.__struct_fields__ if name != "meta"}
+    checked = shaped_event(type(known), fields)
+    checked.meta = _settled(known.meta, type(known))
+    return checked
+
+
+def _settled(meta: Any, cls: type[Event]) -> Meta | None:
+    if meta is None:
+        return None
+    if not isinstance(meta, dict):
+        raise EventValidationError("meta", f"must be a mapping, not {type(meta).__name__}")
+    known = {name: value for name, value in meta.items() if name in _META}
+    own = meta_of(**{**known, "duration_ms": milliseconds(known.get("duration_ms"))})
+    if cls is Error:
+        return own
+    foreign = {name: value for name, value in meta.items() if name not in _META and name not in _OURS}
+    return and_extra(own, foreign)
