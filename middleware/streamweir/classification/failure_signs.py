@@ -14,7 +14,15 @@ from typing import Any, Final, TypeGuard
 from streamweir.classification.stack_traces import is_stack_trace
 from streamweir.classification.statuses import code_of_status
 
-__all__ = ["FAILED", "NOTHING", "field_name", "is_failing_name", "may_name_failure", "reports_failure"]
+__all__ = [
+    "FAILED",
+    "NOTHING",
+    "field_name",
+    "has_failure_sign",
+    "is_failing_name",
+    "may_name_failure",
+    "reports_failure",
+]
 
 
 def _words_in(text: str) -> frozenset[str]:
@@ -180,6 +188,11 @@ _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 _NO_OBJECTS: Final = _PLAIN | {list}
 _MOST_FIELDS: Final = 4096
 _MOST_CHARACTERS: Final = 256 << 10
+
+
+def has_failure_sign(fields: Mapping[str, Any]) -> bool:
+    """Does an object say itself, by a field of its own, that something failed?"""
+    return any(_is_sign(key, field_name(key), item) for key, item in islice(fields.items(), _MOST_FIELDS))
 
 
 def reports_failure(value: Any) -> bool:

@@ -336,6 +336,22 @@ def test_failed_tool_keeps_its_output() -> None:
     assert written == {**failed, "error": "The tool failed."}
 
 
+def test_copies_of_a_failure_in_bookkeeping_say_nothing_of_it() -> None:
+    start = b'data: {"type":"RUN_STARTED","threadId":"t","runId":"r"}\n\n'
+    copies: list[dict[str, Any]] = [
+        {"type": "RAW", "event": {"type": "error", "message": "the frobnicator refused", "id": 7}},
+        {"type": "RAW", "event": {"event": "RunError", "content": "the frobnicator refused"}},
+        {"type": "RAW", "event": {"node": {"status": "failed", "output": "the frobnicator refused"}}},
+    ]
+    plain = b'data: {"type":"RAW","event":{"type":"token","content":"an error is no failure"}}\n\n'
+    for copy in copies:
+        frame = b"data: %b\n\n" % json.dumps(copy).encode()
+        written = Translator(speaks="ag-ui", answers="ag-ui").feed(start + frame + plain)
+        assert b"frobnicator" not in written
+        assert b'"RAW"' in written
+        assert written.endswith(plain)
+
+
 def test_many_failures_in_one_frame_take_no_long_search() -> None:
     def taken(failures: int) -> float:
         content = [

@@ -11,7 +11,13 @@ from typing import Any, Final
 
 import msgspec
 
-from streamweir.classification.failure_signs import NOTHING, field_name, is_failing_name, may_name_failure
+from streamweir.classification.failure_signs import (
+    NOTHING,
+    field_name,
+    has_failure_sign,
+    is_failing_name,
+    may_name_failure,
+)
 from streamweir.errors import MACHINE_CODE, MalformedEvent
 from streamweir.events import (
     Content,
@@ -84,7 +90,9 @@ class FrameSanitizer:
         is_code = self._errors.is_code
         if failures:
             return SafeFrame(failures, safe, others, is_code=is_code).rewritten(raw, framing)
-        return raw if any(map(_is_free, others)) else without_failures(raw, framing, is_code=is_code)
+        if any(map(_is_free, others)):
+            return raw
+        return without_failures(raw, framing, is_code=is_code, is_unread=not items)
 
 
 class SafeFrame:
@@ -178,13 +186,17 @@ def _as_line(text: str) -> bytes:
     return " ".join(text.splitlines()).encode()
 
 
-def without_failures(block: bytes, framing: LineFraming, *, is_code: Callable[[str], bool]) -> bytes:
+def without_failures(
+    block: bytes, framing: LineFraming, *, is_code: Callable[[str], bool], is_unread: bool = False
+) -> bytes:
     """Return the block of a frame that is no failure without the failures that it keeps beside what it says.
 
     Args:
         block: as it came.
         framing: of the body.
         is_code: whether a text is an id or a code, and no key in disguise.
+        is_unread: the frame is bookkeeping, such as a copy of what a server says elsewhere, so that nobody has
+            told yet whether what is in it has failed.
     """
     payload = payload_of(block, framing)
     if not may_name_failure(payload.decode(errors="replace")):
@@ -193,18 +205,22 @@ def without_failures(block: bytes, framing: LineFraming, *, is_code: Callable[[s
         value = parse_json(payload)[0]
     except MalformedEvent:
         return block
-    safe = _withheld(value, is_code)
+    safe = _withheld(value, is_code, is_unread)
     return block if safe == value else with_payload(block, write_json(safe), framing)
 
 
-def _withheld(value: Any, is_code: Callable[[str], bool]) -> Any:
+def _withheld(value: Any, is_code: Callable[[str], bool], is_unread: bool) -> Any:
     if isinstance(value, list):
-        return [_withheld(item, is_code) for item in value]
+        return [_withheld(item, is_code, is_unread) for item in value]
     if not isinstance(value, dict):
         return value
     report = SafeReport(is_code)
+    if is_unread and has_failure_sign(value):
+        return report.copy_fields(value)
     return {
-        name: report.copy_fields({name: item})[name] if _is_failure(name, item) else _withheld(item, is_code)
+        name: report.copy_fields({name: item})[name]
+        if _is_failure(name, item)
+        else _withheld(item, is_code, is_unread)
         for name, item in value.items()
     }
 
