@@ -91,7 +91,7 @@ class ResponsesDecoder(Decoder):
             case {"type": "response.output_item.done", "item": dict(item)}:
                 return self._items.finish(message.get("output_index"), item)
             case {"type": "response.function_call_arguments.delta", "delta": str(text)}:
-                return self._items.piece(message.get("output_index"), text)
+                return self._items.piece(message, text)
             case {"type": "response.output_text.annotation.added", "annotation": dict(annotation)}:
                 return self._annotation(message, annotation)
             case {"object": "response", "output": list()}:
@@ -101,7 +101,7 @@ class ResponsesDecoder(Decoder):
         return (custom(text_of(message.get("type")) or "message", leftover(message, ("type",)), self._meta),)
 
     def _delta(self, message: Mapping[str, Any], text: str) -> Iterator[Event]:
-        self._items.note_text(message.get("output_index"))
+        self._items.note_text(message)
         meta = meta_of(message_id=message.get("item_id"))
         if text and message["type"] in TEXT_DELTAS:
             yield Content(text, meta=meta)

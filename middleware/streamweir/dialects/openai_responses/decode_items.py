@@ -54,23 +54,23 @@ class Items:
     def __init__(self) -> None:
         self.room = Room("the items of a response")
         self.called = False
-        self._items: dict[int, _Item] = {}
+        self._items: dict[int | str, _Item] = {}
 
     def begin(self, index: Any, item: Mapping[str, Any]) -> Iterable[Event]:
         """Take an item that begins; all of it comes again at its end."""
-        found = self._at(index)
+        found = self._at(index, item.get("id"))
         if item.get("type") == "function_call":
             found.tool_id = short_id(text_of(item.get("call_id")) or text_of(item.get("id")))
             found.name = short_id(text_of(item.get("name")))
         return ()
 
-    def note_text(self, index: Any) -> None:
+    def note_text(self, message: Mapping[str, Any]) -> None:
         """The text of an item is streamed."""
-        self._at(index).has_text = True
+        self._at(message.get("output_index"), message.get("item_id")).has_text = True
 
-    def piece(self, index: Any, text: str) -> Iterable[Event]:
+    def piece(self, message: Mapping[str, Any], text: str) -> Iterable[Event]:
         """Return a piece of the arguments of a call that the client is to run."""
-        item = self._at(index)
+        item = self._at(message.get("output_index"), message.get("item_id"))
         if not text or not item.tool_id:
             return ()
         if item.arguments is None:
@@ -87,7 +87,7 @@ class Items:
 
     def finish(self, index: Any, item: Mapping[str, Any]) -> Iterator[Event]:
         """Yield what has not been said of an item that is over."""
-        known = self._at(index)
+        known = self._at(index, item.get("id"))
         if known.is_over:
             return
         known.is_over = True
@@ -106,12 +106,16 @@ class Items:
             case _:
                 yield custom(text_of(item.get("type")) or "item", leftover(item, ("type",)))
 
-    def _at(self, index: Any) -> _Item:
-        key = index if isinstance(index, int) else -1
-        found = self._items.get(key)
+    def _at(self, index: Any, item_id: Any) -> _Item:
+        """The item in this place; of servers that count none, the one of this id."""
+        keys: list[int | str] = [index] if isinstance(index, int) else []
+        keys += [short_id(item_id)] if isinstance(item_id, str) and item_id else []
+        keys = keys or [-1]
+        found = next((self._items[key] for key in keys if key in self._items), None)
         if found is None:
             self.room.take(_ITEM)
-            found = self._items[key] = _Item()
+            found = _Item()
+            self._items |= dict.fromkeys(keys, found)
         return found
 
     def _message(self, item: Mapping[str, Any], known: _Item) -> Iterator[Event]:

@@ -195,7 +195,7 @@ def without_failures(
         block: as it came.
         framing: of the body.
         is_code: whether a text is an id or a code, and no key in disguise.
-        is_unread: the frame is bookkeeping, such as a copy of what a server says elsewhere, so that nobody has
+        is_unread: the frame is bookkeeping, such as a copy of what a server says elsewhere: nobody has
             told yet whether what is in it has failed.
     """
     payload = payload_of(block, framing)
