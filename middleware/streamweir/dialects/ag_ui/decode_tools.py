@@ -40,6 +40,7 @@ class Calls:
         self.room = self._left = ROOM
         self._pieces = ArgumentPieces()
         self._chunk_id = ""
+        self._unnamed = 0
 
     def set_room(self, room: int) -> None:
         """Nothing has been read yet: keep no more than so many bytes."""
@@ -50,7 +51,7 @@ class Calls:
         kind = message["type"]
         tool_id = short_id(text_of(message.get("toolCallId")))
         if kind == "TOOL_CALL_CHUNK":
-            yield from self._read_chunk(message, tool_id or self._chunk_id)
+            yield from self._read_chunk(message, tool_id or self._id_of_chunk(message))
             return
         yield from self._end_chunks()
         match kind:
@@ -112,12 +113,22 @@ class Calls:
 
     def _read_chunk(self, message: Mapping[str, Any], tool_id: str) -> Iterator[Event]:
         """A chunk of another call ends the one before."""
-        if tool_id != self._chunk_id:
+        if not tool_id:
+            yield custom("TOOL_CALL_CHUNK", dict(message))
+        elif tool_id != self._chunk_id:
             yield from self._end_chunks()
             self._chunk_id = tool_id
             yield from self._begin(message, tool_id)
         elif text_of(message.get("delta")):
             yield from self._pieces.pass_on([_piece(message, tool_id, None)])
+
+    def _id_of_chunk(self, message: Mapping[str, Any]) -> str:
+        """The call that a chunk without an id is of: the one that is open, unless it names another tool."""
+        name = short_id(text_of(message.get("toolCallName")))
+        if not name or (self._chunk_id and self.waiting.get(self._chunk_id) == name):
+            return self._chunk_id
+        self._unnamed += 1
+        return f"chunk_{self._unnamed}"
 
     def _end_chunks(self) -> Iterable[Event]:
         if not self._chunk_id:

@@ -35,6 +35,8 @@ class Texts:
         """Texts that have come whole."""
         self._given: RecentIds[None] = RecentIds(room // 3)
         """Steps that have given something and have not ended."""
+        self._steps = 0
+        """So many steps of reasoning stood by themselves."""
 
     def piece(
         self,
@@ -71,7 +73,9 @@ class Texts:
             yield Thinking(text, "reasoning", whole="snapshot", meta=meta)
         elif text := _words_of(fields.get("content")):
             self._thought.add(place.run_id, None)
-            yield Thinking(text, "reasoning", meta=meta)
+            self._steps += 1
+            meta = {**(meta or {}), "message_id": f"thought_{self._steps}"}
+            yield Thinking(text.removesuffix("\n"), "reasoning", meta=meta)
         else:
             yield _without_words(fields, place)
 

@@ -60,7 +60,8 @@ class Thoughts:
         rest = leftover(fields, _THOUGHT)
         text = self._new_in(text_of(fields.get("thought")))
         if text:
-            yield Thinking(text, "reasoning", meta=and_extra(meta, rest))
+            own: Meta = {**(meta or {}), "message_id": thought_id} if thought_id else (meta or {})
+            yield Thinking(text, "reasoning", meta=and_extra(own or None, rest))
         yield from self._call(fields, meta)
         if observation := fields.get("observation"):
             if not self._has_called:

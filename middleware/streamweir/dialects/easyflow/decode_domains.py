@@ -63,12 +63,20 @@ def _thinking(envelope: Envelope, run: Run) -> Iterator[Event]:
     meta = envelope.meta("delta", "content", *(("stage",) if stage else ()))
     if delta := envelope.text("delta"):
         run.thought = True
-        yield Thinking(delta, stage, meta=meta)
+        yield Thinking(delta, stage, meta=_of_thought(meta, run) if run.thoughts else meta)
     elif text := envelope.text("content"):
-        yield Thinking(text, stage, _relation(meta, run.thought), meta=meta)
+        relation = _relation(meta, run.thought)
+        is_open = run.thought and not run.thoughts
+        yield Thinking(text, stage, relation, meta=meta if is_open else _of_thought(meta, run))
         run.thought = False
+        run.thoughts += 1
     else:
         yield from _without_text(envelope, meta)
+
+
+def _of_thought(meta: Meta | None, run: Run) -> Meta:
+    """A thought without an id, behind one that came whole or whole itself, is a message of its own."""
+    return {"message_id": f"thought_{run.thoughts + 1}", **(meta or {})}
 
 
 def _message(envelope: Envelope, run: Run) -> Iterator[Event]:

@@ -72,6 +72,7 @@ class Run:
         forms: the forms that wait for an answer.
         paused_steps: the workflow's steps that are suspended: for a person, or for something else.
         pieces: the current message without id has deltas; likewise `thought` for thinking.
+        thoughts: so many thoughts without id have come whole.
         failure: the last thing that was said is an error that did not end the stream.
         went_on: something was said after the server had called the run suspended.
     """
@@ -83,6 +84,7 @@ class Run:
         self.forms: RecentIds[None] = RecentIds(_ROOM)
         self.pieces = False
         self.thought = False
+        self.thoughts = 0
         self.failure = False
         self.went_on = False
         self._calls: RecentIds[str] = RecentIds(_ROOM)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from streamweir.codec.coerce import custom, leftover, meta_of, text_of
 from streamweir.dialects.flowise.decode_tools import UsedTools
-from streamweir.events import Event, State, Status, Thinking
+from streamweir.events import Event, Meta, State, Status, Thinking
 
 __all__ = ["AgentReasoning", "flow", "next_agent", "next_node"]
 
@@ -33,6 +33,7 @@ class AgentReasoning:
         self._tools = tools
         self._known: list[int] = []
         """For each agent's turn: how many of its messages are known."""
+        self._thoughts = 0
 
     def read(self, value: Any) -> Iterator[Event]:
         """Yield what a list of turns adds."""
@@ -48,7 +49,9 @@ class AgentReasoning:
             messages = turn.get("messages")
             messages = messages if isinstance(messages, list) else []
             for text in filter(None, map(text_of, messages[self._known[index] :])):
-                yield Thinking(text, "planning", meta=meta)
+                self._thoughts += 1
+                own: Meta = {**(meta or {}), "message_id": f"thought_{self._thoughts}"}
+                yield Thinking(text, "planning", meta=own)
             self._known[index] = max(self._known[index], len(messages))
             if isinstance(calls := turn.get("usedTools"), list):
                 yield from self._tools.read([call for call in calls if call])

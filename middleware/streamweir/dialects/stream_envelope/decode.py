@@ -33,7 +33,7 @@ _FLAGGED: Final = {
 }
 """Types beside which these fields are flags of the stream; elsewhere they are the app's own."""
 
-_WHOLE: Final = frozenset({"code_agent_thought", "code_agent_planning", "thought_step"})
+_WHOLE: Final = frozenset({"code_agent_thought", "code_agent_planning", "thought_step", "intermediate"})
 """Thoughts that come whole."""
 
 _OWN_TYPES: Final = frozenset({*GRAPH, *CODE_AGENT}) - {"content", "error", "done", "status", "thread_id"}

@@ -97,8 +97,8 @@ def _task_created(message: Message, run: Run) -> Iterator[Event]:
 
 def _intermediate(message: Message, run: Run) -> Iterator[Event]:
     """What the service shows before the answer: tools at work and thoughts, as text for people."""
-    del run
-    yield Thinking(message.text(*_PROGRESS), meta=message.meta(_PROGRESS))
+    meta = message.meta(_PROGRESS, message_id=run.next_thought())
+    yield Thinking(message.text(*_PROGRESS), meta=meta)
 
 
 def _complete(message: Message, run: Run) -> Iterator[Event]:
