@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, NamedTuple
@@ -81,7 +82,7 @@ class Probe(NamedTuple):
         if seen:
             facts["status"] = str(self.status)
             facts["media_type"] = self.media_type or "none"
-            facts["dialect"] = str(line.get("speaks", "no agent stream"))
+            facts["dialect"] = self._dialect
             first = line.get("first_event_ms")
             facts["first_event"] = "none came" if first is None else f"after {round(first)} ms"
             facts["end"] = "seen" if line.get("reason") in _WELL else f"not seen ({self._why})"
@@ -89,6 +90,12 @@ class Probe(NamedTuple):
         if hint := line.get("hint"):
             facts["hint"] = str(hint)
         return facts
+
+    @property
+    def _dialect(self) -> str:
+        """What was detected, where that is not what the configuration says."""
+        looks = re.search(r"looks like [^;]+; speaks is [^;]+", str(self.line.get("hint")))
+        return looks[0] if looks else str(self.line.get("speaks", "no agent stream"))
 
     @property
     def _why(self) -> str:

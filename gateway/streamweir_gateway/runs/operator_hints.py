@@ -76,7 +76,7 @@ def about_failure(failure: UpstreamFailure) -> str | None:
         case Unreachable():
             return "the upstream closed the connection before it answered"
         case UnreadableCoding():
-            return f"{failure}: ask the upstream for identity, gzip or deflate"
+            return str(failure)
         case InvalidResponse():
             return "the upstream does not speak HTTP/1.1 here"
     return None

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
-from streamweir.framing.content_coding import BodyDecoder, CodedBodyError, CutOffBodyError, body_decoder
+from streamweir.framing.content_coding import (
+    BodyDecoder,
+    CodedBodyError,
+    CutOffBodyError,
+    body_decoder,
+    unreadable_coding,
+)
 
 from .failures import Truncated, UnreadableCoding
 from .http1 import coding_list
@@ -93,8 +99,7 @@ class UpstreamResponse:
         except CutOffBodyError as error:
             raise Truncated("the compressed body ended early") from error
         except CodedBodyError as error:
-            named = ", ".join(coding for coding in self._codings() if coding.isalnum())[:40]
-            raise UnreadableCoding(f"the body's coding cannot be read ({named})") from error
+            raise UnreadableCoding(unreadable_coding(self._codings())) from error
 
     async def _read_decoded(self, decoder: BodyDecoder) -> bytes:
         while True:

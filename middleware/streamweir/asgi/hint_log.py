@@ -40,18 +40,25 @@ class HintLog:
         self._reported: dict[str, float] = {}
 
     def report(
-        self, translator: Translator, *, is_clean: bool, reading_ms: tuple[float, float] = (0.0, 0.0)
+        self,
+        translator: Translator,
+        *,
+        is_clean: bool,
+        reading_ms: tuple[float, float] = (0.0, 0.0),
+        unread: str | None = None,
     ) -> None:
         """Warn of a stream that is over, unless it was understood or the same was said within a minute.
 
         Args:
             translator: of the stream.
             is_clean: the application has ended the body itself.
+            unread: what to do about a body that could not be read at all.
             reading_ms: to the last event that came, from the request and from the first one; milliseconds.
         """
         stream = translator.stream
         hints = (
-            stream_hint(stream, speaks=self._speaks, dialects=process_dialects(), is_clean=is_clean),
+            unread
+            or stream_hint(stream, speaks=self._speaks, dialects=process_dialects(), is_clean=is_clean),
             buffering_hint(stream.pipeline.position.written, *reading_ms),
         )
         hint = "; ".join(filter(None, hints))

@@ -17,7 +17,7 @@ from streamweir.asgi.hint_log import HintLog
 from streamweir.asgi.sending import Message, Send
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.errors import ErrorInfo
-from streamweir.framing.content_coding import BodyDecoder, CodedBodyError
+from streamweir.framing.content_coding import BodyDecoder, CodedBodyError, unreadable_coding
 from streamweir.http.fair_lock import FairLock
 from streamweir.http.folded_response import folded_response
 from streamweir.translation.clock import StreamClock
@@ -47,6 +47,7 @@ class NormalizedStream:
         hints: is told of a stream that was not understood.
         decoder: undoes the content coding of the application's body.
         unreadable: why the body cannot be read at all.
+        coding: of the application's body, as its headers name it.
 
     Attributes:
         over: the body has ended, as far as the client can see.
@@ -67,6 +68,7 @@ class NormalizedStream:
         hints: HintLog,
         decoder: BodyDecoder | None = None,
         unreadable: ErrorInfo | None = None,
+        coding: str = "",
     ) -> None:
         self.translator = events.translator
         self._position = events.translator.stream.pipeline.position
@@ -85,6 +87,8 @@ class NormalizedStream:
         self._on_over = on_over
         self._turn = FairLock()
         self._unreadable = unreadable
+        self._coding = coding
+        self._unread: str | None = None
         self._failure: ErrorInfo | None = None
         self._first_read: float | None = None
         """When the first event came."""
@@ -188,12 +192,12 @@ class NormalizedStream:
             if self._decoder is not None:
                 self._decoder.finish()
         except CodedBodyError as error:
-            return self._fail(error.info)
+            return self._fail_unread(error.info)
         return out + self._events.close()
 
     def _decoded(self, data: bytes) -> bytes:
         if self._unreadable is not None:
-            return self._fail(self._unreadable)
+            return self._fail_unread(self._unreadable)
         assert self._decoder is not None
         out = []
         for piece in self._decoder.feed(data):
@@ -201,6 +205,11 @@ class NormalizedStream:
             if self.translator.ended:
                 break
         return b"".join(out)
+
+    def _fail_unread(self, failure: ErrorInfo) -> bytes:
+        if failure.code == "UPSTREAM_INVALID_RESPONSE":  # or else it only broke off
+            self._unread = unreadable_coding(self._coding.split(", "))
+        return self._fail(failure)
 
     def _fail(self, failure: ErrorInfo | str) -> bytes:
         if isinstance(failure, ErrorInfo):
@@ -237,7 +246,9 @@ class NormalizedStream:
         now = time.monotonic()
         span = 0.0 if self._first_read is None else now - self._first_read
         reading = ((now - self.clock.began) * 1000, span * 1000)
-        self._hints.report(self.translator, is_clean=self.source_ended, reading_ms=reading)
+        self._hints.report(
+            self.translator, is_clean=self.source_ended, reading_ms=reading, unread=self._unread
+        )
 
 
 def stream_start(

@@ -238,6 +238,7 @@ class ResponseInterceptor:
             hints=self._options.hints,
             decoder=decoder,
             unreadable=failure,
+            coding=header_value(headers, b"content-encoding"),
         )
         self._stream = stream
         self._watch.begin(stream)

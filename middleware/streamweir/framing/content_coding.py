@@ -6,13 +6,13 @@ gzip, deflate, and br where a brotli package is installed. Source: RFC 9110, sec
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import Any, Final, Protocol
 
 from streamweir.errors import ErrorInfo, ProtocolError, error_info
 
-__all__ = ["BodyDecoder", "CodedBodyError", "CutOffBodyError", "body_decoder"]
+__all__ = ["BodyDecoder", "CodedBodyError", "CutOffBodyError", "body_decoder", "unreadable_coding"]
 
 PIECE: Final = 256 << 10
 """The most decoded bytes of one piece: a few bytes can unpack to a thousand times as many."""
@@ -173,6 +173,12 @@ def body_decoder(content_encoding: str) -> BodyDecoder | None:
         case "br" if (brotli := _brotli()) is not None:
             return Brotli(brotli)
     raise CodedBodyError("the body has a content coding that cannot be undone")
+
+
+def unreadable_coding(codings: Iterable[str]) -> str:
+    """Return what to do about a body whose coding is not known, or not the one that its headers name."""
+    named = ", ".join(coding for coding in codings if coding.isalnum())[:40]
+    return f"the body's coding cannot be read ({named}): ask the upstream for identity, gzip or deflate"
 
 
 def _brotli() -> Any:

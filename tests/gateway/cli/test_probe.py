@@ -83,7 +83,7 @@ def test_what_is_wrong_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[st
     with backend(LEGACY) as server:
         assert probed(tmp_path, "--probe", "--json", chat={"upstream": server.url, "speaks": "ragflow"}) == 1
     (probe,) = json.loads(capsys.readouterr().out)["probes"]
-    assert probe["hint"] == "looks like legacy (0.9); speaks is ragflow"
+    assert probe["dialect"] == probe["hint"] == "looks like legacy (0.9); speaks is ragflow"
     assert (probe["reachable"], probe["media_type"], probe["ok"]) == ("yes", "text/event-stream", False)
 
 

@@ -66,6 +66,21 @@ async def test_events_that_an_application_keeps_to_its_end(caplog: pytest.LogCap
     assert record.__dict__["hint"].endswith("something between buffers")
 
 
+@pytest.mark.parametrize("coding", ["zstd", "gzip"])
+async def test_a_coding_that_cannot_be_read(coding: str, caplog: pytest.LogCaptureFixture) -> None:
+    async def chat(request: Request) -> Response:
+        del request
+        return Response(UNENDED, media_type="text/event-stream", headers={"Content-Encoding": coding})
+
+    app = StreamweirMiddleware(Starlette(routes=[Route("/chat", chat)]), speaks="legacy")
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://app") as client:
+        await client.get("/chat")
+    (record,) = [record for record in caplog.records if record.name == "streamweir"]
+    assert record.__dict__["hint"] == (
+        f"the body's coding cannot be read ({coding}): ask the upstream for identity, gzip or deflate"
+    )
+
+
 def test_it_is_said_again_after_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     now = 0.0
     log = HintLog("legacy", clock=lambda: now)
