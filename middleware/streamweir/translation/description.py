@@ -21,6 +21,7 @@ from streamweir.codec.registry import process_dialects
 from streamweir.errors import StreamweirError
 from streamweir.events import Event, Stamp, wire_data
 from streamweir.framing import Frame
+from streamweir.jsontext import decode_text
 from streamweir.stages import ErrorSanitizer, passed_on
 from streamweir.translation.items import events_of
 from streamweir.translation.reader import StreamReader
@@ -235,4 +236,9 @@ def _write(encoder: Encoder, events: Iterable[Event]) -> tuple[Sent, ...]:
 
 
 def _sent(frames: Iterable[Frame]) -> tuple[Sent, ...]:
-    return tuple(Sent(frame.event, frame.text) for frame in frames)
+    return tuple(Sent(frame.event, _text_of(frame.data)) for frame in frames)
+
+
+def _text_of(data: bytes | str) -> str:
+    """Return what a frame says; an encoder of one's own may have written text."""
+    return data if isinstance(data, str) else decode_text(data)[0]

@@ -22,6 +22,7 @@ from streamweir import (
     register_dialect,
 )
 from streamweir.codec import registry
+from streamweir.codec.dialect import Dialect
 from streamweir.codec.head_messages import best_score
 from streamweir.events import (
     Content,
@@ -37,6 +38,7 @@ from streamweir.events import (
     ToolCallStart,
 )
 from streamweir.testing import DecoderConformance, check_stream
+from streamweir.translation.description import Sent, describe
 
 BODY = b'{"acme": "chunk", "t": "Hi"}\n{"acme": "bye"}\n'
 
@@ -284,3 +286,12 @@ def test_what_an_encoder_fails_at_is_left_out_of_the_end(kind: type[Event]) -> N
     assert b'{"acme": "session_end"}' in written
     if kind is not Error:
         assert b'{"acme": "error"}' in written
+
+
+def test_an_encoder_that_writes_text_is_described() -> None:
+    class TextEncoder(Encoder):
+        def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
+            return [Frame(json.dumps({"is": event.type}))]  # type: ignore[arg-type]
+
+    written = describe(Dialect.of_class("texts", TextEncoder)).writing
+    assert Sent(None, '{"is": "thinking"}') in [each for one in written for each in one.becomes]
