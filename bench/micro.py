@@ -35,7 +35,7 @@ from streamweir.stages import ErrorSanitizer, Lifecycle, StreamPosition, TextDed
 
 PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
 DIALECTS: Final = Dialects.built_in()
-SAID: Final = tuple(name for name in DIALECTS.readable if name in DIALECTS.writable)
+BOTH_WAYS: Final = tuple(name for name in DIALECTS.readable if name in DIALECTS.writable)
 """The dialects whose streams are at hand: as their own encoders write them."""
 PASSES: Final = 15
 EVENTS: Final = 500
@@ -51,7 +51,7 @@ def token(number: int) -> str:
     return f"word{number} "
 
 
-def said(dialect: str, texts: int = EVENTS) -> list[bytes]:
+def answer_in(dialect: str, texts: int = EVENTS) -> list[bytes]:
     """Return the events of one answer in `dialect`, as its own encoder writes them, without its end."""
     translator = Translator(speaks="legacy", answers=dialect, framing="sse", request_id="req_bench")
     events = (
@@ -62,12 +62,12 @@ def said(dialect: str, texts: int = EVENTS) -> list[bytes]:
 
 def written(dialect: str) -> bytes:
     """Return the text of one answer in `dialect`, without its end."""
-    return b"".join(said(dialect))
+    return b"".join(answer_in(dialect))
 
 
 def short_answer(dialect: str) -> list[bytes]:
     """Return the events of a whole short answer in `dialect`."""
-    events = said("legacy", SHORT)
+    events = answer_in("legacy", SHORT)
     translator = Translator(speaks="legacy", answers=dialect, framing="sse", request_id="req_bench")
     return [translator.feed(event) for event in (*events, b'data: {"type":"done"}\n\n')]
 
@@ -92,7 +92,7 @@ def through(speaks: str, answers: str, pieces: list[bytes], *, verbatim: bool = 
 def streams() -> dict[str, Step]:
     """Whole streams: each dialect to the standard, and legacy to each."""
     bodies = {name: reads(written(name)) for name in DIALECTS.writable}
-    steps = {f"{name} -> standard": through(name, "standard", bodies[name]) for name in SAID}
+    steps = {f"{name} -> standard": through(name, "standard", bodies[name]) for name in BOTH_WAYS}
     steps |= {f"legacy -> {name}": through("legacy", name, bodies["legacy"]) for name in DIALECTS.writable}
     steps["legacy -> legacy, written anew"] = through("legacy", "legacy", bodies["legacy"], verbatim=False)
     return steps
@@ -100,8 +100,8 @@ def streams() -> dict[str, Step]:
 
 def single_reads() -> dict[str, Step]:
     """Streams of which each read holds one event, alone and in the middleware."""
-    steps = {f"{name} -> standard": through(name, "standard", said(name)) for name in SAID}
-    steps["legacy -> legacy"] = through("legacy", "legacy", said("legacy"))
+    steps = {f"{name} -> standard": through(name, "standard", answer_in(name)) for name in BOTH_WAYS}
+    steps["legacy -> legacy"] = through("legacy", "legacy", answer_in("legacy"))
     steps["an application alone"] = called(application)
     steps["the application in the middleware"] = called(StreamweirMiddleware(application, speaks="legacy"))
     return steps
@@ -119,7 +119,7 @@ def short_streams() -> dict[str, Step]:
 
         return step
 
-    steps = {f"{name} -> standard": answered(name, short_answer(name)) for name in SAID}
+    steps = {f"{name} -> standard": answered(name, short_answer(name)) for name in BOTH_WAYS}
     steps["auto (legacy) -> standard"] = answered("auto", short_answer("legacy"))
     steps["legacy -> standard, in one read"] = answered("legacy", [b"".join(short_answer("legacy"))])
     steps["construction, with an id of its own"] = answered("legacy", [], None)
@@ -176,7 +176,7 @@ def layers() -> dict[str, Step]:
         "stages": lambda: _staged(events),
         "framing: frames to bytes": lambda: [write_sse(frame) for frame in standard],
     }
-    for name in SAID:
+    for name in BOTH_WAYS:
         steps[f"decoder: {name}, JSON included"] = _decoding(name, _frames(reads(written(name))))
     for name in DIALECTS.writable:
         steps[f"encoder: {name}, JSON included"] = _encoding(name, stamped)
