@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, Final
 
+from streamweir.codec.dialects import Dialects
 from streamweir.errors import ConfigurationError
 from streamweir.http.path_template import PathTemplate
 from streamweir.jsontext import write_json_text
@@ -26,6 +27,7 @@ from streamweir_gateway.runs.admission import Admissions
 from streamweir_gateway.runs.destination import Destination, Incoming
 from streamweir_gateway.runs.requested_model import requested_model
 from streamweir_gateway.upstream.client import UpstreamClient
+from streamweir_gateway.upstream.request import UpstreamRequest
 
 __all__ = ["run"]
 
@@ -86,8 +88,25 @@ def _planned(
     dialects.to_write(protocol)
     body = body_of(args)
     endpoint = _of_model(endpoint, body)
-    upstream = _upstream(args, endpoint)
-    destination = Destination(
+    destination = _destination(endpoint, _upstream(args, endpoint), dialects)
+    incoming = Incoming("req_shown", "POST", path_params, [], b"", protocol, "sse", trace_context_of([]), 0)
+    mapping = request_mapping(endpoint, dialects, None, new_id=made_ids)
+    offer = Offer([Written(parse_body(body))])
+    if mapping is not None:
+        offer = mapping.offers(incoming, body, [destination])[destination]
+    base = destination.request(incoming)
+    reads = dialects[protocol].reads_requests
+    canonical = read_request(body, protocol=dialects[protocol]) if reads else None
+    return {
+        "requests": [_shown(written, base) for written in offer.written or ()],
+        "lost": [*offer.lost],
+        "request": canonical,
+    }
+
+
+def _destination(endpoint: EndpointConfig, upstream: UpstreamConfig, dialects: Dialects) -> Destination:
+    """What would be asked; nothing is."""
+    return Destination(
         endpoint,
         upstream,
         _DEMO if upstream.demo is not None else upstream.url,
@@ -96,21 +115,13 @@ def _planned(
         dialects=dialects,
         debug=False,
     )
-    incoming = Incoming("req_shown", "POST", path_params, [], b"", protocol, "sse", trace_context_of([]), 0)
-    mapping = request_mapping(endpoint, dialects, None, new_id=made_ids)
-    offer = Offer([Written(parse_body(body))])
-    if mapping is not None:
-        offer = mapping.offers(incoming, body, [destination])[destination]
-    base = destination.request(incoming)
-    requests = []
-    for written in offer.written or ():
-        found = shown(written, base.target)
-        named = whole_headers(base.headers, written)
-        found["headers"] = {name: value for name, value in named if name.lower() not in _NOT_SHOWN}
-        requests.append(found)
-    reads = dialects[protocol].reads_requests
-    canonical = read_request(body, protocol=dialects[protocol]) if reads else None
-    return {"requests": requests, "lost": [*offer.lost], "request": canonical}
+
+
+def _shown(written: Written, base: UpstreamRequest) -> dict[str, Any]:
+    """A request as it is printed, without the headers that every one has."""
+    named = whole_headers(base.headers, written)
+    headers = {name: value for name, value in named if name.lower() not in _NOT_SHOWN}
+    return {**shown(written, base.target), "headers": headers}
 
 
 def _of_model(endpoint: EndpointConfig, body: bytes) -> EndpointConfig:

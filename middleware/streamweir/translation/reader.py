@@ -257,7 +257,7 @@ class StreamReader:
             yield from self.feed(self._settle(detector, name))
         for frame in self.parser.finish():
             yield from self.frames.read(frame)
-        yield from self.frames.lone_failure()
+        yield from self.frames.error_only_events()
 
     def conclude(self) -> Iterator[Event]:
         """Yield what the dialect says behind the last event: an end, if it may end here."""

@@ -61,7 +61,7 @@ class FrameReader:
         self._dialect: Dialect | None = None
         self._provenance: Provenance | None = None
         self._has_reported_text = False
-        self._lone: ErrorOnlyBody | None = None
+        self._error_only: ErrorOnlyBody | None = None
 
     def read_as(self, dialect: Dialect, decoder: Decoder) -> None:
         """Settle the dialect, and with it what depends on it."""
@@ -76,7 +76,7 @@ class FrameReader:
     @property
     def held_back(self) -> int:
         """So many events wait to be seen as a failure, or as the beginning of a stream."""
-        return 0 if self._lone is None else max(1, len(self._lone.events))
+        return 0 if self._error_only is None else max(1, len(self._error_only.events))
 
     def read(self, frame: Frame) -> list[StreamItem]:
         """Return what a frame means: a list, for a generator within another costs as much as an event.
@@ -150,7 +150,7 @@ class FrameReader:
         items: list[StreamItem] = []
         if events and not self.started:
             self.started = True
-            if self._lone is not None:
+            if self._error_only is not None:
                 items += self.release()
         shown = self._provenance
         if shown is not None and not shown.may_show(events):
@@ -166,28 +166,28 @@ class FrameReader:
 
     def _first(self, frame: Frame, decoded: Iterable[Event]) -> Iterable[Event]:
         """Return what may leave of the first message; a failure that is no event waits for the next one."""
-        if self._lone:
+        if self._error_only:
             return decoded
         first = first_message(frame, decoded, room=self._room)
         if not isinstance(first, ErrorOnlyBody):
             return first
-        self._lone = first
+        self._error_only = first
         return ()
 
     def release(self) -> Iterator[Event]:
         """Yield what was held back of a body that may have been nothing but a failure: something follows."""
-        lone, self._lone = self._lone, None
-        if lone is None:
+        held, self._error_only = self._error_only, None
+        if held is None:
             return
-        self.understanding.note(lone.events, self._is_behind_end(lone.events))
-        for event in lone.events:
+        self.understanding.note(held.events, self._is_behind_end(held.events))
+        for event in held.events:
             self.started = True
-            yield event if self._provenance is None else self._provenance.with_source(event, lone.frame)
+            yield event if self._provenance is None else self._provenance.with_source(event, held.frame)
 
-    def lone_failure(self) -> Iterator[Event]:
+    def error_only_events(self) -> Iterator[Event]:
         """Yield the failure that the body was, if nothing has followed it."""
-        if self._lone is not None:
-            yield error_event_of(self._lone.failure)
+        if self._error_only is not None:
+            yield error_event_of(self._error_only.failure)
 
 
 def _refuse_more_events() -> None:
