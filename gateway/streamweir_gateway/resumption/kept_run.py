@@ -12,6 +12,8 @@ from typing import Final, Literal
 
 from streamweir.asgi.refusals import Refusal
 from streamweir.errors import ErrorInfo, error_info
+from streamweir.options.durations import parse_duration
+from streamweir.options.kept_runs import CONTINUE_FOR
 from streamweir.runs.owned_run import OwnedRun
 from streamweir.runs.run_index import RunIndex
 from streamweir.runs.run_reader import UNREAD_SECONDS
@@ -30,9 +32,6 @@ from streamweir_gateway.runs.run_supervisor import RunSupervisor
 __all__ = ["KeptRun"]
 
 logger = logging.getLogger("streamweir.gateway")
-
-CONTINUE_FOR: Final = 300.0
-"""Seconds for which a run goes on that nobody reads, where the configuration does not say."""
 
 _RENEW_SECONDS: Final = 1.0
 """At most: a cancel from another replica is noticed then."""
@@ -84,7 +83,7 @@ class KeptRun:
         self._read_at = time.monotonic()
         config = endpoint.config
         is_given = "on_disconnect" in config.model_fields_set
-        self._alone_seconds: Final = config.on_disconnect if is_given else CONTINUE_FOR
+        self._alone_seconds: Final = config.on_disconnect if is_given else parse_duration(CONTINUE_FOR)
         self._alone_when_detached: Final = config.on_disconnect
 
     def stop(self, reason: Literal["cancelled", "client_gone"]) -> None:

@@ -16,6 +16,7 @@ from streamweir.asgi.sending import ASGIApp, Receive, Scope, Send
 from streamweir.asgi.stream_options import StreamFraming, TimeoutOptions
 from streamweir.options.durations import Duration
 from streamweir.options.limits import Limits
+from streamweir.options.timeouts import HEARTBEAT
 from streamweir.request_id import new_request_id, valid_request_id
 from streamweir.stages import FullText
 from streamweir.translation.reader import EndOfBody
@@ -47,7 +48,7 @@ class StreamweirMiddleware:
         paths: Paths = None,
         media_types: str | Sequence[str] = STREAM_TYPES,
         framing: StreamFraming | None = None,
-        heartbeat: Duration | None = "15s",
+        heartbeat: Duration | None = HEARTBEAT,
         timeouts: TimeoutOptions = None,
         full_text: FullText = "dedupe",
         stream_tool_arguments: bool = False,

@@ -21,6 +21,7 @@ from streamweir.context import WarningCollector
 from streamweir.errors import ConfigurationError
 from streamweir.options.durations import Duration
 from streamweir.options.limits import Limits
+from streamweir.options.timeouts import HEARTBEAT
 from streamweir.stages import FullText
 from streamweir.translation.reader import EndOfBody
 
@@ -82,7 +83,7 @@ class NormalizeMiddleware:
         paths: Paths = None,
         media_types: str | Sequence[str] = STREAM_TYPES,
         framing: StreamFraming | None = None,
-        heartbeat: Duration | None = "15s",
+        heartbeat: Duration | None = HEARTBEAT,
         timeouts: TimeoutOptions = None,
         full_text: FullText = "dedupe",
         stream_tool_arguments: bool = False,

@@ -28,6 +28,7 @@ from streamweir.emit.event_stream import EventContent, EventStream, SendPiece
 from streamweir.errors import ConfigurationError, ErrorInfo
 from streamweir.jsontext import write_json
 from streamweir.options.durations import Duration, optional_duration
+from streamweir.options.timeouts import HEARTBEAT
 from streamweir.stages import FullText
 from streamweir.stream_error import StreamError
 
@@ -75,7 +76,7 @@ class EventStreamResponse(Response):
         speaks: str = "standard",
         request_id: str | None = None,
         session_id: str | None = None,
-        heartbeat: Duration | None = "15s",
+        heartbeat: Duration | None = HEARTBEAT,
         warnings: Sequence[str | Mapping[str, Any]] = (),
         full_text: FullText = "dedupe",
         debug: bool = False,

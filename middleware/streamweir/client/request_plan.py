@@ -15,6 +15,7 @@ from streamweir.codec.registry import process_dialects
 from streamweir.errors import ConfigurationError, error_info
 from streamweir.jsontext import write_json
 from streamweir.options.durations import Duration, parse_duration
+from streamweir.options.kept_runs import RUNS_PATH
 from streamweir.options.timeouts import Timeouts
 from streamweir.request_errors import RequestRejected, RequestTimeout, StreamFailed
 from streamweir.request_id import new_request_id, valid_request_id
@@ -29,8 +30,6 @@ _ACCEPT: Final = {
 }
 _IDLE_SECONDS: Final = 45.0
 """Of silence, where the client may come back by a handle of its own."""
-
-_RUNS: Final = "/-/runs"
 
 
 class _StoppedRun(msgspec.Struct):
@@ -152,7 +151,7 @@ class RequestPlan:
         raise RequestRejected(info, request_id=self._request_id, status=response.status_code)
 
     def _where(self, run: str, location: str) -> str:
-        return on_same_server(self._url, location, otherwise=f"{_RUNS}/{run}")
+        return on_same_server(self._url, location, otherwise=f"{RUNS_PATH}/{run}")
 
     def _exchange(
         self,

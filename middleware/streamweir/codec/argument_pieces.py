@@ -12,7 +12,6 @@ from typing import Final
 import msgspec
 
 from streamweir.codec.coerce import arguments
-from streamweir.codec.room import ROOM
 from streamweir.codec.short_names import with_short_names
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.errors import LimitExceeded
@@ -29,6 +28,7 @@ from streamweir.events import (
     ids_of,
 )
 from streamweir.ids import RecentIds, short_index
+from streamweir.options.limits import EVENT_BYTES
 
 __all__ = ["ArgumentPieces"]
 
@@ -59,7 +59,7 @@ class ArgumentPieces:
             started: pieces that come after are left out.
     """
 
-    def __init__(self, room: int = ROOM) -> None:
+    def __init__(self, room: int = EVENT_BYTES) -> None:
         self._calls: list[_Call] = []
         self._left = room
         self._started: RecentIds[None] = RecentIds(room // 8)

@@ -16,6 +16,7 @@ from streamweir.codec.hints import Hints
 from streamweir.codec.message_template import TextFields
 from streamweir.events import Content, Event, SessionEnd, Stamp, Thinking
 from streamweir.framing import Frame
+from streamweir.options.limits import EVENT_BYTES
 
 __all__ = [
     "MAX_EVENTS_OF_A_FRAME",
@@ -85,7 +86,7 @@ class Decoder:
     complete: bool = False
     options: Options = NO_OPTIONS
     given: Mapping[str, str] = NO_EXTRA
-    room: int = 8 << 20
+    room: int = EVENT_BYTES
     judges_texts: bool = False
 
     def __init_subclass__(cls) -> None:
@@ -213,7 +214,7 @@ class Encoder:
     is_shown: bool = False
     writes_extra: bool = False
     names: ClientNames = NO_NAMES
-    room: int = 8 << 20
+    room: int = EVENT_BYTES
 
     def __init_subclass__(cls) -> None:
         """What a class says of its frames does not hold of one that writes in another way."""

@@ -17,6 +17,7 @@ from streamweir.codec.registry import process_dialects
 from streamweir.errors import StreamweirError
 from streamweir.framing import DOCUMENT_STARTS, Frame
 from streamweir.framing.blank import BLANK
+from streamweir.options.limits import EVENT_BYTES
 
 __all__ = ["Detector", "detect_dialect"]
 
@@ -43,7 +44,7 @@ class Detector:
         dialects: which may be found; those of the process if not given.
     """
 
-    def __init__(self, limit: int = 8 << 20, dialects: Dialects | None = None) -> None:
+    def __init__(self, limit: int = EVENT_BYTES, dialects: Dialects | None = None) -> None:
         self._limit = limit
         self._index = (process_dialects() if dialects is None else dialects).hint_index
         self._parser = head_parser(limit)

@@ -12,6 +12,7 @@ from streamweir.codec.process_token import TOKEN_PREFIX
 from streamweir.errors import StreamweirError
 from streamweir.framing import Frame, SniffingParser
 from streamweir.jsontext import parse_json
+from streamweir.options.limits import EVENT_BYTES
 
 __all__ = [
     "Head",
@@ -23,7 +24,6 @@ __all__ = [
     "head_parser",
 ]
 
-_HEAD_LIMIT: Final = 8 << 20
 _NO_FIELDS: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
@@ -57,7 +57,7 @@ def _value(data: bytes) -> Any:
         return _value(first) if more else None
 
 
-def head_parser(limit: int = _HEAD_LIMIT) -> SniffingParser:
+def head_parser(limit: int = EVENT_BYTES) -> SniffingParser:
     """Return what cuts the head of a body into frames: objects or lines, unless it is SSE."""
     return SniffingParser(limit, expected="ndjson", in_a_row=True)
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from streamweir.errors import LimitExceeded
+from streamweir.options.limits import EVENT_BYTES
 
-__all__ = ["ROOM", "Room"]
-
-ROOM: Final = 8 << 20
-"""As many bytes as the largest event may have."""
+__all__ = ["Room"]
 
 
 class Room:
@@ -24,7 +20,7 @@ class Room:
 
     __slots__ = ("_of", "_used", "size")
 
-    def __init__(self, of: str, size: int = ROOM) -> None:
+    def __init__(self, of: str, size: int = EVENT_BYTES) -> None:
         self._of = of
         self._used = 0
         self.size = size

@@ -24,6 +24,7 @@ from streamweir.errors import ConfigurationError
 from streamweir.http.accept import StreamFraming, choose_framing
 from streamweir.http.response_headers import response_headers
 from streamweir.options.durations import Duration, optional_duration
+from streamweir.options.timeouts import HEARTBEAT
 from streamweir.request_id import new_request_id, valid_request_id
 from streamweir.stages import FullText
 
@@ -78,7 +79,7 @@ class EventStream:
         accept: str | None = None,
         request_id: str | None = None,
         session_id: str | None = None,
-        heartbeat: Duration | None = "15s",
+        heartbeat: Duration | None = HEARTBEAT,
         warnings: Sequence[str | Mapping[str, Any]] = (),
         full_text: FullText = "dedupe",
         debug: bool = False,

@@ -10,7 +10,10 @@ import msgspec
 from streamweir.errors import ConfigurationError, did_you_mean
 from streamweir.options.sizes import parse_size
 
-__all__ = ["Limits"]
+__all__ = ["EVENT_BYTES", "Limits"]
+
+EVENT_BYTES: Final = 8 << 20
+"""Bytes that one event may have, and what is kept of a stream until it is whole, if nothing else is said."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,7 +25,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         malformed_events: events that cannot be read.
     """
 
-    event_bytes: int = 8 << 20
+    event_bytes: int = EVENT_BYTES
     stream_bytes: int = 256 << 20
     malformed_events: int = 100
 

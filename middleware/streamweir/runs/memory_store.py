@@ -13,6 +13,7 @@ import anyio
 
 from streamweir.errors import ConfigurationError
 from streamweir.metadata import unix_milliseconds
+from streamweir.options.kept_runs import STORE_BYTES, STORE_RUNS
 from streamweir.options.sizes import parse_size
 from streamweir.runs.eager_append import Stored
 from streamweir.runs.store import MAX_FOUND, RunLost, RunState, Signals, StoreFull, page_of
@@ -40,7 +41,7 @@ class MemoryStore:
 
     lease: float = 6.0
 
-    def __init__(self, *, max_bytes: int | str = "256MiB", max_runs: int = 10_000) -> None:
+    def __init__(self, *, max_bytes: int | str = STORE_BYTES, max_runs: int = STORE_RUNS) -> None:
         if isinstance(max_runs, bool) or not isinstance(max_runs, int) or max_runs < 1:
             raise ConfigurationError(f"max_runs must be a number of 1 or more, not {max_runs!r}")
         self._max_bytes: Final = parse_size(max_bytes, name="max_bytes")

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from streamweir.errors import ConfigurationError
 from streamweir.options.durations import Duration, parse_duration
+from streamweir.options.kept_runs import CONTINUE_FOR, RUN_BYTES, RUNS_PATH, TTL
 from streamweir.options.sizes import parse_size
 
 __all__ = ["Owner", "Resume"]
@@ -34,10 +35,10 @@ class Resume:
     def __init__(
         self,
         *,
-        ttl: Duration = "5m",
-        max_bytes: int | str = "8MiB",
-        continue_for: Duration = "5m",
-        path: str = "/-/runs",
+        ttl: Duration = TTL,
+        max_bytes: int | str = RUN_BYTES,
+        continue_for: Duration = CONTINUE_FOR,
+        path: str = RUNS_PATH,
         find: bool = False,
         owner: Owner | None = None,
     ) -> None:

@@ -20,6 +20,7 @@ from redis.exceptions import RedisError
 
 from streamweir.errors import ConfigurationError, StreamweirError
 from streamweir.options.durations import Duration, parse_duration
+from streamweir.options.kept_runs import STORE_LEASE, STORE_PREFIX, STORE_TIMEOUT
 from streamweir.runs import redis_scripts as scripts
 from streamweir.runs.eager_append import Stored
 from streamweir.runs.redis_health import StoreHealth
@@ -53,7 +54,12 @@ class RedisStore:
     """
 
     def __init__(
-        self, url: str, *, prefix: str = "streamweir:", timeout: Duration = "1s", lease: Duration = "6s"
+        self,
+        url: str,
+        *,
+        prefix: str = STORE_PREFIX,
+        timeout: Duration = STORE_TIMEOUT,
+        lease: Duration = STORE_LEASE,
     ) -> None:
         self.lease = parse_duration(lease, name="lease")
         if self.lease < _MIN_LEASE:

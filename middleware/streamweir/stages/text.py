@@ -27,15 +27,13 @@ from streamweir.events import (
     ids_of,
 )
 from streamweir.ids import room_for
+from streamweir.options.limits import EVENT_BYTES
 from streamweir.stages.sanitizer import ErrorSanitizer
 from streamweir.stages.text_digest import KEPT_CHARACTERS, TextDigest
 
 __all__ = ["FullText", "TextDeduplication"]
 
 FullText = Literal["dedupe", "append", "replace"]
-
-ROOM: Final = 8 << 20
-"""Bytes that what is remembered of messages may take, if nothing else is said."""
 
 _MESSAGE: Final = 1200
 """Bytes that a message takes beside its ids, once it is kept as length and hash."""
@@ -82,7 +80,7 @@ class TextDeduplication:
     handles_with_meta: ClassVar[frozenset[type[Event]]] = handles
 
     def __init__(
-        self, full_text: FullText = "dedupe", room: int = ROOM, sanitizer: ErrorSanitizer | None = None
+        self, full_text: FullText = "dedupe", room: int = EVENT_BYTES, sanitizer: ErrorSanitizer | None = None
     ) -> None:
         self._full_text = full_text
         self._sanitizer = sanitizer

@@ -29,6 +29,7 @@ from streamweir.events import (
 )
 from streamweir.ids import RecentIds, room_for
 from streamweir.jsontext import json_digest
+from streamweir.options.limits import EVENT_BYTES
 from streamweir.stages.position import StreamPosition
 from streamweir.stages.sanitizer import TOOL_INCOMPLETE
 
@@ -36,9 +37,6 @@ __all__ = ["UNNAMED", "Tools"]
 
 MAX_OPEN: Final = 1000
 """So many calls may be open at once: each takes two kilobytes, and half as much to end it."""
-
-ROOM: Final = 8 << 20
-"""Bytes that the open calls may take, if nothing else is said."""
 
 _CALL: Final = 2048
 """Bytes that an open call takes beside its ids: the tables in which it is looked up."""
@@ -139,7 +137,7 @@ class Tools:
         self,
         stream_arguments: bool = False,
         position: StreamPosition | None = None,
-        room: int = ROOM,
+        room: int = EVENT_BYTES,
     ) -> None:
         self._stream_arguments = stream_arguments
         self._position = position or StreamPosition(0)

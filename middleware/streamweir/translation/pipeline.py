@@ -10,6 +10,7 @@ from streamweir.codec.short_names import with_short_names
 from streamweir.errors import ConfigurationError, ErrorInfo, LimitExceeded, NotTheDialect, Reason, error_info
 from streamweir.events import Content, Event, Meta, SessionEnd, Stamp, Thinking, Warning
 from streamweir.metadata import unix_milliseconds
+from streamweir.options.limits import EVENT_BYTES
 from streamweir.stages import (
     ErrorSanitizer,
     FullText,
@@ -74,7 +75,7 @@ class Pipeline:
         stream_tool_arguments: bool = False,
         warnings: Sequence[Warning] = (),
         debug: bool = False,
-        room: int = 8 << 20,
+        room: int = EVENT_BYTES,
     ) -> None:
         if full_text not in _FULL_TEXT:
             raise ConfigurationError(f"full_text cannot be {full_text!r} (one of: dedupe, append, replace)")

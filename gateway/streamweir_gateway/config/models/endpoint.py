@@ -11,6 +11,7 @@ from pydantic.json_schema import SkipJsonSchema
 from streamweir.errors import MACHINE_CODE
 from streamweir.options.limits import Limits as LibraryLimits
 from streamweir.options.sizes import format_size
+from streamweir.options.timeouts import HEARTBEAT
 from streamweir_gateway.config.diagnostics import InvalidValue
 from streamweir_gateway.config.models.field_types import (
     NOT_EMPTY,
@@ -153,7 +154,7 @@ class EndpointOptions(UpstreamOptions):
     """Earlier turns, for upstreams that do not know the conversation: in the text, or left out."""
     threads: Annotated[Threads | None, SectionOrKeyword(Threads, {"off": None})] = made_by(Threads)
     """Which conversation of the upstream goes with a client's; `off`: none are kept."""
-    heartbeat: DurationOrOff = written("15s")
+    heartbeat: DurationOrOff = written(HEARTBEAT)
     """A sign of life after so much silence; may be `off`."""
     forward_headers: Annotated[tuple[Annotated[str, HEADER_NAME], ...], LISTED] = ()
     """Headers of the client that go on to the upstream."""

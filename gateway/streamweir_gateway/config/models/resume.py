@@ -6,6 +6,15 @@ from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
+from streamweir.options.kept_runs import (
+    RUN_BYTES,
+    STORE_BYTES,
+    STORE_LEASE,
+    STORE_PREFIX,
+    STORE_RUNS,
+    STORE_TIMEOUT,
+    TTL,
+)
 from streamweir_gateway.config.interpolation import Unresolved
 from streamweir_gateway.config.models.field_types import AtLeastOne, Duration, Flag, Size, Text
 from streamweir_gateway.config.models.section import Section, written
@@ -20,9 +29,9 @@ IN_MEMORY: Final = "memory"
 class Resume(Section):
     """How the runs of an endpoint are kept."""
 
-    ttl: Duration = written("5m")
+    ttl: Duration = written(TTL)
     """After the end of a run; while it runs it is kept."""
-    max_bytes: Size = written("8MiB")
+    max_bytes: Size = written(RUN_BYTES)
     """Of the JSON of one run's events; beyond, it cannot be resumed any more."""
     find: Flag = False
     """Whether a key finds its runs by their thread, session or request ids."""
@@ -33,15 +42,15 @@ class StoreConfig(Section):
 
     url: Text = Field(IN_MEMORY, repr=False)
     """`memory` for one process, or the URL of a Redis or Valkey server for all workers and replicas."""
-    prefix: Text = "streamweir:"
+    prefix: Text = STORE_PREFIX
     """Of all names in the server."""
-    timeout: Duration = written("1s")
+    timeout: Duration = written(STORE_TIMEOUT)
     """Within which the server has to answer."""
-    lease: Duration = written("6s")
+    lease: Duration = written(STORE_LEASE)
     """How long a run belongs to its replica since that last said so; 1s at least."""
-    max_bytes: Size = written("256MiB")
+    max_bytes: Size = written(STORE_BYTES)
     """Of all runs in memory; ended ones give way."""
-    max_runs: AtLeastOne = 10_000
+    max_runs: AtLeastOne = STORE_RUNS
     """In memory, running and ended."""
 
     @property

@@ -6,6 +6,7 @@ from ipaddress import IPv4Network, IPv6Network
 from typing import Annotated, Literal, TypeAlias
 
 from streamweir.options.durations import OFF
+from streamweir.options.kept_runs import RUNS_PATH
 from streamweir_gateway.config.models.field_types import Duration, DurationOrOff, Size
 from streamweir_gateway.config.models.section import Section, absent, written
 from streamweir_gateway.config.values.addresses import LISTEN, NETWORK, Address
@@ -39,7 +40,7 @@ class ServerConfig(Section):
     """Answers 503 while the gateway drains; may be `off`."""
     metrics: PathOrOff = "/metrics"
     """Numbers for Prometheus; may be `off`."""
-    runs: PathOrOff = "/-/runs"
+    runs: PathOrOff = RUNS_PATH
     """Where runs are read, stopped and removed that `resume` keeps; `off`: only at the endpoints."""
     admin: Annotated[Address | None, or_off(LISTEN)] = written(OFF)
     """HOST:PORT of its own for `health`, `ready` and `metrics`; `off`: they stand beside the endpoints."""

@@ -17,6 +17,7 @@ from streamweir.codec.families.langgraph_modes import GraphModes
 from streamweir.codec.families.python_repr import CLASS, value_of_repr
 from streamweir.events import Content, Event, Meta, SessionStart, Status
 from streamweir.ids import RecentIds, short_id
+from streamweir.options.limits import EVENT_BYTES
 
 __all__ = ["ChainEvents", "is_chain_event"]
 
@@ -45,7 +46,7 @@ class ChainEvents:
         is_over: the outermost run has ended, and no other one has begun.
     """
 
-    def __init__(self, graph: GraphModes, room: int = 8 << 20) -> None:
+    def __init__(self, graph: GraphModes, room: int = EVENT_BYTES) -> None:
         self.is_over = False
         self._graph = graph
         self._outputs = ChainOutputs(graph)

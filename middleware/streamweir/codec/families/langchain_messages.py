@@ -37,6 +37,7 @@ from streamweir.events import (
 )
 from streamweir.ids import RecentIds, room_for, short_id
 from streamweir.jsontext import write_json
+from streamweir.options.limits import EVENT_BYTES
 
 __all__ = ["ChainMessages"]
 
@@ -94,7 +95,7 @@ class ChainMessages:
         found: something was read that belongs to the answer.
     """
 
-    def __init__(self, room: int = 8 << 20) -> None:
+    def __init__(self, room: int = EVENT_BYTES) -> None:
         self.summary: dict[str, Any] = {}
         self.found = False
         self._left = room

@@ -36,6 +36,7 @@ from streamweir.events import (
 )
 from streamweir.ids import RecentIds, short_id
 from streamweir.jsontext import write_json_text
+from streamweir.options.limits import EVENT_BYTES
 
 __all__ = ["INTERRUPT", "MODES", "GraphModes", "state_of"]
 
@@ -68,7 +69,7 @@ class GraphModes:
         has_state: a state of the graph itself has come.
     """
 
-    def __init__(self, room: int = 8 << 20) -> None:
+    def __init__(self, room: int = EVENT_BYTES) -> None:
         self.messages = ChainMessages(room)
         self.ids: dict[str, str] = {}
         self.waits = False

@@ -13,12 +13,13 @@ import msgspec
 
 from streamweir.codec.base import MAX_EVENTS_OF_A_FRAME
 from streamweir.codec.coerce import arguments, text_of
-from streamweir.codec.room import ROOM, Room
+from streamweir.codec.room import Room
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.errors import LimitExceeded
 from streamweir.events import Event, Interaction, Meta, ToolCallDelta, ToolCallEnd, ToolCallStart
 from streamweir.ids import short_id, short_index
 from streamweir.jsontext import write_json_text
+from streamweir.options.limits import EVENT_BYTES
 
 __all__ = ["ClientCalls", "bounded"]
 
@@ -42,7 +43,7 @@ class ClientCalls:
         may_be_run: the server is one that runs calls itself: who does shows behind them only.
     """
 
-    def __init__(self, room: int = ROOM) -> None:
+    def __init__(self, room: int = EVENT_BYTES) -> None:
         self.room = Room("the calls of an answer", room)
         self.may_be_run = False
         self._choices: dict[int, _Calls] = {}

@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Final
 from streamweir.codec.coerce import custom, leftover, meta_of, text_of, upstream_error
 from streamweir.codec.counts import keep_counts
 from streamweir.codec.families.openai_calls import ClientCalls, bounded
-from streamweir.codec.room import ROOM
 from streamweir.events import (
     Content,
     Data,
@@ -27,6 +26,7 @@ from streamweir.events import (
     Whole,
 )
 from streamweir.ids import short_id
+from streamweir.options.limits import EVENT_BYTES
 
 __all__ = ["TOKENS", "ChunkReader", "chunk", "is_completion", "tokens_in", "usage_of"]
 
@@ -88,7 +88,7 @@ class ChunkReader:
 
     known: ClassVar[frozenset[str]] = _DELTA
 
-    def __init__(self, *, room: int = ROOM) -> None:
+    def __init__(self, *, room: int = EVENT_BYTES) -> None:
         self.complete = False
         self.summary: dict[str, Any] = {}
         self._begun = False

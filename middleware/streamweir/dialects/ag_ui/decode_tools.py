@@ -9,12 +9,12 @@ import orjson
 
 from streamweir.codec.argument_pieces import ArgumentPieces
 from streamweir.codec.coerce import custom, text_of, tool_error
-from streamweir.codec.room import ROOM
 from streamweir.dialects.ag_ui.shared_metadata import BASE, metadata_of, read_metadata
 from streamweir.errors import LimitExceeded
 from streamweir.events import Event, Meta, ToolCallDelta, ToolCallEnd, ToolCallStart
 from streamweir.ids import short_id
 from streamweir.jsontext import json_to_keep
+from streamweir.options.limits import EVENT_BYTES
 
 __all__ = ["Calls"]
 
@@ -37,7 +37,7 @@ class Calls:
         self.waiting: dict[str, str] = {}
         self._begun: dict[str, bytes] = {}
         """By id, the metadata with which an open call began, as JSON: that takes little memory."""
-        self.room = self._left = ROOM
+        self.room = self._left = EVENT_BYTES
         self._pieces = ArgumentPieces()
         self._chunk_id = ""
         self._unnamed = 0
