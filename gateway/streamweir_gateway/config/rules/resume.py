@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from typing import Final
+from urllib.parse import urlsplit
 
 from streamweir_gateway.config.diagnostics import Report
 from streamweir_gateway.config.interpolation import Unresolved
@@ -32,16 +33,20 @@ def check_resume(config: GatewayConfig, report: Report) -> None:
             )
         if endpoint.relays_all:
             report.at_value(path, "cannot stand beside `relay: all`")
-        runs = config.server.runs
-        if runs is not None and (endpoint.template == runs or endpoint.template.startswith(f"{runs}/")):
+        if _is_below_runs(config, endpoint.template):
             report.at_value(path, "cannot stand at or below `server.runs`")
+
+
+def _is_below_runs(config: GatewayConfig, template: str) -> bool:
+    runs = None if config.server.runs is None else config.server.runs.rstrip("/")
+    return runs is not None and (template == runs or template.startswith(f"{runs}/"))
 
 
 def _check_store(config: GatewayConfig, report: Report) -> None:
     store, written = config.store, config.store.model_fields_set
     if isinstance(store.url, Unresolved):
         return
-    if not store.is_memory and not store.url.startswith(_SCHEMES):
+    if not store.is_memory and not _is_url(store.url):
         report.at_value(("store",), f"must be memory, or a URL with {', '.join(_SCHEMES)}")
     elif not store.is_memory and find_spec("redis") is None:
         kept = [endpoint.template for endpoint in config.endpoints if endpoint.resume is not None]
@@ -55,3 +60,15 @@ def _check_store(config: GatewayConfig, report: Report) -> None:
             )
     if store.lease < _MIN_LEASE:
         report.at_value(("store", "lease"), "must be 1s or more")
+
+
+def _is_url(text: str) -> bool:
+    """Return whether a server can be named so; what it names is seen when it is asked."""
+    try:
+        parts = urlsplit(text)
+        has_port = parts.port != 0
+    except ValueError:
+        return False
+    base = parts.path.strip("/")
+    has_base = parts.scheme == "unix" or not base or (base.isascii() and base.isdecimal())
+    return text.startswith(_SCHEMES) and has_port and has_base

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import anyio
 
 from streamweir.runs.eager_append import append_soon_of
@@ -80,12 +82,31 @@ class EventRules(RunStoreRules):
             await store.append(run, "t", 0, [b"1", b"2"], ttl=TTL)
             assert await all_events(store, run) == [b"1", b"2"]
             await is_lost(store.append(run, "t", 0, [b"1", b"3"], ttl=TTL))
+            await is_lost(store.append(run, "t", 0, [b"1", b"2", b"3"], ttl=TTL))
             await is_lost(store.append(run, "t", 1, [b"3"], ttl=TTL))
             await is_lost(store.append(run, "t", 3, [b"3"], ttl=TTL))
             await store.append(run, "t", 2, [b"3"], ttl=TTL, ends=True)
             await store.append(run, "t", 2, [b"3"], ttl=TTL, ends=True)
             await is_lost(store.append(run, "t", 3, [b"4"], ttl=TTL))
             assert await all_events(store, run) == [b"1", b"2", b"3"]
+
+    @in_event_loop
+    async def test_of_many_appends_at_one_position_one_holds(self) -> None:
+        """At once, of different events: the others are refused."""
+        async with self._store() as store:
+            run = await claimed(store)
+            stored: list[bytes] = []
+
+            async def append(event: bytes) -> None:
+                with suppress(RunLost):
+                    await store.append(run, "t", 0, [event], ttl=TTL)
+                    stored.append(event)
+
+            async with anyio.create_task_group() as appends:
+                for i in range(20):
+                    appends.start_soon(append, b"%d" % i)
+            assert len(stored) == 1
+            assert await all_events(store, run) == stored
 
     @in_event_loop
     async def test_another_token_changes_nothing(self) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import anyio
 
+from streamweir.runs.store import RunLost
 from streamweir.testing.run_store.rules import (
     TTL,
     RunStoreRules,
@@ -36,6 +39,35 @@ class OwnershipRules(RunStoreRules):
             assert not (await state_of(store, run)).owned
             await store.append(run, "t", 1, [b"2"], ttl=TTL)
             assert (await state_of(store, run)).owned
+            await anyio.sleep(store.lease * 1.2)
+            await store.renew(run, "t", ttl=TTL)
+            assert (await state_of(store, run)).owned
+
+    @in_event_loop
+    async def test_of_an_end_and_a_seizure_at_once_one_holds(self) -> None:
+        """An owner that was slow writes its end while others end the run for it."""
+        async with self._two_stores() as (store, other):
+            runs = [await claimed(store) for _ in range(20)]
+            await anyio.sleep(store.lease * 1.2)
+            held: dict[str, list[bytes]] = {run: [] for run in runs}
+
+            async def end(run: str) -> None:
+                with suppress(RunLost):
+                    await store.append(run, "t", 0, [b"1"], ttl=TTL, ends=True)
+                    held[run].append(b"1")
+
+            async def seize(run: str) -> None:
+                if await other.seize(run, 0, [b"2"], ttl=TTL):
+                    held[run].append(b"2")
+
+            async with anyio.create_task_group() as ends:
+                for i, run in enumerate(runs):
+                    for finish in (end, seize) if i % 2 else (seize, end):
+                        ends.start_soon(finish, run)
+            for run in runs:
+                assert len(held[run]) == 1
+                assert await all_events(store, run) == held[run]
+                assert (await state_of(other, run)).state == "ended"
 
     @in_event_loop
     async def test_only_what_nobody_owns_is_seized_and_once(self) -> None:
@@ -75,13 +107,18 @@ class OwnershipRules(RunStoreRules):
             assert 0 <= signals.unread_for < 5
             await anyio.sleep(0.4)
             assert 0.3 <= (await store.renew(run, "t", ttl=TTL)).unread_for < 5
+            await store.append(run, "t", 0, [b"0"], ttl=TTL)
+            await anyio.sleep(0.2)
+            assert 0.5 <= (await store.renew(run, "t", ttl=TTL)).unread_for < 5, "the owner is no reader"
             await other.touch(run)
             assert (await store.renew(run, "t", ttl=TTL)).unread_for < 0.3
+            another = await claimed(store)
             await other.ask_to_cancel(run)
             await other.ask_to_cancel(run)
             assert (await store.renew(run, "t", ttl=TTL)).cancelled
-            await store.append(run, "t", 0, [b"1"], ttl=TTL)
+            await store.append(run, "t", 1, [b"1"], ttl=TTL)
             assert (await store.renew(run, "t", ttl=TTL)).cancelled
-            await store.append(run, "t", 1, [b"2"], ttl=TTL, ends=True)
+            assert not (await store.renew(another, "t", ttl=TTL)).cancelled
+            await store.append(run, "t", 2, [b"2"], ttl=TTL, ends=True)
             await other.ask_to_cancel(run)
             assert (await state_of(other, run)).state == "ended"
