@@ -47,7 +47,15 @@ class StreamAttempt:
         ending: what ends the stream here because the connection does not: to be told where nobody reads on.
     """
 
-    def __init__(self, exchange: HttpRequest, *, speaks: str, timeouts: Timeouts, request_id: str) -> None:
+    def __init__(
+        self,
+        exchange: HttpRequest,
+        *,
+        speaks: str,
+        timeouts: Timeouts,
+        request_id: str,
+        goes_on: bool = False,
+    ) -> None:
         self.request_id = request_id
         self.status: int | None = None
         self.run: str | None = None
@@ -55,6 +63,7 @@ class StreamAttempt:
         self.ending: deque[ReceivedEvent] = deque()
         self._exchange = exchange
         self._speaks = speaks
+        self._goes_on = goes_on
         self._timeouts = timeouts
         self._clock: StreamClock | None = None
         self._events: deque[ReceivedEvent] = deque()
@@ -142,7 +151,8 @@ class StreamAttempt:
         kind = response.headers.get("content-type", "").partition("/")[0].strip().lower()
         if kind in _NO_STREAM:
             raise self._error(StreamFailed, error_info("UPSTREAM_INVALID_RESPONSE"))
-        return open_reader(self._speaks, request_id=self.request_id, path=response.request.url.path)
+        path = response.request.url.path
+        return open_reader(self._speaks, request_id=self.request_id, path=path, goes_on=self._goes_on)
 
     def _note_request_id(self, given: str | None) -> None:
         """The first id that the server names is the one that stands in its log."""

@@ -50,14 +50,20 @@ class BodyReader(Protocol):
         ...
 
 
-def open_reader(speaks: str, *, request_id: str, path: str) -> BodyReader:
-    """Return the reader for one stream; `path` is that of its URL, which may settle options of the dialect.
+def open_reader(speaks: str, *, request_id: str, path: str, goes_on: bool = False) -> BodyReader:
+    """Return the reader for one stream.
+
+    Args:
+        speaks: its dialect.
+        request_id: for events that are made here.
+        path: of its URL, which may settle options of the dialect.
+        goes_on: it is the rest of a stream that has begun, in the standard protocol.
 
     Raises:
         UnknownDialectError: nobody reads `speaks`.
     """
     if speaks == "standard":
-        return StandardReader(request_id)
+        return StandardReader(request_id, goes_on=goes_on)
     if speaks == "auto":
         return TranslatingReader(StreamReader(), request_id=request_id)
     dialect = process_dialects().to_read(speaks)

@@ -114,6 +114,7 @@ class StreamRequest:
         self._event_at: float | None = None
         self._pause = 0.0
         self._is_over = False
+        self._has_come_back = False
         self._waiting: anyio.CancelScope | None = None
 
     @property
@@ -209,8 +210,17 @@ class StreamRequest:
         return False
 
     def _note_run(self) -> None:
-        if self._attempt.status is not None:
-            self.run = self._attempt.run or (self.run if self.resumes else None)
+        attempt = self._attempt
+        if attempt.run is not None:
+            self.run = attempt.run
+        elif self._has_answer and not self.resumes:
+            self.run = None
+
+    @property
+    def _has_answer(self) -> bool:
+        """The server has said what becomes of the request; one that has no time for it has not."""
+        status = self._attempt.status
+        return self.resumes > 0 or (status is not None and status not in _COMES_BACK)
 
     # Coming back
 
@@ -218,7 +228,7 @@ class StreamRequest:
         """Begin another attempt, after a while; False where there is to be none."""
         attempt = self._attempt
         self._note_run()
-        if not _may_be_over(failure) or (self.run is None) or not self._can_ask_again():
+        if not self._may_go_on_elsewhere(failure) or self.run is None or not self._can_ask_again():
             return False
         now = anyio.current_time()
         self._event_at = now if self._event_at is None else self._event_at
@@ -231,7 +241,8 @@ class StreamRequest:
         self._waiting = None
         if self._is_over:
             return False
-        if attempt.status is None and not self.resumes:
+        self._has_come_back = True
+        if not self._has_answer:
             self._attempt = self._plan.first()
         else:
             self._attempt = self._plan.reading(self.run, attempt.location, self._position)
@@ -239,29 +250,31 @@ class StreamRequest:
             self.resumes += 1
         return True
 
+    def _may_go_on_elsewhere(self, failure: StreamRequestError) -> bool:
+        """The connection failed, not the stream: the run may go on without it."""
+        if isinstance(failure, RequestRejected):
+            return failure.status in _COMES_BACK
+        if isinstance(failure, RequestTimeout):
+            clocks = ("idle_timeout", "connect_timeout", *(("first_event_timeout",) if self.resumes else ()))
+            return failure.info.reason in clocks
+        return isinstance(failure, ConnectionFailed | StreamTruncated)
+
     def _can_ask_again(self) -> bool:
-        has_answer = self._attempt.status is not None or self.resumes > 0
-        return has_answer or self._plan.may_be_repeated
+        return self._has_answer or self._plan.may_be_repeated
 
     def _next_pause(self, failure: StreamRequestError) -> float:
         pause, self._pause = self._pause, min(_LONGEST_PAUSE, max(_FIRST_PAUSE, self._pause * 2))
-        if failure.info.retry_after_ms is not None:
+        if failure.info.retry_after_ms:  # who says 0 says nothing, and is not to be asked without a pause
             return failure.info.retry_after_ms / 1000
         return pause * (1 - random.random() * _JITTER)
 
     def _as_final(self, failure: StreamRequestError) -> StreamRequestError:
         """Return what a failure means where nothing more is tried."""
-        if self.resumes and isinstance(failure, RequestRejected) and failure.status in _NO_MORE:
-            return StreamTruncated(failure.info, request_id=self.request_id, status=failure.status)
-        if self.resumes and not isinstance(failure, RequestRejected | StreamTruncated):
+        if isinstance(failure, RequestRejected):
+            gives_up = self._has_come_back and failure.status in _COMES_BACK
+            is_lost = gives_up or (self.resumes > 0 and failure.status in _NO_MORE)
+        else:
+            is_lost = self._has_come_back
+        if is_lost and not isinstance(failure, StreamTruncated):
             return StreamTruncated(failure.info, request_id=self.request_id, status=failure.status)
         return failure
-
-
-def _may_be_over(failure: StreamRequestError) -> bool:
-    """The connection failed, not the stream: the run may go on without it."""
-    if isinstance(failure, RequestRejected):
-        return failure.status in _COMES_BACK
-    if isinstance(failure, RequestTimeout):
-        return failure.info.reason in ("idle_timeout", "connect_timeout")
-    return isinstance(failure, ConnectionFailed | StreamTruncated)

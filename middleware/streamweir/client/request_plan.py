@@ -118,7 +118,7 @@ class RequestPlan:
         headers = {name: value for name, value in self._headers.items() if name != "content-type"}
         if position is not None:
             headers["last-event-id"] = f"{run}.{position}"
-        return self._attempt(self._exchange("GET", self._where(run, location), headers=headers))
+        return self._attempt(self._exchange("GET", self._where(run, location), headers=headers), goes_on=True)
 
     async def cancel(self, run: str, location: str) -> str:
         """Stop a run; return its status.
@@ -172,9 +172,13 @@ class RequestPlan:
             connect=self._timeouts.connect,
         )
 
-    def _attempt(self, exchange: HttpRequest) -> StreamAttempt:
+    def _attempt(self, exchange: HttpRequest, *, goes_on: bool = False) -> StreamAttempt:
         return StreamAttempt(
-            exchange, speaks=self._speaks, timeouts=self._timeouts, request_id=self._request_id
+            exchange,
+            speaks=self._speaks,
+            timeouts=self._timeouts,
+            request_id=self._request_id,
+            goes_on=goes_on,
         )
 
 

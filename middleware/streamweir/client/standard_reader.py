@@ -27,12 +27,13 @@ class StandardReader:
     Args:
         request_id: for events that are made here; the server's own wins once it is known.
         limits: bounds of one event and of the number of malformed ones.
+        goes_on: it is the rest of a stream that has begun.
     """
 
     complete = False
 
-    def __init__(self, request_id: str, *, limits: Limits | None = None) -> None:
-        self.started = False
+    def __init__(self, request_id: str, *, limits: Limits | None = None, goes_on: bool = False) -> None:
+        self.started = goes_on
         self.ended = False
         self.was_rejected = False
         self._limits = limits or Limits()

@@ -8,7 +8,13 @@ import pytest
 
 from loopback import Gateway, gateway, settled
 from scripted_upstream import LAST_CHUNK, SSE, Call, Upstream, chunk, upstream
-from streamweir.client import ConnectionFailed, StreamRequest, StreamTruncated, stream_request
+from streamweir.client import (
+    ConnectionFailed,
+    RequestRejected,
+    StreamRequest,
+    StreamTruncated,
+    stream_request,
+)
 from streamweir.events import Content, Error
 
 pytestmark = pytest.mark.anyio
@@ -94,6 +100,66 @@ async def test_with_a_handle_of_its_own_it_joins_before_any_answer() -> None:
     assert [event.metadata.sequence for event in received] == list(range(len(received)))
     assert len(server.calls) == 1
     assert cutter.connections >= 3
+
+
+@pytest.mark.parametrize("resume", [None, True])
+async def test_silence_after_it_came_back_is_no_missing_first_event(resume: bool | None) -> None:
+    goes_on = asyncio.Event()
+
+    async def pausing(call: Call) -> None:
+        await call.send(SSE, chunk(b'data: {"type": "token", "content": "Hello"}\n\n'))
+        await goes_on.wait()
+        await call.send(chunk(b'data: {"type": "done"}\n\n'), LAST_CHUNK)
+
+    async with upstream(pausing) as server:
+        endpoint = {"upstream": server.url, "speaks": "legacy", "resume": "on", "heartbeat": "off"}
+        async with gateway(settled(endpoints={"/chat": endpoint})) as running:
+            url = "http://{}:{}/chat".format(*running.address)
+            timeouts = {"connect": "100ms", "first_event": "100ms", "idle": "200ms"}
+            events = stream_request(url, json={}, resume=resume, timeouts=timeouts)
+            received = asyncio.create_task(_all(events))
+            async with asyncio.timeout(10):
+                while events.resumes < 2:
+                    assert not received.done(), received
+                    await asyncio.sleep(0.01)
+            goes_on.set()
+            await received
+
+
+@pytest.mark.parametrize(
+    ("statuses", "resume", "raised"),
+    [
+        ([503, 429], True, None),
+        ([503], None, RequestRejected),
+        ([503] * 99, True, StreamTruncated),
+        ([500], True, RequestRejected),
+    ],
+)
+async def test_a_server_that_has_no_time_yet_is_asked_again_where_that_is_safe(
+    statuses: list[int], resume: bool | None, raised: type[Exception] | None
+) -> None:
+    async with cut([]) as (cutter, server, _):
+        waiting = list(statuses)
+
+        async def busy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            if not waiting:
+                await cutter(reader, writer)
+                return
+            await reader.readuntil(b"\r\n\r\n")
+            head = f"HTTP/1.1 {waiting.pop(0)} Busy\r\nRetry-After: 0\r\nContent-Length: 0\r\n"
+            writer.write(head.encode() + b"Connection: close\r\n\r\n")
+            writer.close()
+
+        async with await asyncio.start_server(busy, "127.0.0.1", 0) as listening:
+            port = listening.sockets[0].getsockname()[1]
+            url, timeouts = f"http://127.0.0.1:{port}/chat", {"resume": "500ms" if raised else "20s"}
+            events = stream_request(url, json={}, resume=resume, timeouts=timeouts)
+            if raised is None:
+                await _all(events)
+                assert len(server.calls) == 1
+            else:
+                with pytest.raises(raised):
+                    await _all(events)
 
 
 @pytest.mark.parametrize("option", [None, False])
