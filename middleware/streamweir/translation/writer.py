@@ -40,6 +40,8 @@ __all__ = ["StreamWriter"]
 _PREPARED: Final = frozenset({SessionStart, SessionEnd, Error})
 _PREPARED_TEXT: Final = _PREPARED | {Content}
 
+_WHAT_ENCODERS_GIVE: Final = "an encoder gives a list of frames, each with bytes or text: [Frame('...')]"
+
 
 class StreamWriter:
     """Writes a stream in one protocol and framing.
@@ -187,7 +189,11 @@ class StreamWriter:
 
     def _encoded(self, event: Event, stamp: Stamp) -> list[bytes]:
         """Return the frames of an event."""
-        return [*map(self._bytes_of, self._encoder.encode(event, stamp))]
+        try:
+            return [*map(self._bytes_of, self._encoder.encode(event, stamp))]
+        except (AttributeError, TypeError) as error:  # whose own words say nothing of frames
+            error.add_note(_WHAT_ENCODERS_GIVE)
+            raise
 
     def _set_framing(self, framing: str) -> None:
         self._bytes_of = sse_writer(self._encoder.sse_prefix) if framing == "sse" else write_ndjson

@@ -295,3 +295,17 @@ def test_an_encoder_that_writes_text_is_described() -> None:
 
     written = describe(Dialect.of_class("texts", TextEncoder)).writing
     assert Sent(None, '{"is": "thinking"}') in [each for one in written for each in one.becomes]
+
+
+@for_each("given", [["Hi"], [b"Hi"], [{"say": "Hi"}], [Frame({"say": "Hi"})], None, Frame(b"Hi")])  # type: ignore[arg-type]
+def test_what_is_no_frame_is_refused_with_a_sentence(given: Any, caplog: pytest.LogCaptureFixture) -> None:
+    class Careless(Encoder):
+        def encode(self, event: Event, stamp: Stamp) -> Any:
+            return given
+
+    register_dialect("careless", Careless, replace=True)
+    caplog.clear()
+    convert(b'{"type": "token", "content": "Hi"}\n', speaks="legacy", answers="careless")
+    (logged, *_) = (record.exc_info[1] for record in caplog.records if record.exc_info)
+    assert logged is not None
+    assert "an encoder gives a list of frames" in logged.__notes__[0]
