@@ -88,7 +88,6 @@ class Attempt:
         timeouts = destination.config.timeouts
         options = destination.protocol_options(request.target)
         reader = destination.reader(options)
-        context.supervisor.begin(reader, timeouts)
         self.sink = context.audience.open_sink(reader, options, write_timeout=timeouts.write)
         offer = context.offers[destination]
         self.stream = StreamNormalizer(
@@ -96,6 +95,7 @@ class Attempt:
             destination.pipeline(self.sink, context.incoming, offer),
             verbatim=self.sink if isinstance(self.sink, VerbatimWriter) else None,
         )
+        context.supervisor.begin(self.stream, timeouts)
         for warning in context.warnings:
             self.stream.pipeline.warn(warning)
         self._position = self.stream.pipeline.position

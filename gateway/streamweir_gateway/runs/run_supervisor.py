@@ -16,8 +16,7 @@ from collections.abc import Callable
 from typing import Final, Literal, TypeAlias
 
 from streamweir.errors import ErrorInfo, Reason
-from streamweir.translation.clock import Due, StreamClock, timeout_error
-from streamweir.translation.reader import StreamReader
+from streamweir.translation.clock import Due, Evidence, StreamClock, timeout_error
 from streamweir_gateway.config import Timeouts
 from streamweir_gateway.runs.interruptible_wait import InterruptibleWait
 from streamweir_gateway.upstream.response import UpstreamResponse
@@ -74,10 +73,10 @@ class RunSupervisor:
 
     # What the task reports
 
-    def begin(self, reader: StreamReader, timeouts: Timeouts) -> None:
+    def begin(self, source: Evidence, timeouts: Timeouts) -> None:
         """Another attempt, with clocks of its own but for `total`."""
         clock = self.clock
-        clock.source, clock.timeouts = reader, timeouts
+        clock.source, clock.timeouts = source, timeouts
         self.stop = clock.asked = clock.last_read = None
         self._set_timer()
 

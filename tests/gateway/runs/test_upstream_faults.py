@@ -268,6 +268,17 @@ async def test_soft_evidence_and_silence(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (got.end["status"], got.end["reason"]) == ("completed", "done")
 
 
+async def test_a_standard_upstreams_error_and_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its end is waited for as long as any that only confirms what is known, and not until it is idle."""
+    monkeypatch.setattr(clock, "SETTLE_SECONDS", 0.2)
+    error = {"error_type": "timeout", "code": "UPSTREAM_TIMEOUT", "message": "x", "recoverable": True}
+    event = {"type": "error", "data": {**error, "terminal": True}, "metadata": {}}
+    script = then_silent(SSE, chunk(b"data: %b\n\n" % json.dumps(event).encode()))
+    async with asyncio.timeout(2):
+        got = await relayed(script, speaks="standard")
+    assert failure(got) == ("UPSTREAM_TIMEOUT", "upstream_error")
+
+
 # --- responses that are no stream ---------------------------------------------------------------------------
 
 
