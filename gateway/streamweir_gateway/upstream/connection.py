@@ -6,10 +6,12 @@ import asyncio
 import select
 from collections.abc import Callable
 from contextvars import copy_context
+from functools import partial
 from typing import Final, cast
 
 from .failures import NotSent
 from .http1 import ResponseParser, announced_length, keep_alive_seconds
+from .lingering import Lingering
 from .repeated_head import RepeatedHead
 from .request import OnInterim, RequestStream
 from .request_writer import RequestWriter
@@ -23,12 +25,6 @@ READ_BUFFER: Final = 64 << 10
 
 ONE_WRITE: Final = 16 << 10
 """Bytes of a body that many servers write behind its headers, separately and at once."""
-
-LINGER_SECONDS: Final = 1.0
-"""How long a response may take to end after its stream has said that it is over."""
-
-LINGER_BYTES: Final = 64 << 10
-"""And how much may still come."""
 
 
 class UpstreamConnection(asyncio.Protocol):
@@ -44,11 +40,10 @@ class UpstreamConnection(asyncio.Protocol):
     __slots__ = (
         "_buffered",
         "_is_paused",
-        "_linger_timer",
+        "_lingering",
         "_loop",
         "_on_end",
         "_on_news",
-        "_on_whole",
         "_parser",
         "_pieces",
         "_poll",
@@ -65,8 +60,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._on_news: Callable[[], None] | None = None
         self._loop = asyncio.get_running_loop()
         self._on_end = on_end
-        self._on_whole: Callable[[UpstreamConnection], None] | None = None  # set while it lingers
-        self._linger_timer: asyncio.TimerHandle | None = None
+        self._lingering: Lingering | None = None
         self._transport: asyncio.Transport | None = None
         self._poll: Callable[[float], list[tuple[int, int]]] | None = None
         self._parser: ResponseParser | None = None
@@ -240,8 +234,7 @@ class UpstreamConnection(asyncio.Protocol):
         """Let the response come to its end, unread; if it does so soon, `on_whole` is called."""
         self._pieces.clear()
         self._buffered = 0
-        self._on_whole = on_whole
-        self._linger_timer = self._loop.call_later(LINGER_SECONDS, self.abort)
+        self._lingering = Lingering(partial(on_whole, self), self.abort)
         self._resume()
 
     def has_news(self) -> bool:
@@ -275,10 +268,8 @@ class UpstreamConnection(asyncio.Protocol):
         if self._take is not None and self._is_small_piece(body, parser):
             self._hand_over(self._take, body)
             return
-        if body and self._on_whole is None:
+        if body and self._lingering is None:
             self._keep(body)
-        else:
-            self._buffered += len(body)
         if (
             self._writer is not None
             and self._writer.is_sending
@@ -287,8 +278,8 @@ class UpstreamConnection(asyncio.Protocol):
             self._writer.stop()
         if parser.failure is not None:
             self.abort()
-        elif self._on_whole is not None:
-            self._look_for_end(parser)
+        elif self._lingering is not None:
+            self._look_for_end(self._lingering, parser, len(body))
         self._wake()
 
     def pause_writing(self) -> None:
@@ -331,20 +322,17 @@ class UpstreamConnection(asyncio.Protocol):
             self._is_paused = False
             self._transport.resume_reading()
 
-    def _look_for_end(self, parser: ResponseParser) -> None:
+    def _look_for_end(self, lingering: Lingering, parser: ResponseParser, size: int) -> None:
         if parser.is_complete:
-            on_whole = self._on_whole
             self._stop_lingering()
-            if on_whole is not None:
-                on_whole(self)
-        elif self._buffered > LINGER_BYTES:
-            self.abort()
+            lingering.on_whole()
+        else:
+            lingering.note_read(size)
 
     def _stop_lingering(self) -> None:
-        self._on_whole = None
-        if self._linger_timer is not None:
-            self._linger_timer.cancel()
-            self._linger_timer = None
+        if self._lingering is not None:
+            self._lingering.stop()
+            self._lingering = None
 
     @staticmethod
     def _is_small_piece(body: bytes, parser: ResponseParser) -> bool:

@@ -25,7 +25,7 @@ from scripted_upstream import (
     chunk,
     upstream,
 )
-from streamweir_gateway.upstream import connection, connection_pool
+from streamweir_gateway.upstream import connection_pool, lingering
 from streamweir_gateway.upstream.client import UpstreamClient
 from streamweir_gateway.upstream.dialing import Address
 from streamweir_gateway.upstream.failures import (
@@ -613,7 +613,7 @@ async def test_a_response_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> 
         while True:
             await call.send(chunk(bytes(10_000)))
 
-    monkeypatch.setattr(connection, "LINGER_SECONDS", 0.1)
+    monkeypatch.setattr(lingering, "SECONDS", 0.1)
     for ending in (never, floods):
         connections, call = await left_at_the_last_event(ending, lets_end=True)
         assert connections == 2
