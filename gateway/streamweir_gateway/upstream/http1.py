@@ -247,10 +247,8 @@ def announced_length(headers: Headers) -> int | None:
 
 def keep_alive_seconds(headers: Headers, longest: float) -> float:
     """Return the `timeout` of the Keep-Alive header, `longest` where it says none or more."""
-    values = b",".join(
-        [value for name, value in headers if len(name) == 10 and name.lower() == b"keep-alive"]
-    )
-    match = _KEEP_ALIVE_TIMEOUT.search(values) if values else None
+    values = [value for name, value in headers if len(name) == 10 and name.lower() == b"keep-alive"]
+    match = _KEEP_ALIVE_TIMEOUT.search(b",".join(values)) if values else None
     return longest if match is None else min(longest, float(match[1]))
 
 
