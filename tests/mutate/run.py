@@ -6,7 +6,7 @@
 
 Each goes through the `Translator` and through `NormalizeMiddleware` around an application that sends it. What
 comes out keeps the protocol (`check_stream`) at both doors and ends the same way; nothing ends as `internal`,
-nothing takes more than two seconds; and a stream that was cut before the evidence of its end, as the page of
+no decoder raises what it should not, nothing takes more than two seconds; and a stream that was cut before the evidence of its end, as the page of
 the dialect names it, is never `completed`. Exit code 1 if not.
 """
 
@@ -39,6 +39,9 @@ COUNT: Final = 20_000
 BATCH: Final = 50
 SLOW: Final = 2.0
 """Seconds of processor time that one stream may take at one door."""
+
+BATCH_SECONDS: Final = 300.0
+"""So long nothing may be heard of all batches: a stream that is never done with ends the run too."""
 
 MOST_SHOWN: Final = 20
 """So many broken streams are enough to print; then it is over."""
@@ -81,6 +84,8 @@ class Outcome(NamedTuple):
     framing: str
     raised: str
     seconds: float
+    faults: int = 0
+    """How often a decoder raised what it should not have, which costs its stream no more than an event."""
 
     @property
     def end(self) -> tuple[str, str]:
@@ -130,7 +135,7 @@ def through_translator(case: Case) -> Outcome:
     translator = Translator(framing=case.framing, **case.options)
     output = b"".join(map(translator.feed, case.pieces))
     output += translator.fail(lost_connection()) if case.ending == "lost" else translator.close()
-    return Outcome("Translator", output, case.framing, "", 0.0)
+    return Outcome("Translator", output, case.framing, "", 0.0, translator.stream.reader.faults)
 
 
 async def through_middleware(case: Case) -> Outcome:
@@ -188,6 +193,8 @@ def problems_of(case: Case, found: list[Outcome]) -> Iterator[str]:
         status, reason = outcome.end
         if reason == "internal":
             yield f"{outcome.door}: ended as internal"
+        if outcome.faults:
+            yield f"{outcome.door}: the decoder raised {outcome.faults} times"
         if outcome.seconds > SLOW:
             yield f"{outcome.door}: took {outcome.seconds:.1f} s"
         if status == "completed" and (why := unconfirmed(case)):
@@ -249,11 +256,17 @@ def run_all(seed: int, count: int) -> int:
     batches = [range(first, min(first + BATCH, count)) for first in range(0, count, BATCH)]
     endings, problems = Counter[str](), list[str]()
     with multiprocessing.get_context("spawn").Pool(os.cpu_count()) as pool:
-        for report in pool.imap_unordered(partial(run_batch, seed), batches):
+        reports = pool.imap_unordered(partial(run_batch, seed), batches)
+        while len(problems) <= MOST_SHOWN:
+            try:
+                report = reports.next(timeout=BATCH_SECONDS)
+            except StopIteration:
+                break
+            except multiprocessing.TimeoutError:
+                problems.append(f"none of the batches under way came to its end within {BATCH_SECONDS:.0f} s")
+                break
             endings += report.endings
             problems += report.problems
-            if len(problems) > MOST_SHOWN:
-                break
     print("\n".join(islice(problems, MOST_SHOWN)) or "every one a proper stream, at both doors")
     print("; ".join(f"{ending} {number}" for ending, number in sorted(endings.items())))
     done = endings.total()
