@@ -95,6 +95,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(optionalhook=True)  # `make compat` runs without the plugin
 def pytest_xdist_auto_num_workers() -> int:
     """A third of the time a test waits for clocks, sockets and processes: a few workers share a processor."""
     asked = os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS")

@@ -73,17 +73,18 @@ def configuration(url: str, dialects: Sequence[str], seed: int) -> dict[str, Any
 
 
 async def ask(port: int, dialect: str, accept: str, fault: str | None = None) -> bool:
-    """Ask for a run and read it; was there an answer that ended?"""
+    """Ask for a run and read it; was there an answer that ended, and a whole one where no fault is asked for?"""
     query = urlencode({"fault": fault}) if fault else ""
     head = f"POST /{dialect}?{query} HTTP/1.1\r\nHost: soak\r\nAccept: {accept}\r\n"
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    size = 0
+    begins = b"HTTP/1.1 " if fault else b"HTTP/1.1 200 "
+    first = b""
     with closing(writer.transport), suppress(TimeoutError):
         writer.write(head.encode() + b"Connection: close\r\nContent-Length: 2\r\n\r\n{}")
         async with asyncio.timeout(SECONDS):
             while data := await reader.read(1 << 16):
-                size += len(data)
-            return size > 0
+                first = first or data
+            return first.startswith(begins)
     return False
 
 

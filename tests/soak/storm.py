@@ -7,7 +7,8 @@ Backend, gateway and clients have a process each. In each round the clients ask,
 they all stop reading, and after a second their process is killed, or closes their connections one by one.
 From three seconds later on the processor's time of the gateway is taken for two seconds, up to four times:
 there is nobody to do anything for. The last line is the largest share of one processor; exit code 1 if it is
-0.05 or more, or if connections are left. Needs Linux (/proc); everything is on 127.0.0.1 and ends by itself.
+0.05 or more, if connections are left, or if there was no flood. Needs Linux (/proc); everything is on
+127.0.0.1 and ends by itself.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ LOOKS: Final = 4
 PATIENCE: Final = 60.0
 READ_AT_MOST: Final = 200_000
 
-REQUEST: Final = b"POST /chat HTTP/1.1\r\nHost: soak\r\nContent-Length: 2\r\n\r\n{}"
+REQUEST: Final = b"POST /chat HTTP/1.1\r\nHost: soak\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}"
 
 
 class Afterwards(NamedTuple):
@@ -77,8 +78,10 @@ async def stay_unread(port: int, clients: int, seed: int) -> None:
     async def client(reads: int) -> asyncio.StreamWriter:
         reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 16)
         writer.write(REQUEST)
-        while reads > 0 and (data := await reader.read(1 << 16)):
-            reads -= len(data)
+        if reads > 0:
+            assert (await reader.readline()).startswith(b"HTTP/1.1 200"), "no flood"
+        while reads > 0:
+            reads -= len(await reader.readexactly(min(reads, 1 << 16)))
         transport = writer.transport
         assert isinstance(transport, asyncio.ReadTransport)
         transport.pause_reading()
@@ -99,7 +102,8 @@ async def one_round(running: Gateway, clients: int, seed: int) -> Afterwards:
     """Let the clients come and go; return what the gateway does afterwards."""
     before = running.descriptors()
     own = (__file__, "--unread", str(running.port), "--clients", str(clients), "--seed", str(seed))
-    async with process(*own) as (unread, _):
+    async with process(*own) as (unread, line):
+        assert line == "unread\n", "the clients did not get a flood"
         if seed % 2:
             await asyncio.sleep(STAY_SECONDS)
             unread.kill()
