@@ -6,8 +6,8 @@
 
 Each goes through the `Translator` and through `NormalizeMiddleware` around an application that sends it. What
 comes out keeps the protocol (`check_stream`) at both doors and ends the same way; nothing ends as `internal`,
-no decoder raises what it should not, nothing takes more than two seconds; and a stream that was cut before the evidence of its end, as the page of
-the dialect names it, is never `completed`. Exit code 1 if not.
+no decoder raises what it should not, nothing takes more than two seconds; and a stream that was cut before
+the evidence of its end, as the page of the dialect names it, is never `completed`. Exit code 1 if not.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def configuration(url: str, dialects: Sequence[str], seed: int) -> dict[str, Any
 
 
 async def ask(port: int, dialect: str, accept: str, fault: str | None = None) -> bool:
-    """Ask for a run and read it; was there an answer that ended, and a whole one where no fault is asked for?"""
+    """Ask for a run and read it; did it come, and without a fault with the status 200?"""
     query = urlencode({"fault": fault}) if fault else ""
     head = f"POST /{dialect}?{query} HTTP/1.1\r\nHost: soak\r\nAccept: {accept}\r\n"
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
