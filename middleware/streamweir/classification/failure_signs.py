@@ -41,7 +41,7 @@ NOTHING: Final = frozenset(
 # --- names ---
 
 _FAILING_NAME: Final = re.compile(
-    r"err(?:or|ored|_|$)|_err|fail|exception|traceback|stack_?trace|back_?trace|warning|fatal|panic|crash"
+    r"err(?:or|ored|_|$)|_err|fail|exception|traceback|stack_?trace|back_?trace|warning|fatal|panic|crash|timed_?out|aborted"
     r"|失败|失敗|错误|錯誤|异常|異常|出错|エラー|오류|실패|ошибк",
     re.IGNORECASE,
 )
@@ -62,7 +62,7 @@ def may_name_failure(text: str) -> bool:
 
 # --- fields ---
 
-_NO_LETTER: Final = re.compile(r"[^a-z0-9]+")
+_NO_LETTER: Final = re.compile(r"[\W_]+")
 _ERROR_FIELD: Final = re.compile(
     r"(?:err|error|exc|exception|failure|failed|fail|fault|traceback|tb|stack|trace|backtrace|callstack|panic|crash)s?"
     r"(?:msg|message|text|str|string|detail|code|type|info|name|class|description|desc|reason|stack|trace|value"
@@ -88,12 +88,17 @@ _NUMBERED: Final = _words_in("err error fault exception failure code no number n
 _OFTEN_NO_TRACE: Final = _words_in("trace tracedata traceinfo tracename stackname")
 """Of these only a text that is a stack trace counts."""
 
+_FAILED_FLAGS: Final = _words_in("failed errored crashed aborted timedout killed")
+_EXIT_CODES: Final = _words_in("exitcode exitstatus returncode")
 _FLAGS: Final = _words_in("ok success succeeded successful issuccess issuccessful isok")
 _NO: Final = _words_in("false no 0")
-_STATES: Final = _words_in(
-    "status state outcome conclusion phase verdict health"
-    " finalstatus runstatus executionstatus nodestatus stepstatus taskstatus jobstatus"
-)
+_STATES: Final = _words_in("status state outcome conclusion phase verdict health 状态 狀態 状態") | {
+    f"{of}{word}"
+    for of in _words_in(
+        "final run execution exec node step task job tool call agent workflow flow process end"
+    )
+    for word in ("status", "state")
+}
 _KINDS: Final = _words_in("type event eventtype kind code")
 _OWN_KINDS: Final = _words_in("name class category action result")
 """Of the event itself; further in they are those of columns and files."""
@@ -141,6 +146,12 @@ def _is_sign(key: str, name: str, value: Any) -> bool:
         return value in _LEVEL_NUMBERS if isinstance(value, int) else False
     if name in _HTTP_STATUSES and code_of_status(value):
         return True
+    if name in _FAILED_FLAGS and (value is True or value == 1):
+        return True
+    if name in _EXIT_CODES:
+        return type(value) is int and value != 0
+    if not name.isascii() and is_failing_name(key):
+        return _is_something(value)
     return bool(_ERROR_STEM.search(name)) and _is_something(value) and _is_error_field(key, name, value)
 
 

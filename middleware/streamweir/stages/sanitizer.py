@@ -83,8 +83,10 @@ class ErrorSanitizer:
         extra = (event.meta or {}).get("extra")
         if not extra or not reports_failure(extra):
             return None
-        is_long = len(extra) > _MOST_FIELDS
-        failing = {name: value for name, value in extra.items() if is_long or reports_failure({name: value})}
+        is_whole = len(extra) > _MOST_FIELDS
+        failing = {name: value for name, value in extra.items() if is_whole or reports_failure({name: value})}
+        if any(map(_is_verdict, failing.values())):  # the report itself stands beside it
+            failing = extra
         rest = {name: value for name, value in extra.items() if name not in failing}
         safe = {**rest, **SafeReport(self.is_code).copy_fields(failing)}
         return (msgspec.structs.replace(event, meta={**(event.meta or {}), "extra": safe}),)
@@ -184,6 +186,11 @@ class ErrorSanitizer:
     def _is_safe_code(self, code: str) -> bool:
         """May an error say `code`? Those of tools belong into `tool_call_end.error` only."""
         return code in CODES or (code not in _TOOL_CODES and self._is_machine_code(code))
+
+
+def _is_verdict(value: Any) -> bool:
+    """Does a field that reports a failure only say that there is one, as `status: failed` does?"""
+    return isinstance(value, int) or (isinstance(value, str) and not any(map(str.isspace, value)))
 
 
 def _is_failed_step(step: Status) -> bool:

@@ -41,6 +41,16 @@ FAILURES: list[Any] = [
     *({"state": word} for word in ("crashed", "timeout", "timed_out", "aborted", "TaskFailed")),
     {"status": "Execution failed"},
     {"node_status": "failed"},
+    *(
+        {key: "failed"}
+        for key in ("nodeState", "step-state", "FINAL_STATE", "agentStatus", "exec_status", "状态")
+    ),
+    *({key: True} for key in ("errored", "aborted", "timed_out", "timedOut", "crashed")),
+    {"errored": 1},
+    {"exit_code": 1},
+    {"exitCode": 137},
+    {"returncode": -9},
+    {"错误": "boom in the cellar"},
     {"outcome": "failure"},
     {"conclusion": "failure"},
     {"status": "失败"},
@@ -81,6 +91,8 @@ NO_FAILURES: list[Any] = [
     {"success": True, "ok": True},
     {"status": "finished"},
     {"status": "ok", "code": 0},
+    {"exit_code": 0, "errored": 0, "aborted": False, "nodeState": "done", "错误": None},
+    {"order_state": "failed"},
     {"status": 200},
     {"code": 200},
     {"state": "running"},

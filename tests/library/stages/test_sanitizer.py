@@ -143,6 +143,13 @@ def test_the_report_of_a_failure_beside_something_else_is_withheld(event: Event)
     }
 
 
+@pytest.mark.parametrize("verdict", [{"status": "failed"}, {"ok": False}, {"error": True}, {"exit_code": 2}])
+def test_beside_a_verdict_stands_the_report_itself(verdict: dict[str, Any]) -> None:
+    meta: Any = {"extra": {**verdict, "info": SECRET, "n": 5, "model": "a name"}}
+    out = one(Content("a", meta=meta))
+    assert out.meta == {"extra": {**verdict, "info": "[withheld]", "n": 5, "model": "[withheld]"}}
+
+
 def test_what_a_dialect_marks_as_a_tools_output_stays() -> None:
     event = ToolCallEnd(tool_id="t", status="failed", result="exit code 1", error=None)
     assert wire_data(one(event)) == {
