@@ -319,6 +319,40 @@ def test_error_keeps_everything_but_its_texts() -> None:
     assert b"KeyError" not in block
 
 
+def test_mark_at_which_a_failure_shows_stays() -> None:
+    failed = b'"outputs":{"_ERROR":"no /srv/x"},"error":"no /srv/x","component_id":"c","component_type":"LLM"'
+    run = b'"message_id":"m","task_id":"t","session_id":"s"'
+    body = [
+        b'data:{"event":"workflow_started",%b,"data":{"inputs":{}}}\n\n' % run,
+        b'data:{"event":"node_finished",%b,"data":{"inputs":{},%b}}\n\n' % (run, failed),
+        b"data:[DONE]\n\n",
+    ]
+
+    out = convert(body, speaks="ragflow", answers="ragflow")
+
+    assert out.endswith(b"}\n\ndata:[DONE]\n\n")
+    assert out.count(b"data:") == len(body)
+    assert b"/srv" not in out
+
+
+@pytest.mark.parametrize("end", [b"\n\n", b""])
+def test_failure_that_something_follows_is_a_frame_of_its_own(end: bytes) -> None:
+    failure = b'data: {"error":{"message":"no such file: /srv/x","n":3},"type":"odd"}\n\n'
+    pieces = [b": hello\n\n", failure, b": ping\n\n", TOKEN, DONE.removesuffix(b"\n\n") + end]
+
+    for given in (pieces, [b"".join(pieces)], cuts(b"".join(pieces), seed=3)):
+        out = legacy(*given)
+        assert out == b"".join(pieces).replace(b"no such file: /srv/x", b"[withheld]")
+
+
+def test_failure_may_be_followed_by_the_last_frame_without_its_line_end() -> None:
+    failure = b'data: {"error":{"message":"no such file: /srv/x"},"type":"odd"}\n\n'
+
+    out = legacy(failure, DONE.rstrip())
+
+    assert out == failure.replace(b"no such file: /srv/x", b"[withheld]") + DONE.rstrip()
+
+
 def test_failed_tool_keeps_its_output() -> None:
     call = b'data: {"type":"tool_call","tool_id":"t1","tool_name":"run","tool_args":{}}\n\n'
     failed = {

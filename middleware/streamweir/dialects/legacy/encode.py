@@ -10,7 +10,7 @@ from streamweir.codec.base import Encoder
 from streamweir.codec.coerce import present
 from streamweir.codec.frame_template import Number
 from streamweir.codec.questions import asks_person, question_text
-from streamweir.codec.text_pieces import TextPieces
+from streamweir.dialects.legacy.encode_answer import WholeAnswer
 from streamweir.dialects.legacy.shared_fields import KNOWN
 from streamweir.events import (
     META_IDS,
@@ -35,9 +35,6 @@ from streamweir.jsontext import write_json, write_json_text
 
 __all__ = ["LegacyEncoder"]
 
-_LONGEST_ANSWER: Final = 1 << 20
-"""A longer answer is not repeated."""
-
 _USAGE: Final = ("prompt_tokens", "completion_tokens", "total_tokens", "finish_reason")
 
 
@@ -60,8 +57,10 @@ class LegacyEncoder(Encoder):
     def __init__(self) -> None:
         super().__init__()
         self._has_text = False
-        self._answer = TextPieces()
-        self._is_too_long = False
+
+    @cached_property
+    def _answer(self) -> WholeAnswer:
+        return WholeAnswer(self.room // 2)
 
     @cached_property
     def _tool_names(self) -> RecentIds[str]:
@@ -72,6 +71,11 @@ class LegacyEncoder(Encoder):
     def _repeats_answer(self) -> bool:
         """The whole answer is written once more at the end."""
         return self.option("final_answer") == "on"
+
+    @property
+    def can_replace(self) -> bool:
+        """What replaces text is said by the `final_answer`."""
+        return self._repeats_answer
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the frame that says `event`, none where the old vocabulary has no word."""
@@ -91,11 +95,11 @@ class LegacyEncoder(Encoder):
         text = event.content
         if event.channel is not None:
             self.lost["channel of text"] += 1
-        if not text:
+        if self.options:
+            self._keep(event)
+        if not text or event.op == "replace":
             return None
         self._has_text = True
-        if self.options:
-            self._keep(text)
         return {"type": "token", "content": text}
 
     def template_numbers(
@@ -108,21 +112,17 @@ class LegacyEncoder(Encoder):
     def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
         """Keep what belongs to the answer."""
         if self._repeats_answer and isinstance(event, Content):
-            self._keep("".join(texts))
+            self._keep(event.with_text("".join(texts)))
 
-    def _keep(self, text: str) -> None:
-        """Keep text for `final_answer`, as far as that fits into an event."""
-        if not self._repeats_answer or self._is_too_long:
-            return
-        self._answer.append(text)
-        if self._answer.size > min(_LONGEST_ANSWER, self.room // 2):
-            self._is_too_long, self._answer = True, TextPieces()
+    def _keep(self, event: Content) -> None:
+        """Keep text for `final_answer`."""
+        if self._repeats_answer and not self._answer.add(event):
+            self.lost["replaced text"] += 1
 
     def _whole_answer(self) -> Iterable[Frame]:
         """The answer once more; none where it is no answer, or too long."""
-        if not self._answer.size:
-            return ()
-        return (self._frame({"type": "final_answer", "content": self._answer.text}),)
+        text = self._answer.text if self._repeats_answer else ""
+        return (self._frame({"type": "final_answer", "content": text}),) if text else ()
 
     def _frame(self, message: Mapping[str, Any]) -> Frame:
         """Frame a message, in the form that its stream has shown if it has shown one."""
@@ -167,7 +167,7 @@ class LegacyEncoder(Encoder):
         text = question_text(event)
         gap = "\n\n" if self._has_text else ""
         self._has_text = True
-        self._keep(gap + text)
+        self._keep(Content(gap + text, is_complete=True))
         return {"type": "token", "content": gap + text}
 
 

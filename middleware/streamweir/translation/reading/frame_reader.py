@@ -74,9 +74,9 @@ class FrameReader:
             self._provenance = Provenance(dialect.name)
 
     @property
-    def held_back(self) -> int:
-        """So many events wait to be seen as a failure, or as the beginning of a stream."""
-        return 0 if self._error_only is None else max(1, len(self._error_only.events))
+    def held_back(self) -> int | None:
+        """So many events wait to be seen as a failure, or as the beginning of a stream; None: none can."""
+        return None if self._error_only is None else len(self._error_only.events)
 
     def read(self, frame: Frame) -> list[StreamItem]:
         """Return what a frame means: a list, for a generator within another costs as much as an event.

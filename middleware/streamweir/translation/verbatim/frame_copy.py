@@ -71,6 +71,8 @@ class FrameCopy:
         self._is_blank = True
         self._unread = b""
         """What has come of a block that begins like a text, to be read with its end."""
+        self._held_back = 0
+        """How many events are in the frame that waits."""
         self._waiting = b""
         """Frames of a body that may turn out to be nothing but a failure, or a document."""
         self._malformed = 0
@@ -269,18 +271,29 @@ class FrameCopy:
         reader = self._reader
         if not block.is_whole and not items:
             return
-        raw = self._waiting + block.raw
-        if reader.frames.held_back or reader.is_document:
-            self._waiting = raw
+        held_back = reader.frames.held_back
+        if held_back is not None or reader.is_document:
+            self._waiting += block.raw
+            self._held_back = held_back or 0
             return
-        self._waiting = b""
-        if reader.frames.takes_marked and TOKEN_PREFIX in raw:
+        raw, items = block.raw, self._take_waiting(items)
+        if self._end:
+            self._take_behind_end(block)
+        elif reader.frames.takes_marked and TOKEN_PREFIX in raw:
             self._take_ours(items)
         elif reader.malformed > self._malformed:
             self._malformed = reader.malformed
             self._take_unsent(items)
         else:
             self._take_frame(raw, items)
+
+    def _take_waiting(self, items: list[StreamItem]) -> list[StreamItem]:
+        """Take the frame that something has followed, if one waits; return the items that are not of it."""
+        if not self._waiting:
+            return items
+        waiting, self._waiting = self._waiting, b""
+        self._take_frame(waiting, items[: self._held_back])
+        return items[self._held_back :]
 
     def _take_frame(self, raw: bytes, items: Sequence[StreamItem], *, is_ended: bool = True) -> None:
         """Let the events of a frame go their way, and then the frame itself."""
@@ -329,11 +342,16 @@ class FrameCopy:
 
     def _take_last(self) -> None:
         """Take the last frame, which has no end; half a frame is not sent."""
-        rest = self._waiting + self._cutter.rest
-        self._waiting = b""
+        rest, is_document = self._cutter.rest, self._reader.is_document
         items = [*self._reader.close()]
         is_failure = any(isinstance(item, Error) for item in items) and not self._reader.started
-        if not rest or is_failure:
+        if is_document:
+            rest, self._waiting = self._waiting + rest, b""
+        elif not is_failure:
+            items = self._take_waiting(items)
+        if self._end:
+            self._take_last_behind_end()
+        elif not rest or is_failure:
             self._take_ours(items)
         elif self._reader.cut_off or not self._is_frame(rest, items):
             self._take_unsent(items)

@@ -53,6 +53,8 @@ _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[ T][\d:.+Z-]{1,24}")
 _OPENING: Final = re.compile(r"\s*[*\w ]{0,32}:? ?|(?s:.*)\*\*[A-Z]+\*\*: ?")
 """What a dialect may write before the message of a failure to say that it is one, behind text or alone."""
 
+_DONE: Final = b"[DONE]"
+
 _LONGEST_PLAIN: Final = 8
 """No secret is as short, under whatever name it stands."""
 
@@ -134,6 +136,8 @@ class SafeFrame:
         try:
             value = parse_json(payload)[0]
         except MalformedEvent:
+            if payload.strip() == _DONE:
+                return block  # a mark, at which the failure of a run may show
             text = payload.decode(errors="replace")
             safe = self._text(text, "message")
             return block if safe == text else with_payload(block, _as_line(safe), framing)

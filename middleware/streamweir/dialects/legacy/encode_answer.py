@@ -1,0 +1,58 @@
+"""The answer as it stands: a `final_answer` says it once more, the one place that corrects text."""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+from streamweir.codec.text_pieces import TextPieces
+from streamweir.events import Content
+
+__all__ = ["WholeAnswer"]
+
+_LONGEST: Final = 1 << 20
+"""A longer answer is not repeated."""
+
+_MESSAGE: Final = 512
+"""What a message counts for beside its text."""
+
+_Key: TypeAlias = tuple[str | int, str | None]
+"""Message and channel."""
+
+
+class WholeAnswer:
+    """Collects the text of a stream by message, in the order in which these began.
+
+    Args:
+        room: how many bytes may be kept, about.
+    """
+
+    def __init__(self, room: int) -> None:
+        self._messages: dict[_Key, TextPieces] = {}
+        self._unnamed = 0
+        self._left = min(room, _LONGEST)
+        self._is_too_long = False
+
+    def add(self, event: Content) -> bool:
+        """Take in a piece or a replacement; False for one of text in an answer that is not said once more."""
+        if self._is_too_long:
+            return event.op != "replace"
+        key = (event.meta or {}).get("message_id") or self._unnamed, event.channel
+        pieces = self._messages.get(key)
+        if event.content and pieces is None:
+            pieces = self._messages[key] = TextPieces()
+            self._left -= _MESSAGE
+        if event.op == "replace" and pieces is not None:
+            self._left += pieces.size
+            pieces = self._messages[key] = TextPieces()
+        if pieces is not None:
+            self._left -= pieces.append(event.content)
+        if event.is_complete and key[0] == self._unnamed:
+            self._unnamed += 1
+        if self._left < 0:
+            self._is_too_long, self._messages = True, {}
+        return event.op != "replace" or any(pieces.size for pieces in self._messages.values())
+
+    @property
+    def text(self) -> str:
+        """All of it; nothing if it is too long."""
+        return "".join([pieces.text for pieces in self._messages.values()])
