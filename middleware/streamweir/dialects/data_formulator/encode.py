@@ -90,8 +90,8 @@ class DataFormulatorEncoder(Encoder):
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the frame that says `event`; questions wait for the end, which they are in this protocol."""
         del stamp
-        message = self._message(event)
-        return () if message is None else [Frame(write_json(piece)) for piece in _in_pieces(message)]
+        messages = (*self._words_to_continue(event), self._message(event))
+        return [Frame(write_json(piece)) for message in messages if message for piece in _in_pieces(message)]
 
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
@@ -215,6 +215,13 @@ class DataFormulatorEncoder(Encoder):
             self._lose("call of the client's own tool")
         self._pending.add(event)
         return None
+
+    def _words_to_continue(self, event: Event) -> Iterable[_Message | None]:
+        """What a person is asked when the run may go on: a page has only words of its own for that."""
+        if isinstance(event, Interaction) and event.kind == "continue" and event.state == "requested":
+            text = "\n".join(text for text in (event.title, event.description) if text)
+            return (self._text(Content(f"\n\n{text}")),) if text else ()
+        return ()
 
     def _end(self, event: SessionEnd) -> _Message | None:
         match event.status:

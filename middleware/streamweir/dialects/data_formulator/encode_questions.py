@@ -57,15 +57,21 @@ def _resume(event: Interaction | None) -> dict[str, Any]:
 
 
 def _questions(event: Interaction) -> list[dict[str, Any]]:
-    if event.questions:
-        return [_question(question) for question in event.questions]
     text = "\n".join(dict.fromkeys(text for text in (event.title, event.description) if text))
+    if event.questions:
+        return _introduced(text, [_question(question) for question in event.questions])
     if event.kind == "approval":
         return [_question({"text": text or _OPEN_QUESTION, "options": ["Approve", "Reject"]})]
     if asked := _fields(event.schema or {}):
-        asked[0]["text"] = f"{text}\n{asked[0]['text']}" if text else asked[0]["text"]
-        return asked
+        return _introduced(text, asked)
     return [_free_text(text or _OPEN_QUESTION)]
+
+
+def _introduced(text: str, asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The questions, the first of them behind what stands over all of them."""
+    if text and text != asked[0]["text"]:
+        asked[0]["text"] = f"{text}\n{asked[0]['text']}"
+    return asked
 
 
 def _question(question: Mapping[str, Any]) -> dict[str, Any]:
