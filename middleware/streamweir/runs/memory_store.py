@@ -11,7 +11,7 @@ from typing import Final
 
 import anyio
 
-from streamweir.errors import ConfigurationError
+from streamweir.errors import ConfigurationError, StreamweirError
 from streamweir.metadata import unix_milliseconds
 from streamweir.options.kept_runs import STORE_BYTES, STORE_RUNS
 from streamweir.options.sizes import parse_size
@@ -71,7 +71,11 @@ class MemoryStore:
         self, run: str, token: str, at: int, events: Sequence[bytes], *, ttl: float, ends: bool = False
     ) -> None:
         """See `RunStore.append`."""
-        self._append(run, token, at, events, ttl=ttl, ends=ends)
+        answers: list[StreamweirError | None] = []
+        self.append_soon(run, token, at, events, ttl=ttl, ends=ends, stored=answers.append)
+        (error,) = answers
+        if error is not None:
+            raise error
 
     def append_soon(
         self,
@@ -85,12 +89,29 @@ class MemoryStore:
         stored: Stored,
     ) -> None:
         """See `EagerStore`: here it is done at once."""
+        now = time.monotonic()
+        known = self._runs.get(run)
+        if known is None or known.token != token or known.gone or now >= known.expires:
+            stored(RunLost())
+            return
+        if known.ended_at is not None or at != len(known.events):
+            is_done = known.ends_with(at, events) and ends == (known.ended_at is not None)
+            stored(None if is_done else RunLost())
+            return
         try:
-            self._append(run, token, at, events, ttl=ttl, ends=ends)
-        except (RunLost, StoreFull) as error:
+            self._store(run, known, events)
+        except StoreFull as error:
             stored(error)
+            return
+        if ends:
+            self._end(run, known, ttl)
         else:
-            stored(None)
+            known.owned_until = owned_until = now + self.lease
+            known.expires = owned_until + ttl
+            self._running.move_to_end(run)
+        if run in self._waiting:
+            self._wake(run)
+        stored(None)
 
     async def renew(self, run: str, token: str, *, ttl: float) -> Signals:
         """See `RunStore.renew`."""
@@ -179,25 +200,6 @@ class MemoryStore:
 
     async def aclose(self) -> None:
         """See `RunStore.aclose`."""
-
-    def _append(
-        self, run: str, token: str, at: int, events: Sequence[bytes], *, ttl: float, ends: bool
-    ) -> None:
-        now = time.monotonic()
-        stored = self._runs.get(run)
-        if stored is None or stored.token != token or stored.gone or now >= stored.expires:
-            raise RunLost
-        if stored.ended_at is not None or at != len(stored.events):
-            if stored.ends_with(at, events) and ends == (stored.ended_at is not None):
-                return
-            raise RunLost
-        self._store(run, stored, events)
-        if ends:
-            self._end(run, stored, ttl)
-        else:
-            self._own(run, stored, ttl, now)
-        if run in self._waiting:
-            self._wake(run)
 
     def _run(self, run: str) -> _StoredRun | None:
         stored = self._runs.get(run)

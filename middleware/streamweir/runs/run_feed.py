@@ -87,7 +87,8 @@ class RunFeed:
         self._name: Final = name
         self._about: Final = about
         self._target: Final = target
-        self._position: Final = position
+        self._next: Final = position.next_event
+        self._known_frames: Final = position.frames or 0
         self._first_of: Final = first_of
         self._events: Final = EventReader()
         self._has_warned = False
@@ -113,7 +114,7 @@ class RunFeed:
             return
         for stamp, item in self._items(batch):
             self._write_item(stamp, item)
-        self._is_level = self._target.is_open and batch.end > self._position.next_event
+        self._is_level = self._target.is_open and batch.end > self._next
 
     async def close_short(self, code: str, at: int) -> None:
         """Write the end of a body that is not whole: in the standard none, so that the client resumes.
@@ -155,12 +156,12 @@ class RunFeed:
             at += len(item.texts) if isinstance(item, TextRun) else 1
 
     def _write_item(self, stamp: Stamp, item: Event | TextRun) -> None:
-        sink, first = self._target.sink, self._position.next_event
+        sink, first = self._target.sink, self._next
         self._warn_of_detachment(stamp)
         if not isinstance(item, TextRun):
             self._note_error(item)
             if isinstance(sink, RunWriter) and stamp.sequence == first:
-                sink.skips = self._position.frames or 0
+                sink.skips = self._known_frames
             sink.write(item, stamp)
             self._forget_what_is_known(stamp.sequence)
             return
@@ -170,8 +171,8 @@ class RunFeed:
             sink.take()
         if rest := item.texts[known:]:
             at = Stamp(stamp.request_id, stamp.sequence + known, stamp.timestamp)
-            if isinstance(sink, RunWriter) and at.sequence == first and self._position.frames:
-                sink.skips = self._position.frames
+            if isinstance(sink, RunWriter) and at.sequence == first and self._known_frames:
+                sink.skips = self._known_frames
                 sink.write(item.event.with_text(rest[0]), at)
                 rest = rest[1:]
                 at = Stamp(at.request_id, at.sequence + 1, at.timestamp)
@@ -180,7 +181,7 @@ class RunFeed:
 
     def _forget_what_is_known(self, sequence: int) -> None:
         """The client has this event already: it was written for what follows from it."""
-        if sequence < self._position.next_event:
+        if sequence < self._next:
             self._target.sink.take()
 
     def _warn_of_detachment(self, stamp: Stamp) -> None:
