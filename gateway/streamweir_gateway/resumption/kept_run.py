@@ -33,6 +33,7 @@ __all__ = ["KeptRun"]
 
 logger = logging.getLogger("streamweir.gateway")
 
+_ALONE_SECONDS: Final = parse_duration(CONTINUE_FOR)
 _RENEW_SECONDS: Final = 1.0
 """At most: a cancel from another replica is noticed then."""
 
@@ -83,7 +84,7 @@ class KeptRun:
         self._read_at = time.monotonic()
         config = endpoint.config
         is_given = "on_disconnect" in config.model_fields_set
-        self._alone_seconds: Final = config.on_disconnect if is_given else parse_duration(CONTINUE_FOR)
+        self._alone_seconds: Final = config.on_disconnect if is_given else _ALONE_SECONDS
         self._alone_when_detached: Final = config.on_disconnect
 
     def stop(self, reason: Literal["cancelled", "client_gone"]) -> None:
