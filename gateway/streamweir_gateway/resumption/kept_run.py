@@ -16,7 +16,7 @@ from streamweir.options.durations import parse_duration
 from streamweir.options.kept_runs import CONTINUE_FOR
 from streamweir.runs.owned_run import OwnedRun
 from streamweir.runs.run_index import RunIndex
-from streamweir.runs.run_reader import UNREAD_SECONDS
+from streamweir.runs.run_reader import is_unread
 from streamweir.runs.store import StoreUnavailable
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
@@ -181,7 +181,7 @@ class KeptRun:
             return
         else:
             alone, seconds = min(now - self._read_at, signals.unread_for), self._alone_seconds
-        if seconds is not None and not self.owned.readers and alone >= max(seconds, UNREAD_SECONDS):
+        if seconds is not None and not self.owned.readers and is_unread(alone, seconds):
             self.stop("client_gone")
 
     def _complete_record(self) -> None:

@@ -19,9 +19,9 @@ from streamweir.runs.owned_run import OwnedRun
 from streamweir.runs.store import RunState, RunStore, StoreFull, StoreUnavailable
 from streamweir.runs.stored_event import UnreadableRun
 
-__all__ = ["About", "CutShort", "RunReader", "all_lines"]
+__all__ = ["About", "CutShort", "RunReader", "all_lines", "is_unread"]
 
-UNREAD_SECONDS: Final = 1.5
+_UNREAD_SECONDS: Final = 1.5
 """After so long nobody reads a run any longer: readers elsewhere say once a second that they are there."""
 
 _TOUCH_SECONDS: Final = 1.0
@@ -29,6 +29,16 @@ _ORPHAN_SECONDS: Final = 1.0
 """So long after its lease is over a run counts as lost: its owner may only be slow."""
 
 CutShort: TypeAlias = Literal["STORE_UNAVAILABLE", "RUN_LOST"]
+
+
+def is_unread(alone: float, allowed: float) -> bool:
+    """Return whether nobody has read a run for longer than it may go on alone, never too early.
+
+    Args:
+        alone: seconds since a reader was seen, which is when it left or up to a second before.
+        allowed: seconds for which the run may go on.
+    """
+    return alone >= max(allowed + _TOUCH_SECONDS if allowed else 0.0, _UNREAD_SECONDS)
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

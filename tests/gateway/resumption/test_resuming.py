@@ -3,6 +3,7 @@
 import asyncio
 import re
 import secrets
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -429,9 +430,12 @@ async def test_a_run_that_nobody_reads_ends() -> None:
             first.send()
             await first.until(b"word 1 ")
             handle = handle_of(first.answer)
+            await asyncio.sleep(0.9)  # readers are looked for once a second
             first.leave()
+            left = time.monotonic()
         async with asyncio.timeout(6):
             await server.call.closed.wait()
+        assert 2 <= server.call.closed_at - left <= 5
         answer = await ask(running, "GET", f"/-/runs/{handle}", body=b"")
         assert (answer.end["status"], answer.end["reason"]) == ("cancelled", "client_gone")
 

@@ -18,7 +18,7 @@ from streamweir.runs.event_log import EventLog
 from streamweir.runs.options import Resume
 from streamweir.runs.owned_run import OwnedRun
 from streamweir.runs.run_index import RunIndex
-from streamweir.runs.run_reader import UNREAD_SECONDS, About
+from streamweir.runs.run_reader import About, is_unread
 from streamweir.runs.store import RunStore, StoreUnavailable
 
 __all__ = ["KeptRun", "StopReason"]
@@ -143,7 +143,7 @@ class KeptRun:
             return
         else:
             alone, allowed = min(now - self._read_at, signals.unread_for), self._resume.continue_for
-        if not owned.readers and alone >= max(allowed, UNREAD_SECONDS):
+        if not owned.readers and is_unread(alone, allowed):
             self.stop("client_gone")
 
     def _owned(self, token: str, *, detached: Literal["unclaimed"] | None = None) -> OwnedRun:
