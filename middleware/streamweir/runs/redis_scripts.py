@@ -3,7 +3,8 @@
 The keys of a run are those of its hash (`token`, `about`, `n`: how many events, `go`: nobody asked for its
 end, `end`: when it ended), its list of events, its owner's lease and its readers' mark. What has to work in
 a full server only removes fields or moves times of expiry: cancelling removes `go`, discarding removes `n`,
-leases and marks are times to live.
+leases and marks are times to live. A full server refuses a script at its first write alone: where something
+is to be added, that comes first.
 
 Redis 6.2, Valkey 7.2 or later.
 """
@@ -77,8 +78,8 @@ end
 CLAIM: Final = Script(f"""
 local token = redis.call('HGET', KEYS[1], 'token')
 if token then return token == ARGV[1] and 1 or 0 end
-redis.call('DEL', KEYS[2])
 redis.call('HSET', KEYS[1], 'token', ARGV[1], 'about', ARGV[2], 'n', 0, 'go', 1)
+redis.call('DEL', KEYS[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
 redis.call('SET', KEYS[3], 1, 'PX', ARGV[3])
 redis.call('SET', KEYS[4], 1, 'PX', {UNREAD_MS})

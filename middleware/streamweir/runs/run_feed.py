@@ -191,11 +191,14 @@ class RunFeed:
             return
         if owned.detached not in _DETACHED or stamp.sequence < owned.events:
             return
-        self._has_warned = True
         sink, warning = self._target.sink, _DETACHED[owned.detached]
         if isinstance(sink, RunWriter):
-            sink.insert(warning, stamp)
             sink.run = None
+        if stamp.sequence == 0:
+            return  # a stream begins with its start: what follows that comes behind the warning
+        self._has_warned = True
+        if isinstance(sink, RunWriter):
+            sink.insert(warning, stamp)
         else:
             sink.write(warning, stamp)
 

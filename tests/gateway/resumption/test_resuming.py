@@ -412,6 +412,17 @@ async def test_runs_are_found_by_their_thread() -> None:
         assert nothing.status == 204
 
 
+async def test_where_nothing_can_be_stored_the_answer_begins_with_its_start(store: str) -> None:
+    async with started(store, resume={"max_bytes": 10}) as (running, _, gate):
+        gate.open()
+        answer = await ask(running)
+        assert answer.types[:3] == ["session_start", "warning", "thinking"]
+        assert answer.events[1]["data"]["message_code"] == "RESUME_LIMIT"
+        assert [event["metadata"]["sequence"] for event in answer.events] == list(range(len(answer.events)))
+        assert b"id: run_" not in answer.body
+        assert answer.end["status"] == "completed"
+
+
 async def test_what_is_too_long_cannot_be_resumed_but_is_whole(store: str) -> None:
     async with started(store, resume={"max_bytes": "2KiB"}) as (running, _, gate):
         gate.open()

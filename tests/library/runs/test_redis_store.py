@@ -173,6 +173,13 @@ async def test_a_full_server_still_takes_cancels_and_frees(server: RedisServer) 
         assert await store.claim(_RUN, "t", b"{}", ttl=60)
         at = await _filled(store)
         assert 5 < at < 1000
+        small.command(
+            "CONFIG", "SET", "maxmemory", "1"
+        )  # all of it is taken, small things have no room either
+        with pytest.raises(StoreFull):
+            await store.claim("e" * 32, "t", b"{}", ttl=60)
+        assert await store.look("e" * 32) is None
+        small.command("CONFIG", "SET", "maxmemory", "8mb")
         assert not (await store.renew(_RUN, "t", ttl=60)).cancelled
         await store.ask_to_cancel(_RUN)
         await store.touch(_RUN)
