@@ -319,6 +319,24 @@ def test_error_keeps_everything_but_its_texts() -> None:
     assert b"KeyError" not in block
 
 
+def test_page_is_told_nothing_of_a_call_by_another_name() -> None:
+    chunks = [
+        {"type": "start"},
+        {"type": "start-step"},
+        {"type": "tool-input-start", "toolCallId": "c1", "toolName": "map"},
+        {"type": "tool-input-available", "toolCallId": "c1", "toolName": "map", "input": {"city": "Rome"}},
+        {"type": "tool-input-start", "toolCallId": "c2", "toolName": "map"},
+        {"type": "tool-input-delta", "toolCallId": "c2", "inputTextDelta": '{"ci'},
+    ]
+    body = b"".join([b"data: %b\n\n" % json.dumps(chunk).encode() for chunk in chunks])
+
+    out = convert(body, speaks="vercel-ui", answers="vercel-ui")
+
+    ours = [json.loads(block[6:]) for block in out.removeprefix(body).split(b"\n\n")[:-2]]
+    assert [chunk["type"] for chunk in ours] == ["error", "finish-step", "finish"]
+    assert out.startswith(body)
+
+
 def test_mark_at_which_a_failure_shows_stays() -> None:
     failed = b'"outputs":{"_ERROR":"no /srv/x"},"error":"no /srv/x","component_id":"c","component_type":"LLM"'
     run = b'"message_id":"m","task_id":"t","session_id":"s"'

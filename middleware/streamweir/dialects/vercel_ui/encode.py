@@ -89,6 +89,8 @@ class VercelUiEncoder(Encoder):
                 return [*self._next_step(), *self._parts.write_reasoning(event)] if text else []
             case ToolCallDelta():
                 return [*self._before_call(event.tool_id), *self._calls.piece(event)]
+            case ToolCallStart() | ToolCallEnd() if self.is_shown:
+                return []  # pages know the call as the upstream's, and fail over one that they do not know
             case ToolCallStart():
                 return [*self._before_call(event.tool_id), *self._calls.start(event)]
             case ToolCallEnd():
