@@ -218,9 +218,14 @@ class HttpProtocol(asyncio.Protocol):
         """Take back the last request that waits, and no more of what comes."""
         self._ahead = self._ahead[:-1]
         self._receiving = self._ahead[-1][0] if self._ahead else self._running
+        self._take_no_more()
+
+    def _take_no_more(self) -> None:
+        """The request that came whole last is the last one."""
+        self._clock.stop()
+        self._parser.stop()
         if self._receiving is not None:
             self._receiving.keep_alive = False
-        self._parser.stop()
 
     # --- answering ------------------------------------------------------------------------------------------
 
@@ -273,22 +278,32 @@ class HttpProtocol(asyncio.Protocol):
         """The request that was to come did not, or not whole."""
         if self._parser.state is RequestState.IDLE:
             self._close()
+        elif self._parser.state is RequestState.HEAD and self._running is not None:
+            self._take_no_more()
         else:
             self._refuse("BAD_REQUEST")
 
     def _refuse(self, code: str) -> None:
         """Refuse the request that is coming; who is reading its body does that itself, and reports it.
 
-        In the middle of another response only close, for the refusal would become part of it.
+        One that comes behind others is not answered: these are, and the connection is closed behind them. In
+        the middle of an answer only close, for the refusal would become part of it.
         """
         running, is_body = self._running, self._parser.state is RequestState.BODY
         self._clock.stop()
+        if running is not None and running.state is ResponseState.EXPECTED:
+            if running is self._receiving and is_body:
+                self._parser.stop()
+                running.refuse(code)
+            elif is_body:
+                self._drop_last()
+            else:
+                self._take_no_more()
+            return
         self._parser.stop()
         if running is None:
             self.transport.write(self._refusal(code))
             self._close()
-        elif running is self._receiving and is_body and running.state is ResponseState.EXPECTED:
-            running.refuse(code)
         else:
             self._closing = ClosingConnection(self.transport, ClosePhase.FLUSHING)
 

@@ -352,6 +352,30 @@ async def test_requests_sent_ahead_are_answered_in_their_order() -> None:
     assert len(server.calls) == 2
 
 
+@pytest.mark.parametrize(
+    "behind",
+    [
+        b"surplus",
+        b"NO HTTP\r\n\r\n",
+        HEALTH[:20],
+        POST + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        POST + b"X-Long: " + b"x" * 40_000,
+    ],
+    ids=["surplus", "no request", "half a request", "a body that is none", "too large headers"],
+)
+async def test_what_is_wrong_behind_a_request_does_not_cost_its_answer(behind: bytes) -> None:
+    async def slowly(call: Call) -> None:
+        await call.send(SSE, chunk(HELLO[0]), pause=0.6)
+        await call.send(chunk(HELLO[2]), LAST_CHUNK)
+
+    async with upstream(slowly) as server, quick_gateway(server.url) as running:
+        got = await exchanged(running, POST + TWO + behind)
+    assert got.count(b"HTTP/1.1 ") == 1
+    assert b'"status":"completed"' in got
+    assert got.endswith(b"0\r\n\r\n")
+    assert len(server.calls) == 1
+
+
 async def test_too_many_requests_sent_ahead_are_not_taken() -> None:
     async with upstream(WHOLE) as server, quick_gateway(server.url) as running:
         got = await exchanged(running, POST + TWO + HEALTH * 5000)
