@@ -108,6 +108,9 @@ class Items:
 
     def _at(self, index: Any, item_id: Any) -> _Item:
         """The item in this place; of servers that count none, the one of this id."""
+        found = self._items.get(index) if isinstance(index, int) else None
+        if found is not None:
+            return found
         keys: list[int | str] = [index] if isinstance(index, int) else []
         keys += [short_id(item_id)] if isinstance(item_id, str) and item_id else []
         keys = keys or [-1]

@@ -88,19 +88,31 @@ class Message:
         Of several names for one thing, given as a tuple, the one is known that is read.
         """
         traces = {name: self.top[name] for name in TRACE if self.top.get(name)}
-        names = same_as(self.thread_id, self.fields, ("thread_id",))
-        if self.fields.get("node_name") in (*_NO_NODE, self.node_name):
-            names.add("node_name")
-        for item in known:
-            names |= {item} if isinstance(item, str) else same_as(self.first(*item), self.fields, item)
-        rest = leftover(self.fields, names) or {}
+        thread_id, node_name = self.thread_id, self.node_name
+        rest = leftover(self.fields, self._read(known, thread_id, node_name)) or {}
         fields = {
-            "thread_id": self.thread_id,
+            "thread_id": thread_id,
             "run_id": self.run_id,
-            "node_name": self.node_name,
+            "node_name": node_name,
             "extra": {**rest, **traces},
         }
         return meta_of(**{**fields, **ids})
+
+    def _read(self, known: Iterable[str | tuple[str, ...]], thread_id: str, node_name: str) -> set[str]:
+        """The names of the fields whose values the event has: mostly there is one for each thing."""
+        names: set[str] = set()
+        for item in known:
+            if isinstance(item, str):
+                names.add(item)
+            elif len(present := [name for name in item if name in self.fields]) > 1:
+                names |= same_as(self.first(*item), self.fields, item)
+            else:
+                names.update(present)
+        if "thread_id" in self.fields:
+            names |= same_as(thread_id, self.fields, ("thread_id",))
+        if "node_name" in self.fields and self.fields["node_name"] in (*_NO_NODE, node_name):
+            names.add("node_name")
+        return names
 
     def ids(self) -> Meta | None:
         """The metadata without the fields, for events that carry them all in their data."""
