@@ -330,6 +330,10 @@ def error_and_end(code: str, **end: Any) -> bytes:
         ("UPSTREAM_TIMEOUT", "truncated", "upstream_error"),
         ("UPSTREAM_TRUNCATED", "truncated", "truncated"),
         ("UPSTREAM_ERROR", None, "upstream_error"),
+        ("UPSTREAM_ERROR", "done", "upstream_error"),
+        ("UPSTREAM_ERROR", "client_gone", "upstream_error"),
+        ("STREAM_LIMIT_EXCEEDED", "malformed", "malformed"),
+        ("STORE_UNAVAILABLE", "lost", "lost"),
     ],
 )
 def test_what_an_upstream_says_of_its_end_behind_an_error_arrives(code: str, said: Any, reason: str) -> None:
@@ -354,6 +358,16 @@ def test_an_error_leaves_at_once_and_the_end_when_it_comes() -> None:
     assert engine.feed(TEXT) == b""
     assert [event["type"] for event in events_of(engine.feed(end))] == ["session_end"]
     assert engine.ended
+
+
+@pytest.mark.parametrize("status", ["error", "completed"])
+def test_an_error_that_is_repeated_is_no_end(status: str) -> None:
+    said = {"status": status, "reason": "idle_timeout", "summary": {"total_tokens": 90}}
+    error, end = error_and_end("UPSTREAM_TIMEOUT", **said).splitlines(keepends=True)
+    events = events_of(convert(error + error + end, speaks="standard", framing="ndjson"))
+    assert [event["type"] for event in events] == ["session_start", "error", "session_end"]
+    data = events[-1]["data"]
+    assert (data["status"], data["reason"], data["summary"]["total_tokens"]) == ("error", "idle_timeout", 90)
 
 
 @pytest.mark.parametrize("failure", [None, "UPSTREAM_TRUNCATED", "GATEWAY_DRAINING"])

@@ -62,6 +62,16 @@ _CODES_BY_REASON: Final[dict[Reason | None, str]] = {
 }
 """What a failed end without an error of its own means; any other reason is `UPSTREAM_ERROR`."""
 
+_ALSO_FITTING: Final = frozenset(
+    {
+        ("malformed", "STREAM_LIMIT_EXCEEDED"),
+        ("lost", "STORE_UNAVAILABLE"),
+        ("cancelled", "CANCELLED"),
+        ("upstream_error", "UPSTREAM_TIMEOUT"),
+    }
+)
+"""Reasons that a failed end may give as well, each with the code of its error."""
+
 _COUNTS: Final = ("prompt_tokens", "completion_tokens", "total_tokens", "duration_ms")
 _FINISH_WARNINGS: Final = {
     "length": ("LENGTH_LIMIT", "The answer was cut short by a length limit."),
@@ -185,12 +195,13 @@ class Lifecycle:
     def _end_behind_error(self, event: Event, end: SessionEnd) -> Iterable[Event]:
         """Of what follows a terminal error only the end counts: the upstream's own, or any at all."""
         match event:
-            case SessionEnd(status="error", reason=reason, summary=summary):
-                code = self.error.code if self.error else ""
-                fits = reason is not None and _CODES_BY_REASON.get(reason, "UPSTREAM_ERROR") == code
-                end = msgspec.structs.replace(end, reason=reason if fits else end.reason, summary=summary)
-            case SessionEnd() | Error(terminal=True):
-                pass
+            case SessionEnd(reason=reason, summary=summary):
+                fits = self.error is not None and _fits(reason, self.error.code)
+                end = msgspec.structs.replace(
+                    end, reason=reason if fits else end.reason, summary=summary or end.summary
+                )
+            case Error(terminal=True, precedes_end=None):
+                pass  # a failure of ours, behind which nothing comes
             case _:
                 return ()
         if self.error is not None and end.reason is not None:
@@ -370,3 +381,10 @@ def _split_summary(summary: dict[str, Any]) -> tuple[dict[str, Any], dict[str, A
         else:
             rest[key] = value
     return known, rest
+
+
+def _fits(reason: Reason | None, code: str) -> bool:
+    """May an end behind an error of `code` have this reason?"""
+    if (reason, code) in _ALSO_FITTING or _CODES_BY_REASON.get(reason) == code:
+        return True
+    return reason == "upstream_error" and code not in _CODES_BY_REASON.values()
