@@ -21,7 +21,7 @@ __all__ = ["RequestHead", "RequestParser", "RequestReceiver", "RequestRefused"]
 CHUNK_BYTES: Final = 20
 """What a chunk may have around its data: at most 16 digits and two line ends. All else is an extension."""
 
-SMALLEST_PIECE: Final = 1024
+SMALLEST_PIECE: Final = 256
 """A body is not parsed in smaller pieces, however little of its headers' limit is left: each costs a call."""
 
 

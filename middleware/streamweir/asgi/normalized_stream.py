@@ -126,7 +126,7 @@ class NormalizedStream:
             else:
                 await self._write(out)
         except OSError as error:
-            self.gone = self.gone or error
+            self._note_gone(error)
             raise
         finally:
             if clock.is_busy:
@@ -216,6 +216,11 @@ class NormalizedStream:
             self._failure = failure
         return self._events.fail(failure)
 
+    def _note_gone(self, error: OSError) -> None:
+        """Sending failed; the traceback of what was raised has frames that keep this object."""
+        if self.gone is None:
+            self.gone = OSError(*error.args)
+
     async def _write(self, data: bytes) -> None:
         """Send `data`, and the end of the body with it if the stream has ended."""
         if self.gone is not None:
@@ -235,7 +240,7 @@ class NormalizedStream:
                 await self._send(stream_start(self.translator, data, kept=self._kept, failure=self._failure))
             await self._send({"type": _BODY, "body": data, "more_body": not ended})
         except OSError as error:
-            self.gone = error
+            self._note_gone(error)
             raise
         finally:
             self.clock.last_write = time.monotonic()

@@ -115,7 +115,10 @@ class ResponseInterceptor:
                 failure = await self._conclude(failure, reraise=reraise)
             self._watching.cancel()
         if failure is not None:
-            raise failure
+            try:
+                raise failure
+            finally:
+                failure = None  # its traceback has this frame, which would keep it and all of the request
 
     # What the application sends
 

@@ -188,7 +188,10 @@ async def _send_while_listening(stream: EventStream, put: SendPiece, receive: Re
             with anyio.move_on_after(LEAVING_SECONDS, shield=True):
                 await finished.wait()
     if failure is not None:
-        raise failure
+        try:
+            raise failure
+        finally:
+            failure = None  # its traceback has this frame, which would keep it and all of the stream
 
 
 def preflight_error(

@@ -97,7 +97,10 @@ class EventSending:
                     with anyio.CancelScope(shield=True):
                         await watched.wait()
         if failure is not None:
-            raise failure
+            try:
+                raise failure
+            finally:
+                failure = None  # its traceback has this frame, which would keep it and all of the stream
 
     async def leave(self) -> None:
         """Close the content; what it raises then is logged, for the stream is over."""

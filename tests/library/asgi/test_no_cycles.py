@@ -3,6 +3,7 @@
 import asyncio
 import gc
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import pytest
@@ -52,8 +53,11 @@ def loop() -> Iterator[asyncio.AbstractEventLoop]:
     loop.close()
 
 
-def asked(app: App, loop: asyncio.AbstractEventLoop, *, leaves: bool) -> None:
-    """Send one request; the client stays to the end, or leaves after the first piece."""
+def asked(app: App, loop: asyncio.AbstractEventLoop, *, leaves: bool, raises: bool = False) -> None:
+    """Send one request; the client stays to the end, or leaves after the first piece.
+
+    The server says so where the application listens for it; one that `raises` where it sends.
+    """
 
     async def request() -> None:
         left = asyncio.Event()
@@ -65,6 +69,8 @@ def asked(app: App, loop: asyncio.AbstractEventLoop, *, leaves: bool) -> None:
         async def send(message: Message) -> None:
             if leaves and message.get("body"):
                 left.set()
+            elif raises and message["type"] == "http.response.body":
+                raise OSError("the client has left")
 
         scope = {
             "type": "http",
@@ -74,9 +80,30 @@ def asked(app: App, loop: asyncio.AbstractEventLoop, *, leaves: bool) -> None:
             "query_string": b"",
             "state": {},
         }
-        await app(scope, receive, send)
+        with suppress(OSError):
+            await app(scope, receive, send)
 
     loop.run_until_complete(request())
+
+
+def left_of_ours(
+    app: App, loop: asyncio.AbstractEventLoop, *, leaves: bool = False, raises: bool = False
+) -> set[str]:
+    """Return the classes of ours of which a request leaves something to the collector."""
+    asked(app, loop, leaves=leaves, raises=raises)  # what is made at the first time is no request's
+    gc.collect()
+    gc.disable()
+    try:
+        asked(app, loop, leaves=leaves, raises=raises)
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        gc.collect()
+        return {
+            type(found).__name__ for found in gc.garbage if type(found).__module__.startswith("streamweir")
+        }
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
 
 
 @pytest.mark.parametrize(
@@ -93,18 +120,16 @@ def asked(app: App, loop: asyncio.AbstractEventLoop, *, leaves: bool) -> None:
 def test_a_request_leaves_nothing_of_ours_to_the_collector(
     app: App, leaves: bool, loop: asyncio.AbstractEventLoop
 ) -> None:
-    asked(app, loop, leaves=leaves)  # what is made at the first time is no request's
-    gc.collect()
-    gc.disable()
-    try:
-        asked(app, loop, leaves=leaves)
-        gc.set_debug(gc.DEBUG_SAVEALL)
-        gc.collect()
-        left = {
-            type(found).__name__ for found in gc.garbage if type(found).__module__.startswith("streamweir")
-        }
-    finally:
-        gc.set_debug(0)
-        gc.garbage.clear()
-        gc.enable()
-    assert not left
+    assert not left_of_ours(app, loop, leaves=leaves)
+
+
+@pytest.mark.parametrize(
+    "app",
+    [
+        StreamweirMiddleware(streaming, speaks="legacy"),
+        StreamweirMiddleware(responding, speaks="legacy"),
+        responding,
+    ],
+)
+def test_nor_does_one_whose_server_raises(app: App, loop: asyncio.AbstractEventLoop) -> None:
+    assert not left_of_ours(app, loop, raises=True)
