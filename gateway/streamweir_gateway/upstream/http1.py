@@ -27,7 +27,7 @@ __all__ = [
     "request_head",
 ]
 
-HEADER_BYTES: Final = 128 << 10
+HEADER_BYTES: Final = 80 << 10
 """Status line and headers, those of interim responses included; also framing without a byte of body."""
 
 LAST_CHUNK: Final = b"0\r\n\r\n"
