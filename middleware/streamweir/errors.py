@@ -99,7 +99,13 @@ class NotTheDialect(ProtocolError):  # noqa: N818 (it says what happened)
 
 
 class LimitExceeded(StreamweirError):  # noqa: N818 (it says what happened)
-    """An event or a stream is over its size: it ends at once."""
+    """An event or a stream is over its size: it ends at once.
+
+    Attributes:
+        taken: of a run of texts, how many had been taken, the one too many included; None: it was no run.
+    """
+
+    taken: int | None = None
 
 
 class EventValidationError(StreamweirError, ValueError):

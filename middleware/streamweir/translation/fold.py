@@ -40,6 +40,9 @@ __all__ = ["Fold", "MessageTexts", "ToolCall"]
 LIMIT: Final = 64 << 20
 """Bytes of JSON that a folded answer may have, if nothing else is said."""
 
+_CHARACTER_BYTES: Final = 6
+"""The most that a character is in JSON, written as an escape."""
+
 _RESERVE: Final = 1 << 20
 """What an answer over its limit may still say of its end: open calls, warnings, the error."""
 
@@ -206,6 +209,10 @@ class Fold:
         room = self._limit + _RESERVE if _closes(event) else self._limit
         if self._size > room and not isinstance(event, Error | SessionEnd):
             raise LimitExceeded("the folded answer is larger than allowed")
+
+    def has_room(self, characters: int) -> bool:
+        """Whether so many fit into the result in any case, whatever they are."""
+        return self._limit is None or self._size + _CHARACTER_BYTES * characters <= self._limit
 
     def _take(self, event: Event) -> int:
         """Take one event in; return by how many bytes of JSON the result has grown."""

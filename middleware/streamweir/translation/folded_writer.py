@@ -9,6 +9,7 @@ from types import MappingProxyType
 import orjson
 
 from streamweir.codec.base import Encoder
+from streamweir.errors import LimitExceeded
 from streamweir.events import Content, Event, Stamp, Thinking
 from streamweir.framing import MEDIA_TYPES, FramingChoice
 from streamweir.jsontext import write_json
@@ -78,12 +79,21 @@ class FoldedWriter:
         self._fold.add(event)
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
-        """Keep pieces of text.
+        """Keep pieces of text: all at once, or one by one where they may be too many, so that a limit is exact.
 
         Raises:
             LimitExceeded: the stream is too large to be one answer.
         """
-        self.write(event.with_text("".join(texts)), stamp)
+        whole = "".join(texts)
+        if self._fold.has_room(len(whole)):
+            self.write(event.with_text(whole), stamp)
+            return
+        for place, text in enumerate(texts):
+            try:
+                self.write(event.with_text(text), stamp)
+            except LimitExceeded as error:
+                error.taken = place + 1
+                raise
 
     def finish(self) -> None:
         """Write the answer."""

@@ -218,6 +218,8 @@ class Pipeline:
                     sink.write_run(self._named_piece, texts, stamp)
                 except Exception as error:  # the others have it all the same
                     failure = error
+            if isinstance(failure, LimitExceeded) and failure.taken and len(self._sinks) == 1:
+                position.written = stamp.sequence + failure.taken
             if failure is not None:
                 _raise(failure)
         except Exception as error:
