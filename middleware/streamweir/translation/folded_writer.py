@@ -79,7 +79,7 @@ class FoldedWriter:
         self._fold.add(event)
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
-        """Keep pieces of text: all at once, or one by one where they may be too many, so that a limit is exact.
+        """Keep pieces of text: all at once, or one by one where they may be too many: a limit is exact.
 
         Raises:
             LimitExceeded: the stream is too large to be one answer.
