@@ -101,7 +101,7 @@ def test_a_bad_file_is_refused_with_all_its_problems(tmp_path: Path) -> None:
     done = run("serve", str(file))
     assert done.returncode == 78
     assert done.stdout == b""
-    assert len(done.stderr.decode().splitlines()) == 3
+    assert len(done.stderr.decode().splitlines()) == 2
 
 
 def test_a_missing_file_is_a_bad_one(tmp_path: Path) -> None:

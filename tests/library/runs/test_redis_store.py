@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -166,6 +167,15 @@ async def test_waiting_outlives_a_broken_connection(server: RedisServer) -> None
     await other.aclose()
 
 
+async def _claimed_soon(store: RedisStore, run: str) -> bool:
+    """Whether a run can be claimed once the server has freed, in its own time, what it was told to forget."""
+    async with asyncio.timeout(10):
+        while True:
+            with suppress(StoreFull):
+                return await store.claim(run, "t", b"{}", ttl=60)
+            await asyncio.sleep(0.02)
+
+
 async def test_a_full_server_still_takes_cancels_and_frees(server: RedisServer) -> None:
     binary = Path(server.process.args[0])  # type: ignore[index,arg-type]
     with redis_server(binary, "--maxmemory", "8mb", "--maxmemory-policy", "noeviction") as small:
@@ -173,9 +183,7 @@ async def test_a_full_server_still_takes_cancels_and_frees(server: RedisServer) 
         assert await store.claim(_RUN, "t", b"{}", ttl=60)
         at = await _filled(store)
         assert 5 < at < 1000
-        small.command(
-            "CONFIG", "SET", "maxmemory", "1"
-        )  # all of it is taken, small things have no room either
+        small.command("CONFIG", "SET", "maxmemory", "1")  # small things have no room either
         with pytest.raises(StoreFull):
             await store.claim("e" * 32, "t", b"{}", ttl=60)
         assert await store.look("e" * 32) is None
@@ -188,7 +196,7 @@ async def test_a_full_server_still_takes_cancels_and_frees(server: RedisServer) 
         assert state is not None
         assert (state.events, state.owned) == (at, True)
         await store.discard(_RUN, "t", ttl=60)
-        assert await store.claim("f" * 32, "t", b"{}", ttl=60)
+        assert await _claimed_soon(store, "f" * 32)
         assert store.is_up, "full is not down"
         await store.aclose()
 
