@@ -13,6 +13,9 @@ from typing import Any, Final, NamedTuple
 
 __all__ = ["Framed", "read_json", "read_ndjson", "read_sse"]
 
+_UNKEPT: Final = re.compile(r'"message_code": ?"RESUME_(?:LOST|LIMIT)"')
+"""What a resumable stream says before the first event that is not stored, be it the first of all."""
+
 _EVENT_BLOCK: Final = re.compile(r"(?:id: (?:(run_[0-9a-f]{32})\.)?(0|[1-9][0-9]*)\n)?data: ([^\n]*)")
 _ESCAPED_WITHOUT_NEED: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u(?!00[01][0-9a-fA-F]|007[fF]|0085|202[89])")
 """An escape other than those of control characters, which JSON cannot hold as they are, and of line ends."""
@@ -43,11 +46,16 @@ def read_sse(body: bytes) -> Iterator[Framed]:
     if breaches:
         yield Framed(None, None, breaches)
     run = _run_of(blocks)
+    may_lack_id = run is not None or _UNKEPT.search(text) is not None
     for block in blocks:
         if block.startswith(":") and "\n" not in block:
             continue
         match = _EVENT_BLOCK.fullmatch(block)
-        if match is None or (match[2] is None and run is None) or (match[2] is not None and match[1] != run):
+        if (
+            match is None
+            or (match[2] is None and not may_lack_id)
+            or (match[2] is not None and match[1] != run)
+        ):
             yield Framed(None, None, [f"not exactly `id: N`, `data: ...`, an empty line: {_shown(block)}"])
         else:
             value, found = read_json(match[3])

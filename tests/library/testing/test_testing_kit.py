@@ -205,6 +205,13 @@ def test_names_each_breach_of_the_framing(body: bytes, words: str) -> None:
     assert any(words in breach for breach in check_stream(body)), check_stream(body)
 
 
+@pytest.mark.parametrize("code", ["RESUME_LOST", "RESUME_LIMIT", "RESUME_UNAVAILABLE"])
+def test_events_lack_ids_only_where_none_is_stored(code: str) -> None:
+    events = numbered([start(), event("warning", {"message": "m", "message_code": code}), end()])
+    body = b"".join(b"data: %b\n\n" % json.dumps(each, separators=(",", ":")).encode() for each in events)
+    assert (check_stream(body) == []) is (code != "RESUME_UNAVAILABLE")
+
+
 def test_ndjson_may_have_empty_lines_but_ends_with_its_last_event() -> None:
     body = ndjson([start(), text(), end()])
     assert check_stream(body.replace(b"\n", b"\n\n\n", 2), framing="ndjson") == []
