@@ -89,14 +89,23 @@ class Message:
         """
         traces = {name: self.top[name] for name in TRACE if self.top.get(name)}
         thread_id, node_name = self.thread_id, self.node_name
-        rest = leftover(self.fields, self._read(known, thread_id, node_name)) or {}
+        rest = None
+        if not self._is_read_whole(known):
+            rest = leftover(self.fields, self._read(known, thread_id, node_name))
         fields = {
             "thread_id": thread_id,
             "run_id": self.run_id,
             "node_name": node_name,
-            "extra": {**rest, **traces},
+            "extra": {**rest, **traces} if rest else traces,
         }
         return meta_of(**{**fields, **ids})
+
+    def _is_read_whole(self, known: Iterable[str | tuple[str, ...]]) -> bool:
+        """Whether there is one field, as in a piece of text, and it is among the `known` ones."""
+        if len(self.fields) != 1:
+            return False
+        (name,) = self.fields
+        return any(name == item if isinstance(item, str) else name in item for item in known)
 
     def _read(self, known: Iterable[str | tuple[str, ...]], thread_id: str, node_name: str) -> set[str]:
         """The names of the fields whose values the event has: mostly there is one for each thing."""
