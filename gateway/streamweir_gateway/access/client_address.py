@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Final, TypeAlias
 
@@ -60,7 +61,7 @@ def is_sent_by(scope: Scope, networks: Sequence[IPv4Network | IPv6Network]) -> b
 
 def _peer(scope: Scope) -> ClientAddress | None:
     peer = scope.get("client")
-    return _address(peer[0]) if peer else None
+    return _read_before(peer[0]) if peer else None
 
 
 def _newest_first(headers: HeaderList) -> Iterator[str]:
@@ -78,6 +79,10 @@ def _address(text: str) -> ClientAddress | None:
     except ValueError:
         return None
     return getattr(address, "ipv4_mapped", None) or address
+
+
+_read_before = lru_cache(maxsize=512)(_address)
+"""The same for the other end of a connection, which mostly has just been seen."""
 
 
 def _is_trusted(address: ClientAddress, trusted: Sequence[IPv4Network | IPv6Network]) -> bool:
