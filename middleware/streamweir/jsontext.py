@@ -30,6 +30,7 @@ __all__ = [
     "plain_json",
     "same_json",
     "text_of",
+    "valid_utf8",
     "write_json",
     "write_json_text",
 ]
@@ -194,6 +195,14 @@ def decode_text(data: bytes) -> tuple[str, bool]:
         return data.decode(), False
     except UnicodeDecodeError:
         return data.decode("utf-8", "replace"), True
+
+
+def valid_utf8(raw: bytes) -> bytes:
+    """Return bytes as they are where they are UTF-8, else with U+FFFD in the place of what is not."""
+    if raw.isascii():
+        return raw
+    text, is_damaged = decode_text(raw)
+    return text.encode() if is_damaged else raw
 
 
 def _is_too_deep(data: bytes) -> bool:

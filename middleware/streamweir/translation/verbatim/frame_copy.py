@@ -17,7 +17,7 @@ from streamweir.errors import ErrorInfo, NotTheDialect
 from streamweir.events import Error, Event, SessionEnd, SessionStart
 from streamweir.framing import Block, BlockCutter, LineFraming, payload_of
 from streamweir.framing.blank import BLANK
-from streamweir.jsontext import decode_text
+from streamweir.jsontext import valid_utf8
 from streamweir.translation.items import StreamItem, TextRun
 from streamweir.translation.pipeline import Pipeline
 from streamweir.translation.reader import StreamReader
@@ -243,7 +243,7 @@ class FrameCopy:
                     else:
                         self._take_run(run, b"".join(raws))
                         run, raws = read, []
-                    raws.append(_as_text(block.raw))
+                    raws.append(valid_utf8(block.raw))
                     self._around = self._blocks.surroundings_in(block.raw)
                     continue
                 self._take_run(run, b"".join(raws))
@@ -302,7 +302,7 @@ class FrameCopy:
             writer.follow(raw)
         if pipeline.started:
             self._write_waiting()
-        safe = self._sanitizer.process(_as_text(raw), items, self._cutter.framing)
+        safe = self._sanitizer.process(valid_utf8(raw), items, self._cutter.framing)
         ends = next((place for place, item in enumerate(items) if _is_end(item)), None)
         begins = items[:1] if items and isinstance(items[0], SessionStart) else ()
         writer.announced = () if pipeline.started else [*pipeline.waiting]
@@ -387,14 +387,6 @@ class FrameCopy:
     def _fail_for(self, error: Exception) -> None:
         self.give_over()
         self._pipeline.end_for(error)
-
-
-def _as_text(raw: bytes) -> bytes:
-    """Return bytes as they are where they are UTF-8, else with U+FFFD in the place of what is not."""
-    if raw.isascii():
-        return raw
-    text, is_damaged = decode_text(raw)
-    return text.encode() if is_damaged else raw
 
 
 def _is_end(item: StreamItem) -> bool:
