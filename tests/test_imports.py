@@ -144,6 +144,17 @@ def test_the_files_of_a_dialect_say_which_way_they_go(folder: str) -> None:
         assert not {name for name in used if name.partition("_")[0] not in allowed[direction]}, module
 
 
+SHELLS = ("asgi", "client", "emit", "testing")
+
+
+@pytest.mark.parametrize("room", ["http", "runs"])
+def test_modules_that_all_shells_share_import_no_shell(room: str) -> None:
+    """Gateway, middleware and responses import these rooms; an import of a shell here would be a circle."""
+    shells = tuple(f"streamweir.{shell}" for shell in SHELLS)
+    for module in library(room):
+        assert not {name for name in imports_of(module) if within(name, *shells)}, module
+
+
 def test_every_other_module_is_above_the_core() -> None:
     core = library(*(place for layer in LAYERS for place in layer))
     shells = LIBRARY - core - {"streamweir"}

@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 import streamweir
-from streamweir.asgi.headers import header_value
+from streamweir.http.headers import header_value
 from streamweir_gateway.config import Address, EndpointConfig, GatewayConfig, is_loopback
 from streamweir_gateway.sample_call import curl_line
 

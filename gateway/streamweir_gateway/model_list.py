@@ -13,12 +13,12 @@ from urllib.parse import unquote
 
 from starlette.types import Receive, Scope, Send
 
-from streamweir.asgi.headers import header_values
-from streamweir.asgi.refusals import Refusal, send_refusal
-from streamweir.asgi.sending import send_whole
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
+from streamweir.http.headers import header_values
+from streamweir.http.refusals import Refusal, send_refusal
 from streamweir.http.response_headers import NO_SNIFFING
+from streamweir.http.sending import send_whole
 from streamweir.jsontext import write_json
 from streamweir_gateway.config import REST, EndpointConfig
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from streamweir.asgi.refusals import Refusal
+from streamweir.http.refusals import Refusal
 from streamweir_gateway.access.rate_limit import RateLimiter
 from streamweir_gateway.config import Caller
 

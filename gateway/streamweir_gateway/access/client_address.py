@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from starlette.types import Scope
 
-from streamweir.asgi.headers import HeaderList, header_value
+from streamweir.http.headers import HeaderList, header_value
 
 __all__ = ["ClientAddress", "client_address", "client_network", "is_sent_by"]
 

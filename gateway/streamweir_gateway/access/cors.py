@@ -11,8 +11,8 @@ from typing import Final
 
 from starlette.types import Scope
 
-from streamweir.asgi.headers import HeaderList, Headers, header_value, header_values
-from streamweir.asgi.refusals import Refusal
+from streamweir.http.headers import HeaderList, Headers, header_value, header_values
+from streamweir.http.refusals import Refusal
 from streamweir.http_grammar import TOKEN
 from streamweir_gateway.config import Cors
 

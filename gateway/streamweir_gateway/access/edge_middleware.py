@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from streamweir.asgi.headers import REQUEST_ID, Headers, request_id_of
-from streamweir.asgi.refusals import send_failure
 from streamweir.classification import classify_exception
 from streamweir.context import bound_request_id
+from streamweir.http.headers import REQUEST_ID, Headers, request_id_of
+from streamweir.http.refusals import send_failure
 from streamweir.http.response_headers import VARIES
 from streamweir.stream_error import log_failure
 from streamweir_gateway.access.cors import CorsPolicy

@@ -15,8 +15,8 @@ from typing import Final
 
 from starlette.types import Scope
 
-from streamweir.asgi.headers import header_values
-from streamweir.asgi.refusals import Refusal
+from streamweir.http.headers import header_values
+from streamweir.http.refusals import Refusal
 from streamweir_gateway.access.client_address import is_sent_by
 from streamweir_gateway.config import ANY_ORIGIN, GatewayConfig
 

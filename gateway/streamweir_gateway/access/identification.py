@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from typing import Final
 
-from streamweir.asgi.headers import HeaderList
+from streamweir.http.headers import HeaderList
 from streamweir_gateway.access.keys import Credential, Keys, WrongKey
 from streamweir_gateway.access.rate_limit import RateLimiter, rate_limited
 from streamweir_gateway.config import Caller, RateLimit

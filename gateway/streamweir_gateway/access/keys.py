@@ -11,8 +11,8 @@ from collections.abc import Mapping, Set
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from streamweir.asgi.headers import HeaderList
-from streamweir.asgi.refusals import Refusal
+from streamweir.http.headers import HeaderList
+from streamweir.http.refusals import Refusal
 from streamweir_gateway.config import MIN_KEY_CHARACTERS, Caller, key_digest
 
 __all__ = ["KEY_HEADERS", "Credential", "Keys", "WrongKey", "without_headers"]

@@ -16,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
-from streamweir.asgi.refusals import Refusal
+from streamweir.http.refusals import Refusal
 from streamweir_gateway.config import RateLimit
 
 __all__ = ["MAX_CLIENTS", "RateLimiter", "rate_limited"]

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from streamweir.asgi.headers import Headers
-from streamweir.asgi.negotiation import expected_protocol
-from streamweir.asgi.refusals import Refusal, send_refusal
 from streamweir.codec.dialect import Dialect
+from streamweir.http.headers import Headers
+from streamweir.http.negotiation import expected_protocol
+from streamweir.http.refusals import Refusal, send_refusal
 from streamweir.runs.store import RateStore
 from streamweir_gateway.access.caller_limits import CallerLimits
 from streamweir_gateway.access.client_address import client_address, client_network

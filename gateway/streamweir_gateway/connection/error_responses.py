@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamweir.asgi.refusals import REFUSALS, envelope
+from streamweir.http.refusals import REFUSALS, envelope
 from streamweir.jsontext import write_json
 from streamweir.request_id import new_request_id
 from streamweir_gateway.connection.response_encoder import status_line

@@ -26,8 +26,8 @@ from prometheus_client.openmetrics import exposition as openmetrics
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from streamweir.asgi.headers import header_value
-from streamweir.asgi.negotiation import accepts_any
+from streamweir.http.headers import header_value
+from streamweir.http.negotiation import accepts_any
 from streamweir_gateway.observability.gap_histogram import GapHistogram
 
 __all__ = ["MetricsPage", "is_shared", "shared_directory", "worker_gone"]

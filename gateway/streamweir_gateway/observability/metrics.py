@@ -12,8 +12,8 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
 from streamweir import __version__
-from streamweir.asgi.refusals import REFUSALS
 from streamweir.errors import CODES
+from streamweir.http.refusals import REFUSALS
 from streamweir_gateway.observability.exposition import is_shared
 from streamweir_gateway.observability.gap_histogram import GapCounts, GapHistogram, GapsOfEndpoint
 from streamweir_gateway.observability.record import RequestRecord

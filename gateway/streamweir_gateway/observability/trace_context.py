@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from starlette.types import Scope
 
-from streamweir.asgi.headers import HeaderList
+from streamweir.http.headers import HeaderList
 
 __all__ = ["TRACE_CONTEXT", "NewIds", "TraceContext", "settled_trace_context", "trace_context_of"]
 

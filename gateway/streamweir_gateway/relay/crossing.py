@@ -14,7 +14,7 @@ from typing import Final
 
 from starlette.types import Scope
 
-from streamweir.asgi.headers import REQUEST_ID, replaced
+from streamweir.http.headers import REQUEST_ID, replaced
 from streamweir_gateway.connection.direct_exchange import DirectExchange
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import TRACE_CONTEXT, TraceContext

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from itertools import takewhile
 from typing import Final
 
-from streamweir.asgi.headers import REQUEST_ID, request_id_of
+from streamweir.http.headers import REQUEST_ID, request_id_of
 from streamweir_gateway.config import EndpointConfig
 from streamweir_gateway.connection.direct_exchange import DirectExchange
 from streamweir_gateway.connection.scope import parted_target

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 from starlette.types import Receive, Scope, Send
 
-from streamweir.asgi.headers import settled_request_id
-from streamweir.asgi.refusals import Refusal, send_failure, send_refusal
+from streamweir.http.headers import settled_request_id
+from streamweir.http.refusals import Refusal, send_failure, send_refusal
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import settled_trace_context

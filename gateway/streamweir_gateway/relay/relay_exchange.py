@@ -13,8 +13,8 @@ from typing import Final
 
 from starlette.types import Receive, Scope, Send
 
-from streamweir.asgi.refusals import Refusal
 from streamweir.errors import ErrorInfo, error_info
+from streamweir.http.refusals import Refusal
 from streamweir_gateway.access.edge_middleware import RELAYED
 from streamweir_gateway.connection.client_connection import ClientConnection
 from streamweir_gateway.observability.observer import Observer

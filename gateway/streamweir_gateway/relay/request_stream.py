@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from starlette.types import Receive, Scope
 
-from streamweir.asgi.refusals import Refusal
+from streamweir.http.refusals import Refusal
 from streamweir_gateway.connection.client_connection import ClientConnection
 from streamweir_gateway.relay.relay_request import RelayBody
 from streamweir_gateway.runs.request_body import next_piece

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamweir.asgi.headers import media_type_of
+from streamweir.http.headers import media_type_of
 from streamweir.translation.reader import StreamReader
 from streamweir_gateway.config import UpstreamConfig
 from streamweir_gateway.relay.agent_stream import stream_media_types

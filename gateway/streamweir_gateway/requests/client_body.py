@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-from streamweir.asgi.headers import HeaderList, header_values
+from streamweir.http.headers import HeaderList, header_values
 from streamweir.requests.errors import RequestError
 from streamweir.requests.reading import body_of_query, parse_body
 

@@ -10,8 +10,8 @@ import logging
 import time
 from typing import Final, Literal
 
-from streamweir.asgi.refusals import Refusal
 from streamweir.errors import ErrorInfo, error_info
+from streamweir.http.refusals import Refusal
 from streamweir.options.durations import parse_duration
 from streamweir.options.kept_runs import CONTINUE_FOR
 from streamweir.runs.owned_run import OwnedRun

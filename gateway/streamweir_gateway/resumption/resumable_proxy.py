@@ -15,12 +15,12 @@ from urllib.parse import parse_qsl
 import msgspec
 from starlette.types import Receive, Scope, Send
 
-from streamweir.asgi.headers import header_values
-from streamweir.asgi.ownership import take_ownership
-from streamweir.asgi.refusals import Refusal
-from streamweir.asgi.resumption.found_run import NothingLeft, check_same_request
-from streamweir.asgi.resumption.requested_run import brought_handle, named_run, without_handle
 from streamweir.events import Warning
+from streamweir.http.found_run import NothingLeft, check_same_request
+from streamweir.http.headers import header_values
+from streamweir.http.ownership import take_ownership
+from streamweir.http.refusals import Refusal
+from streamweir.http.requested_run import brought_handle, named_run, without_handle
 from streamweir.metadata import unix_milliseconds
 from streamweir.requests.conversation_names import conversation_names
 from streamweir.runs.handles import Position, new_handle, run_name

@@ -9,11 +9,11 @@ from typing import Final, NamedTuple
 
 from starlette.types import Receive, Scope, Send
 
-from streamweir.asgi.headers import Headers
-from streamweir.asgi.ownership import take_ownership
-from streamweir.asgi.refusals import Refusal
-from streamweir.asgi.resumption.found_run import NothingLeft, find_run, store_unavailable
-from streamweir.asgi.resumption.requested_run import RUN_HEADER, check_position, has_all
+from streamweir.http.found_run import NothingLeft, find_run, store_unavailable
+from streamweir.http.headers import Headers
+from streamweir.http.ownership import take_ownership
+from streamweir.http.refusals import Refusal
+from streamweir.http.requested_run import RUN_HEADER, check_position, has_all
 from streamweir.runs.handles import Position
 from streamweir.runs.run_reader import About
 from streamweir.runs.store import RunState, StoreUnavailable

@@ -11,9 +11,9 @@ from typing import Final
 
 from starlette.types import Receive, Scope, Send
 
-from streamweir.asgi.headers import Headers
-from streamweir.asgi.refusals import Refusal
-from streamweir.asgi.resumption.found_run import NothingLeft
+from streamweir.http.found_run import NothingLeft
+from streamweir.http.headers import Headers
+from streamweir.http.refusals import Refusal
 from streamweir.runs.event_log import Batch
 from streamweir.runs.follower import Taker
 from streamweir.runs.handles import Position

@@ -10,13 +10,13 @@ from typing import Any, Final, TypeAlias
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from streamweir.asgi.headers import Headers, header_value, settled_request_id
-from streamweir.asgi.refusals import Refusal, send_refusal
-from streamweir.asgi.resumption.found_run import NothingLeft, stop_run, store_unavailable
-from streamweir.asgi.resumption.requested_run import check_position, position_of
-from streamweir.asgi.sending import send_whole
 from streamweir.http.accept import choose_framing
+from streamweir.http.found_run import NothingLeft, stop_run, store_unavailable
+from streamweir.http.headers import Headers, header_value, settled_request_id
+from streamweir.http.refusals import Refusal, send_refusal
+from streamweir.http.requested_run import check_position, position_of
 from streamweir.http.response_headers import NOT_STORED
+from streamweir.http.sending import send_whole
 from streamweir.jsontext import write_json
 from streamweir.runs.handles import is_handle, run_name
 from streamweir.runs.run_description import folded_run, run_description

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 
 from starlette.types import Scope
 
-from streamweir.asgi.refusals import Refusal
-from streamweir.asgi.resumption.requested_run import requested_ids
+from streamweir.http.refusals import Refusal
+from streamweir.http.requested_run import requested_ids
 from streamweir.runs.run_index import indexed_runs
 from streamweir_gateway.resumption.resumption import FoundRun, Resumption
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.types import Send
 
-from streamweir.asgi.headers import Headers
+from streamweir.http.headers import Headers
 from streamweir.runs.feed_writer import open_feed_writer
 from streamweir.runs.stored_event import Source
 from streamweir.translation.open_writer import Writer

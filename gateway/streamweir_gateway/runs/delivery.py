@@ -9,10 +9,10 @@ from typing import Final, cast
 
 from starlette.types import Receive, Send
 
-from streamweir.asgi.headers import Headers, encoded_headers
 from streamweir.codec.base import Options
 from streamweir.errors import ErrorInfo
 from streamweir.http.folded_response import folded_response
+from streamweir.http.headers import Headers, encoded_headers
 from streamweir.translation.clock import StreamClock
 from streamweir.translation.folded_writer import FoldedWriter
 from streamweir.translation.open_writer import Writer, open_writer

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from streamweir import Limits
-from streamweir.asgi.headers import HeaderList
 from streamweir.codec.base import Options
 from streamweir.codec.client_names import NO_NAMES, ClientNames
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
 from streamweir.events import Warning
+from streamweir.http.headers import HeaderList
 from streamweir.translation.pipeline import Pipeline
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.sink import EventSink

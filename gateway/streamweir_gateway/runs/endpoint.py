@@ -9,17 +9,17 @@ from typing import Any, Final
 
 from starlette.types import Scope
 
-from streamweir.asgi.headers import REQUEST_ID, header_value, stream_headers
-from streamweir.asgi.negotiation import (
+from streamweir.codec.client_names import client_names
+from streamweir.codec.dialect import Dialect
+from streamweir.codec.dialects import Dialects
+from streamweir.http.headers import REQUEST_ID, header_value, stream_headers
+from streamweir.http.negotiation import (
     UnknownProtocolError,
     choose_framing,
     choose_protocol,
     expected_protocol,
 )
-from streamweir.asgi.refusals import Refusal
-from streamweir.codec.client_names import client_names
-from streamweir.codec.dialect import Dialect
-from streamweir.codec.dialects import Dialects
+from streamweir.http.refusals import Refusal
 from streamweir.metadata import unix_milliseconds
 from streamweir_gateway.config import EndpointConfig
 from streamweir_gateway.observability.trace_context import settled_trace_context

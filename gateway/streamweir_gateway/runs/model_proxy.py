@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from starlette.types import Receive, Scope, Send
 
-from streamweir.asgi.refusals import Refusal
+from streamweir.http.refusals import Refusal
 from streamweir.requests.reading import parse_body
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 
 from starlette.types import Receive, Scope, Send
 
-from streamweir.asgi.headers import Headers, header_values, settled_request_id
-from streamweir.asgi.ownership import take_ownership
-from streamweir.asgi.refusals import Refusal, send_refusal
+from streamweir.http.headers import Headers, header_values, settled_request_id
+from streamweir.http.ownership import take_ownership
+from streamweir.http.refusals import Refusal, send_refusal
 from streamweir.requests.errors import RequestError
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord

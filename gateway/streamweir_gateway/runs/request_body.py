@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from starlette.types import Receive, Scope
 
-from streamweir.asgi.headers import header_values
-from streamweir.asgi.refusals import Refusal
 from streamweir.errors import MalformedEvent
+from streamweir.http.headers import header_values
+from streamweir.http.refusals import Refusal
 from streamweir.jsontext import parse_json
 from streamweir_gateway.connection.client_connection import ClientConnection
 from streamweir_gateway.runs.response_writer import ClientGone

@@ -10,8 +10,8 @@ from typing import Final
 
 from starlette.types import Send
 
-from streamweir.asgi.headers import Headers
 from streamweir.http.fair_lock import FairLock
+from streamweir.http.headers import Headers
 from streamweir.translation.clock import StreamClock
 from streamweir_gateway.connection.client_connection import ClientConnection
 

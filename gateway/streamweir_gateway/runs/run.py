@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from streamweir.asgi.refusals import Refusal
+from streamweir.http.refusals import Refusal
 from streamweir.translation.operator_hint import buffering_hint
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.attempt import Attempt

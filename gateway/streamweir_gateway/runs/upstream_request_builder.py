@@ -11,8 +11,8 @@ from typing import Final, TypeAlias
 from urllib.parse import quote, unquote_plus
 
 from streamweir import __version__
-from streamweir.asgi.headers import HeaderList, header_values
 from streamweir.codec.dialects import Dialects
+from streamweir.http.headers import HeaderList, header_values
 from streamweir_gateway.config import EndpointConfig, UpstreamConfig
 from streamweir_gateway.observability.trace_context import TraceContext
 from streamweir_gateway.runs.upstream_target import NoSuchPath, UpstreamTarget, with_query

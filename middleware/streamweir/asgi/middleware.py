@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from streamweir.asgi.normalize import STREAM_TYPES, NormalizeMiddleware
-from streamweir.asgi.paths import Paths
 from streamweir.asgi.request_id import RequestIDMiddleware
 from streamweir.asgi.safe_errors import SafeErrorMiddleware
-from streamweir.asgi.sending import ASGIApp, Receive, Scope, Send
 from streamweir.asgi.stream_options import StreamFraming, TimeoutOptions
+from streamweir.http.paths import Paths
+from streamweir.http.sending import ASGIApp, Receive, Scope, Send
 from streamweir.options.durations import Duration
 from streamweir.options.limits import Limits
 from streamweir.options.timeouts import HEARTBEAT

@@ -9,16 +9,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
-from streamweir.asgi.headers import header_value, replaced, settled_request_id
-from streamweir.asgi.negotiation import UnknownProtocolError, accepts_any, choose_protocol
-from streamweir.asgi.ownership import hand_down
-from streamweir.asgi.paths import PathPatterns, Paths
-from streamweir.asgi.refusals import Refusal, send_refusal
 from streamweir.asgi.response_interceptor import ResponseInterceptor
-from streamweir.asgi.sending import ASGIApp, Receive, Scope, Send
 from streamweir.asgi.stream_options import StreamFraming, StreamOptions, TimeoutOptions
 from streamweir.context import WarningCollector
 from streamweir.errors import ConfigurationError
+from streamweir.http.headers import header_value, replaced, settled_request_id
+from streamweir.http.negotiation import UnknownProtocolError, accepts_any, choose_protocol
+from streamweir.http.ownership import hand_down
+from streamweir.http.paths import PathPatterns, Paths
+from streamweir.http.refusals import Refusal, send_refusal
+from streamweir.http.sending import ASGIApp, Receive, Scope, Send
 from streamweir.options.durations import Duration
 from streamweir.options.limits import Limits
 from streamweir.options.timeouts import HEARTBEAT

@@ -12,14 +12,14 @@ from typing import Final
 
 import anyio
 
-from streamweir.asgi.headers import encoded_headers, kept_headers, stream_headers
 from streamweir.asgi.hint_log import HintLog
-from streamweir.asgi.sending import Message, Send
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.errors import ErrorInfo
 from streamweir.framing.content_coding import BodyDecoder, CodedBodyError, unreadable_coding
 from streamweir.http.fair_lock import FairLock
 from streamweir.http.folded_response import folded_response
+from streamweir.http.headers import encoded_headers, kept_headers, stream_headers
+from streamweir.http.sending import Message, Send
 from streamweir.translation.clock import StreamClock
 from streamweir.translation.translator import Translator
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import anyio
 
-from streamweir.asgi.sending import Message, Receive
+from streamweir.http.sending import Message, Receive
 
 __all__ = ["GRACE_SECONDS", "ReceiveProxy"]
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from streamweir.asgi.headers import header_values, replaced, request_id_of
-from streamweir.asgi.sending import ASGIApp, Message, Receive, Scope, Send
 from streamweir.context import bound_request_id
 from streamweir.errors import ConfigurationError
+from streamweir.http.headers import header_values, replaced, request_id_of
+from streamweir.http.sending import ASGIApp, Message, Receive, Scope, Send
 from streamweir.http_grammar import TOKEN
 from streamweir.request_id import new_request_id, valid_request_id
 

@@ -18,12 +18,8 @@ from typing import Any, Final
 
 import anyio
 
-from streamweir.asgi.headers import REQUEST_ID, HeaderList, header_value
-from streamweir.asgi.negotiation import choose_framing
 from streamweir.asgi.normalized_stream import FILES, ClientGoneError, NormalizedStream
-from streamweir.asgi.ownership import StreamOwnership
 from streamweir.asgi.receive_proxy import GRACE_SECONDS, ReceiveProxy
-from streamweir.asgi.sending import ASGIApp, Message, Receive, Scope, Send, with_header_list
 from streamweir.asgi.sniffed_response import SniffedResponse
 from streamweir.asgi.stream_options import AUTO, StreamOptions
 from streamweir.asgi.watchdog import Watchdog
@@ -32,6 +28,10 @@ from streamweir.context import WarningCollector
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.errors import ErrorInfo, error_info
 from streamweir.framing.content_coding import BodyDecoder, CodedBodyError, body_decoder
+from streamweir.http.headers import REQUEST_ID, HeaderList, header_value
+from streamweir.http.negotiation import choose_framing
+from streamweir.http.ownership import StreamOwnership
+from streamweir.http.sending import ASGIApp, Message, Receive, Scope, Send, with_header_list
 from streamweir.stream_error import log_failure
 from streamweir.translation.clock import StreamClock
 

@@ -13,12 +13,7 @@ import anyio
 from starlette.background import BackgroundTask
 from starlette.responses import JSONResponse, Response
 
-from streamweir.asgi.headers import header_value, kept_headers, settled_request_id, stream_headers
-from streamweir.asgi.negotiation import UnknownProtocolError, choose_protocol
 from streamweir.asgi.normalized_stream import stream_start
-from streamweir.asgi.ownership import take_ownership
-from streamweir.asgi.refusals import Refusal, failure_parts, refusal_parts, send_refusal
-from streamweir.asgi.sending import Receive, Scope, Send
 from streamweir.classification import classify_exception
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.emit.background import start_in_background
@@ -26,13 +21,18 @@ from streamweir.emit.event_sending import ALWAYS_PASS
 from streamweir.emit.event_source import LEAVING_SECONDS
 from streamweir.emit.event_stream import EventContent, EventStream, SendPiece
 from streamweir.errors import ConfigurationError, ErrorInfo
+from streamweir.http.headers import header_value, kept_headers, settled_request_id, stream_headers
+from streamweir.http.negotiation import UnknownProtocolError, choose_protocol
+from streamweir.http.ownership import take_ownership
+from streamweir.http.refusals import Refusal, failure_parts, send_refusal
+from streamweir.http.sending import Receive, Scope, Send
 from streamweir.jsontext import write_json
 from streamweir.options.durations import Duration, optional_duration
 from streamweir.options.timeouts import HEARTBEAT
 from streamweir.stages import FullText
 from streamweir.stream_error import StreamError
 
-__all__ = ["EventStreamResponse", "preflight_error", "refusal_response"]
+__all__ = ["EventStreamResponse", "preflight_error"]
 
 
 class EventStreamResponse(Response):
@@ -217,12 +217,6 @@ def preflight_error(
     info = error if isinstance(error, ErrorInfo) else classify_exception(error, debug=debug)
     status, body, headers = failure_parts(info, request_id=request_id, debug=debug)
     return _JSON(body, status_code=status_code or status, headers=headers)
-
-
-def refusal_response(refusal: Refusal, *, request_id: str) -> Response:
-    """Return the response to a refused request."""
-    status, body, headers = refusal_parts(refusal, request_id=request_id)
-    return _JSON(body, status_code=status, headers=headers)
 
 
 class _JSON(JSONResponse):

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Awaitable
 
 from streamweir.asgi.followed_stream import FollowedStream
-from streamweir.asgi.headers import header_value, header_values, media_type_of, settled_request_id
-from streamweir.asgi.ownership import StreamOwnership, hand_down
-from streamweir.asgi.paths import PathPatterns, Paths
-from streamweir.asgi.refusals import send_failure
-from streamweir.asgi.sending import ASGIApp, Message, Receive, Scope, Send, with_header_list
 from streamweir.classification import classify_break
 from streamweir.codec.registry import process_dialects
 from streamweir.context import bound_request_id
+from streamweir.http.headers import header_value, header_values, media_type_of, settled_request_id
+from streamweir.http.ownership import StreamOwnership, hand_down
+from streamweir.http.paths import PathPatterns, Paths
+from streamweir.http.refusals import send_failure
+from streamweir.http.sending import ASGIApp, Message, Receive, Scope, Send, with_header_list
 from streamweir.stream_error import log_failure
 
 __all__ = ["SafeErrorMiddleware"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from streamweir.asgi.headers import header_value
-from streamweir.asgi.sending import Message
 from streamweir.codec.detector import Detector
 from streamweir.framing.content_coding import BodyDecoder, CodedBodyError, body_decoder
+from streamweir.http.headers import header_value
+from streamweir.http.sending import Message
 from streamweir.translation.reading.marked_event import whole_event
 
 __all__ = ["SniffedResponse"]

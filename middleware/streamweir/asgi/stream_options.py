@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from streamweir.asgi.headers import HeaderList, media_type_of
 from streamweir.asgi.hint_log import HintLog
 from streamweir.codec.registry import process_dialects
 from streamweir.context import WarningCollector
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.errors import ConfigurationError, did_you_mean
+from streamweir.http.headers import HeaderList, media_type_of
 from streamweir.options.durations import Duration, optional_duration
 from streamweir.options.limits import Limits
 from streamweir.options.timeouts import Timeouts

@@ -16,7 +16,7 @@ from streamweir.asgi import (
     SafeErrorMiddleware,
     StreamweirMiddleware,
 )
-from streamweir.asgi.paths import PathPatterns
+from streamweir.http.paths import PathPatterns
 
 APP = streaming()
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamweir.asgi.paths import PathPatterns
 from streamweir.http.path_template import PathTemplate
+from streamweir.http.paths import PathPatterns
 
 PIECES = st.lists(st.sampled_from(["a", "b", "-", "ab", "aa", "/", "{}"]), max_size=6).map("".join)
 PATHS = st.text(alphabet="ab-/\n", max_size=10).map(lambda text: f"/{text}")

@@ -10,8 +10,8 @@ import hashlib
 from collections import deque
 from typing import Final
 
-from streamweir.asgi.refusals import Refusal
-from streamweir.asgi.sending import Message, Receive
+from streamweir.http.refusals import Refusal
+from streamweir.http.sending import Message, Receive
 
 __all__ = ["ClientRequest"]
 

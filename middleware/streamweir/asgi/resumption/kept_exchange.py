@@ -12,7 +12,6 @@ from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-from streamweir.asgi.headers import Headers
 from streamweir.asgi.normalized_stream import NormalizedStream
 from streamweir.asgi.response_interceptor import ResponseInterceptor
 from streamweir.asgi.resumption.client_request import ClientRequest
@@ -20,10 +19,11 @@ from streamweir.asgi.resumption.kept_run import KeptRun, StopReason
 from streamweir.asgi.resumption.kept_stream import KeptStream
 from streamweir.asgi.resumption.registry import RunRegistry
 from streamweir.asgi.resumption.run_response import RunResponse, Wanted
-from streamweir.asgi.sending import ASGIApp, Scope, Send
 from streamweir.asgi.stream_options import StreamOptions
 from streamweir.codec.registry import process_dialects
 from streamweir.emit.application_stream import ApplicationStream
+from streamweir.http.headers import Headers
+from streamweir.http.sending import ASGIApp, Scope, Send
 from streamweir.metadata import unix_milliseconds
 from streamweir.requests.conversation_names import conversation_names
 from streamweir.requests.errors import RequestError

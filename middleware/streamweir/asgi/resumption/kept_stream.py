@@ -6,12 +6,12 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
-from streamweir.asgi.headers import HeaderList
 from streamweir.asgi.normalized_stream import NormalizedStream
 from streamweir.asgi.resumption.kept_run import KeptRun
-from streamweir.asgi.sending import Message
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.errors import ErrorInfo
+from streamweir.http.headers import HeaderList
+from streamweir.http.sending import Message
 
 __all__ = ["KeptStream"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamweir.asgi.headers import Headers
-from streamweir.asgi.refusals import Refusal
-from streamweir.asgi.resumption.found_run import find_run
 from streamweir.asgi.resumption.kept_run import KeptRun
-from streamweir.asgi.resumption.requested_run import RUN_HEADER
-from streamweir.asgi.sending import Scope
+from streamweir.http.found_run import find_run
+from streamweir.http.headers import Headers
+from streamweir.http.refusals import Refusal
+from streamweir.http.requested_run import RUN_HEADER
+from streamweir.http.sending import Scope
 from streamweir.runs.options import Resume
 from streamweir.runs.run_index import IndexedRun
 from streamweir.runs.store import RunStore

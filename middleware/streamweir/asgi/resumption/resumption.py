@@ -10,22 +10,22 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, TypeAlias
 
-from streamweir.asgi.headers import Headers, header_value, header_values
-from streamweir.asgi.negotiation import UnknownProtocolError, choose_framing, choose_protocol
-from streamweir.asgi.ownership import take_ownership
-from streamweir.asgi.refusals import Refusal, send_refusal
 from streamweir.asgi.request_id import RunRequestID
 from streamweir.asgi.response_interceptor import ResponseInterceptor
 from streamweir.asgi.resumption.client_request import ClientRequest
-from streamweir.asgi.resumption.found_run import NothingLeft, check_same_request, store_unavailable
 from streamweir.asgi.resumption.kept_exchange import KeptExchange, about_request
 from streamweir.asgi.resumption.kept_run import KeptRun
 from streamweir.asgi.resumption.registry import RunRegistry
-from streamweir.asgi.resumption.requested_run import brought_handle, check_position, has_all, named_run
 from streamweir.asgi.resumption.run_response import RunResponse, Wanted
-from streamweir.asgi.sending import Receive, Scope, Send
 from streamweir.asgi.stream_options import StreamOptions
 from streamweir.errors import ConfigurationError
+from streamweir.http.found_run import NothingLeft, check_same_request, store_unavailable
+from streamweir.http.headers import Headers, header_value, header_values
+from streamweir.http.negotiation import UnknownProtocolError, choose_framing, choose_protocol
+from streamweir.http.ownership import take_ownership
+from streamweir.http.refusals import Refusal, send_refusal
+from streamweir.http.requested_run import brought_handle, check_position, has_all, named_run
+from streamweir.http.sending import Receive, Scope, Send
 from streamweir.runs.handles import Position, new_handle, run_name
 from streamweir.runs.memory_store import MemoryStore
 from streamweir.runs.options import Resume

@@ -10,14 +10,14 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from streamweir.asgi.headers import Headers, encoded_headers, stream_headers
-from streamweir.asgi.refusals import Refusal
 from streamweir.asgi.resumption.client_request import ClientRequest
-from streamweir.asgi.resumption.found_run import NothingLeft
-from streamweir.asgi.sending import Send
 from streamweir.codec.registry import process_dialects
 from streamweir.errors import ErrorInfo
 from streamweir.http.folded_response import folded_response
+from streamweir.http.found_run import NothingLeft
+from streamweir.http.headers import Headers, encoded_headers, stream_headers
+from streamweir.http.refusals import Refusal
+from streamweir.http.sending import Send
 from streamweir.runs.feed_writer import open_feed_writer
 from streamweir.runs.handles import Position
 from streamweir.runs.owned_run import OwnedRun

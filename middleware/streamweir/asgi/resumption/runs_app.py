@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from streamweir.asgi.headers import Headers, header_value, settled_request_id
-from streamweir.asgi.refusals import Refusal, send_refusal
 from streamweir.asgi.request_id import RunRequestID
 from streamweir.asgi.resumption.client_request import ClientRequest
-from streamweir.asgi.resumption.found_run import NothingLeft, stop_run, store_unavailable
-from streamweir.asgi.resumption.requested_run import check_position, position_of, requested_ids
 from streamweir.asgi.resumption.resumption import Resumption, send_nothing
-from streamweir.asgi.sending import Message, Receive, Scope, Send, send_whole
 from streamweir.http.accept import choose_framing
+from streamweir.http.found_run import NothingLeft, stop_run, store_unavailable
+from streamweir.http.headers import Headers, header_value, settled_request_id
+from streamweir.http.refusals import Refusal, send_refusal
+from streamweir.http.requested_run import check_position, position_of, requested_ids
 from streamweir.http.response_headers import NO_SNIFFING, NOT_STORED, VARIES
+from streamweir.http.sending import Message, Receive, Scope, Send, send_whole
 from streamweir.jsontext import write_json
 from streamweir.runs.handles import is_handle, run_name
 from streamweir.runs.run_description import folded_run, run_description

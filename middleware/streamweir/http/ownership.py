@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamweir.asgi.sending import Scope
 from streamweir.context import WarningCollector
+from streamweir.http.sending import Scope
 
 __all__ = ["StreamOwnership", "hand_down", "take_ownership"]
 

@@ -9,9 +9,9 @@ import re
 from typing import Final
 from urllib.parse import parse_qsl, unquote_plus
 
-from streamweir.asgi.headers import header_values
-from streamweir.asgi.refusals import Refusal
-from streamweir.asgi.sending import Scope
+from streamweir.http.headers import header_values
+from streamweir.http.refusals import Refusal
+from streamweir.http.sending import Scope
 from streamweir.runs.handles import Position, is_handle, read_event_id
 from streamweir.runs.run_index import KINDS
 from streamweir.runs.store import RunState

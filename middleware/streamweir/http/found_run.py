@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, Protocol
 
-from streamweir.asgi.refusals import Refusal
+from streamweir.http.refusals import Refusal
 from streamweir.runs.handles import run_name
 from streamweir.runs.run_description import about_of, until_ended
 from streamweir.runs.run_index import IndexedRun

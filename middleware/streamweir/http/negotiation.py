@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import parse_qsl
 
-from streamweir.asgi.headers import HeaderList, header_values
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
 from streamweir.errors import ConfigurationError
 from streamweir.http.accept import accepts_any, choose_framing
+from streamweir.http.headers import HeaderList, header_values
 
 __all__ = [
     "PROTOCOL_HEADER",

@@ -2,10 +2,9 @@
 
 import pytest
 
-from streamweir.asgi.headers import header_value, request_id_of, stream_headers
-from streamweir.asgi.negotiation import UnknownProtocolError, choose_framing, choose_protocol
-from streamweir.asgi.refusals import REFUSALS, Refusal
-from streamweir.asgi.responses import refusal_response
+from streamweir.http.headers import header_value, request_id_of, stream_headers
+from streamweir.http.negotiation import UnknownProtocolError, choose_framing, choose_protocol
+from streamweir.http.refusals import REFUSALS, Refusal, refusal_parts
 
 
 @pytest.mark.parametrize(
@@ -93,8 +92,9 @@ def test_other_headers_follow_those_of_a_stream() -> None:
 
 
 @pytest.mark.parametrize("code", REFUSALS)
-def test_every_refusal_is_the_same_envelope(code: str) -> None:
-    response = refusal_response(Refusal(code, headers={"X-Extra": "1"}), request_id="r1")
-    assert response.status_code == REFUSALS[code].status
-    assert (response.headers["x-request-id"], response.headers["x-extra"]) == ("r1", "1")
-    assert b'"request_id":"r1"' in bytes(response.body)
+def test_refusal_parts_of_every_code_are_one_envelope(code: str) -> None:
+    refused = Refusal(code, headers={"X-Extra": "1"})
+    status, body, headers = refusal_parts(refused, request_id="r1")
+    assert status == REFUSALS[code].status
+    assert (headers["X-Request-Id"], headers["X-Extra"]) == ("r1", "1")
+    assert (body["error"]["code"], body["request_id"]) == (code, "r1")

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from streamweir.asgi.sending import Send, send_whole
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.failed_request import FailedRequest
 from streamweir.errors import ErrorInfo
 from streamweir.http.error_envelope import envelope, preflight_envelope
 from streamweir.http.refusal_codes import REFUSALS, RefusalRow
 from streamweir.http.response_headers import NO_SNIFFING
+from streamweir.http.sending import Send, send_whole
 from streamweir.jsontext import write_json
 
 __all__ = [

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from streamweir.asgi.sending import Scope
 from streamweir.http.response_headers import NO_SNIFFING, STREAM_HEADERS, response_headers
+from streamweir.http.sending import Scope
 from streamweir.request_id import new_request_id, valid_request_id
 
 __all__ = [
