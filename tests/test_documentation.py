@@ -29,7 +29,7 @@ from streamweir.codec.dialects import Dialects
 from streamweir.codec.mapped.schema import dialect_definitions
 from streamweir.errors import CODES, Reason
 from streamweir.events import EVENT_TYPES
-from streamweir.http.refusal_codes import REFUSALS
+from streamweir.refusal_codes import REFUSALS
 from streamweir_gateway.config.schema import config_schema
 
 README = (ROOT / "README.md").read_text()

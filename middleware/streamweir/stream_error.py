@@ -9,8 +9,8 @@ import logging
 from typing import Any, Final, get_args
 
 from streamweir.errors import CODES, MACHINE_CODE, CodeRow, ErrorInfo, ErrorType, StreamweirError
-from streamweir.http.refusal_codes import REFUSALS
 from streamweir.redaction import DETAIL_LIMIT, redact, redact_value
+from streamweir.refusal_codes import REFUSALS
 
 __all__ = ["StreamError", "log_failure"]
 

@@ -7,7 +7,7 @@ import pytest
 from streamweir import StreamError, classify_exception, preflight_envelope, valid_request_id
 from streamweir.context import bound_request_id
 from streamweir.errors import CODES, error_info
-from streamweir.http.refusal_codes import REFUSALS
+from streamweir.refusal_codes import REFUSALS
 
 
 @pytest.mark.parametrize("code", sorted(CODES))

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamweir.http.refusals import REFUSALS, envelope
+from streamweir.http.refusals import envelope
 from streamweir.jsontext import write_json
+from streamweir.refusal_codes import REFUSALS
 from streamweir.request_id import new_request_id
 from streamweir_gateway.connection.response_encoder import status_line
 from streamweir_gateway.observability.observer import Observer

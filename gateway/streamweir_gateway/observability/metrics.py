@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 
 from streamweir import __version__
 from streamweir.errors import CODES
-from streamweir.http.refusals import REFUSALS
+from streamweir.refusal_codes import REFUSALS
 from streamweir_gateway.observability.exposition import is_shared
 from streamweir_gateway.observability.gap_histogram import GapCounts, GapHistogram, GapsOfEndpoint
 from streamweir_gateway.observability.record import RequestRecord

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Final
 
-from streamweir.http.refusals import REFUSALS
+from streamweir.refusal_codes import REFUSALS
 from streamweir_gateway.observability.causes import causes_of
 
 __all__ = ["GAP_BOUNDS", "RequestRecord"]

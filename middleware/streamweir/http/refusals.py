@@ -12,15 +12,13 @@ from streamweir.codec.dialect import Dialect
 from streamweir.codec.failed_request import FailedRequest
 from streamweir.errors import ErrorInfo
 from streamweir.http.error_envelope import envelope, preflight_envelope
-from streamweir.http.refusal_codes import REFUSALS, RefusalRow
 from streamweir.http.response_headers import NO_SNIFFING
 from streamweir.http.sending import Send, send_whole
 from streamweir.jsontext import write_json
+from streamweir.refusal_codes import REFUSALS
 
 __all__ = [
-    "REFUSALS",
     "Refusal",
-    "RefusalRow",
     "envelope",
     "failure_parts",
     "refusal_parts",

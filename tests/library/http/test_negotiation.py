@@ -4,7 +4,8 @@ import pytest
 
 from streamweir.http.headers import header_value, request_id_of, stream_headers
 from streamweir.http.negotiation import UnknownProtocolError, choose_framing, choose_protocol
-from streamweir.http.refusals import REFUSALS, Refusal, refusal_parts
+from streamweir.http.refusals import Refusal, refusal_parts
+from streamweir.refusal_codes import REFUSALS
 
 
 @pytest.mark.parametrize(
