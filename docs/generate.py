@@ -4,6 +4,7 @@ docs/dialects/     a page for each, from the README.md in its folder and what it
 README.md          the table of dialects
 config.yaml        the protocols that clients may have, and a demo endpoint for each dialect
 docs/pairs.md      what survives from each dialect that is read to each that is written
+docs/protocol.md   the table of warnings
 docs/requests.md   what is read of the clients of each dialect, and written for its servers
 docs/configuration-reference.md every key of the configuration, from its models
 docs/adding-a-dialect.md        the files that `streamweir dialects --new` begins with
@@ -22,6 +23,7 @@ from typing import Final
 
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
+from streamweir.errors import WARNINGS
 from streamweir.requests.canonical import LOSSES
 from streamweir.translation.description import Description, Reading, describe
 from streamweir_gateway.config.reference import config_reference
@@ -55,6 +57,7 @@ def documents() -> dict[Path, str]:
         "README.md": {"dialects": _table(found.values(), "docs/dialects/")},
         "config.yaml": {"answers": _answers(found.values()), "demos": _endpoints(found.values())},
         "docs/adding-a-dialect.md": dict(_files_of_a_new_dialect()),
+        "docs/protocol.md": {"warnings": _warnings()},
         "docs/requests.md": {"dialects": _requests(ordered)},
     }
     return {
@@ -75,6 +78,10 @@ def _filled(document: str, parts: Mapping[str, str]) -> str:
         margin = found[1][: -len(found[1].lstrip())]
         document = f"{document[: found.end(1)]}{indent(text, margin)}{document[found.end() :]}"
     return document
+
+
+def _warnings() -> str:
+    return _rows(("`message_code`", "when"), ((f"`{code}`", row.when) for code, row in WARNINGS.items()))
 
 
 def _files_of_a_new_dialect() -> Iterator[tuple[str, str]]:

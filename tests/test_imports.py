@@ -106,7 +106,7 @@ LAYERS = [
         "request_errors",
         "request_id",
     ),
-    ("classification", "events", "jsontext", "options"),
+    ("classification", "events", "jsontext", "options", "own_warnings"),
     ("framing", "schema"),
     ("expressions",),
     ("requests",),

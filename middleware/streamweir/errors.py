@@ -10,7 +10,7 @@
     ├── EventValidationError (ValueError)   an event of one's own that the protocol forbids
     └── LifecycleError (RuntimeError)       an event of one's own that may not come here
 
-Source: the standard protocol 1.1, section 5 (codes, fixed messages) and section 6 (reasons).
+Source: the standard protocol 1.1, section 5 (codes, fixed messages, warnings) and section 6 (reasons).
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ import msgspec
 __all__ = [
     "CODES",
     "MACHINE_CODE",
+    "TOOL_CODES",
+    "WARNINGS",
     "CodeRow",
     "ConfigurationError",
     "ErrorInfo",
@@ -38,6 +40,7 @@ __all__ = [
     "Reason",
     "StreamweirError",
     "UnknownDialectError",
+    "WarningRow",
     "did_you_mean",
     "error_info",
 ]
@@ -197,6 +200,89 @@ CODES: Final[dict[str, CodeRow]] = {
     ),
     "INTERNAL": CodeRow("system", True, 500, "internal", "An internal error occurred. Please try again."),
 }
+
+
+TOOL_CODES: Final[dict[str, str]] = {
+    "TOOL_FAILED": "The tool failed.",
+    "TOOL_INCOMPLETE": "The tool did not finish.",
+}
+"""The codes of `tool_call_end.error`, each with its fixed message; an `error` event cannot have them."""
+
+
+class WarningRow(NamedTuple):
+    """One row of the table of our own warnings."""
+
+    message: str
+    """The sentence that clients get; `{names}` in it are filled in by `own_warning`."""
+    when: str
+    """When it is sent, in Markdown: the second column of the table in docs/protocol.md."""
+    reports_repair: bool = False
+    """It reports a change to the upstream's events. A client that gets the upstream's own frames does not
+    get the change, so it does not get the warning either."""
+    is_added_by_reader: bool = False
+    """The reader adds it next to the events of a frame: no frame of the upstream says it."""
+
+
+WARNINGS: Final[dict[str, WarningRow]] = {
+    "UPSTREAM_MALFORMED_EVENT": WarningRow(
+        "A part of the answer could not be read and was left out.",
+        "an event could not be read: each of the first 10, then one with the number",
+        reports_repair=True,
+    ),
+    "UPSTREAM_INVALID_TEXT": WarningRow(
+        "Some text was not valid and was repaired.",
+        "bytes that are not UTF-8, or half a surrogate pair, became U+FFFD",
+        reports_repair=True,
+        is_added_by_reader=True,
+    ),
+    "TOOL_CALL_REPAIRED": WarningRow(
+        "A tool call had no start; one was added.",
+        "the start of a call was missing and has been added",
+        reports_repair=True,
+    ),
+    "LENGTH_LIMIT": WarningRow(
+        "The answer was cut short by a length limit.",
+        "a length limit cut the answer short",
+        reports_repair=True,
+    ),
+    "CONTENT_FILTERED": WarningRow(
+        "A part of the answer was withheld by a content filter.",
+        "a content filter withheld a part of the answer",
+        reports_repair=True,
+    ),
+    "END_UNCONFIRMED": WarningRow(
+        "The answer ended without a mark of its end; it may be incomplete.",
+        "the body ended, and nothing in it tells whether it was complete",
+        reports_repair=True,
+        is_added_by_reader=True,
+    ),
+    "REQUEST_LOSSY": WarningRow(
+        "The service cannot take all of the request: {names}.",
+        "the upstream cannot take all of a [mapped request](requests.md): named, right after the start",
+    ),
+    "LOSSY_CONVERSION": WarningRow(
+        "This protocol could not carry: {counted}.",
+        "the client's protocol has no place for something; the last warning of a stream",
+        reports_repair=True,
+    ),
+    "RESUME_UNAVAILABLE": WarningRow(
+        "This answer cannot be resumed.",
+        "the store of runs was out of reach when the [resumable](resuming.md) answer began",
+    ),
+    "RESUME_LOST": WarningRow(
+        "This answer can no longer be resumed.",
+        "the store of runs failed, or was full, during the answer",
+    ),
+    "RESUME_LIMIT": WarningRow(
+        "This answer is too long to be resumed.",
+        "the answer is longer than `max_bytes`",
+    ),
+    "STATE_DELTA_IGNORED": WarningRow(
+        "A change of the state could not be applied: {problem}.",
+        "a `state_delta` does not fit the state before it: only in `MessageState.warnings`",
+    ),
+}
+"""Every `message_code` of our own warnings; any other is an upstream's, an application's or configured."""
 
 
 class ErrorInfo(msgspec.Struct, frozen=True, kw_only=True):

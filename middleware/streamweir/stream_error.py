@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from typing import Any, Final, get_args
 
-from streamweir.errors import CODES, MACHINE_CODE, CodeRow, ErrorInfo, ErrorType, StreamweirError
+from streamweir.errors import CODES, MACHINE_CODE, TOOL_CODES, CodeRow, ErrorInfo, ErrorType, StreamweirError
 from streamweir.redaction import DETAIL_LIMIT, redact, redact_value
 from streamweir.refusal_codes import REFUSALS
 
@@ -16,7 +16,6 @@ __all__ = ["StreamError", "log_failure"]
 
 logger = logging.getLogger("streamweir")
 
-_TOOL_CODES: Final = frozenset({"TOOL_INCOMPLETE", "TOOL_FAILED"})
 _UNKNOWN: Final = CodeRow("execution", False, 500, "upstream_error", "The request could not be completed.")
 
 
@@ -81,7 +80,7 @@ def log_failure(exc: BaseException, *, request_id: str | None) -> None:
 def _row_of(code: str) -> CodeRow:
     if not isinstance(code, str) or not MACHINE_CODE.fullmatch(code):
         raise ValueError(f"a code matches {MACHINE_CODE.pattern}, {code!r} does not")
-    if code in _TOOL_CODES:
+    if code in TOOL_CODES:
         raise ValueError(f"{code} is the failure of a tool call, not of a stream")
     if code in CODES:
         return CODES[code]

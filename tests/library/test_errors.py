@@ -1,11 +1,15 @@
 """The closed list of codes is that of the protocol, section 5; the reasons are those of section 6."""
 
+import ast
 import re
-from typing import get_args
+from string import Formatter
+from typing import Any, get_args
 
 import pytest
 
-from streamweir.errors import CODES, ErrorType, Reason, error_info
+from source_tree import MODULES
+from streamweir.errors import CODES, WARNINGS, ErrorType, Reason, error_info
+from streamweir.own_warnings import own_warning
 from streamweir.testing.stream import _END_REASONS, _ERROR_REASONS
 
 TABLE = """
@@ -72,3 +76,56 @@ def test_an_error_may_say_its_reason_more_exactly() -> None:
     assert (info.reason, info.retry_after_ms, info.status) == ("idle_timeout", 5, 504)
     with pytest.raises(KeyError):
         error_info("NO_SUCH_CODE")
+
+
+STAND_INS = {"streamweir.codec.event_examples", "streamweir_gateway.fake.run"}
+"""Modules that speak as an upstream would, with codes that are an upstream's."""
+
+
+def warning_codes_in(module: str) -> set[str]:
+    """The codes that the module spells for a warning of its own."""
+    calls = (node for node in ast.walk(tree_of(module)) if isinstance(node, ast.Call))
+    spelt = (code for call in calls for code in codes_of_call(call))
+    return {node.value for node in spelt if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
+def codes_of_call(call: ast.Call) -> list[ast.expr]:
+    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    place = {"own_warning": 0, "Warning": 1, "warn": 1}.get(name)
+    found = [keyword.value for keyword in call.keywords if keyword.arg == "message_code"]
+    return found if place is None else [*found, *call.args[place : place + 1]]
+
+
+def tree_of(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text())
+
+
+def test_a_warning_code_that_is_not_in_the_table_is_refused() -> None:
+    found = {module: warning_codes_in(module) - WARNINGS.keys() for module in MODULES}
+    assert {module: codes for module, codes in found.items() if codes and module not in STAND_INS} == {}
+    assert all(found[module] for module in STAND_INS)
+
+
+def test_every_warning_code_of_the_table_is_sent_by_some_module() -> None:
+    spelt = {
+        node.value
+        for module in MODULES.keys() - {"streamweir.errors"}
+        for node in ast.walk(tree_of(module))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    assert spelt >= WARNINGS.keys()
+
+
+@pytest.mark.parametrize("code", WARNINGS)
+def test_own_warning_fills_in_every_name_of_the_sentence(code: str) -> None:
+    names = [name for _, name, _, _ in Formatter().parse(WARNINGS[code].message) if name]
+    parts: dict[str, Any] = dict.fromkeys(names, "value")
+    warning = own_warning(code, **parts)
+    assert warning.message_code == code
+    assert re.fullmatch(r"[A-Z][a-z ;:]+( value)?\.", warning.message)
+    assert warning.for_users
+
+
+def test_own_warning_of_an_unknown_code_raises() -> None:
+    with pytest.raises(KeyError):
+        own_warning("NOT_IN_THE_TABLE")

@@ -15,13 +15,13 @@ from urllib.parse import parse_qsl
 import msgspec
 from starlette.types import Receive, Scope, Send
 
-from streamweir.events import Warning
 from streamweir.http.found_run import NothingLeft, check_same_request
 from streamweir.http.headers import header_values
 from streamweir.http.ownership import take_ownership
 from streamweir.http.refusals import Refusal
 from streamweir.http.requested_run import brought_handle, named_run, without_handle
 from streamweir.metadata import unix_milliseconds
+from streamweir.own_warnings import own_warning
 from streamweir.requests.conversation_names import conversation_names
 from streamweir.runs.handles import Position, new_handle, run_name
 from streamweir.runs.owned_run import OwnedRun
@@ -43,9 +43,7 @@ from streamweir_gateway.upstream.request import UpstreamRequest
 
 __all__ = ["ResumableProxy"]
 
-_UNAVAILABLE: Final = Warning(
-    message="This answer cannot be resumed.", message_code="RESUME_UNAVAILABLE", for_users=True
-)
+_UNAVAILABLE: Final = own_warning("RESUME_UNAVAILABLE")
 
 
 class ResumableProxy(Proxy):

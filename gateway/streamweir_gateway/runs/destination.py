@@ -12,6 +12,7 @@ from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
 from streamweir.events import Warning
 from streamweir.http.headers import HeaderList
+from streamweir.own_warnings import own_warning
 from streamweir.translation.pipeline import Pipeline
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.sink import EventSink
@@ -184,8 +185,7 @@ class Destination:
 
 
 def _lossy(names: Sequence[str]) -> Warning:
-    message = f"The service cannot take all of the request: {', '.join(names)}."
-    return Warning(message=message, message_code="REQUEST_LOSSY", for_users=True)
+    return own_warning("REQUEST_LOSSY", names=", ".join(names))
 
 
 def _normalising(endpoint: EndpointConfig, *, debug: bool) -> dict[str, Any]:

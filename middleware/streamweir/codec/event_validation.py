@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
-from streamweir.errors import CODES, MACHINE_CODE, EventValidationError, Reason
+from streamweir.errors import CODES, MACHINE_CODE, TOOL_CODES, EventValidationError, Reason
 from streamweir.events import (
     FINISH_REASONS,
     META_IDS,
@@ -44,7 +44,7 @@ Check = Callable[[Any], Iterator[tuple[str, str]]]
 TIMED: Final = (ToolCallEnd, Status, SessionEnd)
 """The events that may say how long something took."""
 
-_NOT_IN_ERRORS: Final = frozenset({"TOOL_INCOMPLETE", "TOOL_FAILED", "CANCELLED"})
+_NOT_IN_ERRORS: Final = frozenset({*TOOL_CODES, "CANCELLED"})
 _CITATION: Final = frozenset({"id", "title", "url", "snippet", "document_id", "score"})
 _QUESTION: Final = frozenset({"text", "response_type", "options", "required"})
 _SUMMARY: Final = frozenset(

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import Final, Protocol
 
 from streamweir.errors import ErrorInfo, error_info
-from streamweir.events import Error, Event, SessionEnd, Stamp, Warning
+from streamweir.events import Error, Event, SessionEnd, Stamp
 from streamweir.metadata import unix_milliseconds
+from streamweir.own_warnings import own_warning
 from streamweir.runs.closing import lost_end
 from streamweir.runs.event_log import Batch, LogItem
 from streamweir.runs.handles import Position
@@ -25,12 +26,8 @@ from streamweir.translation.run_writer import RunWriter
 __all__ = ["FeedTarget", "RunFeed"]
 
 _DETACHED: Final = {
-    "limit": Warning(
-        message="This answer is too long to be resumed.", message_code="RESUME_LIMIT", for_users=True
-    ),
-    "store": Warning(
-        message="This answer can no longer be resumed.", message_code="RESUME_LOST", for_users=True
-    ),
+    "limit": own_warning("RESUME_LIMIT"),
+    "store": own_warning("RESUME_LOST"),
 }
 
 

@@ -29,6 +29,7 @@ from streamweir.events import (
     ids_of,
 )
 from streamweir.ids import RecentIds
+from streamweir.own_warnings import own_warning
 from streamweir.stages.position import StreamPosition
 
 __all__ = ["REASON_OF_STATUS", "Lifecycle", "error_event", "info_of_error"]
@@ -74,10 +75,10 @@ _ALSO_FITTING: Final = frozenset(
 
 _COUNTS: Final = ("prompt_tokens", "completion_tokens", "total_tokens", "duration_ms")
 _FINISH_WARNINGS: Final = {
-    "length": ("LENGTH_LIMIT", "The answer was cut short by a length limit."),
-    "content_filter": ("CONTENT_FILTERED", "A part of the answer was withheld by a content filter."),
+    "length": "LENGTH_LIMIT",
+    "content_filter": "CONTENT_FILTERED",
 }
-_FINISH_CODES: Final = frozenset(code for code, _ in _FINISH_WARNINGS.values())
+_FINISH_CODES: Final = frozenset(_FINISH_WARNINGS.values())
 
 
 class Lifecycle:
@@ -275,9 +276,9 @@ class Lifecycle:
         return error, SessionEnd(status="error", reason=reason, summary=summary, meta=error.meta)
 
     def _warn_of_finish(self, finish_reason: Any) -> None:
-        code, message = _FINISH_WARNINGS.get(str(finish_reason), ("", ""))
-        if code and code not in self._reported:
-            self.waiting.append(Warning(message=message, message_code=code, for_users=True))
+        code = _FINISH_WARNINGS.get(str(finish_reason))
+        if code is not None and code not in self._reported:
+            self.waiting.append(own_warning(code))
 
     def _failure_of(self, event: SessionEnd) -> Error:
         """The terminal error of an end that says `error` without one: the last error that was reported."""

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, cast
 import msgspec
 
 from streamweir.classification.failure_signs import is_failing_name, reports_failure
-from streamweir.errors import CODES, MACHINE_CODE
+from streamweir.errors import CODES, MACHINE_CODE, TOOL_CODES
 from streamweir.events import (
     EVENT_TYPES,
     Data,
@@ -33,9 +33,6 @@ from streamweir.stages.safe_report import WITHHELD, SafeReport
 __all__ = ["ErrorSanitizer", "is_failed_report"]
 
 _WORD: Final = re.compile(r"\w")
-TOOL_FAILED: Final = "The tool failed."
-TOOL_INCOMPLETE: Final = "The tool did not finish."
-_TOOL_CODES: Final = frozenset({"TOOL_FAILED", "TOOL_INCOMPLETE"})
 _WARNING: Final = "The service reported a problem that did not stop the answer."
 _CODE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 """An id or a code, in whatever spelling."""
@@ -124,12 +121,11 @@ class ErrorSanitizer:
         error = event.error or {"code": "TOOL_FAILED", "message": ""}
         code = error["code"]
         message = self._showable(error["message"], event)
-        fixed = TOOL_INCOMPLETE if code == "TOOL_INCOMPLETE" else TOOL_FAILED
         return msgspec.structs.replace(
             event,
             error={
                 "code": code if self._is_machine_code(code) else "TOOL_FAILED",
-                "message": message or fixed,
+                "message": message or TOOL_CODES.get(code, TOOL_CODES["TOOL_FAILED"]),
             },
             meta=self._safe_ids(failure_meta(event.meta)),
         )
@@ -185,7 +181,7 @@ class ErrorSanitizer:
 
     def _is_safe_code(self, code: str) -> bool:
         """May an error say `code`? Those of tools belong into `tool_call_end.error` only."""
-        return code in CODES or (code not in _TOOL_CODES and self._is_machine_code(code))
+        return code in CODES or (code not in TOOL_CODES and self._is_machine_code(code))
 
 
 def _is_verdict(value: Any) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from streamweir.errors import LimitExceeded
+from streamweir.errors import TOOL_CODES, LimitExceeded
 from streamweir.events import (
     Error,
     Event,
@@ -24,14 +24,13 @@ from streamweir.events import (
     ToolCallEnd,
     ToolCallProgress,
     ToolCallStart,
-    Warning,
     failure_meta,
 )
 from streamweir.ids import RecentIds, room_for
 from streamweir.jsontext import json_digest
 from streamweir.options.limits import EVENT_BYTES
+from streamweir.own_warnings import own_warning
 from streamweir.stages.position import StreamPosition
-from streamweir.stages.sanitizer import TOOL_INCOMPLETE
 
 __all__ = ["UNNAMED", "Tools"]
 
@@ -305,11 +304,7 @@ class Tools:
         announced = self._announced.pop(upstream_id, None)
         start = announced or ToolCallStart(tool_id=self._unique(upstream_id), tool_name=name or UNNAMED)
         call = self._remember(upstream_id, start, _digest(start.arguments))
-        yield Warning(
-            message="A tool call had no start; one was added.",
-            message_code="TOOL_CALL_REPAIRED",
-            for_users=True,
-        )
+        yield own_warning("TOOL_CALL_REPAIRED")
         yield start
         return call
 
@@ -353,7 +348,7 @@ def _incomplete(tool_id: str, meta: Meta | None = None) -> ToolCallEnd:
     return ToolCallEnd(
         tool_id=tool_id,
         status="failed",
-        error={"code": "TOOL_INCOMPLETE", "message": TOOL_INCOMPLETE},
+        error={"code": "TOOL_INCOMPLETE", "message": TOOL_CODES["TOOL_INCOMPLETE"]},
         meta=meta,
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from streamweir.errors import TOOL_CODES
 from streamweir.testing.folded import folded_breaches
 from streamweir.testing.shapes import DATA, METADATA, breaches_of, data_breaches
 from streamweir.testing.wire import read_ndjson, read_sse
@@ -45,7 +46,7 @@ _END_REASONS: Final = {
     "suspended": {"interaction"},
     "cancelled": {"cancelled", "client_gone", "slow_client"},
 }
-_NOT_IN_ERRORS: Final = frozenset({"TOOL_INCOMPLETE", "TOOL_FAILED", "CANCELLED"})
+_NOT_IN_ERRORS: Final = frozenset({*TOOL_CODES, "CANCELLED"})
 _TIMED: Final = frozenset({"tool_call_end", "status", "session_end"})
 
 

@@ -23,6 +23,7 @@ from streamweir.events import (
     Unknown,
     Warning,
 )
+from streamweir.own_warnings import own_warning
 from streamweir.request_errors import StreamRequestError
 from streamweir.translation.fold import Fold, ToolCall
 from streamweir.translation.json_patch import PatchError, apply_patch
@@ -239,12 +240,7 @@ def _change_state(message: MessageState, delta: Data) -> None:
     try:
         after = msgspec.structs.replace(before, data=_patched(before.data, delta.data))
     except PatchError as error:
-        message.warnings.append(
-            Warning(
-                message=f"A change of the state could not be applied: {error}.",
-                message_code="STATE_DELTA_IGNORED",
-            )
-        )
+        message.warnings.append(own_warning("STATE_DELTA_IGNORED", problem=error))
         return
     if place is None:
         blocks.append(after)

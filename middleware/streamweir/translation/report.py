@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Final
 
 from streamweir.events import Warning
+from streamweir.own_warnings import own_warning
 
 __all__ = [
     "MAX_REPORTED_MALFORMED",
@@ -21,13 +22,12 @@ MAX_REPORTED_MALFORMED: Final = 10
 
 def invalid_text_warning() -> Warning:
     """Return what is reported, once, of text that is no valid Unicode."""
-    message = "Some text was not valid and was repaired."
-    return Warning(message=message, message_code="UPSTREAM_INVALID_TEXT", for_users=True)
+    return own_warning("UPSTREAM_INVALID_TEXT")
 
 
 def malformed_warning() -> Warning:
     """Return what is reported of one event that could not be read."""
-    return _malformed("A part of the answer could not be read and was left out.")
+    return own_warning("UPSTREAM_MALFORMED_EVENT")
 
 
 def more_malformed_warning(malformed: int) -> Warning | None:
@@ -35,7 +35,8 @@ def more_malformed_warning(malformed: int) -> Warning | None:
     more = malformed - MAX_REPORTED_MALFORMED
     if more <= 0:
         return None
-    return _malformed(f"{more} more parts of the answer could not be read and were left out.")
+    message = f"{more} more parts of the answer could not be read and were left out."
+    return own_warning("UPSTREAM_MALFORMED_EVENT", message)
 
 
 def unsupported_warning(unsupported: Counter[str]) -> Warning | None:
@@ -43,10 +44,4 @@ def unsupported_warning(unsupported: Counter[str]) -> Warning | None:
     if not unsupported:
         return None
     counted = ", ".join(f"{number} x {kind}" for kind, number in sorted(unsupported.items()))
-    return Warning(
-        message=f"This protocol could not carry: {counted}.", message_code="LOSSY_CONVERSION", for_users=True
-    )
-
-
-def _malformed(message: str) -> Warning:
-    return Warning(message=message, message_code="UPSTREAM_MALFORMED_EVENT", for_users=True)
+    return own_warning("LOSSY_CONVERSION", counted=counted)

@@ -22,6 +22,7 @@ from streamweir.asgi.resumption.run_response import RunResponse, Wanted
 from streamweir.asgi.stream_options import StreamOptions
 from streamweir.codec.registry import process_dialects
 from streamweir.emit.application_stream import ApplicationStream
+from streamweir.errors import WARNINGS
 from streamweir.http.headers import Headers
 from streamweir.http.sending import ASGIApp, Scope, Send
 from streamweir.metadata import unix_milliseconds
@@ -147,7 +148,7 @@ class KeptExchange(ResponseInterceptor):
         is_kept = run.owned.detached is None
         self._client.is_kept = is_kept
         if not is_kept:
-            self._kept.translator.warn("This answer cannot be resumed.", "RESUME_UNAVAILABLE")
+            self._kept.translator.warn(WARNINGS["RESUME_UNAVAILABLE"].message, "RESUME_UNAVAILABLE")
         response = self._response(self._about, self._kept, is_kept=is_kept)  # reads from here on
         self._delivery = asyncio.create_task(response.deliver(self._client))
         if self._waiting is not None:

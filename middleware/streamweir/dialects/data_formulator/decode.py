@@ -28,10 +28,10 @@ from streamweir.events import (
     SessionEnd,
     Thinking,
     ToolCallEnd,
-    Warning,
 )
 from streamweir.framing import Frame
 from streamweir.jsontext import parse_json
+from streamweir.own_warnings import own_warning
 
 __all__ = ["DataFormulatorDecoder"]
 
@@ -131,11 +131,7 @@ class DataFormulatorDecoder(Decoder):
         if endpoint not in (None, "report", "questions"):
             return
         if endpoint is None:
-            yield Warning(
-                message="The answer ended without a mark of its end; it may be incomplete.",
-                message_code="END_UNCONFIRMED",
-                for_users=True,
-            )
+            yield own_warning("END_UNCONFIRMED")
         yield SessionEnd()
 
     def _read(self, message: Mapping[str, Any]) -> Iterator[Event]:

@@ -14,8 +14,9 @@ from streamweir.dialects.stream_envelope.decode_flat import FLAT
 from streamweir.dialects.stream_envelope.decode_graph import GRAPH, Reader
 from streamweir.dialects.stream_envelope.decode_message import Message, Run
 from streamweir.dialects.stream_envelope.shared_vocabulary import TRACE
-from streamweir.events import Event, Warning
+from streamweir.events import Event
 from streamweir.framing import Frame
+from streamweir.own_warnings import own_warning
 
 __all__ = ["EnvelopeDecoder"]
 
@@ -116,13 +117,8 @@ def _flag(message: Message, name: str) -> bool:
 
 def _unreadable(message: Message) -> Event:
     """The server could not write this event; it does not say which run or tool it belongs to."""
-    return Warning(
-        message="A part of the answer could not be read and was left out.",
-        message_code="UPSTREAM_MALFORMED_EVENT",
-        detail={"type": message.kind, "reason": message.fields.pop(_UNREADABLE)},
-        for_users=True,
-        meta=message.ids(),
-    )
+    detail = {"type": message.kind, "reason": message.fields.pop(_UNREADABLE)}
+    return own_warning("UPSTREAM_MALFORMED_EVENT", detail=detail, meta=message.ids())
 
 
 def _evidence(message: Mapping[str, Any]) -> float:

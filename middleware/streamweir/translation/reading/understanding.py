@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streamweir.events import Content, Data, Event, SessionEnd, SessionStart, Status, Warning
+from streamweir.own_warnings import own_warning
 
 __all__ = ["Understanding"]
 
@@ -45,8 +46,7 @@ class Understanding:
         """
         if end.status != "completed" or not self.unknown or self.has_any:
             return ()
-        message = "The answer ended, but nothing in it was understood."
-        return (Warning(message=message, message_code="END_UNCONFIRMED", for_users=True),)
+        return (own_warning("END_UNCONFIRMED", "The answer ended, but nothing in it was understood."),)
 
 
 def _is_about_the_run(event: Event) -> bool:

@@ -18,7 +18,7 @@ from streamweir.classification.failure_signs import (
     is_failing_name,
     may_name_failure,
 )
-from streamweir.errors import MACHINE_CODE, MalformedEvent
+from streamweir.errors import MACHINE_CODE, WARNINGS, MalformedEvent
 from streamweir.events import (
     Content,
     Data,
@@ -43,8 +43,8 @@ from streamweir.translation.items import SafeEvent, StreamItem, TextRun
 
 __all__ = ["FrameSanitizer", "SafeFrame", "without_failures"]
 
-_NOTES: Final = frozenset({"END_UNCONFIRMED", "UPSTREAM_INVALID_TEXT"})
-"""What the reader adds to the events of a frame, so to speak in its margin."""
+_NOTES: Final = frozenset(code for code, row in WARNINGS.items() if row.is_added_by_reader)
+"""Codes of the warnings that the reader adds next to the events of a frame; no frame says them."""
 
 _FREE: Final = (ToolCallStart, ToolCallDelta, ToolCallProgress, ToolCallEnd, Interaction, Data)
 """Events that hold what an application likes: a field of theirs that is called `error` is no failure."""

@@ -12,6 +12,7 @@ from typing import Final, Literal, TypeAlias
 
 from streamweir.codec.base import Encoder
 from streamweir.codec.dialect import Dialect
+from streamweir.errors import WARNINGS
 from streamweir.events import Content, Error, Event, SessionEnd, SessionStart, Stamp, Thinking, Warning
 from streamweir.framing import MEDIA_TYPES, Frame, LineFraming, LineStyle
 from streamweir.translation.reader import StreamReader
@@ -21,17 +22,7 @@ __all__ = ["VerbatimWriter"]
 
 _Part: TypeAlias = Literal["ours", "theirs", "end"]
 
-_REPORTS: Final = frozenset(
-    {
-        "CONTENT_FILTERED",
-        "END_UNCONFIRMED",
-        "LENGTH_LIMIT",
-        "LOSSY_CONVERSION",
-        "TOOL_CALL_REPAIRED",
-        "UPSTREAM_INVALID_TEXT",
-        "UPSTREAM_MALFORMED_EVENT",
-    }
-)
+_REPORTS: Final = frozenset(code for code, row in WARNINGS.items() if row.reports_repair)
 """Warnings about what is repaired in other protocols, and not in this one."""
 
 
