@@ -9,7 +9,7 @@ CHROMIUM ?= chromium
 DRIVER := .cache/browser
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test fast check lint bench bench-quick soak storm costs mutate real compat audit browser clients docs format clean
+.PHONY: help setup run test fast check lint bench bench-quick soak storm costs mutate real compat audit browser image clients docs format clean
 
 help:  ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,7 +32,7 @@ test: $(READY)  ## run the tests; ARGS="-k retries" hands pytest more options
 	@$(TESTS) $(ARGS)
 
 fast: $(READY)  ## run the tests that take no time (under a minute): all but those marked slow
-	@$(TESTS) -m 'not slow and not browser' --hypothesis-profile fast $(ARGS)
+	@$(TESTS) -m 'not slow and not browser and not image' --hypothesis-profile fast $(ARGS)
 
 check: lint test  ## format, lint, types, tests: all that has to hold before a commit
 
@@ -72,6 +72,9 @@ clients: $(READY)  ## let official clients read every recorded stream; ARGS="ai-
 	@$(if $(ARGS),true,PYTHONPATH=tests/support $(BIN)/python tests/clients/read_pages.py)
 	@$(if $(ARGS),true,PYTHONPATH=tests/support $(BIN)/python tests/clients/read_live.py)
 	@$(if $(ARGS),true,PYTHONPATH=tests/support $(BIN)/python tests/clients/read_chat_page.py)
+
+image: $(READY)  ## build the image of deploy/ and ask it for a stream (needs buildah, crun, mmdebstrap; a minute)
+	@timeout 900 $(BIN)/python -m pytest -q -m image tests/deploy $(ARGS)
 
 $(DRIVER)/.ready: tests/browser/package.json tests/browser/package-lock.json
 	@mkdir -p $(DRIVER)

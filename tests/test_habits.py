@@ -27,6 +27,7 @@ def test_ci_runs_what_a_commit_needs_and_what_the_readme_names() -> None:
         "clients",
         "real",
         "browser",
+        "image",
     ]
     checked = recipe("check")
     assert recipe("test") in checked
