@@ -19,6 +19,7 @@ from streamweir.context import (
 from streamweir.emit.in_process_events import stream_error_event, stream_warning_event
 from streamweir.errors import (
     ConfigurationError,
+    ErrorCode,
     ErrorInfo,
     EventValidationError,
     LifecycleError,
@@ -51,6 +52,7 @@ __all__ = [
     "ConfigurationError",
     "Decoder",
     "Encoder",
+    "ErrorCode",
     "ErrorInfo",
     "Event",
     "EventStream",

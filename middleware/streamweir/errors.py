@@ -29,6 +29,7 @@ __all__ = [
     "WARNINGS",
     "CodeRow",
     "ConfigurationError",
+    "ErrorCode",
     "ErrorInfo",
     "ErrorType",
     "EventValidationError",
@@ -66,6 +67,47 @@ Reason = Literal[
     "lost",
     "internal",
 ]
+
+ErrorCode = Literal[
+    "UPSTREAM_UNREACHABLE",
+    "UPSTREAM_TIMEOUT",
+    "UPSTREAM_TRUNCATED",
+    "UPSTREAM_INVALID_RESPONSE",
+    "UPSTREAM_ERROR",
+    "UPSTREAM_REJECTED",
+    "RATE_LIMITED",
+    "AUTH_FAILED",
+    "NOT_FOUND",
+    "MODEL_NOT_FOUND",
+    "CONTEXT_LENGTH_EXCEEDED",
+    "CONTENT_FILTERED",
+    "QUOTA_EXCEEDED",
+    "STREAM_LIMIT_EXCEEDED",
+    "CANCELLED",
+    "GATEWAY_DRAINING",
+    "RUN_LOST",
+    "STORE_UNAVAILABLE",
+    "TOOL_INCOMPLETE",
+    "TOOL_FAILED",
+    "INTERNAL",
+    "ENDPOINT_NOT_FOUND",
+    "METHOD_NOT_ALLOWED",
+    "BAD_REQUEST",
+    "REQUEST_TOO_LARGE",
+    "UNSUPPORTED_MEDIA_TYPE",
+    "UNAUTHENTICATED",
+    "FORBIDDEN",
+    "OVERLOADED",
+    "LOOP_DETECTED",
+    "RUN_NOT_FOUND",
+    "RUN_EXISTS",
+    "RUN_GONE",
+    "WEBSOCKET_UNSUPPORTED",
+]
+"""Every code of an error, of a failed tool and of a refusal; warnings have codes of their own.
+
+Parameters that take a code are `str` all the same: upstreams and applications have codes beside these.
+"""
 
 
 MACHINE_CODE: Final = re.compile(r"[A-Z][A-Z0-9_]{2,63}")

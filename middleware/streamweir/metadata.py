@@ -22,6 +22,8 @@ class Meta(TypedDict, total=False):
     node_id: str
     node_name: str
     duration_ms: int
+    upstream_time: int
+    """Unix milliseconds at which the upstream says that the event happened."""
     extra: dict[str, Any]
     source: dict[str, Any]
     private: dict[str, Any]

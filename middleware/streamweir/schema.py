@@ -9,12 +9,12 @@ everywhere, as a client has to ignore what a later version adds.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict, get_args
 
 import msgspec
 import orjson
 
-from streamweir.errors import MACHINE_CODE
+from streamweir.errors import MACHINE_CODE, ErrorCode
 from streamweir.events import EVENT_TYPES, PROTOCOL_VERSION, WIRE_FIELDS, Event, ToolError
 
 __all__ = ["PATH", "protocol_schema", "write_schema"]
@@ -38,6 +38,7 @@ class Metadata(TypedDict):
     node_id: NotRequired[str]
     node_name: NotRequired[str]
     duration_ms: NotRequired[_Count]
+    upstream_time: NotRequired[_Count]
     extra: NotRequired[dict[str, Any]]
     source: NotRequired[dict[str, Any]]
 
@@ -144,6 +145,13 @@ _BY_DATA_TYPE: Final[dict[str, dict[str, Any]]] = {
 }
 
 
+_ERROR_CODE: Final[dict[str, Any]] = {
+    "title": "ErrorCode",
+    "description": "The protocol's own codes. It validates nothing: upstreams have codes beside these.",
+    "enum": sorted(get_args(ErrorCode)),
+}
+
+
 def protocol_schema() -> dict[str, Any]:
     """Return the schema of one event on the wire."""
     classes = tuple(EVENT_TYPES.values())
@@ -154,7 +162,7 @@ def protocol_schema() -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"An event of the standard agent-event protocol {PROTOCOL_VERSION}",
         "oneOf": [_reference(name) for name in events],
-        "$defs": {**events, **parts},
+        "$defs": {**events, **parts, "ErrorCode": _ERROR_CODE},
     }
 
 

@@ -8,8 +8,9 @@ from typing import Any, get_args
 import pytest
 
 from source_tree import MODULES
-from streamweir.errors import CODES, WARNINGS, ErrorType, Reason, error_info
+from streamweir.errors import CODES, TOOL_CODES, WARNINGS, ErrorCode, ErrorType, Reason, error_info
 from streamweir.own_warnings import own_warning
+from streamweir.refusal_codes import REFUSALS
 from streamweir.testing.stream import _END_REASONS, _ERROR_REASONS
 
 TABLE = """
@@ -129,3 +130,9 @@ def test_own_warning_fills_in_every_name_of_the_sentence(code: str) -> None:
 def test_own_warning_of_an_unknown_code_raises() -> None:
     with pytest.raises(KeyError):
         own_warning("NOT_IN_THE_TABLE")
+
+
+def test_error_code_lists_every_code_of_an_error_and_of_a_refusal() -> None:
+    made_elsewhere = {"LOOP_DETECTED"}
+    assert set(get_args(ErrorCode)) == {*CODES, *TOOL_CODES, *REFUSALS, *made_elsewhere}
+    assert len(set(get_args(ErrorCode))) == len(get_args(ErrorCode))

@@ -131,6 +131,7 @@ METADATA: Final[Shape] = {
     "node_id": _maybe(_filled),
     "node_name": _maybe(_filled),
     "duration_ms": _maybe(_count),
+    "upstream_time": _maybe(_count),
     "extra": _maybe(_object),
     "source": _maybe(
         _nested({"dialect": Field(_filled), "event": _maybe(_anything), "raw": _maybe(_anything)})

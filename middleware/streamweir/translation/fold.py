@@ -6,7 +6,7 @@ The server's answer and the client's `MessageState` are folded here alike.
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import msgspec
 import orjson
@@ -28,14 +28,14 @@ from streamweir.events import (
     ToolCallEnd,
     ToolCallProgress,
     ToolCallStart,
-    ToolError,
     Warning,
     wire_data,
 )
 from streamweir.jsontext import json_to_keep, write_json
 from streamweir.stages.tools import UNNAMED
+from streamweir.translation.tool_call import ToolCall
 
-__all__ = ["Fold", "MessageTexts", "ToolCall"]
+__all__ = ["Fold", "MessageTexts"]
 
 LIMIT: Final = 64 << 20
 """Bytes of JSON that a folded answer may have, if nothing else is said."""
@@ -50,32 +50,6 @@ _QUOTES: Final = 2
 _MESSAGE_BYTES: Final = 256
 _CHANNEL_BYTES: Final = 512
 """What a message and a channel count for beside their texts."""
-
-
-class ToolCall(msgspec.Struct, kw_only=True):
-    """One call and what is known of it so far. `progress` is 0..1; what is absent is `None`."""
-
-    tool_id: str
-    tool_name: str
-    description: str | None = None
-    arguments: dict[str, Any] = {}
-    status: Literal["running", "success", "failed"] = "running"
-    progress: float | None = None
-    progress_message: str | None = None
-    result: Any = None
-    error: ToolError | None = None
-    duration_ms: int | None = None
-
-    def folded(self) -> dict[str, Any]:
-        """Return the call as the folded result has it."""
-        optional = {"result": self.result, "error": self.error, "duration_ms": self.duration_ms}
-        return {
-            "tool_id": self.tool_id,
-            "tool_name": self.tool_name,
-            "arguments": self.arguments,
-            "status": self.status,
-            **{name: value for name, value in optional.items() if value is not None},
-        }
 
 
 class _Message:
@@ -194,15 +168,15 @@ class Fold:
         self._limit = limit
         self._size = 0
 
-    def add(self, event: Event) -> None:
-        """Take one event in.
+    def add(self, event: Event, at: int | None = None) -> None:
+        """Take one event in; `at` is when it happened, in Unix milliseconds.
 
         Raises:
             LimitExceeded: the stream is too large to be one answer.
         """
         if self._limit is not None:
             event = _compact(event)
-        grown = self._take(event)
+        grown = self._take(event, at)
         if self._limit is None:
             return
         self._size += grown
@@ -214,7 +188,7 @@ class Fold:
         """Whether so many fit into the result in any case, whatever they are."""
         return self._limit is None or self._size + _CHARACTER_BYTES * characters <= self._limit
 
-    def _take(self, event: Event) -> int:
+    def _take(self, event: Event, at: int | None) -> int:
         """Take one event in; return by how many bytes of JSON the result has grown."""
         match event:
             case Content():
@@ -222,7 +196,7 @@ class Fold:
             case Thinking():
                 return self.thinking.append(_message_id(event.meta), event.content)
             case ToolCallStart() | ToolCallProgress() | ToolCallEnd():
-                return self._add_call(event)
+                return self._add_call(event, at)
             case Data():
                 self.data.append(event)
             case Reference():
@@ -239,7 +213,7 @@ class Fold:
                 self._begin(event)
                 return 0
             case SessionEnd():
-                self._end(event)
+                self._end(event, at)
                 return 0
             case _:
                 return 0
@@ -289,8 +263,13 @@ class Fold:
             texts.complete(None)
         self._calls_by_id = {call.tool_id: call for call in self.calls if call.status == "running"}
 
-    def _end(self, event: SessionEnd) -> None:
+    def _end(self, event: SessionEnd, at: int | None) -> None:
+        """A stream is over: calls that still run have failed, unless the run is suspended."""
         self.end = event
+        if event.status != "suspended":
+            for call in self._calls_by_id.values():
+                if call.status == "running":
+                    call.close(at)
         if event.status == "error" and self.error is None:  # 1.0 does not say which error is terminal
             self.error = self._reported
 
@@ -311,25 +290,23 @@ class Fold:
                 self.thinking.complete(message_id)
         return grown
 
-    def _add_call(self, event: ToolCallStart | ToolCallProgress | ToolCallEnd) -> int:
+    def _add_call(self, event: ToolCallStart | ToolCallProgress | ToolCallEnd, at: int | None) -> int:
         call, before = self._calls_by_id.get(event.tool_id), 0
         if call is None or (isinstance(event, ToolCallStart) and call.status != "running"):
-            call = self._calls_by_id[event.tool_id] = ToolCall(tool_id=event.tool_id, tool_name=UNNAMED)
+            call = self._calls_by_id[event.tool_id] = ToolCall(
+                tool_id=event.tool_id, tool_name=UNNAMED, start_time=at
+            )
             self.calls.append(call)
         else:
             before = self._json_bytes(call.folded())
         match event:
             case ToolCallStart():
-                _start(call, event)
+                call.start(event)
             case ToolCallProgress():
-                call.progress = event.progress if event.progress is not None else call.progress
-                call.progress_message = event.message or call.progress_message
+                call.go_on(event)
                 return 0
             case ToolCallEnd():
-                call.status = event.status
-                call.result = event.result
-                call.error = event.error
-                call.duration_ms = event.meta.get("duration_ms") if event.meta else None
+                call.end(event, at)
         return self._json_bytes(call.folded()) - before
 
 
@@ -349,14 +326,6 @@ def _needed(meta: Meta | None) -> Meta | None:
 
 def _as_json(value: Any) -> Any:
     return orjson.Fragment(json_to_keep(value)) if value and isinstance(value, dict | list) else value
-
-
-def _start(call: ToolCall, event: ToolCallStart) -> None:
-    """Note what a start says; one that was made up where a run is resumed says less than is known."""
-    if event.tool_name != UNNAMED:
-        call.tool_name = event.tool_name
-    call.description = event.description or call.description
-    call.arguments = event.arguments or call.arguments
 
 
 def _closes(event: Event) -> bool:

@@ -10,8 +10,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from streamweir.errors import Reason
+from streamweir.errors import ErrorType, Reason
 from streamweir.events import (
+    Content,
     Data,
     Error,
     Event,
@@ -20,14 +21,17 @@ from streamweir.events import (
     SessionEnd,
     SessionStart,
     Status,
+    Thinking,
     Unknown,
     Warning,
 )
 from streamweir.own_warnings import own_warning
 from streamweir.request_errors import StreamRequestError
-from streamweir.translation.fold import Fold, ToolCall
+from streamweir.translation.fold import Fold
 from streamweir.translation.json_patch import PatchError, apply_patch
+from streamweir.translation.message_parts import MessagePart, PartList
 from streamweir.translation.received_event import ReceivedEvent, failure_events
+from streamweir.translation.tool_call import ToolCall
 
 __all__ = ["MessageMetadata", "MessageState", "MessageStreamHandler"]
 
@@ -64,6 +68,7 @@ class MessageState:
         self.is_streaming = False
         self.metadata = MessageMetadata()
         self._fold = Fold(limit=None)
+        self._parts = PartList()
 
     @property
     def main_content(self) -> str:
@@ -86,6 +91,11 @@ class MessageState:
         return self._fold.calls
 
     @property
+    def parts(self) -> list[MessagePart]:
+        """What happened, in the order in which it began. A part is frozen; a later list has a new one."""
+        return self._parts.as_list()
+
+    @property
     def references(self) -> list[Reference]:
         """What the answer relies on, in order of arrival."""
         return self._fold.references
@@ -106,6 +116,11 @@ class MessageState:
         return self._fold.error.code if self._fold.error else None
 
     @property
+    def error_type(self) -> ErrorType | None:
+        """The kind of that failure."""
+        return self._fold.error.error_type if self._fold.error else None
+
+    @property
     def error_message(self) -> str | None:
         """Its message, safe to show."""
         return self._fold.error.message if self._fold.error else None
@@ -114,6 +129,11 @@ class MessageState:
     def recoverable(self) -> bool | None:
         """Whether trying again may help."""
         return self._fold.error.recoverable if self._fold.error else None
+
+    @property
+    def retry_after_ms(self) -> int | None:
+        """After how many milliseconds trying again may help."""
+        return self._fold.error.retry_after_ms if self._fold.error else None
 
     @property
     def status(self) -> Literal["completed", "error", "cancelled", "suspended"] | None:
@@ -167,11 +187,12 @@ class MessageStreamHandler:
             event = ReceivedEvent(event)
         if isinstance(event, ReceivedEvent):
             _note_metadata(self.message, event)
-            payload = event.data
+            payload, given = event.data, event.metadata
+            at = given.timestamp if given.upstream_time is None else given.upstream_time
         else:
-            payload = event
+            payload, at = event, (event.meta or {}).get("upstream_time")
         if not isinstance(payload, Unknown):
-            _fold_in(self.message, payload)
+            _fold_in(self.message, payload, at)
         if self._on_update is not None:
             self._on_update(self.message)
         return self.message
@@ -211,26 +232,54 @@ def _note_metadata(message: MessageState, event: ReceivedEvent) -> None:
     known.end_time = None if message.is_streaming else given.timestamp
 
 
-def _fold_in(message: MessageState, payload: Event) -> None:
+def _fold_in(message: MessageState, payload: Event, at: int | None) -> None:
     message.is_streaming = not isinstance(payload, SessionEnd)
     match payload:
         case SessionStart():
             message.metadata.session_id = payload.session_id or message.metadata.session_id
             message.metadata.request_id = payload.request_id or message.metadata.request_id
         case Data(data_type="state_delta"):
-            _change_state(message, payload)
+            _change_state(message, payload, at)
         case Data():
-            message.data_blocks.append(payload)
+            _add_block(message, payload, payload, at)
         case Warning():
             message.warnings.append(payload)
         case Error(terminal=False):
             message.warnings.append(Warning(message=payload.message, message_code=payload.code))
         case Status():
             message.statuses.append(payload)
-    message._fold.add(payload)
+    known_calls = len(message.tool_calls)
+    message._fold.add(payload, at)
+    for call in message.tool_calls[known_calls:]:
+        message._parts.begin_call(call, payload.meta, at)
+    _note_part(message._parts, payload, at)
 
 
-def _change_state(message: MessageState, delta: Data) -> None:
+def _note_part(parts: PartList, payload: Event, at: int | None) -> None:
+    """Take in what begins, continues or ends a part, aside from calls and data."""
+    match payload:
+        case Content():
+            parts.add_text(payload, at)
+        case Thinking():
+            parts.add_thinking(payload, at)
+        case Status():
+            parts.add_status(payload, at)
+        case Interaction():
+            parts.add_interaction(payload, at)
+        case Reference():
+            parts.add_reference(payload, at)
+        case SessionStart():
+            parts.begin_stream()
+        case SessionEnd():
+            parts.end_stream()
+
+
+def _add_block(message: MessageState, block: Data, event: Data, at: int | None) -> None:
+    message.data_blocks.append(block)
+    message._parts.add_block(block, event.meta, at)
+
+
+def _change_state(message: MessageState, delta: Data, at: int | None) -> None:
     """Apply `delta` to the last state, or to an empty one; a patch that does not fit changes nothing."""
     blocks = message.data_blocks
     place = next(
@@ -243,9 +292,10 @@ def _change_state(message: MessageState, delta: Data) -> None:
         message.warnings.append(own_warning("STATE_DELTA_IGNORED", problem=error))
         return
     if place is None:
-        blocks.append(after)
+        _add_block(message, after, delta, at)
     else:
         blocks[place] = after
+        message._parts.change_block(place, after, at)
 
 
 def _patched(state: Any, patch: Any) -> dict[str, Any]:

@@ -51,6 +51,7 @@ class EventMetadata(msgspec.Struct, kw_only=True):
     node_id: str | None = None
     node_name: str | None = None
     duration_ms: int | None = None
+    upstream_time: int | None = None
     extra: dict[str, Any] | None = None
     source: dict[str, Any] | None = None
 

@@ -1,0 +1,337 @@
+"""The parts of a `MessageState`: its texts, calls, steps and data, in the order in which they began.
+
+Source: the contract of the TypeScript client, section 6 (`parts`); the standard protocol 1.1, section 3
+rule 5 (the events of a message, and when it is complete). Parts in other languages are held to
+`tests/vectors/messages.json`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import msgspec
+
+from streamweir.codec.text_pieces import TextPieces
+from streamweir.events import Content, Data, Interaction, Meta, Reference, Status, Thinking
+from streamweir.translation.tool_call import ToolCall
+
+__all__ = [
+    "DataPart",
+    "InteractionPart",
+    "MessagePart",
+    "PartList",
+    "ReferencePart",
+    "StatusPart",
+    "TextPart",
+    "ThinkingPart",
+    "ToolPart",
+]
+
+
+class _Part(msgspec.Struct, frozen=True, kw_only=True):
+    """What every part has: the ids of the event that began it, and times in Unix milliseconds.
+
+    `end_time` of a text is the time of its last piece, once no piece can join it any more; of a call, a step
+    and a question the time of the event that ended it. None where that has not come, or has no time.
+    """
+
+    type: ClassVar[str]
+
+    message_id: str | None = None
+    run_id: str | None = None
+    node_id: str | None = None
+    node_name: str | None = None
+    start_time: int | None = None
+    end_time: int | None = None
+
+
+class TextPart(_Part, frozen=True, kw_only=True):
+    """Text of one channel; `channel` is None for the answer. `is_complete`: its message is complete."""
+
+    type = "text"
+
+    text: str
+    channel: str | None = None
+    format: Literal["markdown", "text", "html"] | None = None
+    is_complete: bool = False
+
+
+class ThinkingPart(_Part, frozen=True, kw_only=True):
+    """Reasoning; `stage` is that of its first piece."""
+
+    type = "thinking"
+
+    text: str
+    stage: Literal["reasoning", "planning", "analyzing"] | None = None
+
+
+class ToolPart(_Part, frozen=True, kw_only=True):
+    """A call of a tool, the object in `tool_calls`."""
+
+    type = "tool"
+
+    call: ToolCall
+
+
+class StatusPart(_Part, frozen=True, kw_only=True):
+    """A step of the run, as its last event has it."""
+
+    type = "status"
+
+    status: Status
+
+
+class InteractionPart(_Part, frozen=True, kw_only=True):
+    """A question to a person or to the client, as its last event has it."""
+
+    type = "interaction"
+
+    interaction: Interaction
+
+
+class DataPart(_Part, frozen=True, kw_only=True):
+    """A block of data, the object in `data_blocks`."""
+
+    type = "data"
+
+    block: Data
+
+
+class ReferencePart(_Part, frozen=True, kw_only=True):
+    """Citations, as their event has them."""
+
+    type = "reference"
+
+    reference: Reference
+
+
+MessagePart = TextPart | ThinkingPart | ToolPart | StatusPart | InteractionPart | DataPart | ReferencePart
+
+_Ids = tuple[str | None, str | None, str | None]
+"""`message_id`, `run_id`, `node_name`: a piece of text joins a part with the same three."""
+
+_NO_META: Meta = {}
+_OVER = ("finished", "failed")
+
+
+class _Place:
+    """The place of one part in the list. `part` is replaced when the part changes.
+
+    Of a text the pieces are kept apart and joined when somebody asks, as `TextPieces` does; `is_stale` says
+    that `part` lacks some.
+    """
+
+    __slots__ = ("is_stale", "part", "pieces", "touched")
+
+    def __init__(self, part: Any, pieces: TextPieces | None = None) -> None:
+        self.part = part
+        self.pieces = pieces
+        self.is_stale = False
+        self.touched: int | None = part.start_time
+
+    def change(self, **fields: Any) -> None:
+        """Replace the part by one with other `fields`."""
+        self.part = msgspec.structs.replace(self.part, **fields)
+
+    def current(self) -> Any:
+        """Return the part with all that has come."""
+        if self.is_stale and self.pieces is not None:
+            self.change(text=self.pieces.text)
+            self.is_stale = False
+        call = self.part.call if isinstance(self.part, ToolPart) else None
+        if call is not None and call.end_time != self.part.end_time:
+            self.change(end_time=call.end_time)
+        return self.part
+
+
+class _Message:
+    """The text parts of one message in one channel."""
+
+    __slots__ = ("is_complete", "places")
+
+    def __init__(self) -> None:
+        self.places: list[_Place] = []
+        self.is_complete = False
+
+
+class PartList:
+    """Keeps the parts of a message while its events come.
+
+    A text or thinking part is *open* while a piece may join it; `_open` has it under its kind, channel and
+    ids. It is closed by a part of another kind, by one of the other of these two with the same ids, by
+    `is_complete` of its message, by the end of a stream and by the start of the next one. Closing sets
+    `end_time`, so that a reader sees that the part does not grow any more.
+    """
+
+    def __init__(self) -> None:
+        self._places: list[_Place] = []
+        self._open: dict[tuple[str, str | None, _Ids], _Place] = {}
+        self._messages: dict[tuple[str | None, str | None], _Message] = {}
+        self._statuses: dict[tuple[Any, ...], _Place] = {}
+        self._interactions: dict[str, _Place] = {}
+        self._blocks: list[_Place] = []
+
+    def as_list(self) -> list[MessagePart]:
+        """Return the parts as they are now, in a new list."""
+        return [place.current() for place in self._places]
+
+    def add_text(self, event: Content, at: int | None) -> None:
+        """Take a piece of text in: it joins its part, begins one, or replaces the text of its message."""
+        meta = event.meta or _NO_META
+        ids = _ids(meta)
+        message = self._message(event, ids[0])
+        if event.op == "replace":
+            self._replace(message, event, meta, at)
+        elif event.content:
+            self._append_text(message, event, meta, at)
+        if event.is_complete:
+            self._complete(message, event.channel, ids[0])
+
+    def add_thinking(self, event: Thinking, at: int | None) -> None:
+        """Take a piece of reasoning in: it joins its part, or begins one."""
+        if not event.content:
+            return
+        meta = event.meta or _NO_META
+        ids = _ids(meta)
+        place = self._open.get(("thinking", None, ids))
+        if place is None:
+            self._close_texts("text", ids)
+            place = self._begin(ThinkingPart(text="", stage=event.stage, **_origin(meta, at)), TextPieces())
+            self._open["thinking", None, ids] = place
+        _append(place, event.content, at)
+
+    def begin_call(self, call: ToolCall, meta: Meta | None, at: int | None) -> None:
+        """A call of a tool has begun."""
+        self._begin_other(ToolPart(call=call, **_origin(meta or _NO_META, at)))
+
+    def add_status(self, event: Status, at: int | None) -> None:
+        """A step has begun, goes on, or is over: `finished` and `failed` end it."""
+        meta = event.meta or _NO_META
+        key = (event.scope, event.name, meta.get("node_id"), meta.get("run_id"))
+        place = self._statuses.get(key)
+        if place is None:
+            place = self._statuses[key] = self._begin_other(StatusPart(status=event, **_origin(meta, at)))
+        else:
+            place.change(status=event)
+        if event.state in _OVER:
+            place.change(end_time=at)
+            del self._statuses[key]
+
+    def add_interaction(self, event: Interaction, at: int | None) -> None:
+        """A question is asked, or its state changes: `cancelled` and `resolved` end it."""
+        place = self._interactions.get(event.interaction_id)
+        if place is None:
+            part = InteractionPart(interaction=event, **_origin(event.meta or _NO_META, at))
+            place = self._interactions[event.interaction_id] = self._begin_other(part)
+        place.change(interaction=event, end_time=None if event.state == "requested" else at)
+
+    def add_reference(self, event: Reference, at: int | None) -> None:
+        """Citations have come."""
+        part = ReferencePart(reference=event, **_origin(event.meta or _NO_META, at))
+        self._begin_other(part).change(end_time=at)
+
+    def add_block(self, block: Data, meta: Meta | None, at: int | None) -> None:
+        """A block of data has come: the next one of `data_blocks`."""
+        place = self._begin_other(DataPart(block=block, **_origin(meta or _NO_META, at)))
+        place.change(end_time=at)
+        self._blocks.append(place)
+
+    def change_block(self, index: int, block: Data, at: int | None) -> None:
+        """The block at `index` of `data_blocks` has changed."""
+        self._blocks[index].change(block=block, end_time=at)
+
+    def begin_stream(self) -> None:
+        """A stream begins: no piece of it joins a part of an earlier one."""
+        self.end_stream()
+        for (_, message_id), message in self._messages.items():
+            message.is_complete |= message_id is None
+
+    def end_stream(self) -> None:
+        """A stream is over, or another begins: all texts are closed."""
+        self._close(list(self._open))
+
+    def _message(self, event: Content, message_id: str | None) -> _Message:
+        """Return the message of a piece; without an id a complete one is followed by another."""
+        key = (event.channel, message_id)
+        message = self._messages.get(key)
+        over = message is not None and message.is_complete and message_id is None
+        if message is None or (over and event.content and event.op != "replace"):
+            message = self._messages[key] = _Message()
+        return message
+
+    def _append_text(self, message: _Message, event: Content, meta: Meta, at: int | None) -> None:
+        key = ("text", event.channel, _ids(meta))
+        place = self._open.get(key)
+        if place is None:
+            self._close_texts("thinking", key[2])
+            part = TextPart(text="", channel=event.channel, format=event.format, **_origin(meta, at))
+            place = self._open[key] = self._begin(part, TextPieces())
+            message.places.append(place)
+        elif event.format is not None and place.part.format is None:
+            place.change(format=event.format)
+        _append(place, event.content, at)
+
+    def _replace(self, message: _Message, event: Content, meta: Meta, at: int | None) -> None:
+        """The first part of the message gets the text; its others leave."""
+        if not message.places:
+            if event.content:
+                self._append_text(message, event, meta, at)
+            return
+        first, *others = message.places
+        message.places = [first]
+        gone = set(map(id, others))
+        if gone:
+            self._places = [place for place in self._places if id(place) not in gone]
+            self._open = {key: place for key, place in self._open.items() if id(place) not in gone}
+        first.pieces = TextPieces()
+        first.is_stale = True
+        if event.format is not None:
+            first.change(format=event.format)
+        _append(first, event.content, at)
+        if first not in self._open.values():
+            first.change(end_time=first.touched)
+
+    def _complete(self, message: _Message, channel: str | None, message_id: str | None) -> None:
+        """The message is complete, and with the answer the reasoning before it."""
+        message.is_complete = True
+        self._close([key for key, place in self._open.items() if place in message.places])
+        for place in message.places:
+            place.change(is_complete=True)
+        if channel is None:
+            self._close([key for key in self._open if key[0] == "thinking" and key[2][0] == message_id])
+
+    def _begin(self, part: MessagePart, pieces: TextPieces | None = None) -> _Place:
+        place = _Place(part, pieces)
+        self._places.append(place)
+        return place
+
+    def _begin_other(self, part: MessagePart) -> _Place:
+        """Begin a part that is no text: what was open is closed."""
+        self.end_stream()
+        return self._begin(part)
+
+    def _close_texts(self, kind: str, ids: _Ids) -> None:
+        if self._open:
+            self._close([key for key in self._open if key[0] == kind and key[2] == ids])
+
+    def _close(self, keys: list[tuple[str, str | None, _Ids]]) -> None:
+        for key in keys:
+            place = self._open.pop(key)
+            place.change(end_time=place.touched)
+
+
+def _append(place: _Place, piece: str, at: int | None) -> None:
+    if place.pieces is not None:
+        place.pieces.append(piece)
+    place.is_stale = True
+    place.touched = at if at is not None else place.touched
+
+
+def _ids(meta: Meta) -> _Ids:
+    return meta.get("message_id"), meta.get("run_id"), meta.get("node_name")
+
+
+def _origin(meta: Meta, at: int | None) -> dict[str, Any]:
+    """The fields that a part has of the event that begins it."""
+    names = ("message_id", "run_id", "node_id", "node_name")
+    return {**{name: meta.get(name) for name in names}, "start_time": at}

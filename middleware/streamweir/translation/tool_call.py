@@ -1,0 +1,76 @@
+"""One call of a tool, folded from its events.
+
+Source: the standard protocol 1.1, section 4 (the folded result); the library contract, section 5.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from streamweir.errors import TOOL_CODES
+from streamweir.events import ToolCallEnd, ToolCallProgress, ToolCallStart, ToolError
+from streamweir.stages.tools import UNNAMED
+
+__all__ = ["ToolCall"]
+
+
+class ToolCall(msgspec.Struct, kw_only=True):
+    """One call and what is known of it so far; what is absent is `None`.
+
+    Attributes:
+        progress: 0..1.
+        start_time: Unix milliseconds of its first event: the `upstream_time`, else the `timestamp`.
+        end_time: the same of its end, or of the end of the stream that closed it.
+    """
+
+    tool_id: str
+    tool_name: str
+    description: str | None = None
+    arguments: dict[str, Any] = {}
+    status: Literal["running", "success", "failed"] = "running"
+    progress: float | None = None
+    progress_message: str | None = None
+    result: Any = None
+    error: ToolError | None = None
+    duration_ms: int | None = None
+    start_time: int | None = None
+    end_time: int | None = None
+
+    def folded(self) -> dict[str, Any]:
+        """Return the call as the folded result has it."""
+        optional = {"result": self.result, "error": self.error, "duration_ms": self.duration_ms}
+        return {
+            "tool_id": self.tool_id,
+            "tool_name": self.tool_name,
+            "arguments": self.arguments,
+            "status": self.status,
+            **{name: value for name, value in optional.items() if value is not None},
+        }
+
+    def start(self, event: ToolCallStart) -> None:
+        """Note what a start reports; one that was made up where a run is resumed knows less than the call."""
+        if event.tool_name != UNNAMED:
+            self.tool_name = event.tool_name
+        self.description = event.description or self.description
+        self.arguments = event.arguments or self.arguments
+
+    def go_on(self, event: ToolCallProgress) -> None:
+        """Note how far the call is; a progress of None leaves the number as it is."""
+        self.progress = event.progress if event.progress is not None else self.progress
+        self.progress_message = event.message or self.progress_message
+
+    def end(self, event: ToolCallEnd, at: int | None) -> None:
+        """Note how the call ended, and when."""
+        self.status = event.status
+        self.result = event.result
+        self.error = event.error
+        self.duration_ms = event.meta.get("duration_ms") if event.meta else None
+        self.end_time = at
+
+    def close(self, at: int | None) -> None:
+        """The stream is over and the call is not: it failed."""
+        self.status = "failed"
+        self.error = {"code": "TOOL_INCOMPLETE", "message": TOOL_CODES["TOOL_INCOMPLETE"]}
+        self.end_time = at

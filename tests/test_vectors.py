@@ -1,0 +1,32 @@
+"""`tests/vectors/` holds what Python gives; the TypeScript client is held to it. `--update` writes it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from client_vectors import line_vectors, rejection_vectors
+from message_vectors import message_vectors
+from places import ROOT
+
+VECTORS = ROOT / "tests" / "vectors"
+MADE: dict[str, Callable[[], list[Any]]] = {
+    "messages.json": message_vectors,
+    "lines.json": line_vectors,
+    "rejections.json": rejection_vectors,
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_the_vectors_are_what_python_gives(name: str, update: bool) -> None:
+    path: Path = VECTORS / name
+    written = "[\n" + ",\n".join(json.dumps(vector, ensure_ascii=False) for vector in MADE[name]()) + "\n]\n"
+    if update:
+        path.write_text(written)
+    assert path.read_text() == written, "write it anew: pytest tests/test_vectors.py --update"
+
+
+def test_no_other_vectors_are_there() -> None:
+    assert {path.name for path in VECTORS.iterdir()} == set(MADE)
