@@ -135,15 +135,15 @@ class ProtocolError(StreamweirError):
     """The peer sent something that its dialect does not allow."""
 
 
-class MalformedEvent(ProtocolError):  # noqa: N818 (it says what happened)
+class MalformedEvent(ProtocolError):
     """One event cannot be read; the stream goes on without it."""
 
 
-class NotTheDialect(ProtocolError):  # noqa: N818 (it says what happened)
+class NotTheDialect(ProtocolError):
     """The body is not the dialect at all (HTML, another protocol)."""
 
 
-class LimitExceeded(StreamweirError):  # noqa: N818 (it says what happened)
+class LimitExceeded(StreamweirError):
     """An event or a stream is over its size: it ends at once.
 
     Attributes:

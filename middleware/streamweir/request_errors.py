@@ -44,21 +44,21 @@ class StreamRequestError(StreamweirError):
         return f"{self.info.code}: {self.info.message}{of_request}"
 
 
-class ConnectionFailed(StreamRequestError):  # noqa: N818 (it says what happened)
+class ConnectionFailed(StreamRequestError):
     """No connection, or it ended before the answer's headers were complete."""
 
 
-class RequestTimeout(StreamRequestError):  # noqa: N818 (it says what happened)
+class RequestTimeout(StreamRequestError):
     """A clock ran out; `info.reason` says which: connect, first event, idle or total."""
 
 
-class RequestRejected(StreamRequestError):  # noqa: N818 (it says what happened)
+class RequestRejected(StreamRequestError):
     """The server answered with a status other than 200, or with an error envelope in place of a stream."""
 
 
-class StreamFailed(StreamRequestError):  # noqa: N818 (it says what happened)
+class StreamFailed(StreamRequestError):
     """The stream ended with a terminal error, or what came is no stream."""
 
 
-class StreamTruncated(StreamRequestError):  # noqa: N818 (it says what happened)
+class StreamTruncated(StreamRequestError):
     """The stream ended without its `session_end`."""

@@ -39,7 +39,7 @@ Run: TypeAlias = Callable[[argparse.Namespace], int]
 _OURS: Final = ("streamweir", "streamweir_gateway")
 
 
-class CommandFailed(Exception):  # noqa: N818 - it is no fault of the program
+class CommandFailed(Exception):
     """The command cannot do what was asked; `str()` is what the user reads."""
 
     def __init__(self, message: str, code: int = FAILED) -> None:

@@ -72,7 +72,7 @@ class Problem:
         return _one_line(f"{place}{separator}{subject}{self.message}")
 
 
-class ConfigErrors(ConfigurationError):  # noqa: N818 - it holds several
+class ConfigErrors(ConfigurationError):
     """A configuration that cannot be used; `str()` lists every problem, one per line."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
@@ -80,7 +80,7 @@ class ConfigErrors(ConfigurationError):  # noqa: N818 - it holds several
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
 
-class InvalidValue(ValueError):  # noqa: N818 - never leaves the package
+class InvalidValue(ValueError):
     """A value that cannot be used, raised by what reads it and placed by what knows the file."""
 
     def __init__(self, message: str, detail: str = "") -> None:

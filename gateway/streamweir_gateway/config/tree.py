@@ -81,7 +81,7 @@ def _compose(text: str, report: Report) -> Node | None:
     return None
 
 
-class _TooBig(Exception):  # noqa: N818 - never leaves this file
+class _TooBig(Exception):
     def __init__(self, node: Node, message: str) -> None:
         self.position = _start(node)
         super().__init__(message)

@@ -50,7 +50,7 @@ class RequestHead(NamedTuple):
         return self.version != "1.0" and self.fields.get(b"expect", b"").lower() == b"100-continue"
 
 
-class RequestRefused(Exception):  # noqa: N818 - the client's fault
+class RequestRefused(Exception):
     """The request cannot be served.
 
     Attributes:
@@ -296,5 +296,5 @@ class RequestParser:
             self._receiver.on_request_end()
 
 
-class _NothingMore(Exception):  # noqa: N818
+class _NothingMore(Exception):
     """What follows is not taken."""

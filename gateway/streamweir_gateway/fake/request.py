@@ -20,7 +20,7 @@ _MOST_KEPT: Final = 16 << 20
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
-class BadRequest(Exception):  # noqa: N818 - it says what came
+class BadRequest(Exception):
     """What came is no HTTP request."""
 
 

@@ -53,7 +53,7 @@ async def ask(request: UpstreamRequest, recording: Recording, *, idle: float | N
         await client.aclose()
 
 
-class _Settled(Exception):  # noqa: N818 - nothing is wrong
+class _Settled(Exception):
     """The stream is over and its body does not end."""
 
 

@@ -51,7 +51,7 @@ _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _PROTOCOL: Final = b"x-streamweir-protocol"
 
 
-class NoAnswer(Exception):  # noqa: N818 - the upstream's fault, answered with an envelope
+class NoAnswer(Exception):
     """No upstream has answered, and nothing has been sent.
 
     Attributes:
@@ -63,7 +63,7 @@ class NoAnswer(Exception):  # noqa: N818 - the upstream's fault, answered with a
         self.info = info
 
 
-class BrokenOff(Exception):  # noqa: N818 - the upstream's fault, which only an unfinished body can show
+class BrokenOff(Exception):
     """The response has been left within its body."""
 
 

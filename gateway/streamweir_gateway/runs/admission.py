@@ -15,7 +15,7 @@ from streamweir_gateway.runs.breaker import CircuitBreaker
 __all__ = ["Admission", "Admissions", "CircuitOpen", "Overloaded", "Permit"]
 
 
-class CircuitOpen(Exception):  # noqa: N818 - the breaker works as it should
+class CircuitOpen(Exception):
     """The upstream is not asked for a while.
 
     Attributes:
@@ -27,7 +27,7 @@ class CircuitOpen(Exception):  # noqa: N818 - the breaker works as it should
         self.seconds = seconds
 
 
-class Overloaded(Exception):  # noqa: N818 - the limit works as it should
+class Overloaded(Exception):
     """As many streams as are allowed are under way at the upstream."""
 
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 __all__ = ["Interrupted", "InterruptibleWait"]
 
 
-class Interrupted(Exception):  # noqa: N818 - who interrupts knows why, and says so elsewhere
+class Interrupted(Exception):
     """What was waited for is not waited for any longer."""
 
 

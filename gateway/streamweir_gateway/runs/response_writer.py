@@ -21,7 +21,7 @@ PIECE_BYTES: Final = 1 << 18
 """More than this is not handed over at once: a server takes any piece, and waits only before the next one."""
 
 
-class ClientGone(Exception):  # noqa: N818 - it is no fault
+class ClientGone(Exception):
     """Writing failed: nobody is there to read."""
 
 

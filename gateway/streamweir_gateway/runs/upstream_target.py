@@ -19,7 +19,7 @@ _REST: Final = f"{{{REST}}}"
 _DOTS: Final = frozenset({".", ".."})
 
 
-class NoSuchPath(Exception):  # noqa: N818 - the client's fault, answered with a 404
+class NoSuchPath(Exception):
     """What the client put into the path would lead somewhere else at the upstream."""
 
 

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-class UpstreamFailure(StreamweirError):  # noqa: N818 - an error has `ErrorInfo`, this is why
+class UpstreamFailure(StreamweirError):
     """The upstream did not give what was asked for."""
 
     code: ClassVar[str] = "UPSTREAM_ERROR"

@@ -47,7 +47,7 @@ _LENIENT: Final = {
 """None of these moves the end of a message, and connections that say so are closed all the same."""
 
 
-class _Enough(Exception):  # noqa: N818 - it stops the parser, nothing is wrong
+class _Enough(Exception):
     """The response is complete; what follows is none of it."""
 
 

@@ -34,7 +34,7 @@ _WORDS: Final = frozenset({"true", "false"})
 Token = Mapping[str, Any]
 
 
-class InvalidExpression(ValueError):  # noqa: N818 (it says what is wrong)
+class InvalidExpression(ValueError):
     """An expression that cannot be parsed, or cannot be meant; the text says what to write."""
 
 

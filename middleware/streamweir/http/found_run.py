@@ -21,7 +21,7 @@ _STOP_SECONDS: Final = 2.0
 """So long a cancel waits for the run to end; then it says that it will."""
 
 
-class NothingLeft(Exception):  # noqa: N818 - it says what is the case
+class NothingLeft(Exception):
     """The run is over, and its client has all of it."""
 
 

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-class Refusal(Exception):  # noqa: N818 - the gateway works as it should
+class Refusal(Exception):
     """Raised where a request is judged; the shell turns it into a response.
 
     Args:

@@ -28,7 +28,7 @@ _WITH_ANSWER: Final = frozenset({"content", "thinking", "tool_call_start"})
 _UNDERSTOOD: Final = frozenset({"content", "thinking", "tool_call_start", "tool_call_delta", "tool_call_end"})
 
 
-class NothingLearned(Exception):  # noqa: N818 - there was nothing
+class NothingLearned(Exception):
     """The bodies hold nothing to learn from; `str()` says what is missing."""
 
 

@@ -32,7 +32,7 @@ MAX_FOUND = 100
 """So many runs are found by one key, the newest."""
 
 
-class StoreUnavailable(StreamweirError):  # noqa: N818 (it says what happened)
+class StoreUnavailable(StreamweirError):
     """The store cannot be asked now; it may be later."""
 
 
@@ -40,7 +40,7 @@ class StoreFull(StoreUnavailable):
     """The store takes nothing more."""
 
 
-class RunLost(StreamweirError):  # noqa: N818 (it says what happened)
+class RunLost(StreamweirError):
     """The run is not its caller's: another token, another position, ended, or not there."""
 
 

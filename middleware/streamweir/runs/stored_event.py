@@ -29,7 +29,7 @@ _lines: Final = msgspec.json.Encoder().encode_lines
 """They write strings as `write_json` does, and all of them in one call."""
 
 
-class UnreadableRun(Exception):  # noqa: N818 (it says what happened)
+class UnreadableRun(Exception):
     """What the store returned is no event of a run."""
 
 

@@ -19,7 +19,7 @@ STREAM_WANTED = ("Accept", "text/event-stream")
 BOTH = pytest.mark.parametrize("middleware", [NormalizeMiddleware, StreamweirMiddleware])
 
 
-class Boom(Exception):  # noqa: N818
+class Boom(Exception):
     """A failure of the application's own."""
 
 
