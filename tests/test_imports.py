@@ -44,8 +44,12 @@ def test_the_http_client_stays_where_requests_are_sent() -> None:
 
 
 def test_the_library_needs_no_server_and_no_test_framework() -> None:
-    banned = ("uvicorn", "pydantic", "ruamel", "structlog", "pytest", "hypothesis", "jsonschema")
+    banned = ("uvicorn", "pydantic", "structlog", "pytest", "hypothesis", "jsonschema")
     assert not importers_of(*banned) & LIBRARY
+
+
+def test_yaml_is_read_in_one_room() -> None:
+    assert importers_of("ruamel") == {f"streamweir.yaml_files.{name}" for name in ("tree", "faults")}
 
 
 def test_of_uvicorn_only_its_public_classes_are_used() -> None:
@@ -111,6 +115,7 @@ LAYERS = [
     ("expressions",),
     ("requests",),
     ("codec", "dialects", "stages"),
+    ("yaml_files",),
     ("translation",),
 ]
 """The core from the bottom up: a module imports from its own layer and those below, never `streamweir`."""

@@ -27,7 +27,11 @@ MODULES = _modules()
 
 @cache
 def imports_of(module: str) -> frozenset[str]:
-    """What a module imports, anywhere in it; what is for type checking only counts too."""
+    """What a module imports, anywhere in it.
+
+    Imports for type checking count, and so does a text that is the name of a module of ours: `import_module`
+    takes such a text.
+    """
     return frozenset(_imports(module))
 
 
@@ -40,6 +44,8 @@ def _imports(module: str) -> Iterator[str]:
             for alias in node.names:
                 name = f"{source}.{alias.name}"
                 yield name if name in MODULES else source
+        elif isinstance(node, ast.Constant) and node.value in MODULES.keys() - PACKAGES.keys():
+            yield node.value
 
 
 def _absolute(module: str, node: ast.ImportFrom) -> str:

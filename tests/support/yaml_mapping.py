@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from streamweir_gateway.config.diagnostics import Report
-from streamweir_gateway.config.tree import read_tree
+from streamweir.yaml_files.report import Report
+from streamweir.yaml_files.tree import read_tree
 
 
 def read(text: str) -> dict[str, Any]:

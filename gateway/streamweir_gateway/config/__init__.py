@@ -7,7 +7,7 @@ Nothing here keeps state or starts anything; the dialects and the environment ar
 
 from streamweir.options.durations import format_duration, parse_duration
 from streamweir.options.sizes import format_size, parse_size
-from streamweir_gateway.config.diagnostics import ConfigErrors, Problem
+from streamweir.yaml_files.report import ConfigErrors, Problem
 from streamweir_gateway.config.loading import load_config, load_dialects, parse_config
 from streamweir_gateway.config.models import (
     LEFT_SECONDS,

@@ -7,8 +7,8 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from streamweir_gateway.config.diagnostics import KeyPath, Report
-from streamweir_gateway.config.interpolation import Unresolved
+from streamweir.yaml_files.report import KeyPath, Report
+from streamweir.yaml_files.unresolved import Unresolved
 from streamweir_gateway.config.models import GatewayConfig, Tls
 
 __all__ = ["check_certificates"]

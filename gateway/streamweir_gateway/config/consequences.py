@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from itertools import takewhile
 from typing import Any, Final
 
-from streamweir_gateway.config.diagnostics import KeyPath
+from streamweir.yaml_files.report import KeyPath
 from streamweir_gateway.config.key_places import keys_under
 from streamweir_gateway.config.mending import Fault
 from streamweir_gateway.config.merging import Tree

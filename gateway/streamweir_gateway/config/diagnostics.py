@@ -1,31 +1,13 @@
-"""What is wrong with a file, and where: collected, sorted and printed one per line.
-
-A message has two parts. What is said of every value is `message`; what quotes the value itself is `detail`,
-and is left out where the value was filled in from outside the file: it may be a secret.
-"""
+"""Wrong values of the configuration, and the words with which messages quote them and suggest others."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Iterable
+from typing import Final
 
-from streamweir.codec.mapped.problems import path_text
-from streamweir.errors import ConfigurationError, did_you_mean
+from streamweir.errors import did_you_mean
 
-__all__ = [
-    "ConfigErrors",
-    "InvalidValue",
-    "KeyPath",
-    "Mark",
-    "Position",
-    "Problem",
-    "Report",
-    "UnclearValue",
-    "not_this",
-    "quoted",
-    "suggestion",
-]
+__all__ = ["InvalidValue", "UnclearValue", "not_this", "quoted", "suggestion"]
 
 MAX_QUOTED: Final = 80
 """Characters of a value in a message, quotes included."""
@@ -34,50 +16,6 @@ MAX_COMPARED: Final = 500
 """Known names among which the nearest to an unknown one is sought."""
 MAX_LISTED: Final = 50
 """Known names in a message."""
-
-KeyPath: TypeAlias = tuple[str | int, ...]
-"""The keys and list indices that lead from the top of the file to a value."""
-
-
-class Position(NamedTuple):
-    """A place in the file, both numbers from 1."""
-
-    line: int
-    column: int
-
-
-class Mark(NamedTuple):
-    """Where a key and its value stand; of a list item the key is the item."""
-
-    key: Position
-    value: Position
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One thing that is wrong; `str()` is the line to print."""
-
-    file: str
-    line: int | None
-    """None where the file could not even be read."""
-    column: int | None
-    path: str
-    """Such as `endpoints./chat.timeouts.idle`; empty for the file as a whole."""
-    message: str
-
-    def __str__(self) -> str:
-        place = self.file if self.line is None else f"{self.file}:{self.line}:{self.column}"
-        subject = f"{self.path}: " if self.path else ""
-        separator = ": " if self.line is None else " "
-        return _one_line(f"{place}{separator}{subject}{self.message}")
-
-
-class ConfigErrors(ConfigurationError):
-    """A configuration that cannot be used; `str()` lists every problem, one per line."""
-
-    def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems: tuple[Problem, ...] = tuple(problems)
-        super().__init__("\n".join(str(problem) for problem in self.problems))
 
 
 class InvalidValue(ValueError):
@@ -91,70 +29,6 @@ class InvalidValue(ValueError):
 
 class UnclearValue(InvalidValue):
     """A value that could be used, but means something else more often than not: the message asks."""
-
-
-@dataclass
-class Report:
-    """Collects the problems of one file and knows where its keys and values stand."""
-
-    file: str
-    marks: Mapping[KeyPath, Mark] = field(default_factory=dict)
-    origins: Mapping[KeyPath, KeyPath] = field(default_factory=dict)
-    """Where each value of the merged tree was written."""
-    filled: set[KeyPath] = field(default_factory=set)
-    """Values that `${...}` filled in: they are never quoted."""
-    problems: set[Problem] = field(default_factory=set)
-    """A set: what is wrong in `defaults` is found at every endpoint and reported once."""
-
-    def at(self, position: Position | None, message: str, path: KeyPath = ()) -> None:
-        """Add a problem at a place that is known already; None: the file as a whole."""
-        line, column = position or (None, None)
-        self.problems.add(Problem(self.file, line, column, path_text(path), message))
-
-    def at_key(self, path: KeyPath, message: str) -> None:
-        """Add a problem with a key: an unknown, misplaced or missing one."""
-        origin = self.origin_of(path)
-        self.at(self._mark(origin).key, message, origin)
-
-    def at_value(self, path: KeyPath, message: str, detail: str = "") -> None:
-        """Add a problem with a value; `detail` may quote it."""
-        known = self._marked(self.origin_of(path))
-        shown = "" if self.is_filled(known) else detail
-        self.at(self._mark(known).value, message + shown, known)
-
-    def is_filled(self, path: KeyPath) -> bool:
-        """Whether the value, or one that it is part of, came from outside the file."""
-        origin = self.origin_of(path)
-        return any(origin[:length] in self.filled for length in range(1, len(origin) + 1))
-
-    def origin_of(self, path: KeyPath) -> KeyPath:
-        """Return where a value of the merged tree was written, or would have been."""
-        for length in range(len(path), 0, -1):
-            if path[:length] in self.origins:
-                return self.origins[path[:length]] + path[length:]
-        return path
-
-    def stop_if_any(self) -> None:
-        """Raise `ConfigErrors` with what has been collected, in the file's order, if it is anything."""
-        if self.problems:
-            raise ConfigErrors(sorted(self.problems, key=self._reading_order))
-
-    def _reading_order(self, problem: Problem) -> tuple[bool, str, int, int, str, str]:
-        """This file first, then those that it names."""
-        place = (problem.line or 0, problem.column or 0)
-        return problem.file != self.file, problem.file, *place, problem.path, problem.message
-
-    def _mark(self, path: KeyPath) -> Mark:
-        """Return where `path` stands, or else what it would stand in."""
-        while path and path not in self.marks:
-            path = path[:-1]
-        return self.marks.get(path, Mark(Position(1, 1), Position(1, 1)))
-
-    def _marked(self, path: KeyPath) -> KeyPath:
-        """Return `path` without the index of a list that is written as its one item."""
-        while path and path not in self.marks and isinstance(path[-1], int):
-            path = path[:-1]
-        return path
 
 
 def quoted(value: object) -> str:
@@ -179,8 +53,3 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     if near or len(names) <= MAX_LISTED:
         return near or f" (known: {', '.join(names) or 'none'})"
     return f" (known: {', '.join(names[:MAX_LISTED])} and {len(names) - MAX_LISTED} more)"
-
-
-def _one_line(text: str) -> str:
-    """Escape what would break the line or hide part of it: a key may hold any character."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

@@ -15,13 +15,13 @@ from pydantic.fields import FieldInfo
 from streamweir.codec.mapped.problems import path_text
 from streamweir.redaction import REDACTED, hide_credentials
 from streamweir.redaction.secret_names import is_secret_header, is_secret_name
-from streamweir_gateway.config.diagnostics import KeyPath, Position, Report
+from streamweir.yaml_files.reading import read_text
+from streamweir.yaml_files.report import KeyPath, Position, Report
+from streamweir.yaml_files.tree import read_tree
 from streamweir_gateway.config.key_places import written_kind
 from streamweir_gateway.config.merging import merge
 from streamweir_gateway.config.models.gateway import GatewayConfig
 from streamweir_gateway.config.models.section import Derived, Section, written_keys
-from streamweir_gateway.config.reading import read_text
-from streamweir_gateway.config.tree import read_tree
 
 __all__ = ["EffectiveValue", "effective_values"]
 

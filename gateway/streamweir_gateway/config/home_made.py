@@ -18,11 +18,12 @@ from streamweir.codec.mapped.problems import ProblemList
 from streamweir.codec.registry import add_dialect_at, dialect_at, places, process_dialects
 from streamweir.errors import ConfigurationError
 from streamweir.translation.home_made_dialects import dialects_from
-from streamweir_gateway.config.diagnostics import Report, not_this
-from streamweir_gateway.config.dialect_files import read_dialect
+from streamweir.yaml_files.dialect_files import read_dialect
+from streamweir.yaml_files.reading import read_text
+from streamweir.yaml_files.report import Report
+from streamweir.yaml_files.tree import read_tree
+from streamweir_gateway.config.diagnostics import not_this
 from streamweir_gateway.config.interpolation import Interpolation
-from streamweir_gateway.config.reading import read_text
-from streamweir_gateway.config.tree import read_tree
 
 __all__ = ["ConfiguredDialects", "dialect_files_in", "files_of", "read_home_made"]
 

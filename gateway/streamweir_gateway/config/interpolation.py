@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from streamweir_gateway.config.diagnostics import InvalidValue, KeyPath, Report
+from streamweir.yaml_files.report import KeyPath, Report
+from streamweir.yaml_files.unresolved import Unresolved
+from streamweir_gateway.config.diagnostics import InvalidValue
 
-__all__ = ["Interpolation", "Unresolved"]
+__all__ = ["Interpolation"]
 
 _OPENING: Final = re.compile(r"\$\{(?!\{)")
 _REFERENCE: Final = re.compile(r"\$\{(?!\{)([^{}]*)\}")
@@ -22,12 +24,6 @@ _VARIABLE: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
 _MALFORMED: Final = "has a `${` that is not `${NAME}`, `${NAME:-default}` or `${file:PATH}`"
 MAX_FILE_BYTES: Final = 64 * 1024
 """A secret is short; a device or a log named by mistake is not read to its end."""
-
-
-class Unresolved(str):
-    """A value that is not known here: accepted wherever a value may stand, and never looked into."""
-
-    __slots__ = ()
 
 
 class _Missing(InvalidValue):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Final, get_args, get_origin
 
-from streamweir_gateway.config.diagnostics import KeyPath, suggestion
+from streamweir.yaml_files.report import KeyPath
+from streamweir_gateway.config.diagnostics import suggestion
 from streamweir_gateway.config.models.endpoint import Defaults, EndpointOptions, Limits
 from streamweir_gateway.config.models.gateway import GatewayConfig
 from streamweir_gateway.config.models.section import Section, written_keys

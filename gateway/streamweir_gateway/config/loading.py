@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from streamweir.codec.dialects import Dialects
+from streamweir.yaml_files.reading import read_text
+from streamweir.yaml_files.report import Position, Report
+from streamweir.yaml_files.tree import read_tree
 from streamweir_gateway.config.certificates import check_certificates
-from streamweir_gateway.config.diagnostics import Position, Report
 from streamweir_gateway.config.fingerprint import fingerprint
 from streamweir_gateway.config.home_made import dialect_files_in, read_home_made
 from streamweir_gateway.config.interpolation import Interpolation
 from streamweir_gateway.config.models import GatewayConfig
-from streamweir_gateway.config.reading import read_text
 from streamweir_gateway.config.recognition import NO_CONFIGURATION, is_configuration
 from streamweir_gateway.config.rules import check_rules
-from streamweir_gateway.config.tree import read_tree
 from streamweir_gateway.config.validation import validate
 
 __all__ = ["load_config", "load_dialects", "parse_config"]

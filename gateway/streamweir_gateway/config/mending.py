@@ -9,8 +9,9 @@ import copy
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from streamweir_gateway.config.diagnostics import InvalidValue, KeyPath
-from streamweir_gateway.config.interpolation import Unresolved
+from streamweir.yaml_files.report import KeyPath
+from streamweir.yaml_files.unresolved import Unresolved
+from streamweir_gateway.config.diagnostics import InvalidValue
 from streamweir_gateway.config.merging import Tree
 
 __all__ = ["Fault", "mended"]

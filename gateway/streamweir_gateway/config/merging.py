@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from streamweir_gateway.config.diagnostics import KeyPath
-from streamweir_gateway.config.interpolation import Unresolved
+from streamweir.yaml_files.report import KeyPath
+from streamweir.yaml_files.unresolved import Unresolved
 from streamweir_gateway.config.models.endpoint import EndpointOptions
 from streamweir_gateway.config.models.section import Derived, Section, written_keys
 from streamweir_gateway.config.models.upstream import UpstreamOptions

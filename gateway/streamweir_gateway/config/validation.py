@@ -13,8 +13,9 @@ from typing import Final
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from streamweir.yaml_files.report import Report
 from streamweir_gateway.config.consequences import without_consequences
-from streamweir_gateway.config.diagnostics import InvalidValue, Report
+from streamweir_gateway.config.diagnostics import InvalidValue
 from streamweir_gateway.config.key_places import about_unknown_key
 from streamweir_gateway.config.mending import Fault, mended
 from streamweir_gateway.config.merging import Tree, merge

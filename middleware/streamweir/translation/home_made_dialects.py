@@ -5,10 +5,9 @@ Source: the dialect-file contract, sections 1 and 9.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from streamweir.codec.base import Decoder, Encoder
 from streamweir.codec.dialect import Dialect
@@ -18,8 +17,11 @@ from streamweir.codec.mapped.problems import ProblemList
 from streamweir.codec.registry import process_dialects
 from streamweir.errors import ConfigurationError
 from streamweir.translation.dialect_examples import run_examples
+from streamweir.yaml_files.report import Report
 
 __all__ = ["dialects_from", "load_dialect"]
+
+_Side: TypeAlias = type[Decoder] | type[Encoder]
 
 
 def dialects_from(sources: Iterable[DialectSource], known: Dialects) -> list[Dialect]:
@@ -39,14 +41,12 @@ def dialects_from(sources: Iterable[DialectSource], known: Dialects) -> list[Dia
     return [compiled.dialect for compiled in found]
 
 
-def load_dialect(
-    source: Mapping[str, Any] | str | Path, *, name: str = "dialect"
-) -> type[Decoder] | type[Encoder]:
+def load_dialect(source: Mapping[str, Any] | str | Path, *, name: str = "dialect") -> _Side:
     """Return a home-made dialect as a class to be registered: `register_dialect("acme", load_dialect(...))`.
 
     Args:
         source: the keys of a dialect, or the path of a YAML file that holds them; reading one needs the extra
-            `gateway`.
+            `yaml`.
         name: what it is called in messages.
 
     Returns:
@@ -58,12 +58,11 @@ def load_dialect(
     if isinstance(source, Mapping):
         return _loaded(name, source, Path())
     path = Path(source)
-    files: Any = _yaml_files()
-    value, report = files.read_dialect(path)
+    value, report = _read_yaml(path)
     return _loaded(name, value, path.parent, report)
 
 
-def _loaded(name: str, value: Any, folder: Path, report: Any = None) -> type[Decoder] | type[Encoder]:
+def _loaded(name: str, value: Any, folder: Path, report: Report | None = None) -> _Side:
     own = ProblemList()
     source = DialectSource(name, value, own if report is None else report, folder=folder)
     found = compile_dialects([source], process_dialects())
@@ -80,11 +79,11 @@ def _loaded(name: str, value: Any, folder: Path, report: Any = None) -> type[Dec
     return side
 
 
-def _yaml_files() -> Any:
-    """What reads YAML with the place of every value; it comes with the gateway."""
+def _read_yaml(path: Path) -> tuple[Any, Report]:
     try:
-        return importlib.import_module("streamweir_gateway.config.dialect_files")
+        from streamweir.yaml_files.dialect_files import read_dialect  # noqa: PLC0415 - loads the YAML reader
     except ImportError as error:
         raise ConfigurationError(
-            "reading a dialect from YAML needs the extra `gateway`: pip install 'streamweir[gateway]'"
+            "reading a dialect from YAML needs the extra `yaml`: pip install 'streamweir[yaml]'"
         ) from error
+    return read_dialect(path)

@@ -15,6 +15,7 @@ from streamweir import Decoder, Encoder
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
 from streamweir.errors import ConfigurationError
+from streamweir.yaml_files.report import Report
 from streamweir_gateway.config import (
     ConfigErrors,
     GatewayConfig,
@@ -24,7 +25,6 @@ from streamweir_gateway.config import (
     load_config,
     parse_config,
 )
-from streamweir_gateway.config.diagnostics import Report
 from streamweir_gateway.config.key_places import ELSEWHERE
 from streamweir_gateway.config.models import Breaker, EndpointConfig, Retries, Tls, UpstreamConfig
 from streamweir_gateway.config.validation import validate

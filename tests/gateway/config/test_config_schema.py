@@ -11,9 +11,9 @@ import pytest
 
 from places import HOME_MADE
 from streamweir.codec.mapped.schema import dialect_definitions, dialect_schema
-from streamweir_gateway.config.diagnostics import Report
+from streamweir.yaml_files.report import Report
+from streamweir.yaml_files.tree import read_tree
 from streamweir_gateway.config.schema import config_schema, schemas
-from streamweir_gateway.config.tree import read_tree
 
 CASES = Path(__file__).with_name("cases")
 VALIDATOR = jsonschema.Draft202012Validator(config_schema())

@@ -12,11 +12,11 @@ import pytest
 from streamweir import Decoder, Encoder
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
+from streamweir.yaml_files.report import Report
+from streamweir.yaml_files.tree import read_tree
 from streamweir_gateway.config import ConfigErrors, GatewayConfig, parse_config
-from streamweir_gateway.config.diagnostics import Report
 from streamweir_gateway.config.interpolation import Interpolation
 from streamweir_gateway.config.rules import check_rules
-from streamweir_gateway.config.tree import read_tree
 from streamweir_gateway.config.validation import validate
 
 DIALECTS = Dialects((Dialect("legacy", Decoder, Encoder), Dialect("standard", None, Encoder)))

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, ValidationInfo, WithJsonSchema
 
+from streamweir.yaml_files.unresolved import Unresolved
 from streamweir_gateway.config.diagnostics import InvalidValue
-from streamweir_gateway.config.interpolation import Unresolved
 from streamweir_gateway.config.values.http import HEADER_NAME, HEADER_VALUE
 from streamweir_gateway.config.values.rates import RATE_LIMIT, RateLimit
 from streamweir_gateway.config.values.scalars import FLAG, TEXT, text_schema, whole_number

@@ -10,7 +10,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from streamweir.codec.dialects import Dialects
 from streamweir.codec.registry import process_dialects
-from streamweir_gateway.config.interpolation import Unresolved
+from streamweir.yaml_files.unresolved import Unresolved
 from streamweir_gateway.config.models.access import OPEN, Auth, Cors
 from streamweir_gateway.config.models.endpoint import Defaults, EndpointConfig
 from streamweir_gateway.config.models.field_types import READ_ONLY, Flag, Rate

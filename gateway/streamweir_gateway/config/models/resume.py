@@ -15,7 +15,7 @@ from streamweir.options.kept_runs import (
     STORE_TIMEOUT,
     TTL,
 )
-from streamweir_gateway.config.interpolation import Unresolved
+from streamweir.yaml_files.unresolved import Unresolved
 from streamweir_gateway.config.models.field_types import AtLeastOne, Duration, Flag, Size, Text
 from streamweir_gateway.config.models.section import Section, written
 from streamweir_gateway.config.values.scalars import text_schema

@@ -6,7 +6,7 @@ They speak of the merged configuration; the report knows where each of its value
 from __future__ import annotations
 
 from streamweir.codec.dialects import Dialects
-from streamweir_gateway.config.diagnostics import Report
+from streamweir.yaml_files.report import Report
 from streamweir_gateway.config.models import GatewayConfig
 from streamweir_gateway.config.rules.access import check_access
 from streamweir_gateway.config.rules.collisions import check_collisions

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from streamweir_gateway.config.diagnostics import KeyPath, Report
-from streamweir_gateway.config.interpolation import Unresolved
+from streamweir.yaml_files.report import KeyPath, Report
+from streamweir.yaml_files.unresolved import Unresolved
 from streamweir_gateway.config.models import Caller, Cors, GatewayConfig
 from streamweir_gateway.config.rules.names import check_name, check_repetition
 from streamweir_gateway.config.values.addresses import NEEDS_AUTH, is_loopback

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Final
 
-from streamweir_gateway.config.diagnostics import Report
+from streamweir.yaml_files.report import Report
 from streamweir_gateway.config.models import GatewayConfig
 from streamweir_gateway.config.values.path_templates import shape
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from streamweir.codec.dialects import Dialects
-from streamweir_gateway.config.diagnostics import KeyPath, Report, quoted, suggestion
-from streamweir_gateway.config.interpolation import Unresolved
+from streamweir.yaml_files.report import KeyPath, Report
+from streamweir.yaml_files.unresolved import Unresolved
+from streamweir_gateway.config.diagnostics import quoted, suggestion
 from streamweir_gateway.config.models import EndpointConfig
 from streamweir_gateway.config.rules.requests import check_request
 from streamweir_gateway.config.values.path_templates import placeholders

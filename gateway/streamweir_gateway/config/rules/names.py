@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from streamweir_gateway.config.diagnostics import KeyPath, Report, quoted, suggestion
-from streamweir_gateway.config.interpolation import Unresolved
+from streamweir.yaml_files.report import KeyPath, Report
+from streamweir.yaml_files.unresolved import Unresolved
+from streamweir_gateway.config.diagnostics import quoted, suggestion
 from streamweir_gateway.config.values.urls import is_url
 
 __all__ = ["check_name", "check_repetition"]

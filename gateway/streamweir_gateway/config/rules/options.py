@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from streamweir.codec.dialects import Dialects
-from streamweir_gateway.config.diagnostics import KeyPath, Report, quoted, suggestion
-from streamweir_gateway.config.interpolation import Unresolved
+from streamweir.yaml_files.report import KeyPath, Report
+from streamweir.yaml_files.unresolved import Unresolved
+from streamweir_gateway.config.diagnostics import quoted, suggestion
 from streamweir_gateway.config.models.endpoint import EndpointOptions
 from streamweir_gateway.config.models.upstream import UpstreamOptions
 from streamweir_gateway.config.rules.names import check_name, check_repetition

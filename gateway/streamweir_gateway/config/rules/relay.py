@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamweir_gateway.config.diagnostics import Report
+from streamweir.yaml_files.report import Report
 from streamweir_gateway.config.models import EndpointConfig
 
 __all__ = ["check_relay"]

@@ -10,8 +10,9 @@ from typing import Any
 
 from streamweir.codec.dialects import Dialects
 from streamweir.requests.templates import compile_request, compile_tree, leaves_of, names_read
-from streamweir_gateway.config.diagnostics import KeyPath, Report, quoted, suggestion
-from streamweir_gateway.config.interpolation import Unresolved
+from streamweir.yaml_files.report import KeyPath, Report
+from streamweir.yaml_files.unresolved import Unresolved
+from streamweir_gateway.config.diagnostics import quoted, suggestion
 from streamweir_gateway.config.models import EndpointConfig
 from streamweir_gateway.config.rules.options import AUTO
 from streamweir_gateway.config.values.path_templates import placeholders

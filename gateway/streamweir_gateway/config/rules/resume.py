@@ -6,8 +6,8 @@ from importlib.util import find_spec
 from typing import Final
 from urllib.parse import urlsplit
 
-from streamweir_gateway.config.diagnostics import Report
-from streamweir_gateway.config.interpolation import Unresolved
+from streamweir.yaml_files.report import Report
+from streamweir.yaml_files.unresolved import Unresolved
 from streamweir_gateway.config.models import GatewayConfig
 
 __all__ = ["check_resume"]

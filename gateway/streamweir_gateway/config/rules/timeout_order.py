@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from streamweir.codec.mapped.problems import path_text
 from streamweir.options.durations import format_duration
 from streamweir.options.timeouts import CLOCK_ORDER
-from streamweir_gateway.config.diagnostics import KeyPath, Report
+from streamweir.yaml_files.report import KeyPath, Report
 from streamweir_gateway.config.models import EndpointConfig
 
 __all__ = ["check_timeout_order"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from streamweir.codec.dialects import Dialects
-from streamweir_gateway.config.diagnostics import KeyPath, Report, quoted, suggestion
-from streamweir_gateway.config.interpolation import Unresolved
+from streamweir.yaml_files.report import KeyPath, Report
+from streamweir.yaml_files.unresolved import Unresolved
+from streamweir_gateway.config.diagnostics import quoted, suggestion
 from streamweir_gateway.config.models import EndpointConfig, Tls, UpstreamConfig
 from streamweir_gateway.config.rules.names import check_name, check_repetition
 from streamweir_gateway.config.values.path_templates import REST, is_open, placeholders

@@ -15,8 +15,8 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from streamweir.options.durations import OFF
+from streamweir.yaml_files.unresolved import Unresolved
 from streamweir_gateway.config.diagnostics import InvalidValue, UnclearValue, not_this
-from streamweir_gateway.config.interpolation import Unresolved
 
 __all__ = [
     "COUNT",

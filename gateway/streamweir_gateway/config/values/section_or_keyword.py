@@ -10,8 +10,8 @@ from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from streamweir.options.durations import OFF
+from streamweir.yaml_files.unresolved import Unresolved
 from streamweir_gateway.config.diagnostics import InvalidValue, not_this
-from streamweir_gateway.config.interpolation import Unresolved
 from streamweir_gateway.config.values.scalars import OFF_SCHEMA, REFERENCE_SCHEMA, any_of, is_off
 
 __all__ = ["SectionOrKeyword"]

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from streamweir_gateway.config.diagnostics import Report
-from streamweir_gateway.config.reading import read_text
-from streamweir_gateway.config.tree import read_tree
+from streamweir.yaml_files.reading import read_text
+from streamweir.yaml_files.report import Report
+from streamweir.yaml_files.tree import read_tree
 
 __all__ = ["read_dialect"]
 

@@ -17,9 +17,9 @@ from ruamel.yaml.error import MarkedYAMLError, StringMark, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
-from streamweir_gateway.config.diagnostics import KeyPath, Mark, Position, Report
-from streamweir_gateway.config.interpolation import Unresolved
-from streamweir_gateway.config.yaml_faults import fault_in_words
+from streamweir.yaml_files.faults import fault_in_words
+from streamweir.yaml_files.report import KeyPath, Mark, Position, Report
+from streamweir.yaml_files.unresolved import Unresolved
 
 __all__ = ["read_tree"]
 

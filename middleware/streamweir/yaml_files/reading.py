@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from streamweir_gateway.config.diagnostics import Position, Report
+from streamweir.yaml_files.report import Position, Report
 
 __all__ = ["read_text"]
 
