@@ -161,7 +161,7 @@ def test_the_files_of_a_dialect_say_which_way_they_go(folder: str) -> None:
 SHELLS = ("asgi", "client", "emit", "testing")
 
 
-@pytest.mark.parametrize("room", ["http", "runs"])
+@pytest.mark.parametrize("room", ["delivery", "http", "runs"])
 def test_modules_that_all_shells_share_import_no_shell(room: str) -> None:
     """Gateway, middleware and responses import these rooms; an import of a shell here would be a circle."""
     shells = tuple(f"streamweir.{shell}" for shell in SHELLS)

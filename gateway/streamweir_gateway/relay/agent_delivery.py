@@ -5,6 +5,7 @@ from __future__ import annotations
 from starlette.types import Receive, Scope, Send
 
 from streamweir.http.ownership import take_ownership
+from streamweir_gateway.connection.connected_client import ConnectedClient
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.relay.agent_stream import OpenedResponse
@@ -68,12 +69,11 @@ class AgentDelivery:
             dict.fromkeys(endpoint.destinations, NO_OFFER),
             OpenedResponse(self._response),
         )
-        exchange = ProxyExchange(
-            endpoint, prepared, scope=self._scope, send=self._send, record=record, observer=self._observer
-        )
+        client = ConnectedClient(self._scope, receive, self._send)
+        exchange = ProxyExchange(endpoint, prepared, client=client, record=record, observer=self._observer)
         take_ownership(self._scope)
         streams.add(exchange.supervisor)
         try:
-            await exchange.run(receive)
+            await exchange.run()
         finally:
             streams.discard(exchange.supervisor)

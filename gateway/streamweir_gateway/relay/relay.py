@@ -21,8 +21,8 @@ from streamweir_gateway.relay.crossing import Crossing, crossing_of
 from streamweir_gateway.relay.forwarded import may_go_on
 from streamweir_gateway.relay.relay_exchange import BrokenOff, NoAnswer, RelayExchange
 from streamweir_gateway.relay.service import Service
+from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.open_streams import OpenStreams
-from streamweir_gateway.runs.response_writer import ClientGone
 
 __all__ = ["Relay"]
 

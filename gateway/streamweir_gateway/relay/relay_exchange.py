@@ -28,10 +28,10 @@ from streamweir_gateway.relay.request_stream import ClientBody
 from streamweir_gateway.relay.response_head import interim_headers, relayed_headers
 from streamweir_gateway.relay.service import Service
 from streamweir_gateway.runs.admission import CircuitOpen, Overloaded, Permit
+from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.interruptible_wait import Interrupted
 from streamweir_gateway.runs.operator_hints import about_breaker, about_failure
-from streamweir_gateway.runs.response_writer import ClientGone
 from streamweir_gateway.runs.retry_plan import Failure, RetryPlan
 from streamweir_gateway.runs.upstream_target import NoSuchPath
 from streamweir_gateway.upstream.failures import (

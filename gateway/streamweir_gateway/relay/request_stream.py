@@ -12,8 +12,8 @@ from starlette.types import Receive, Scope
 from streamweir.http.refusals import Refusal
 from streamweir_gateway.connection.client_connection import ClientConnection
 from streamweir_gateway.relay.relay_request import RelayBody
+from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.request_body import next_piece
-from streamweir_gateway.runs.response_writer import ClientGone
 
 __all__ = ["ClientBody"]
 

@@ -21,11 +21,11 @@ from streamweir.runs.store import StoreUnavailable
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.resumption.run_audience import RunAudience
+from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.open_streams import OpenStreams
 from streamweir_gateway.runs.prepared_request import PreparedRequest
 from streamweir_gateway.runs.request_context import RequestContext
-from streamweir_gateway.runs.response_writer import ClientGone
 from streamweir_gateway.runs.run import Run
 from streamweir_gateway.runs.run_supervisor import RunSupervisor
 

@@ -28,6 +28,7 @@ from streamweir.runs.owned_run import OwnedRun
 from streamweir.runs.run_index import RunIndex
 from streamweir.runs.run_reader import About
 from streamweir.runs.store import StoreUnavailable
+from streamweir_gateway.connection.connected_client import ConnectedClient
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.resumption.kept_run import KeptRun
@@ -150,23 +151,20 @@ class ResumableProxy(Proxy):
             endpoint=self._endpoint,
             incoming=prepared.incoming,
             headers=resumption.headers(handle),
-            scope=scope,
-            send=send,
+            client=ConnectedClient(scope, receive, send),
             kept=kept,
             is_first=True,
         )
         take_ownership(scope)
-        await self._run_kept(kept, delivery, receive, record)
+        await self._run_kept(kept, delivery, record)
 
-    async def _run_kept(
-        self, kept: KeptRun, delivery: RunDelivery, receive: Receive, record: RequestRecord
-    ) -> None:
+    async def _run_kept(self, kept: KeptRun, delivery: RunDelivery, record: RequestRecord) -> None:
         """Let the run go on by itself and its first client read it; then wait for what is left of it."""
         under_way = self._resumption.registry.under_way
         under_way[kept.owned.name] = kept
         pump = asyncio.create_task(kept.pump())
         try:
-            await self._resumption.deliver(delivery, receive, is_running=True)
+            await self._resumption.deliver(delivery, is_running=True)
             delivery.note_in(record)
             record.client_left = (delivery.has_lost_client and not kept.owned.ended) or None
             await asyncio.shield(pump)

@@ -17,6 +17,7 @@ from streamweir.http.requested_run import RUN_HEADER, check_position, has_all
 from streamweir.runs.handles import Position
 from streamweir.runs.run_reader import About
 from streamweir.runs.store import RunState, StoreUnavailable
+from streamweir_gateway.connection.connected_client import ConnectedClient
 from streamweir_gateway.observability.metrics import Metrics
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.resumption.kept_run import KeptRun
@@ -127,21 +128,20 @@ class Resumption:
             endpoint=found.endpoint,
             incoming=incoming,
             headers=[*self.headers(found.handle), *headers],
-            scope=scope,
-            send=send,
+            client=ConnectedClient(scope, receive, send),
             kept=self._kept(found),
             position=position,
         )
-        await self.deliver(delivery, receive, is_running=state.state == "running")
+        await self.deliver(delivery, is_running=state.state == "running")
         delivery.note_in(record)
         self._metrics.resumed(found.about.endpoint, "followed" if state.state == "running" else "replayed")
 
-    async def deliver(self, delivery: RunDelivery, receive: Receive, *, is_running: bool) -> None:
+    async def deliver(self, delivery: RunDelivery, *, is_running: bool) -> None:
         """Let a client read."""
         self._streams.add(delivery.supervisor)
         self._metrics.reader_opened()
         try:
-            await delivery.run(receive, is_running=is_running)
+            await delivery.run(is_running=is_running)
         finally:
             if delivery.has_seized:
                 self._metrics.run_lost()

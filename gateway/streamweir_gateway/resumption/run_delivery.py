@@ -9,8 +9,7 @@ import logging
 import time
 from typing import Final
 
-from starlette.types import Receive, Scope, Send
-
+from streamweir.delivery.client_port import ClientPort
 from streamweir.http.found_run import NothingLeft
 from streamweir.http.headers import Headers
 from streamweir.http.refusals import Refusal
@@ -21,14 +20,13 @@ from streamweir.runs.run_feed import RunFeed
 from streamweir.runs.run_reader import About, RunReader
 from streamweir.runs.store import RunStore
 from streamweir.runs.stored_event import UnreadableRun
-from streamweir_gateway.connection.client_connection import ClientConnection
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.resumption.kept_run import KeptRun
 from streamweir_gateway.resumption.stored_delivery import StoredDelivery
+from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.destination import Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.interruptible_wait import Interrupted
-from streamweir_gateway.runs.response_writer import ClientGone
 from streamweir_gateway.runs.run_supervisor import RunSupervisor
 
 __all__ = ["RunDelivery"]
@@ -50,8 +48,7 @@ class RunDelivery:
         endpoint: that it is a run of.
         incoming: the client's request, with the run's request id.
         headers: of the response, beside those of a stream.
-        scope: of the client's request.
-        send: takes the response.
+        client: gets the response.
         kept: the run, where this process makes it.
         is_first: it is made for this client.
         position: how far the client is; None: it begins at the start.
@@ -67,8 +64,7 @@ class RunDelivery:
         endpoint: Endpoint,
         incoming: Incoming,
         headers: Headers,
-        scope: Scope,
-        send: Send,
+        client: ClientPort,
         kept: KeptRun | None = None,
         is_first: bool = False,
         position: Position | None = None,
@@ -86,8 +82,7 @@ class RunDelivery:
             incoming,
             handle=handle,
             headers=headers,
-            send=send,
-            connection=ClientConnection.of(scope),
+            client=client,
             run=self.supervisor,
         )
         first_of = owned if is_first else None
@@ -95,11 +90,10 @@ class RunDelivery:
             store, name, about, self._delivery, position=self._position, first_of=first_of
         )
 
-    async def run(self, receive: Receive, *, is_running: bool) -> None:
+    async def run(self, *, is_running: bool) -> None:
         """Deliver the run to its end.
 
         Args:
-            receive: reports that the client is gone.
             is_running: the run goes on, so that there is something to wait for.
 
         Raises:
@@ -108,7 +102,7 @@ class RunDelivery:
         """
         client = self._delivery.supervisor
         try:
-            client.watch(receive)
+            self._delivery.watch()
             if self._kept is not None and self._kept.audience.response is not None:
                 self._delivery.forward_headers(self._kept.audience.response)
             await self._interruptible(is_running=is_running)
@@ -119,7 +113,7 @@ class RunDelivery:
             self.supervisor.close()
             client.close()
         if client.dropped == "slow_client":
-            await self._delivery.cut_off(receive)
+            await self._delivery.cut_off()
 
     @property
     def has_lost_client(self) -> bool:

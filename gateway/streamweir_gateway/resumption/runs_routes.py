@@ -28,8 +28,8 @@ from streamweir_gateway.observability.trace_context import settled_trace_context
 from streamweir_gateway.resumption.resumption import FoundRun, Resumption
 from streamweir_gateway.resumption.search import find_runs, latest_run
 from streamweir_gateway.routing import Route
+from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.proxy import send_no_content
-from streamweir_gateway.runs.response_writer import ClientGone
 
 __all__ = ["runs_routes"]
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from starlette.types import Send
-
+from streamweir.delivery.client_port import ClientPort
 from streamweir.http.headers import Headers
 from streamweir.runs.feed_writer import open_feed_writer
 from streamweir.runs.stored_event import Source
-from streamweir.translation.open_writer import Writer
 from streamweir.translation.writer import StreamWriter
-from streamweir_gateway.connection.client_connection import ClientConnection
-from streamweir_gateway.runs.delivery import Delivery
 from streamweir_gateway.runs.destination import Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
+from streamweir_gateway.runs.live_delivery import LiveDelivery
 from streamweir_gateway.runs.run_supervisor import RunSupervisor
 
 __all__ = ["StoredDelivery"]
 
 
-class StoredDelivery(Delivery):
+class StoredDelivery(LiveDelivery):
     """A delivery of what is stored.
 
     Attributes:
@@ -29,8 +26,7 @@ class StoredDelivery(Delivery):
         incoming: the client's request, with the run's request id.
         handle: of the run.
         headers: of the response, beside those of a stream.
-        send: takes the response.
-        connection: the client's.
+        client: gets the response.
         run: of the reading.
     """
 
@@ -43,11 +39,10 @@ class StoredDelivery(Delivery):
         *,
         handle: str,
         headers: Headers,
-        send: Send,
-        connection: ClientConnection,
+        client: ClientPort,
         run: RunSupervisor,
     ) -> None:
-        super().__init__(endpoint, incoming, send=send, connection=connection, run=run)
+        super().__init__(endpoint, incoming, client=client, run=run)
         self.is_open = False
         self._handle = handle
         self._extra = headers
@@ -63,21 +58,16 @@ class StoredDelivery(Delivery):
     @property
     def has_something(self) -> bool:
         """Something has been sent, or waits to be."""
-        if self._response.is_started or self._unsent:
+        if self.is_started or self._unsent:
             return True
         self._unsent = self.sink.take()
         return bool(self._unsent)
 
     @property
-    def is_started(self) -> bool:
-        """The headers have left."""
-        return self._response.is_started
-
-    @property
     def fails_whole(self) -> bool:
         """The client is given a status in place of a stream."""
         sink = self.sink
-        return isinstance(sink, StreamWriter) and sink.is_failure and not self._response.is_started
+        return isinstance(sink, StreamWriter) and sink.is_failure and not self.is_started
 
     def leave_no_run(self) -> None:
         """Name no run: there is nothing to come back to."""
@@ -86,7 +76,7 @@ class StoredDelivery(Delivery):
     @property
     def is_streaming(self) -> bool:
         """The response has begun, nothing waits to be sent, and what comes next is written as it is given."""
-        return self.is_open and self._response.is_started and not self._unsent
+        return self.is_open and self.is_started and not self._unsent
 
     def open(self, source: Source) -> None:
         """Write what comes as it has to be written where the run is read with `source`."""
@@ -97,11 +87,11 @@ class StoredDelivery(Delivery):
     async def begin(self) -> None:
         """Let the headers leave: there is something to wait for."""
         if self.sink.framing != "json" and not self.sink.reports_by_status:
-            await self._response.begin()
+            await super().begin()
 
     def _set_sink(self, source: Source) -> None:
         config, incoming = self._endpoint.config, self._incoming
-        self.sink = open_feed_writer(
+        writer = open_feed_writer(
             source,
             answers=incoming.answers,
             framing=incoming.framing,
@@ -110,11 +100,8 @@ class StoredDelivery(Delivery):
             handle=self._handle,
             other_options=config.protocol_options,
         )
-        if self._response.is_started:
-            self.sink.begin_body()
-        self._response.headers = self._headers(self.sink)
-        self.supervisor.begin(self.sink, config.upstreams[0].timeouts.write)
+        self._write_to(writer, config.upstreams[0].timeouts.write)
 
-    def _headers(self, sink: Writer) -> Headers:
+    def _headers(self) -> Headers:
         replaced = {name for name, _ in self._extra}
-        return [*(header for header in super()._headers(sink) if header[0] not in replaced), *self._extra]
+        return [*(header for header in super()._headers() if header[0] not in replaced), *self._extra]

@@ -22,12 +22,12 @@ from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
 from streamweir_gateway.requests.offers import NO_OFFER
 from streamweir_gateway.requests.request_sequence import RequestSequence
 from streamweir_gateway.runs.admission import CircuitOpen, Overloaded, Permit
+from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.interruptible_wait import Interrupted
 from streamweir_gateway.runs.operator_hints import about_breaker, about_failure, about_status
 from streamweir_gateway.runs.request_context import RequestContext
 from streamweir_gateway.runs.response_classification import classify_response, first_answer
-from streamweir_gateway.runs.response_writer import ClientGone
 from streamweir_gateway.runs.retry_plan import Failure
 from streamweir_gateway.upstream.client import Opening
 from streamweir_gateway.upstream.failures import ConnectTimedOut, NotConnected, UpstreamFailure

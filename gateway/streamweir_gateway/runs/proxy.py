@@ -15,17 +15,18 @@ from streamweir.http.headers import Headers, header_values, settled_request_id
 from streamweir.http.ownership import take_ownership
 from streamweir.http.refusals import Refusal, send_refusal
 from streamweir.requests.errors import RequestError
+from streamweir_gateway.connection.connected_client import ConnectedClient
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import settled_trace_context
 from streamweir_gateway.requests.offers import NO_OFFER, Offer
+from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.destination import Destination, Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.open_streams import OpenStreams
 from streamweir_gateway.runs.prepared_request import PreparedRequest
 from streamweir_gateway.runs.proxy_exchange import ProxyExchange
 from streamweir_gateway.runs.request_body import RequestBodies, RequestBody
-from streamweir_gateway.runs.response_writer import ClientGone
 from streamweir_gateway.runs.upstream_request_builder import NoSuchPath
 from streamweir_gateway.upstream.request import UpstreamRequest
 
@@ -132,13 +133,14 @@ class Proxy:
         self, prepared: PreparedRequest, scope: Scope, receive: Receive, send: Send, record: RequestRecord
     ) -> None:
         """Run what is asked for, and deliver it."""
+        client = ConnectedClient(scope, receive, send)
         exchange = ProxyExchange(
-            self._endpoint, prepared, scope=scope, send=send, record=record, observer=self._observer
+            self._endpoint, prepared, client=client, record=record, observer=self._observer
         )
         take_ownership(scope)  # what follows ends properly by itself
         self._streams.add(exchange.supervisor)
         try:
-            await exchange.run(receive)
+            await exchange.run()
         finally:
             self._streams.discard(exchange.supervisor)
 

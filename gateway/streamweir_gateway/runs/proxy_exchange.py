@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from starlette.types import Receive, Scope, Send
-
-from streamweir_gateway.connection.client_connection import ClientConnection
+from streamweir_gateway.connection.connected_client import ConnectedClient
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
-from streamweir_gateway.runs.delivery import Delivery
+from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.interruptible_wait import Interrupted
+from streamweir_gateway.runs.live_delivery import LiveDelivery
 from streamweir_gateway.runs.prepared_request import PreparedRequest
 from streamweir_gateway.runs.request_context import RequestContext
-from streamweir_gateway.runs.response_writer import ClientGone
 from streamweir_gateway.runs.run import Run
 from streamweir_gateway.runs.run_supervisor import RunSupervisor
 
@@ -30,8 +28,7 @@ class ProxyExchange:
     Args:
         endpoint: what was called.
         prepared: the client's request.
-        scope: of the client's request.
-        send: takes the response.
+        client: gets the response.
         record: is completed.
         observer: is told of attempts.
     """
@@ -43,18 +40,14 @@ class ProxyExchange:
         endpoint: Endpoint,
         prepared: PreparedRequest,
         *,
-        scope: Scope,
-        send: Send,
+        client: ConnectedClient,
         record: RequestRecord,
         observer: Observer,
     ) -> None:
         record.attempts = 0
         self._record = record
         self.supervisor = RunSupervisor(endpoint.config.on_disconnect)
-        connection = ClientConnection.of(scope)
-        self._delivery = Delivery(
-            endpoint, prepared.incoming, send=send, connection=connection, run=self.supervisor
-        )
+        self._delivery = LiveDelivery(endpoint, prepared.incoming, client=client, run=self.supervisor)
         context = RequestContext(
             endpoint,
             prepared,
@@ -65,7 +58,7 @@ class ProxyExchange:
         )
         self._run = Run(context, prepared.request)
 
-    async def run(self, receive: Receive) -> None:
+    async def run(self) -> None:
         """Deliver the stream to its end.
 
         Raises:
@@ -73,7 +66,7 @@ class ProxyExchange:
         """
         supervisor, client = self.supervisor, self._delivery.supervisor
         try:
-            client.watch(receive)
+            self._delivery.watch()
             await self._run.run()
             supervisor.clock.is_busy = True  # from here on only the client's leaving ends it
             with supervisor.waiting:
@@ -85,7 +78,7 @@ class ProxyExchange:
             client.close()
             self._complete_record()
         if client.dropped == "slow_client":
-            await self._delivery.cut_off(receive)
+            await self._delivery.cut_off()
 
     async def _finish(self) -> None:
         attempt = self._run.attempt

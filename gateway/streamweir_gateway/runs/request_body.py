@@ -16,7 +16,7 @@ from streamweir.http.headers import header_values
 from streamweir.http.refusals import Refusal
 from streamweir.jsontext import parse_json
 from streamweir_gateway.connection.client_connection import ClientConnection
-from streamweir_gateway.runs.response_writer import ClientGone
+from streamweir_gateway.runs.client_gone import ClientGone
 
 __all__ = ["RequestBodies", "RequestBody", "next_piece", "request_object"]
 

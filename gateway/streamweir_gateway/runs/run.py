@@ -8,10 +8,10 @@ from streamweir.http.refusals import Refusal
 from streamweir.translation.operator_hint import buffering_hint
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.attempt import Attempt
+from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.interruptible_wait import Interrupted
 from streamweir_gateway.runs.operator_hints import about_stop
 from streamweir_gateway.runs.request_context import RequestContext
-from streamweir_gateway.runs.response_writer import ClientGone
 from streamweir_gateway.runs.retry_plan import RetryPlan
 from streamweir_gateway.upstream.request import UpstreamRequest
 

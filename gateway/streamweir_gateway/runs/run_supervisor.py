@@ -137,6 +137,10 @@ class RunSupervisor:
         self.waiting.interrupt()
         self._set_timer()
 
+    def run_out(self, due: Due) -> None:
+        """Leave the upstream: a clock of its side has run out."""
+        self.leave_upstream(_stop_of(due))
+
     # The timer
 
     def _set_timer(self) -> None:
@@ -166,7 +170,7 @@ class RunSupervisor:
         elif self._runs_until is not None and now >= self._runs_until:
             self.abandon()
         elif not self.is_stopping() and (due := self.clock.due(now)) is not None:
-            self.leave_upstream(_stop_of(due))
+            self.run_out(due)
         self._set_timer()
 
 

@@ -13,7 +13,7 @@ import pytest
 from loopback import Client, Gateway, client, gateway, one_endpoint
 from scripted_upstream import SSE, Call, Upstream, chunk, upstream
 from streamweir_gateway.config import GatewayConfig
-from streamweir_gateway.runs import delivery_supervisor
+from streamweir_gateway.runs import live_delivery
 
 pytestmark = pytest.mark.anyio
 
@@ -92,7 +92,7 @@ ENDINGS: list[Any] = [
 async def test_where_write_is_off_what_is_left_may_take_a_while_and_no_longer(
     end: Callable[[Gateway], Any], timeouts: dict[str, str], code: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delivery_supervisor, "LEFT_SECONDS", 0.4)
+    monkeypatch.setattr(live_delivery, "LEFT_SECONDS", 0.4)
     async with unread(**timeouts, write="off") as (server, running, _):
         await asyncio.sleep(0.2)
         await end(running)

@@ -1,0 +1,136 @@
+"""A live run on its way to the client that asked for it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import cast
+
+from streamweir.codec.base import Options
+from streamweir.delivery.client_port import ClientPort
+from streamweir.delivery.delivery import Delivery
+from streamweir.delivery.scheduler import LoopScheduler
+from streamweir.delivery.supervisor import DeliverySupervisor
+from streamweir.errors import ErrorInfo
+from streamweir.http.headers import Headers, encoded_headers
+from streamweir.translation.clock import StreamClock
+from streamweir.translation.open_writer import Writer, open_writer
+from streamweir.translation.reader import StreamReader
+from streamweir.translation.sink import EventSink
+from streamweir_gateway.config import LEFT_SECONDS
+from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.runs.client_gone import ClientGone
+from streamweir_gateway.runs.destination import Incoming
+from streamweir_gateway.runs.endpoint import Endpoint
+from streamweir_gateway.runs.run_supervisor import RunSupervisor
+from streamweir_gateway.upstream.response import UpstreamResponse
+
+__all__ = ["LiveDelivery"]
+
+
+class LiveDelivery(Delivery):
+    """An `Audience` of one client, which is sent the events as they come.
+
+    Attributes:
+        supervisor: watches over the client.
+
+    Args:
+        endpoint: what was called.
+        incoming: the client's request.
+        client: gets the response.
+        run: what is delivered.
+    """
+
+    __slots__ = ("_endpoint", "_forwarded", "_incoming", "_run", "supervisor")
+
+    def __init__(
+        self, endpoint: Endpoint, incoming: Incoming, *, client: ClientPort, run: RunSupervisor
+    ) -> None:
+        clock = StreamClock(now=time.monotonic(), heartbeat=endpoint.config.heartbeat)
+        super().__init__(client, clock)
+        self._endpoint = endpoint
+        self._incoming = incoming
+        self._run = run
+        self._forwarded: Headers = []
+        self.supervisor = DeliverySupervisor(clock, run, LoopScheduler())
+
+    def watch(self) -> None:
+        """Look out for the client's leaving, and for what ends the run from outside."""
+        self._run.on_stop = self._limit_rest
+        self.supervisor.watch(self)
+
+    # What the run calls
+
+    def open_sink(
+        self, reader: StreamReader, options: Mapping[str, Options], *, write_timeout: float | None
+    ) -> Writer:
+        """Return the writer of another attempt; see `Audience`."""
+        incoming = self._incoming
+        writer = open_writer(
+            incoming.answers,
+            incoming.framing,
+            request_id=incoming.request_id,
+            options=options,
+            dialects=self._endpoint.dialects,
+            source=reader,
+            verbatim=incoming.answers in self._endpoint.copied,
+            follows=incoming.follows and not self.is_started,
+            names=incoming.names,
+        )
+        self._write_to(writer, write_timeout)
+        return writer
+
+    def forward_headers(self, response: UpstreamResponse) -> None:
+        """Give the client the headers that it may have, unless its own have left."""
+        config = self._endpoint.config
+        if (config.forward_response_headers or config.relays_all) and not self.is_started:
+            self._forwarded += self._endpoint.forwarded(response)
+
+    async def send(self) -> None:
+        """Send what was written, as soon as the client takes it; drop a client that has left."""
+        try:
+            await super().send()
+        except OSError:
+            self.supervisor.drop("client_gone")
+
+    # What the exchange calls
+
+    async def finish(self, error: ErrorInfo | None = None, failure: ErrorInfo | None = None) -> None:
+        """Send what is left, and end the response; see `Delivery`.
+
+        Raises:
+            ClientGone: the server says so.
+        """
+        try:
+            await super().finish(error, failure)
+        except OSError as gone:
+            raise ClientGone from gone
+
+    def settle(self, sink: EventSink) -> None:
+        """Let the client have what was written to `sink`, of all that were opened."""
+        self.sink = cast("Writer", sink)
+
+    def note_in(self, record: RequestRecord, *, events: int) -> None:
+        """Complete `record` with what the client was sent, of a stream of so many events."""
+        record.answers, record.framing = self._incoming.answers, self.sink.framing
+        record.status = self.status if self.is_started else None
+        record.bytes_out = self.bytes
+        record.events = events + self.sink.added
+        record.lost = self.sink.unsupported.total()
+
+    def _write_to(self, writer: Writer, write_timeout: float | None) -> None:
+        """Let `writer` write from here on, for a client that may take nothing for `write_timeout` seconds."""
+        self.sink = writer
+        if self.is_started:
+            writer.begin_body()
+        self.clock.write = write_timeout
+        self.supervisor.update()
+
+    def _headers(self) -> Headers:
+        own = self._endpoint.response_headers(self.sink.media_type, self._incoming)
+        return [*own, *encoded_headers(self.sink.headers), *self._forwarded]
+
+    def _limit_rest(self) -> None:
+        """The run has been ended from outside: the client may not take for ever for the rest."""
+        write = self.clock.write
+        self.supervisor.limit_rest(LEFT_SECONDS if write is None else write)

@@ -1,0 +1,1 @@
+"""A stream on its way to one client, for every host: it knows no ASGI, no asyncio and no trio."""

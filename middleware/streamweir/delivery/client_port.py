@@ -1,0 +1,70 @@
+"""The interface between a delivery and the server that reaches its client."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from streamweir.http.headers import Headers
+
+__all__ = ["ClientPort"]
+
+
+class ClientPort(Protocol):
+    """Sends one response.
+
+    A host that can only send leaves the other methods to their defaults.
+    """
+
+    def send_start(self, status: int, headers: Headers) -> Awaitable[None]:
+        """Send the status and the headers.
+
+        Raises:
+            OSError: the client has left.
+        """
+        ...
+
+    def send_body(self, data: bytes, more: bool) -> Awaitable[None]:
+        """Send a piece of the body; with `more` False it is the last one.
+
+        Returns once the client can take another piece.
+
+        Raises:
+            OSError: the client has left.
+        """
+        ...
+
+    @property
+    def write(self) -> Callable[[bytes], bool]:
+        """The function that sends a piece of the body without waiting.
+
+        It returns False where that is impossible: nothing has been sent, and `send_body` sends the piece.
+        """
+        return _cannot_write
+
+    def unsent(self) -> int | None:
+        """Return how many bytes the client has still to take; None where the server does not know."""
+        return None
+
+    def cork(self, is_corked: bool) -> None:
+        """While it is True, collect the pieces; send them as one when it becomes False."""
+
+    def abort(self) -> None:
+        """Close the connection at once, without waiting for unsent bytes."""
+
+    def watch(self, on_left: Callable[[], None] | None) -> bool:
+        """Call `on_left` once the client has left, at once if it has; None stops that.
+
+        Returns:
+            False where the server does not call. Then `until_left` reports it.
+        """
+        del on_left
+        return False
+
+    async def until_left(self) -> None:
+        """Return once the client has left, or once the server reports that the response is complete."""
+
+
+def _cannot_write(data: bytes) -> bool:
+    del data
+    return False

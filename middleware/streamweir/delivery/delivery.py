@@ -1,0 +1,271 @@
+"""The bytes of one sink on their way to one client.
+
+    state       entered by                  what is sent                    next state
+    ─────────   ─────────────────────────   ─────────────────────────────   ─────────────────────────
+    new         construction                nothing; `status` may change    streaming, finished, dropped
+    streaming   `begin`, the first `send`   headers, then pieces            finished, gone, dropped
+    finished    `finish`                    the last piece                  gone
+    gone        the server raised OSError   nothing; `send` raises          —
+    dropped     `drop`                      nothing; `send` does nothing    —
+
+At most one task sends at a time. What a task could not send, because it was cancelled while it waited for
+its turn, stays in the delivery and leaves with the next piece: no byte is lost, none is sent twice.
+
+Source: the standard protocol 1.1, sections 2 (when headers leave), 4 and 5 (the status of a failure).
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+import anyio
+
+from streamweir.delivery.client_port import ClientPort
+from streamweir.errors import ErrorInfo
+from streamweir.http.fair_lock import FairLock
+from streamweir.http.folded_response import folded_response
+from streamweir.http.headers import Headers
+from streamweir.translation.clock import StreamClock
+from streamweir.translation.folded_writer import FoldedWriter
+from streamweir.translation.open_writer import Writer
+
+__all__ = ["ClientGoneError", "Delivery"]
+
+CUT_OFF_SECONDS: Final = 1.0
+"""A server may take so long to see that a connection has been closed."""
+
+PIECE_BYTES: Final = 1 << 18
+"""The rest is cut at so many bytes: a server takes a piece of any size, and waits only before the next."""
+
+
+class ClientGoneError(OSError):
+    """The client has left, as an ASGI server reports it since ASGI 2.4."""
+
+
+class Delivery:
+    """Sends what `sink` writes to one client; the headers leave with the first piece.
+
+    A subclass gives the headers (`_headers`) and sets `sink` before anything is sent.
+
+    Args:
+        client: sends the response.
+        clock: each send is noted in it.
+
+    Attributes:
+        clock: the clock of the client's side.
+        sink: the writer whose bytes are sent. It may be replaced between two pieces.
+        status: of the response; it may change until the headers leave.
+        bytes: of the body, sent so far.
+        is_started: the headers have left, or are being sent.
+        gone: the error by which the server reported that the client has left; None before.
+    """
+
+    __slots__ = (
+        "_extra_headers",
+        "_is_dropped",
+        "_lock",
+        "_unsent",
+        "_write_now",
+        "bytes",
+        "client",
+        "clock",
+        "gone",
+        "is_started",
+        "sink",
+        "status",
+    )
+
+    def __init__(self, client: ClientPort, clock: StreamClock) -> None:
+        self.client = client
+        self._write_now: Final = client.write
+        self.clock = clock
+        self.sink: Writer
+        self.status = 200
+        self.bytes = 0
+        self.is_started = False
+        self.gone: OSError | None = None
+        self._is_dropped = False
+        self._extra_headers: Headers = []
+        self._unsent = b""
+        self._lock = FairLock()
+
+    def _headers(self) -> Headers:
+        """Return the headers of the response; called once, when they leave."""
+        raise NotImplementedError
+
+    @property
+    def is_complete(self) -> bool:
+        """The last piece has been taken by the server."""
+        return self.clock.is_closed and self.clock.writing_since is None
+
+    @property
+    def has_unsent(self) -> bool:
+        """Bytes are left over that could not be sent at once."""
+        return bool(self._unsent)
+
+    def send_at_once(self, now: float) -> bool:
+        """Send what the sink has written, without waiting.
+
+        Args:
+            now: `time.monotonic()`.
+
+        Returns:
+            False where that would have to wait. The bytes are kept for `send`.
+        """
+        data = self.sink.take()
+        if not data or self._is_dropped:
+            return True
+        if self._lock.is_taken or self._unsent or not self._write_now(data):
+            self._unsent += data
+            return False
+        self.clock.last_write = now
+        self.bytes += len(data)
+        return True
+
+    async def send(self) -> None:
+        """Send what the sink has written, as soon as the client takes it.
+
+        Raises:
+            OSError: the client has left.
+        """
+        data = self.sink.take()
+        if self.gone is not None:
+            self._raise_gone()
+        if self._is_dropped or not (data or self._unsent):
+            return
+        self._unsent += data
+        lock = self._lock
+        if lock.is_taken:  # not `async with`, which costs as much as translating an event
+            await lock.wait()
+        else:
+            lock.is_taken = True
+        data, self._unsent = self._unsent, b""
+        clock = self.clock
+        clock.is_busy = True
+        clock.writing_since = time.monotonic()
+        try:
+            if self.gone is not None:
+                self._raise_gone()
+            if not self.is_started:
+                await self._start(data, more=True)
+            elif data:
+                await self.client.send_body(data, True)
+            self.bytes += len(data)
+        except OSError as error:
+            self._note_gone(error)
+            raise
+        finally:
+            clock.is_busy = False
+            clock.writing_since = None
+            clock.last_read = clock.last_write = time.monotonic()
+            if lock.waiting:
+                lock.pass_on()
+            else:
+                lock.is_taken = False
+
+    async def begin(self) -> None:
+        """Send the headers, unless they have left.
+
+        Raises:
+            OSError: the client has left.
+        """
+        async with self._lock:
+            if not self.is_started and not self._is_dropped:
+                await self._write(b"", more=True)
+
+    async def finish(self, error: ErrorInfo | None = None, failure: ErrorInfo | None = None) -> None:
+        """Send the rest of what the sink has written, and end the response.
+
+        Args:
+            error: the error that the stream ended with; decides the status of a folded answer.
+            failure: the same error as it was classified, if it was; its status is more exact.
+
+        Raises:
+            OSError: the client has left.
+        """
+        self._unsent += self.sink.take()
+        if not self.is_started:
+            self._settle_status(error, failure)
+        async with self._lock:
+            self.clock.is_closed = True
+            data, self._unsent = self._unsent, b""
+            last = max(0, (len(data) - 1) // PIECE_BYTES * PIECE_BYTES)
+            for start in range(0, last, PIECE_BYTES):
+                await self._write(data[start : start + PIECE_BYTES], more=True)
+            await self._write(data[last:], more=False)
+
+    async def beat(self) -> None:
+        """Send a heartbeat of the sink, unless something else is being sent.
+
+        Raises:
+            OSError: the client has left.
+        """
+        if self._lock.is_taken or self.clock.is_closed:
+            return
+        data = self.sink.heartbeat()
+        if data:
+            async with self._lock:
+                await self._write(data, more=True)
+
+    def drop(self) -> None:
+        """Send nothing any longer."""
+        self._is_dropped = True
+        self._unsent = b""
+
+    async def cut_off(self) -> None:
+        """Close the connection of a client that does not read, and wait until the server has seen that."""
+        self.client.abort()
+        with anyio.move_on_after(CUT_OFF_SECONDS):
+            await self.client.until_left()
+
+    async def _write(self, data: bytes, *, more: bool) -> None:
+        if self._is_dropped:
+            return
+        if self.gone is not None:
+            self._raise_gone()
+        clock = self.clock
+        clock.writing_since = time.monotonic()
+        try:
+            if self.is_started:
+                await self.client.send_body(data, more)
+            else:
+                await self._start(data, more=more)
+        except OSError as error:
+            self._note_gone(error)
+            raise
+        finally:
+            clock.last_write = time.monotonic()
+            clock.writing_since = None
+        self.bytes += len(data)
+
+    async def _start(self, data: bytes, *, more: bool) -> None:
+        """Send headers and first piece in one packet: a packet for each would cost twice as much."""
+        self.is_started = True
+        self.client.cork(True)
+        try:
+            await self.client.send_start(self.status, self._headers() + self._extra_headers)
+            await self.client.send_body(data, more)
+        finally:
+            self.client.cork(False)
+
+    def _settle_status(self, error: ErrorInfo | None, failure: ErrorInfo | None) -> None:
+        """Choose the status of an answer that is sent as a whole."""
+        sink = self.sink
+        if isinstance(sink, FoldedWriter) or sink.is_failure:
+            self.status, self._extra_headers = folded_response(
+                self._unsent,
+                error,
+                has_answer=isinstance(sink, FoldedWriter) and sink.has_answer,
+                status=self.status,
+                failure=failure,
+                own_form=sink.reports_by_status,
+            )
+
+    def _note_gone(self, error: OSError) -> None:
+        """Keep a copy: the traceback of what was raised has frames that keep this object."""
+        if self.gone is None:
+            self.gone = OSError(*error.args)
+
+    def _raise_gone(self) -> None:
+        raise ClientGoneError("the client has left") from self.gone

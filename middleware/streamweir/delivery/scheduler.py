@@ -1,0 +1,143 @@
+"""A timer and side tasks for one delivery: the small port behind which asyncio and trio lie."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+import anyio
+from anyio.abc import TaskGroup
+
+__all__ = ["GroupScheduler", "LoopScheduler", "Scheduler"]
+
+
+class Scheduler(Protocol):
+    """Runs functions beside the task that delivers."""
+
+    def set_timer(self, seconds: float, function: Callable[[], None]) -> None:
+        """Call `function` after so many seconds, in place of a call that was set before; infinity: never."""
+        ...
+
+    def start(self, function: Callable[[], Awaitable[None]]) -> None:
+        """Run `function` in a task of its own. It must not raise."""
+        ...
+
+    def close(self) -> None:
+        """Call and run nothing any longer."""
+        ...
+
+
+class LoopScheduler:
+    """A scheduler on the running asyncio loop. Its tasks are cancelled by `close`."""
+
+    __slots__ = ("_loop", "_tasks", "_timer")
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] | None = None
+
+    def set_timer(self, seconds: float, function: Callable[[], None]) -> None:
+        """See `Scheduler`."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if seconds < math.inf:
+            self._timer = self._loop.call_later(seconds, function)
+
+    def start(self, function: Callable[[], Awaitable[None]]) -> None:
+        """See `Scheduler`."""
+        tasks = self._tasks = set() if self._tasks is None else self._tasks
+        task: asyncio.Task[None] = self._loop.create_task(_run(function))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    def close(self) -> None:
+        """See `Scheduler`."""
+        self.set_timer(math.inf, self.close)
+        for task in self._tasks or ():
+            task.cancel()
+
+
+class GroupScheduler:
+    """A scheduler on asyncio or trio, whose tasks belong to a task group.
+
+    Each task has a cancel scope of its own, so that `close` cancels it without a cancellation of the group,
+    whose traceback would keep the stream in a reference cycle.
+
+    Args:
+        tasks: the task group; it outlives the delivery.
+    """
+
+    __slots__ = ("_scopes", "_tasks", "_timer")
+
+    def __init__(self, tasks: TaskGroup) -> None:
+        self._tasks = tasks
+        self._scopes: set[anyio.CancelScope] = set()
+        trio: Any = sys.modules.get("trio")
+        is_trio = trio is not None and trio.lowlevel.in_trio_run()
+        self._timer: LoopScheduler | _TaskTimer = _TaskTimer(self.start) if is_trio else LoopScheduler()
+
+    def set_timer(self, seconds: float, function: Callable[[], None]) -> None:
+        """See `Scheduler`."""
+        self._timer.set_timer(seconds, function)
+
+    def start(self, function: Callable[[], Awaitable[None]]) -> None:
+        """See `Scheduler`."""
+        scope = anyio.CancelScope()
+        self._scopes.add(scope)
+        self._tasks.start_soon(self._run, function, scope)
+
+    def close(self) -> None:
+        """See `Scheduler`."""
+        self._timer.close()
+        for scope in tuple(self._scopes):
+            scope.cancel()
+
+    async def _run(self, function: Callable[[], Awaitable[None]], scope: anyio.CancelScope) -> None:
+        try:
+            with scope:
+                await function()
+        finally:
+            self._scopes.discard(scope)
+
+
+class _TaskTimer:
+    """A timer for a loop that has none: one task, which sleeps until the deadline of its scope.
+
+    Args:
+        start: starts the task, and cancels it in the end.
+    """
+
+    def __init__(self, start: Callable[[Callable[[], Awaitable[None]]], None]) -> None:
+        self._start = start
+        self._due = math.inf
+        self._function: Callable[[], None]
+        self._sleep: anyio.CancelScope | None = None
+
+    def set_timer(self, seconds: float, function: Callable[[], None]) -> None:
+        self._due, self._function = anyio.current_time() + seconds, function
+        if self._sleep is not None:
+            self._sleep.deadline = self._due
+        elif seconds < math.inf:
+            self._sleep = anyio.CancelScope(deadline=self._due)
+            self._start(self._run)
+
+    def close(self) -> None:
+        self._due = math.inf
+
+    async def _run(self) -> None:
+        while True:
+            self._sleep = anyio.CancelScope(deadline=self._due)
+            with self._sleep:
+                await anyio.sleep_forever()
+            if anyio.current_time() >= self._due:
+                self._due = math.inf
+                self._function()
+
+
+async def _run(function: Callable[[], Awaitable[None]]) -> None:
+    await function()
