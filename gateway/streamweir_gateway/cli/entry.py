@@ -23,6 +23,7 @@ from streamweir_gateway.cli import (
     serve,
 )
 from streamweir_gateway.cli.command import FAILED, INTERRUPTED, USAGE, CommandFailed, UsageError
+from streamweir_gateway.observability.text_line import printable
 
 __all__ = ["main"]
 
@@ -70,7 +71,8 @@ def _run(args: argparse.Namespace) -> int:
     except UsageError as error:
         args.parser.error(str(error))
     except CommandFailed as failure:
-        print(f"streamweir: {failure}", file=sys.stderr)
+        lines = str(failure).split("\n")  # a recording may name itself with characters that a terminal obeys
+        print("streamweir:", "\n".join(map(printable, lines)), file=sys.stderr)
         return failure.code
     except BrokenPipeError:
         _drop_output()

@@ -19,6 +19,7 @@ from streamweir_gateway.fake.listing import fault_lines
 from streamweir_gateway.fake.request import Request
 from streamweir_gateway.fake.server import FakeBackend
 from streamweir_gateway.fake.settings import Settings
+from streamweir_gateway.observability.text_line import printable
 from streamweir_gateway.recording.replay import seen_framing
 
 __all__ = ["run"]
@@ -74,7 +75,7 @@ def _welcome(backend: FakeBackend, settings: Settings) -> Iterator[str]:
 
 
 def _report(request: Request, settings: Settings) -> None:
-    _print([f"{request.method} {request.target[:100]}: {_played(settings)}"])
+    _print([printable(f"{request.method} {request.target[:100]}: {_played(settings)}")])
 
 
 def _played(settings: Settings) -> str:

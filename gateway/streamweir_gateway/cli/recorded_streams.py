@@ -14,6 +14,7 @@ from streamweir.capture.capture import Read
 from streamweir.capture.reading import lines_of
 from streamweir_gateway.cli.command import CommandFailed
 from streamweir_gateway.cli.input_output import label_of, open_input, pieces
+from streamweir_gateway.observability.text_line import printable
 
 __all__ = ["captures_from", "recordings_in"]
 
@@ -60,7 +61,7 @@ def captures_from(arriving: Iterator[bytes], name: str) -> tuple[list[Capture] |
         raise CommandFailed(f"{label_of(name)}: {error}") from error
     for capture in captures:
         for note in capture.notes:
-            print(f"streamweir: {label_of(name)}: {note}", file=sys.stderr)
+            print(printable(f"streamweir: {label_of(name)}: {note}"), file=sys.stderr)
     return captures, ()
 
 

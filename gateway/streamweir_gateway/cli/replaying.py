@@ -15,6 +15,7 @@ from streamweir_gateway.cli.recorded_streams import recordings_in
 from streamweir_gateway.fake.request import Request
 from streamweir_gateway.fake.server import serve_steps
 from streamweir_gateway.fake.steps import Steps
+from streamweir_gateway.observability.text_line import printable
 from streamweir_gateway.recording.replay import replay_steps
 
 __all__ = ["run"]
@@ -67,5 +68,5 @@ class _Player:
         capture = self._captures[self._count % len(self._captures)]
         self._count += 1
         with suppress(BrokenPipeError):
-            print(f"{request.method} {request.target[:100]}: {capture.id}", flush=True)
+            print(printable(f"{request.method} {request.target[:100]}: {capture.id}"), flush=True)
         return replay_steps(capture, self._speed)

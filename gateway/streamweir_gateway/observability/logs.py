@@ -225,7 +225,9 @@ def _json(value: Any) -> str:
         text = orjson.dumps(value, default=_text_of).decode()
     except TypeError:  # half a character, an integer beyond 64 bit
         text = json.dumps(value, default=_text_of, skipkeys=True)
-    return text if text.isascii() else _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _text_of(value: object) -> str:

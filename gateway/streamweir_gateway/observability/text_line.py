@@ -11,23 +11,35 @@ import re
 from collections.abc import Iterator, MutableMapping
 from typing import Any, Final
 
-__all__ = ["text_line"]
+__all__ = ["printable", "text_line"]
 
 _INDENT: Final = "\n" + " " * 15
 _LEVELS: Final = {"warning": "warn", "critical": "error"}
 _SHOWN: Final = frozenset(
     {"event", "level", "timestamp", "logger", "exception", "request_id", "message", "config"}
 )
-_CONTROLS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff]")
+_CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff]")
+
+
+def printable(text: str) -> str:
+    """Return `text` with a space in place of each character that ends a line, or that a terminal obeys.
+
+    These are the control characters (tab and line feed included), the line separators of Unicode, and the
+    marks that reverse the direction of writing.
+    """
+    return _CONTROLS.sub(" ", text)
 
 
 def text_line(event: MutableMapping[str, Any]) -> str:
-    """Return the line of an event."""
+    """Return the text of an event: one line, and an indented one for each hint, cause and line of a traceback.
+
+    A value that holds a line end stays in its line, so that no client can forge one.
+    """
     level = str(event.get("level", "info"))
     lines = _request_lines(event) if event.get("event") == "request" else _other_lines(event)
-    first, *others = (_CONTROLS.sub(" ", line) for line in lines)
+    first, *others = map(printable, lines)
     time = str(event.get("timestamp", ""))[11:19]
-    return _INDENT.join([f"{time} {_LEVELS.get(level, level):5} {first}", *others])
+    return _INDENT.join([f"{time} {printable(_LEVELS.get(level, level)):5} {first}", *others])
 
 
 def _request_lines(event: MutableMapping[str, Any]) -> Iterator[str]:

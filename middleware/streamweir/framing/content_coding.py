@@ -1,6 +1,7 @@
 """Content codings of a body, undone piece by piece and bounded.
 
-gzip, deflate, and br where a brotli package is installed. Source: RFC 9110, section 8.4.
+gzip, deflate, and br where a brotli package is installed that can bound its output (brotli or brotlicffi, 1.2
+or later). Source: RFC 9110, section 8.4.
 """
 
 from __future__ import annotations
@@ -16,9 +17,6 @@ __all__ = ["BodyDecoder", "CodedBodyError", "CutOffBodyError", "body_decoder", "
 
 PIECE: Final = 256 << 10
 """The most decoded bytes of one piece: a few bytes can unpack to a thousand times as many."""
-
-BROTLI_INPUT: Final = 256
-"""So many bytes at once go to a brotli that cannot bound what comes out."""
 
 INFLATE_INPUT: Final = 16 << 10
 """So many bytes at once are unpacked: what stands behind the end of a member is copied for the next one."""
@@ -121,19 +119,22 @@ class Inflate:
 
 
 class Brotli:
-    """br. Releases before 1.2 cannot bound their output, so that they get their input in small bites."""
+    """br.
+
+    Args:
+        brotli: a module for which `_bounds_output` holds.
+    """
 
     def __init__(self, brotli: Any) -> None:
         self._inflate = brotli.Decompressor()
         self._error: type[Exception] = brotli.error
-        self._is_bounded = hasattr(self._inflate, "can_accept_more_data")
         self._begun = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Yield what `data` unpacks to."""
         self._begun = self._begun or bool(data)
         try:
-            yield from self._bounded(data) if self._is_bounded else self._in_bites(data)
+            yield from self._pieces(data)
         except self._error as error:
             raise CodedBodyError("the compressed body is corrupt") from error
 
@@ -142,7 +143,7 @@ class Brotli:
         if self._begun and not self._inflate.is_finished():
             raise CutOffBodyError("the compressed body ended early")
 
-    def _bounded(self, data: bytes) -> Iterator[bytes]:
+    def _pieces(self, data: bytes) -> Iterator[bytes]:
         while data or not self._inflate.is_finished():
             piece = self._inflate.process(data, output_buffer_limit=PIECE)
             data = b""
@@ -150,11 +151,6 @@ class Brotli:
                 yield piece
             elif self._inflate.can_accept_more_data():
                 return
-
-    def _in_bites(self, data: bytes) -> Iterator[bytes]:
-        for start in range(0, len(data), BROTLI_INPUT):
-            if piece := self._inflate.process(data[start : start + BROTLI_INPUT]):
-                yield piece
 
 
 def body_decoder(content_encoding: str) -> BodyDecoder | None:
@@ -182,9 +178,17 @@ def unreadable_coding(codings: Iterable[str]) -> str:
 
 
 def _brotli() -> Any:
+    """Return the first installed brotli package that bounds its output; None if there is none."""
     for name in ("brotli", "brotlicffi"):
         try:
-            return import_module(name)
+            module = import_module(name)
         except ImportError:
             continue
+        if _bounds_output(module):
+            return module
     return None
+
+
+def _bounds_output(module: Any) -> bool:
+    """Does the package take `output_buffer_limit`? Before 1.2, one kilobyte can unpack to a gigabyte at once."""
+    return hasattr(getattr(module, "Decompressor", None), "can_accept_more_data")

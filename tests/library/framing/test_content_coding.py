@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import sys
 import time
+import tracemalloc
+import zlib
+from collections.abc import Callable
+from types import ModuleType
 
+import brotli
 import pytest
 
-from streamweir.framing.content_coding import MAX_EMPTY_MEMBERS, CodedBodyError, body_decoder
+from streamweir.framing.content_coding import MAX_EMPTY_MEMBERS, PIECE, CodedBodyError, body_decoder
 
 NOTHING = gzip.compress(b"", mtime=0)
 LETTER = gzip.compress(b"x", mtime=0)
@@ -38,3 +44,59 @@ def test_a_row_of_empty_members_is_no_body(cut: int) -> None:
 
 def test_empty_members_between_others_are_left_out() -> None:
     assert unpacked((NOTHING * 900 + LETTER) * 5 + NOTHING * 900 + b"\0" * 100_000) == b"x" * 5
+
+
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "x-gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "br": brotli.compress,
+}
+
+
+@pytest.mark.parametrize("coding", PACKERS)
+def test_every_coding_gives_bounded_pieces_whatever_a_few_bytes_unpack_to(coding: str) -> None:
+    size = 64 << 20
+    packed = PACKERS[coding](bytes(size))
+    decoder = body_decoder(coding)
+    assert decoder is not None
+    tracemalloc.start()
+    try:
+        sizes = [len(piece) for piece in decoder.feed(packed)]
+        assert tracemalloc.get_traced_memory()[1] < 4 * PIECE + len(packed)
+    finally:
+        tracemalloc.stop()
+    assert max(sizes) <= 2 * PIECE
+    assert sum(sizes) == size
+
+
+class _UnboundedDecompressor:
+    """That of brotli 1.1: it gives all that its input unpacks to."""
+
+    def process(self, data: bytes) -> bytes:
+        raise AssertionError("it would be given input")
+
+    def is_finished(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("name", ["brotli", "brotlicffi"])
+def test_brotli_that_cannot_bound_its_output_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = ModuleType(name)
+    old.Decompressor = _UnboundedDecompressor  # type: ignore[attr-defined]
+    for each in ("brotli", "brotlicffi"):
+        monkeypatch.setitem(sys.modules, each, old if each == name else None)
+    with pytest.raises(CodedBodyError):
+        body_decoder("br")
+
+
+def test_brotli_that_bounds_its_output_is_taken_behind_one_that_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    old = ModuleType("brotli")
+    old.Decompressor = _UnboundedDecompressor  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "brotli", old)
+    monkeypatch.setitem(sys.modules, "brotlicffi", brotli)
+    decoder = body_decoder("br")
+    assert decoder is not None
+    assert b"".join(decoder.feed(brotli.compress(b"text"))) == b"text"
