@@ -54,8 +54,9 @@ soak: $(READY)  ## abort 10,000 streams, meet every fault: what the gateway keep
 	@$(BIN)/python tests/soak/run.py $(if $(SEED),--seed $(SEED))
 	@$(BIN)/python tests/soak/faults.py $(if $(SEED),--seed $(SEED))
 
-storm: $(READY)  ## clients that read nothing of a flood and leave: what the processor does afterwards; SEED=7 (a minute, Linux)
+storm: $(READY)  ## clients that read nothing of a flood and leave, workers that hang in a reload; SEED=7 (two minutes, Linux)
 	@$(BIN)/python tests/soak/storm.py $(if $(SEED),--seed $(SEED))
+	@$(BIN)/python tests/soak/hung_workers.py
 
 costs: $(READY)  ## hostile messages of up to 8 MiB, 200 of each dialect: time and memory in proportion (half an hour); ARGS="-k legacy"
 	@$(BIN)/python -m pytest -q tests/library/test_costs.py --hostile 200 --event-bytes 8388608 $(ARGS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -18,11 +19,31 @@ __all__ = ["Gateway", "gateway"]
 class Gateway:
     """The gateway's process and the address that it listens on."""
 
-    def __init__(self, process: asyncio.subprocess.Process, port: int, log: Path) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, port: int, config: Path, log: Path) -> None:
         self.port = port
+        self.config = config
         self.log = log
         self._process = process
         self._proc = Path(f"/proc/{process.pid}")
+
+    def reload(self, **sections: Any) -> None:
+        """Let it read a file of these sections in place of its own."""
+        self.config.write_text(json.dumps(sections), encoding="utf-8")
+        self._process.send_signal(signal.SIGHUP)
+
+    def workers(self) -> list[int]:
+        """Return the process ids of its workers."""
+        children = (self._proc / f"task/{self._process.pid}/children").read_text().split()
+        return [int(pid) for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+    async def stop(self) -> int:
+        """Ask it to end, and return its exit code."""
+        self._process.terminate()
+        return await self._process.wait()
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._process.kill()
 
     def memory_mb(self) -> float:
         """Return its resident memory."""
@@ -62,7 +83,7 @@ async def gateway(**sections: Any) -> AsyncIterator[Gateway]:
                 stderr=errors,
             )
         try:
-            yield Gateway(process, await _port(process, log), log)
+            yield Gateway(process, await _port(process, log), config, log)
         finally:
             if process.returncode is None:
                 process.terminate()

@@ -13,7 +13,12 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.mark.parametrize(
     "command",
-    ["run.py --storms 4", "faults.py nested open-tools long-line --dialects 3", "storm.py --rounds 1"],
+    [
+        "run.py --storms 4",
+        "faults.py nested open-tools long-line --dialects 3",
+        "storm.py --rounds 1",
+        "hung_workers.py --rounds 1",
+    ],
 )
 def test_nothing_is_kept_and_little_is_taken(command: str) -> None:
     script, *arguments = command.split()

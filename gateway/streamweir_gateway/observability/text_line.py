@@ -31,7 +31,7 @@ def printable(text: str) -> str:
 
 
 def text_line(event: MutableMapping[str, Any]) -> str:
-    """Return the text of an event: one line, and an indented one for each hint, cause and line of a traceback.
+    """Return the text of an event: a line, and an indented one for each hint, cause and line of a traceback.
 
     A value that holds a line end stays in its line, so that no client can forge one.
     """

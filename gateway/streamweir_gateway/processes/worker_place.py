@@ -1,20 +1,19 @@
-"""Where one worker runs, again and again, on one socket."""
+"""One of the parent's workers: its process, its channel, and when the next one is started in its place."""
 
 from __future__ import annotations
 
 import multiprocessing
 import signal
 import time
-from contextlib import suppress
-from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Final
 
 from streamweir_gateway.config import GatewayConfig
 from streamweir_gateway.observability.exposition import worker_gone
+from streamweir_gateway.processes.command_channel import Command, CommandSender, command_channel
 from streamweir_gateway.processes.signals import PARENT_SIGNALS
 from streamweir_gateway.processes.sockets import Listeners
-from streamweir_gateway.processes.worker import Command, ReplacementReason, run_worker
+from streamweir_gateway.processes.worker import ReplacementReason, run_worker
 from streamweir_gateway.processes.worker_board import WorkerBoard
 
 __all__ = ["LOOK_SECONDS", "WorkerPlace"]
@@ -29,7 +28,7 @@ class WorkerPlace:
     Attributes:
         listeners: what it listens on.
         process: the worker; None between the end of one and the start of the next.
-        pipe: to the worker.
+        commands: the channel to the worker; None where there is no worker.
         board: what the worker leaves for its parent.
         is_ready: it takes requests.
         starts_at: when the next one is to be started, by `time.monotonic`.
@@ -41,7 +40,7 @@ class WorkerPlace:
     def __init__(self, listeners: Listeners) -> None:
         self.listeners = listeners
         self.process: BaseProcess | None = None
-        self.pipe: Connection | None = None
+        self.commands: CommandSender | None = None
         self.board: WorkerBoard | None = None
         self.is_ready = False
         self.starts_at = float("inf")
@@ -52,41 +51,49 @@ class WorkerPlace:
         self._beats = 0
 
     def start(self, config: GatewayConfig) -> None:
-        """Start a worker."""
-        self.pipe, theirs = multiprocessing.Pipe()
+        """Start a worker, and send it its configuration."""
         context = multiprocessing.get_context("spawn")  # threads and loops do not survive a fork
+        self.commands, theirs = command_channel()
         self.board = WorkerBoard(context)
         self.process = context.Process(
             target=run_worker,
-            args=(config, self.listeners, theirs, self.board, self.replaces),
+            args=(self.listeners, theirs, self.board, self.replaces),
             name="streamweir worker",
         )
-        # A worker that is not ready yet is stopped through its pipe, not by dying of the signal.
+        # A worker that is not ready yet is stopped by a command, not by dying of the signal.
         masked = signal.pthread_sigmask(signal.SIG_BLOCK, PARENT_SIGNALS)
         try:
             self.process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, masked)
         theirs.close()
+        self.commands.send(config)
         self.is_ready, self.hangs, self.silent_seconds = False, False, 0.0
         self._started_at, self.starts_at = time.monotonic(), float("inf")
 
     def send(self, command: Command) -> None:
-        """Send the worker a command, if there is one."""
-        if self.pipe is not None:
-            with suppress(OSError):  # it is ending
-                self.pipe.send(command)
+        """Send the worker a command, if there is a worker; never wait for it."""
+        if self.commands is not None:
+            self.commands.send(command)
+
+    def flush(self) -> None:
+        """Send the worker the commands that wait for it, as far as it takes them now."""
+        if self.commands is not None:
+            self.commands.flush()
 
     def becomes_ready(self) -> bool:
         """Has the worker just reported that it takes requests?"""
-        if self.process is None or self.is_ready or self.pipe is None or not self.pipe.poll():
+        if self.is_ready or self.commands is None or not self.commands.is_worker_ready():
             return False
-        try:
-            self.pipe.recv()
-        except (EOFError, OSError):
-            return False  # it is ending
         self.is_ready, self._looked_at = True, time.monotonic()
         return True
+
+    @property
+    def hung_seconds(self) -> float:
+        """How long a worker that was ready has shown no sign of life, or has taken no command."""
+        if not self.is_ready or self.commands is None:
+            return 0.0
+        return max(self.silent_seconds, self.commands.stalled_seconds)
 
     def look(self) -> None:
         """Note how long the worker has been silent.
@@ -112,12 +119,12 @@ class WorkerPlace:
 
     def clear(self) -> tuple[int | None, float]:
         """Forget a worker that is gone; return its exit code, and how many seconds it has lived."""
-        process, pipe = self.process, self.pipe
+        process, commands = self.process, self.commands
         assert process is not None
-        assert pipe is not None
+        assert commands is not None
         worker_gone(process.pid or 0)
-        pipe.close()
+        commands.close()
         code = process.exitcode
         process.close()
-        self.process = self.pipe = self.board = None
+        self.process = self.commands = self.board = None
         return code, time.monotonic() - self._started_at

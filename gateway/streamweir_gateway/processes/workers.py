@@ -1,27 +1,29 @@
 """The parent of several worker processes: starts them, starts them again, passes a stop on, waits for them.
 
-It serves nothing itself and imports little, so that it stays small and cannot break.
+It serves nothing itself and imports little, so that it stays small and cannot break. It never waits for one
+worker alone: commands that a worker does not take are kept or dropped (`command_channel`), and a worker that
+takes none for `server.hang_time` counts as one that hangs.
 """
 
 from __future__ import annotations
 
 import logging
+import selectors
 import signal
 import socket
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from multiprocessing.connection import Connection, wait
 from typing import Final
 
 from streamweir_gateway.config import GatewayConfig
 from streamweir_gateway.observability.exposition import shared_directory
 from streamweir_gateway.observability.logs import LogSettings, configure_logging
 from streamweir_gateway.observability.secrets import secrets_of
+from streamweir_gateway.processes.command_channel import REFUSED, STOP, Command
 from streamweir_gateway.processes.reload import Load, OnReady, loaded
 from streamweir_gateway.processes.signals import woken_by_signals
 from streamweir_gateway.processes.sockets import Listeners
-from streamweir_gateway.processes.worker import REFUSED, STOP, Command
 from streamweir_gateway.processes.worker_place import LOOK_SECONDS, WorkerPlace
 
 __all__ = ["serve_with_workers"]
@@ -97,13 +99,15 @@ class _Workers:
         return not self._stops or any(place.process is not None for place in self._places)
 
     def _wait(self, wakes: socket.socket) -> None:
-        things: list[socket.socket | Connection | int] = [wakes]
-        for place in self._places:
-            if place.process is not None:
-                things.append(place.process.sentinel)
-            if place.pipe is not None and not place.is_ready:
-                things.append(place.pipe)
-        wait(things, self._seconds_to_wait())
+        """Wait for a signal, the end of a worker, a worker that becomes ready, or one that takes commands."""
+        with _Selector() as selector:
+            selector.register(wakes, selectors.EVENT_READ)
+            for place in self._places:
+                if place.process is not None:
+                    selector.register(place.process.sentinel, selectors.EVENT_READ)
+                if place.commands is not None and (events := _events_awaited(place)):
+                    selector.register(place.commands, events)
+            selector.select(self._seconds_to_wait())
         with suppress(BlockingIOError):
             wakes.recv(64)
 
@@ -117,6 +121,7 @@ class _Workers:
     # --- one worker -----------------------------------------------------------------------------------------
 
     def _look_after(self, place: WorkerPlace) -> None:
+        place.flush()
         if place.becomes_ready():
             self._note_ready(place)
         self._check_beat(place)
@@ -130,9 +135,9 @@ class _Workers:
         return self._config.server.hang_time
 
     def _check_beat(self, place: WorkerPlace) -> None:
-        """Kill a worker whose event loop stands still."""
+        """Kill a worker whose event loop stands still, or that takes no commands."""
         place.look()
-        if self._hang_time is None or place.silent_seconds < self._hang_time or place.hangs:
+        if self._hang_time is None or place.hangs or place.hung_seconds < self._hang_time:
             return
         assert place.board is not None
         assert place.process is not None
@@ -140,7 +145,7 @@ class _Workers:
             "a worker hangs and is replaced",
             extra={
                 "pid": place.process.pid,
-                "seconds": round(place.silent_seconds, 1),
+                "seconds": round(place.hung_seconds, 1),
                 "streams": place.board.open_streams,
                 "open": ", ".join(place.board.names()),
             },
@@ -219,3 +224,13 @@ class _Workers:
             self._send(config)
         elif (place := next((place for place in self._places if place.is_ready), None)) is not None:
             place.send(REFUSED)
+
+
+_Selector: Final = getattr(selectors, "PollSelector", selectors.SelectSelector)
+
+
+def _events_awaited(place: WorkerPlace) -> int:
+    """Return the events of the channel to a worker that are waited for; 0 if there are none."""
+    assert place.commands is not None
+    is_written = place.commands.is_waiting
+    return (0 if place.is_ready else selectors.EVENT_READ) | (selectors.EVENT_WRITE if is_written else 0)

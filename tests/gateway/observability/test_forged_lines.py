@@ -81,16 +81,16 @@ def test_other_loggers_line_with_a_control_character_anywhere_stays_one_entry(
         text = planted(control)
         stream = io.StringIO()
         configure_logging(stream=stream, settings=LogSettings(form))
-        try:
-            raise ValueError(text)
-        except ValueError:
-            only_ours.error("failed: %s", text, extra={"open": text, "request_id": text}, exc_info=True)
+        failure = ValueError(text)
+        only_ours.error("failed: %s", text, extra={"open": text, "request_id": text}, exc_info=failure)
         assert_holds_no_forged_line(stream.getvalue(), form, hex(ord(control)))
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("form", FORMS)
-async def test_requests_with_control_characters_in_path_and_headers_stay_in_their_lines(form: LogForm) -> None:
+async def test_requests_with_control_characters_in_path_and_headers_stay_in_their_lines(
+    form: LogForm,
+) -> None:
     stream = io.StringIO()
     log = request_log(stream, LogSettings(form))
     async with gateway(one_endpoint("http://127.0.0.1:1")) as running:

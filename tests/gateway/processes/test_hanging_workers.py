@@ -1,12 +1,14 @@
 """A worker that answers nobody is replaced, and the log names what was open in it."""
 
 import asyncio
+import json
 import os
 import re
 import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,3 +80,62 @@ async def test_who_works_or_may_hang_is_left_alone(tmp_path: Path) -> None:
             assert running.workers() == before
             os.kill(before[0], signal.SIGCONT)
             assert await replaced(running) == "0.0"
+
+
+def padded(file: dict[str, Any], megabytes: int = 2) -> str:
+    """A configuration that no pipe and no socket takes at once."""
+    headers = {f"X-{number}": "x" * 1000 for number in range(megabytes * 1000)}
+    chat = {**file["endpoints"]["/chat"], "headers": headers}
+    return json.dumps({**file, "endpoints": {"/chat": chat}})
+
+
+async def test_reload_while_a_worker_hangs_does_not_stop_the_parent_from_replacing_it(tmp_path: Path) -> None:
+    async with upstream(endless) as backend:
+        endpoints = {"/chat": {"upstream": backend.url, "speaks": "legacy"}}
+        server = {"workers": 2, "hang_time": "2s"}
+        async with running_gateway(tmp_path, endpoints=endpoints, server=server) as running:
+            await running.ready()
+            before = running.workers()
+            os.kill(before[0], signal.SIGSTOP)
+            file = json.loads(running.file.read_text())
+            for _ in range(3):
+                running.file.write_text(padded(file))
+                running.signal(signal.SIGHUP)
+                await asyncio.sleep(0.1)
+            await until(lambda: before[0] not in running.workers() and len(running.workers()) == 2)
+            assert before[1] in running.workers()
+            running.signal(signal.SIGTERM)
+            assert await running.ended() == 0
+
+
+async def test_reload_while_a_worker_hangs_does_not_stop_the_parent_from_stopping(tmp_path: Path) -> None:
+    async with upstream(endless) as backend:
+        endpoints = {"/chat": {"upstream": backend.url, "speaks": "legacy"}}
+        server = {"workers": 2, "hang_time": "off", "drain": "1s"}
+        async with running_gateway(tmp_path, endpoints=endpoints, server=server) as running:
+            await running.ready()
+            stopped = running.workers()[0]
+            os.kill(stopped, signal.SIGSTOP)
+            file = json.loads(running.file.read_text())
+            running.file.write_text(padded(file))
+            running.signal(signal.SIGHUP)
+            await asyncio.sleep(0.3)
+            running.signal(signal.SIGTERM)
+            await asyncio.sleep(0.1)
+            running.signal(signal.SIGTERM)  # in a hurry
+            async with asyncio.timeout(15):
+                assert await running.ended() == 0
+            assert [line["pid"] for line in running.told if "is killed" in line["event"]] == [stopped]
+
+
+async def test_large_configuration_reaches_every_worker(tmp_path: Path) -> None:
+    async with upstream(endless) as backend:
+        chat = {"upstream": backend.url, "speaks": "legacy"}
+        server = {"workers": 2, "log_level": "debug"}
+        async with running_gateway(tmp_path, endpoints={"/chat": chat}, server=server) as running:
+            await running.ready()
+            changed = json.loads(running.file.read_text())
+            running.file.write_text(padded(changed))
+            running.signal(signal.SIGHUP)
+            await until(lambda: len([line for line in running.told if "taken over" in line["event"]]) == 2)
+            assert len({line["config"] for line in running.told if "taken over" in line["event"]}) == 1

@@ -1,0 +1,215 @@
+"""The channel through which the parent commands one worker. Neither end ever waits for the other.
+
+The two ends are a pair of connected sockets that do not block. A command is a length (4 bytes, big endian)
+and a pickle. The worker answers with one byte as soon as it takes requests.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import pickle
+import socket
+import struct
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, Literal, TypeAlias
+
+from streamweir.codec.dialects import Dialects
+from streamweir.codec.registry import add_dialect_at, places, process_dialects
+from streamweir_gateway.config import GatewayConfig
+
+__all__ = ["REFUSED", "STOP", "Command", "CommandReceiver", "CommandSender", "command_channel"]
+
+STOP: Final = "stop"
+"""It is time to stop; a second one is for a hurry."""
+
+REFUSED: Final = "refused"
+"""A configuration could not be read again, which one of the workers counts."""
+
+Command: TypeAlias = GatewayConfig | Literal["stop", "refused"]
+"""A configuration to serve, that another one was refused, or that it is time to stop."""
+
+MAX_WAITING: Final = 8
+"""Commands that wait for a worker. Further ones of a kind that changes nothing twice are dropped."""
+
+_LENGTH: Final = struct.Struct("!I")
+_READY: Final = b"R"
+_READ_BYTES: Final = 64 << 10
+
+
+def read_only(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+    """Return what a read-only mapping of the configuration becomes on its way to a worker."""
+    return MappingProxyType(mapping)
+
+
+def dialects_of_process(placed: Mapping[str, str]) -> Dialects:
+    """Return what the dialects of the parent's process are in a worker: its own, and those added by place."""
+    for name, place in placed.items():
+        add_dialect_at(place, name)
+    return process_dialects()
+
+
+copyreg.pickle(Dialects, lambda _: (dialects_of_process, (places(),)))
+copyreg.pickle(MappingProxyType, lambda mapping: (read_only, (dict(mapping),)))
+
+
+def command_channel() -> tuple[CommandSender, socket.socket]:
+    """Return the parent's end, and the socket for the worker's end."""
+    ours, theirs = socket.socketpair()
+    return CommandSender(ours), theirs
+
+
+class CommandSender:
+    """The parent's end.
+
+    A command that the socket does not take at once waits here. A configuration that has not begun to be sent
+    is replaced by a later one, so that a worker that takes nothing costs a bounded amount of memory.
+
+    Args:
+        connection: connected to the worker.
+        clock: seconds that only grow.
+    """
+
+    def __init__(self, connection: socket.socket, clock: Callable[[], float] = time.monotonic) -> None:
+        connection.setblocking(False)
+        self._socket = connection
+        self._clock = clock
+        self._begun = memoryview(b"")
+        """The rest of the command that has been sent in part."""
+        self._waiting: deque[Command] = deque()
+        self._stalled_at: float | None = None
+        """When the worker stopped taking; None while nothing waits for it."""
+
+    def fileno(self) -> int:
+        """Return the descriptor, for selectors."""
+        return self._socket.fileno()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Is there a command that the worker has not taken?"""
+        return self._stalled_at is not None
+
+    @property
+    def stalled_seconds(self) -> float:
+        """How long the worker has taken nothing of a command that waits for it."""
+        return 0.0 if self._stalled_at is None else self._clock() - self._stalled_at
+
+    def send(self, command: Command) -> None:
+        """Send `command`, now or as soon as the worker takes it."""
+        if isinstance(command, GatewayConfig):
+            self._drop(lambda each: isinstance(each, GatewayConfig))
+        elif len(self._waiting) >= MAX_WAITING:
+            if command == REFUSED:
+                return
+            self._drop(lambda each: each == REFUSED)
+            if self._waiting.count(STOP) > 1:
+                return
+        self._waiting.append(command)
+        self.flush()
+
+    def flush(self) -> None:
+        """Send as much as the worker takes without waiting; a worker that is gone takes everything."""
+        try:
+            while self._begun or self._waiting:
+                if not self._begun:
+                    self._begun = memoryview(_framed(self._waiting.popleft()))
+                self._begun = self._begun[self._socket.send(self._begun) :]
+                self._stalled_at = None
+        except BlockingIOError:
+            self._stalled_at = self._clock() if self._stalled_at is None else self._stalled_at
+        except OSError:
+            self._begun, self._stalled_at = memoryview(b""), None
+            self._waiting.clear()
+
+    def is_worker_ready(self) -> bool:
+        """Has the worker reported, since the last call, that it takes requests?"""
+        try:
+            return self._socket.recv(1) == _READY
+        except OSError:  # nothing has come, or the worker is ending
+            return False
+
+    def close(self) -> None:
+        """Close this end. The worker takes it for the end of its parent."""
+        self._socket.close()
+
+    def _drop(self, is_dropped: Callable[[Command], bool]) -> None:
+        self._waiting = deque(each for each in self._waiting if not is_dropped(each))
+
+
+class CommandReceiver:
+    """The worker's end.
+
+    Args:
+        connection: connected to the parent.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        connection.setblocking(False)
+        self._socket = connection
+        self._buffer = bytearray()
+
+    def fileno(self) -> int:
+        """Return the descriptor, for the event loop."""
+        return self._socket.fileno()
+
+    def first(self) -> GatewayConfig | None:
+        """Wait for the first command, the configuration to serve; return None if the parent is gone."""
+        self._socket.setblocking(True)
+        try:
+            while (command := self._whole()) is None:
+                if not self._read():
+                    return None
+        except OSError:
+            return None
+        finally:
+            self._socket.setblocking(False)
+        assert isinstance(command, GatewayConfig)
+        return command
+
+    def commands(self) -> list[Command]:
+        """Return the commands that have come whole.
+
+        Raises:
+            EOFError: there are none, and the parent is gone.
+        """
+        is_open = True
+        try:
+            is_open = self._read()
+        except BlockingIOError:
+            pass
+        except OSError:
+            is_open = False
+        found: list[Command] = []
+        while (command := self._whole()) is not None:
+            found.append(command)
+        if not found and not is_open:
+            raise EOFError
+        return found
+
+    def report_ready(self) -> None:
+        """Tell the parent that this worker takes requests."""
+        self._socket.send(_READY)
+
+    def _read(self) -> bool:
+        """Read once; False: the parent has closed its end."""
+        data = self._socket.recv(_READ_BYTES)
+        self._buffer += data
+        return bool(data)
+
+    def _whole(self) -> Command | None:
+        """Take the first command out of what was read; None if it is not whole yet."""
+        if len(self._buffer) < _LENGTH.size:
+            return None
+        end = _LENGTH.size + _LENGTH.unpack_from(self._buffer)[0]
+        if len(self._buffer) < end:
+            return None
+        command: Command = pickle.loads(self._buffer[_LENGTH.size : end])
+        del self._buffer[:end]
+        return command
+
+
+def _framed(command: Command) -> bytes:
+    data = pickle.dumps(command)
+    return _LENGTH.pack(len(data)) + data
