@@ -176,7 +176,7 @@ class Content(Payload):
     whole: Whole | None = None
 
     def with_text(self, text: str) -> Content:
-        """Return the next piece, which says nothing of its own but its text."""
+        """Return the next piece, which differs in its text only."""
         return Content(text, self.format, channel=self.channel, meta=self.meta)
 
 
@@ -187,13 +187,15 @@ class Data(Payload):
     """Structured data: a table, a chart, a file, a state, or the upstream's own (`custom`: name, value)."""
 
     type = "data"
-    hints = frozenset({"unknown"})
+    hints = frozenset({"is_answer", "unknown"})
 
     data_type: DataType
     data: dict[str, Any] | list[Any]
     metadata: dict[str, Any] | None = None
     unknown: bool | None = None
     """No rule of its dialect knows it."""
+    is_answer: bool | None = None
+    """It is custom data that is the endpoint's answer."""
 
 
 class Reference(Payload):
@@ -220,15 +222,19 @@ class Status(Payload):
 
 
 class Warning(Payload):  # noqa: A001 (the protocol's own word)
-    """Something went wrong that does not end the run. `detail` leaves only under `debug`."""
+    """Something went wrong that does not end the run. `detail` leaves only under `debug`.
+
+    `is_not_understood`: it reports a stream without an answer, some events of which no rule knew.
+    """
 
     type = "warning"
-    hints = frozenset({"for_users"})
+    hints = frozenset({"for_users", "is_not_understood"})
 
     message: str
     message_code: str | None = None
     detail: Any = None
     for_users: bool | None = None
+    is_not_understood: bool | None = None
 
 
 class Interaction(Payload):
@@ -327,9 +333,7 @@ WIRE_FIELDS: Final[dict[type[Event], tuple[str, ...]]] = {
 }
 """The keys of `data` on the wire, per class: its fields without hints and metadata."""
 
-
 _TIMED: Final = frozenset({ToolCallEnd, Status, SessionEnd})
-"""The events of which the protocol says how long they took."""
 
 
 class Unknown(msgspec.Struct):
@@ -343,7 +347,7 @@ class Unknown(msgspec.Struct):
 
 
 class Stamp(msgspec.Struct, frozen=True, gc=False):
-    """What an event gets on its way out: the stream's request id, its place, Unix milliseconds."""
+    """The stream's request id, the event's place in it, Unix milliseconds."""
 
     request_id: str
     sequence: int

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from typing import Any, Final, TypedDict
 
-__all__ = ["META_FIELDS", "META_IDS", "Meta", "failure_meta", "ids_of", "unix_milliseconds"]
+__all__ = ["META_FIELDS", "META_IDS", "META_TIMES", "Meta", "failure_meta", "ids_of", "unix_milliseconds"]
 
 
 class Meta(TypedDict, total=False):
@@ -42,7 +42,8 @@ META_IDS: Final = (
     "node_id",
     "node_name",
 )
-META_FIELDS: Final = (*META_IDS, "duration_ms", "extra", "source")
+META_TIMES: Final = ("duration_ms", "upstream_time")
+META_FIELDS: Final = (*META_IDS, *META_TIMES, "extra", "source")
 """What metadata may hold on the wire, beside the stamp."""
 
 _OF_THE_UPSTREAM: Final = ("extra", "source", "private")
@@ -66,8 +67,9 @@ def failure_meta(meta: Meta | None) -> Meta | None:
 def ids_of(meta: Meta | None) -> Meta | None:
     """The part of `meta` that says where an event belongs, and nothing of the event itself."""
     kept = failure_meta(meta)
-    if not kept or "duration_ms" not in kept:
+    if not kept or not any(name in kept for name in META_TIMES):
         return kept
     kept = kept.copy()
-    del kept["duration_ms"]
+    kept.pop("duration_ms", None)
+    kept.pop("upstream_time", None)
     return kept or None

@@ -174,6 +174,8 @@ class Encoder:
     Class attributes:
         framings: the framings its clients can read; the first is the default.
         replaces: its clients understand `op: replace`.
+        warns: its clients can be told a warning. If False, a stream that ends without an answer, some events
+            of which no rule knew, ends with `UPSTREAM_INVALID_RESPONSE`: an empty answer is all it could say.
         sse_prefix: `data: `, or `data:` where the original server sends no space.
         media_type: in place of that of the framing.
         heartbeats: its clients can skip a comment, or an empty line.
@@ -200,6 +202,7 @@ class Encoder:
 
     framings: ClassVar[tuple[Literal["sse", "ndjson", "lines"], ...]] = ("sse",)
     replaces: ClassVar[bool] = False
+    warns: ClassVar[bool] = True
     sse_prefix: ClassVar[bytes] = b"data: "
     media_type: ClassVar[str | None] = None
     heartbeats: ClassVar[bool] = True

@@ -48,6 +48,7 @@ class ChatEncoder(Encoder):
 
     reports_by_status: ClassVar[bool] = True
     asks_by_body: ClassVar[bool] = True
+    warns: ClassVar[bool] = False
     request_names: ClassVar = {"model": "model"}
     streams_arguments: ClassVar[bool] = True
 

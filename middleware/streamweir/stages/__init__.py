@@ -1,6 +1,7 @@
 """The stages between decoder and encoder: each takes an event and returns what goes on."""
 
-from streamweir.stages.lifecycle import REASON_OF_STATUS, Lifecycle, error_event, info_of_error
+from streamweir.stages.endings import REASON_OF_STATUS, error_event, info_of_error
+from streamweir.stages.lifecycle import Lifecycle
 from streamweir.stages.position import StreamPosition
 from streamweir.stages.sanitizer import ErrorSanitizer
 from streamweir.stages.stage import Stage, passed_on, routes

@@ -11,74 +11,65 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from streamweir.errors import CODES, ErrorInfo, Reason, error_info
+from streamweir.classification.finish_words import code_of_finish, standard_finish
+from streamweir.errors import ErrorInfo, Reason, error_info
 from streamweir.events import (
     EVENT_TYPES,
     FINISH_REASONS,
     Content,
+    Data,
     Error,
     Event,
     Interaction,
-    Meta,
+    Reference,
     SessionEnd,
     SessionStart,
     Status,
+    Thinking,
+    ToolCallDelta,
     ToolCallEnd,
+    ToolCallProgress,
     ToolCallStart,
     Warning,
     ids_of,
 )
 from streamweir.ids import RecentIds
 from streamweir.own_warnings import own_warning
+from streamweir.stages.endings import (
+    CODES_BY_REASON,
+    error_event,
+    fits_code,
+    fitting_reason,
+    info_of_error,
+    opening_meta,
+    reason_of_code,
+    split_summary,
+)
 from streamweir.stages.position import StreamPosition
 
-__all__ = ["REASON_OF_STATUS", "Lifecycle", "error_event", "info_of_error"]
+__all__ = ["Lifecycle"]
 
 MAX_WARNINGS: Final = 100
 """So many warnings from outside are sent in one stream; of more only the number is reported, at the end."""
 
-REASON_OF_STATUS: Final[dict[str, Reason]] = {
-    "completed": "done",
-    "suspended": "interaction",
-    "cancelled": "cancelled",
-    "error": "upstream_error",
-}
 _TURNING_POINTS: Final = frozenset({SessionStart, SessionEnd, Error})
 """The events at which a stream begins or ends; all others pass as they are."""
 
-_CANCELLING: Final = frozenset({"cancelled", "client_gone", "slow_client"})
-
-_CODES_BY_REASON: Final[dict[Reason | None, str]] = {
-    "upstream_unreachable": "UPSTREAM_UNREACHABLE",
-    "truncated": "UPSTREAM_TRUNCATED",
-    "connect_timeout": "UPSTREAM_TIMEOUT",
-    "first_event_timeout": "UPSTREAM_TIMEOUT",
-    "idle_timeout": "UPSTREAM_TIMEOUT",
-    "total_timeout": "UPSTREAM_TIMEOUT",
-    "malformed": "UPSTREAM_INVALID_RESPONSE",
-    "limit": "STREAM_LIMIT_EXCEEDED",
-    "draining": "GATEWAY_DRAINING",
-    "lost": "RUN_LOST",
-    "internal": "INTERNAL",
-}
-"""What a failed end without an error of its own means; any other reason is `UPSTREAM_ERROR`."""
-
-_ALSO_FITTING: Final = frozenset(
-    {
-        ("malformed", "STREAM_LIMIT_EXCEEDED"),
-        ("lost", "STORE_UNAVAILABLE"),
-        ("cancelled", "CANCELLED"),
-        ("upstream_error", "UPSTREAM_TIMEOUT"),
-    }
-)
-"""Reasons that a failed end may give as well, each with the code of its error."""
-
-_COUNTS: Final = ("prompt_tokens", "completion_tokens", "total_tokens", "duration_ms")
 _FINISH_WARNINGS: Final = {
     "length": "LENGTH_LIMIT",
     "content_filter": "CONTENT_FILTERED",
 }
 _FINISH_CODES: Final = frozenset(_FINISH_WARNINGS.values())
+
+_ANSWERS: Final = frozenset(
+    {ToolCallStart, ToolCallDelta, ToolCallProgress, ToolCallEnd, Interaction, Reference}
+)
+"""The events that say something whatever they hold."""
+
+UNKNOWN_FINISH: Final = "The answer ended for a reason that is not known."
+
+_MUTE_DATA: Final = frozenset({"custom", "state", "state_delta"})
+"""The kinds of data that are no answer by themselves."""
 
 
 class Lifecycle:
@@ -89,7 +80,11 @@ class Lifecycle:
         ended: `session_end` has been sent.
         error: the terminal error, if there was one.
         reason: why the stream ended.
+        has_answer: something came that is an answer or a part of one: text other than blanks, thinking, a
+            call, an interaction, a reference, or data other than custom data and states. Never cleared.
         waiting: warnings to be sent before the next event.
+        on_silence: asked where the stream ends well and `has_answer` is False; returns the warning to send
+            before the end, or None. None in its place: a stream may end without an answer.
         closing_warnings: asked, one after the other, when the stream ends, for what is only known then.
 
     Args:
@@ -125,13 +120,20 @@ class Lifecycle:
         """How the stream ends, where its terminal error has been sent and the upstream may still say more."""
         self.started = False
         self.ended = False
+        self.has_answer = False
         self.error: ErrorInfo | None = None
+        self.on_silence: Callable[[], Warning | None] | None = None
         self.reason: Reason | None = None
         self.closing_warnings: list[Callable[[], Iterable[Warning]]] = []
 
     @cached_property
     def _asked(self) -> RecentIds[None]:
         """The interactions that are open; most streams have none."""
+        return RecentIds(self._room)
+
+    @cached_property
+    def _asked_of_person(self) -> RecentIds[None]:
+        """Those of `_asked` that a person answers: all but the calls that the client runs itself."""
         return RecentIds(self._room)
 
     @property
@@ -143,6 +145,11 @@ class Lifecycle:
     def waits_for_answer(self) -> bool:
         """Something was asked of a person, or of the client, and is still open."""
         return bool(self._asked)
+
+    @property
+    def waits_for_person(self) -> bool:
+        """A person was asked something and has not answered: an end of the body is then no cut."""
+        return bool(self._asked_of_person)
 
     def warn(self, warning: Warning) -> None:
         """Send `warning` before the next event."""
@@ -197,7 +204,7 @@ class Lifecycle:
         """Of what follows a terminal error only the end counts: the upstream's own, or any at all."""
         match event:
             case SessionEnd(reason=reason, summary=summary):
-                fits = self.error is not None and _fits(reason, self.error.code)
+                fits = self.error is not None and fits_code(reason, self.error.code)
                 end = msgspec.structs.replace(
                     end, reason=reason if fits else end.reason, summary=summary or end.summary
                 )
@@ -210,28 +217,36 @@ class Lifecycle:
         return (self._session_end(end),)
 
     def _note(self, event: Event) -> None:
+        self.has_answer = self.has_answer or _is_answer(event)
         match event:
             case Content():
-                self._has_text = self._has_text or event.content != ""
+                self._has_text = self._has_text or not _is_blank(event.content)
             case ToolCallStart():
                 self._tool_calls += 1
             case ToolCallEnd():
-                self._asked.discard(event.tool_id)
+                self._close_question(event.tool_id)
             case Interaction(state="requested"):
                 self._asked.add(event.interaction_id, None)
+                if event.kind != "tool":
+                    self._asked_of_person.add(event.interaction_id, None)
             case Interaction():
-                self._asked.discard(event.interaction_id)
+                self._close_question(event.interaction_id)
             case Status(state="resumed"):
                 self._asked.clear()
+                self._asked_of_person.clear()
             case Warning(message_code=str(code)) if code in _FINISH_CODES:
                 self._reported.add(code)
             case Error():
                 self._failure = event
 
+    def _close_question(self, interaction_id: str) -> None:
+        self._asked.discard(interaction_id)
+        self._asked_of_person.discard(interaction_id)
+
     def _start(self, event: Event) -> list[Event]:
         self.started = True
         given = event.session_id if isinstance(event, SessionStart) else None
-        meta = _opening_meta(event)
+        meta = opening_meta(event)
         start = SessionStart(
             session_id=given or (meta or {}).get("session_id") or self._session_id,
             request_id=self._request_id,
@@ -261,42 +276,53 @@ class Lifecycle:
             return self._failed(event, None)
         if event.status == "error":
             return self._failed(self._failure_of(event), event.summary)
-        finish_reason = (event.summary or {}).get("finish_reason")
-        if event.status == "completed" and finish_reason is not None:
-            if finish_reason == "content_filter" and not self._has_text:
-                withheld = error_event(error_info("CONTENT_FILTERED"), meta=event.meta)
-                return self._failed(withheld, event.summary)
-            self._warn_of_finish(finish_reason)
-        return None, event
+        if event.status == "cancelled":
+            return None, event
+        finish = (event.summary or {}).get("finish_reason")
+        if code := code_of_finish(finish):
+            return self._failed(error_event(error_info(code), meta=event.meta), event.summary)
+        end = _with_finish(event, finish) if isinstance(finish, str) else event
+        if _finish_of(end) == "content_filter" and not self._has_text and end.status == "completed":
+            withheld = error_event(error_info("CONTENT_FILTERED"), meta=event.meta)
+            return self._failed(withheld, event.summary)
+        self._warn_of_end(end)
+        return None, end
 
     def _failed(self, error: Error, summary: dict[str, Any] | None) -> tuple[Error, SessionEnd]:
         if error.meta is not None:
             error = msgspec.structs.replace(error, meta=ids_of(error.meta))
-        reason = error.reason or _reason_of(error.code)
+        reason = error.reason or reason_of_code(error.code)
         return error, SessionEnd(status="error", reason=reason, summary=summary, meta=error.meta)
 
-    def _warn_of_finish(self, finish_reason: Any) -> None:
-        code = _FINISH_WARNINGS.get(str(finish_reason))
-        if code is not None and code not in self._reported:
+    def _warn_of_end(self, event: SessionEnd) -> None:
+        """Let what is doubtful about a good end be said before it: at most one of these warnings."""
+        finish = _finish_of(event)
+        code = _FINISH_WARNINGS.get(finish)
+        silence = None if self.has_answer or self.on_silence is None else self.on_silence()
+        if silence is not None:
+            self.waiting.append(silence)
+        elif code and code not in self._reported and event.status == "completed":
             self.waiting.append(own_warning(code))
+        elif finish and standard_finish(finish) not in FINISH_REASONS:
+            self.waiting.append(own_warning("END_UNCONFIRMED", UNKNOWN_FINISH))
 
     def _failure_of(self, event: SessionEnd) -> Error:
         """The terminal error of an end that says `error` without one: the last error that was reported."""
         if self._failure is not None:
             return msgspec.structs.replace(self._failure, terminal=True, meta=event.meta)
-        code = _CODES_BY_REASON.get(event.reason, "UPSTREAM_ERROR")
+        code = CODES_BY_REASON.get(event.reason, "UPSTREAM_ERROR")
         return error_event(
-            error_info(code, reason=event.reason if event.reason in _CODES_BY_REASON else None),
+            error_info(code, reason=event.reason if event.reason in CODES_BY_REASON else None),
             meta=event.meta,
         )
 
     def _session_end(self, event: SessionEnd) -> SessionEnd:
-        summary, rest = _split_summary(event.summary) if event.summary else ({}, {})
+        summary, rest = split_summary(event.summary) if event.summary else ({}, {})
         meta = event.meta
         if rest and event.status != "error":
             meta = {**(meta or {}), "extra": {**(meta or {}).get("extra", {}), "summary": rest}}
         self.ended = self._position.ended = True
-        self.reason = _fitting_reason(event)
+        self.reason = fitting_reason(event)
         return SessionEnd(
             status=event.status,
             reason=self.reason,
@@ -310,82 +336,31 @@ class Lifecycle:
         )
 
 
-def error_event(info: ErrorInfo, *, meta: Meta | None = None) -> Error:
-    """The terminal error event of a classified failure: all its texts are ours."""
-    return Error(
-        error_type=info.error_type,
-        code=info.code,
-        message=info.message,
-        recoverable=info.recoverable,
-        retry_after_ms=info.retry_after_ms,
-        details=info.details,
-        for_users=True,
-        reason=info.reason,
-        meta=meta,
-    )
-
-
-def info_of_error(event: Error, reason: Reason | None = None) -> ErrorInfo:
-    """What a terminal error event says, as a classified failure; the reverse of `error_event`."""
-    row = CODES.get(event.code, CODES["UPSTREAM_ERROR"])
-    return ErrorInfo(
-        code=event.code,
-        error_type=event.error_type,
-        message=event.message,
-        recoverable=event.recoverable,
-        status=row.status,
-        reason=reason or row.reason,
-        retry_after_ms=event.retry_after_ms,
-        details=event.details,
-    )
-
-
-def _reason_of(code: str) -> Reason:
-    return CODES.get(code, CODES["UPSTREAM_ERROR"]).reason
-
-
-def _opening_meta(event: Event) -> Meta | None:
-    """Where `session_start` belongs: what it says itself, or the conversation of the first event."""
-    meta = event.meta
-    if not meta:
-        return None
-    opening: Meta = {}
-    for key in ("session_id", "thread_id", "run_id", "message_id"):
-        if key in meta:
-            opening[key] = meta[key]
-    if isinstance(event, SessionStart):
-        opening |= meta
-    return opening or None
-
-
-def _fitting_reason(event: SessionEnd) -> Reason:
-    fits = event.status == "error" or (event.status == "cancelled" and event.reason in _CANCELLING)
-    return (event.reason if fits else None) or REASON_OF_STATUS[event.status]
-
-
-def _split_summary(summary: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a summary may say, and what has no place in it."""
-    known: dict[str, Any] = {}
-    rest: dict[str, Any] = {}
-    for key, value in summary.items():
-        if value is None or key in ("tool_calls", "events"):
-            continue
-        if (
-            key in _COUNTS
-            and isinstance(value, int | float)
-            and not isinstance(value, bool)
-            and 0 <= value < 2**53
-        ):
-            known[key] = round(value)
-        elif key == "finish_reason" and value in FINISH_REASONS:
-            known[key] = value
-        else:
-            rest[key] = value
-    return known, rest
-
-
-def _fits(reason: Reason | None, code: str) -> bool:
-    """May an end behind an error of `code` have this reason?"""
-    if (reason, code) in _ALSO_FITTING or _CODES_BY_REASON.get(reason) == code:
+def _is_answer(event: Event) -> bool:
+    """Is `event` an answer, or a part of one?"""
+    if type(event) in _ANSWERS:
         return True
-    return reason == "upstream_error" and code not in _CODES_BY_REASON.values()
+    match event:
+        case Content() | Thinking():
+            return not _is_blank(event.content)
+        case Data():
+            return event.data_type not in _MUTE_DATA or bool(event.is_answer)
+    return False
+
+
+def _is_blank(text: str) -> bool:
+    return not text or text.isspace()
+
+
+def _finish_of(event: SessionEnd) -> str:
+    finish = (event.summary or {}).get("finish_reason")
+    return finish if isinstance(finish, str) else ""
+
+
+def _with_finish(event: SessionEnd, word: str) -> SessionEnd:
+    """Return `event`; if its finish word is one of those for a filter, with the standard's word."""
+    if word == "content_filter" or standard_finish(word) != "content_filter":
+        return event
+    return msgspec.structs.replace(
+        event, summary={**(event.summary or {}), "finish_reason": "content_filter"}
+    )

@@ -30,6 +30,7 @@ from streamweir.ids import RecentIds, room_for
 from streamweir.jsontext import json_digest
 from streamweir.options.limits import EVENT_BYTES
 from streamweir.own_warnings import own_warning
+from streamweir.stages.announced_call import AnnouncedCall
 from streamweir.stages.position import StreamPosition
 
 __all__ = ["UNNAMED", "Tools"]
@@ -60,6 +61,8 @@ class _Call(msgspec.Struct, frozen=True):
     """Calls that were opened with nothing but calls between them are in one row."""
     room: int
     """About how many bytes it takes."""
+    began: int | None = None
+    """When it began by the upstream's own time, in Unix milliseconds; None if the upstream gave none."""
 
 
 _Calls = dict[str, _Call]
@@ -144,8 +147,8 @@ class Tools:
         self._follows_at = -1
         self._open = _OpenCalls(room)
         self._id_room = room // 4
-        self._announced: dict[str, ToolCallStart] = {}
-        self._announced_room = room // 4
+        self._announced: dict[str, AnnouncedCall] = {}
+        self._announced_room = self._argument_room = room // 4
         self._made_up = 0
         self._asked = 0
         self.repairs = 0
@@ -218,8 +221,8 @@ class Tools:
         arguments = _digest(event.arguments)
         if any(call.arguments == arguments for call in islice(reversed(known.values()), _COMPARED)):
             return
-        announced = self._announced.pop(given, None)
-        tool_id = announced.tool_id if announced else self._unique(given)
+        announced = self._take_announced(given)
+        tool_id = announced.start.tool_id if announced else self._unique(given)
         start = event if tool_id == given else msgspec.structs.replace(event, tool_id=tool_id)
         self._remember(given, start, arguments)
         yield start
@@ -231,13 +234,20 @@ class Tools:
             return
         announced = self._announced.get(given)
         if announced is None:
-            announced = ToolCallStart(tool_id=self._unique(given), tool_name=event.tool_name or UNNAMED)
-            self._announced[given] = announced
-            self._announced_room -= room_for(given, announced.tool_name) + _CALL // 4
+            start = ToolCallStart(tool_id=self._unique(given), tool_name=event.tool_name or UNNAMED)
+            announced = self._announced[given] = AnnouncedCall(start)
+            self._announced_room -= room_for(given, start.tool_name) + _CALL // 4
             if self._announced_room < 0 or len(self._announced) > MAX_OPEN:
                 raise LimitExceeded("more tool calls are announced than allowed")
-        tool_id = announced.tool_id
+        self._argument_room -= announced.keep(event.arguments_delta, self._argument_room)
+        tool_id = announced.start.tool_id
         yield event if event.tool_id == tool_id else msgspec.structs.replace(event, tool_id=tool_id)
+
+    def _take_announced(self, upstream_id: str) -> AnnouncedCall | None:
+        announced = self._announced.pop(upstream_id, None)
+        if announced is not None:
+            self._argument_room += announced.size
+        return announced
 
     def _progress(self, event: ToolCallProgress) -> Iterator[Event]:
         call = self._find(event.tool_id, event.tool_name)
@@ -257,7 +267,8 @@ class Tools:
             call = yield from self._make_up(event.tool_id, event.tool_name)
         self._forget(call)
         tool_id = call.tool_id
-        yield event if event.tool_id == tool_id else msgspec.structs.replace(event, tool_id=tool_id)
+        named = event if event.tool_id == tool_id else msgspec.structs.replace(event, tool_id=tool_id)
+        yield named if call.began is None else _with_duration(named, call.began)
 
     def _ask(self, event: Interaction) -> Iterator[Event]:
         """The call that the client is to run or to approve, by the id that the client knows."""
@@ -293,7 +304,7 @@ class Tools:
         return None if upstream_id in self._ended else self._last_or_first_beside("", name)
 
     def _last_or_first_beside(self, upstream_id: str | None, name: str | None) -> _Call | None:
-        last = _last(self._open.of(upstream_id, name))
+        last = next(reversed(self._open.of(upstream_id, name).values()), None)
         if last is None:
             return None
         first = self._open.first_beside(last)
@@ -301,8 +312,12 @@ class Tools:
 
     def _make_up(self, upstream_id: str, name: str | None) -> Generator[Event, None, _Call]:
         self.repairs += 1
-        announced = self._announced.pop(upstream_id, None)
-        start = announced or ToolCallStart(tool_id=self._unique(upstream_id), tool_name=name or UNNAMED)
+        announced = self._take_announced(upstream_id)
+        start = (
+            announced.start
+            if announced
+            else ToolCallStart(tool_id=self._unique(upstream_id), tool_name=name or UNNAMED)
+        )
         call = self._remember(upstream_id, start, _digest(start.arguments))
         yield own_warning("TOOL_CALL_REPAIRED")
         yield start
@@ -320,7 +335,8 @@ class Tools:
         meta = failure_meta(start.meta)
         ids = (value for value in meta.values() if isinstance(value, str)) if meta else ()
         room = _CALL + room_for(upstream_id, start.tool_id, start.tool_name, *ids)
-        call = _Call(upstream_id, start.tool_id, start.tool_name, arguments, meta, self._row, room)
+        began = start.meta.get("upstream_time") if start.meta else None
+        call = _Call(upstream_id, start.tool_id, start.tool_name, arguments, meta, self._row, room, began)
         self._open.add(call)
         self.started += 1
         return call
@@ -332,7 +348,7 @@ class Tools:
 
     def _start_announced(self) -> list[ToolCallStart]:
         """Calls whose arguments broke off have a start too, so that clients can show their end."""
-        starts = [*self._announced.values()]
+        starts = [call.with_arguments() for call in self._announced.values()]
         self.started += len(starts)
         self._announced.clear()
         return starts
@@ -353,8 +369,13 @@ def _incomplete(tool_id: str, meta: Meta | None = None) -> ToolCallEnd:
     )
 
 
-def _last(calls: _Calls) -> _Call | None:
-    return next(reversed(calls.values()), None)
+def _with_duration(end: ToolCallEnd, began: int) -> ToolCallEnd:
+    """Return the end of a call that began at `began`, with how long it took where the upstream has not."""
+    meta = end.meta
+    ended = None if meta is None or "duration_ms" in meta else meta.get("upstream_time")
+    if meta is None or ended is None or ended < began:
+        return end
+    return msgspec.structs.replace(end, meta={**meta, "duration_ms": ended - began})
 
 
 def _remove(tables: dict[Any, _Calls], key: Any, tool_id: str) -> None:
@@ -366,6 +387,4 @@ def _remove(tables: dict[Any, _Calls], key: Any, tool_id: str) -> None:
 
 
 def _digest(arguments: Mapping[str, Any]) -> bytes:
-    if not arguments:
-        return b""
-    return json_digest(arguments)
+    return json_digest(arguments) if arguments else b""

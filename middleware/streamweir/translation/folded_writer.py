@@ -10,11 +10,12 @@ import orjson
 
 from streamweir.codec.base import Encoder
 from streamweir.errors import LimitExceeded
-from streamweir.events import Content, Event, Stamp, Thinking
+from streamweir.events import Content, Error, Event, Stamp, Thinking
 from streamweir.framing import MEDIA_TYPES, FramingChoice
 from streamweir.jsontext import write_json
 from streamweir.translation.failure_body import failure_body
 from streamweir.translation.fold import LIMIT, Fold
+from streamweir.translation.report import not_understood_error
 
 __all__ = ["FoldedWriter"]
 
@@ -48,8 +49,15 @@ class FoldedWriter:
     @property
     def has_answer(self) -> bool:
         """Anything but a failure is written: half an answer is none to clients that go by the status."""
-        failed = self._fold.error is not None and self._encoder.reports_by_status
+        failed = (self._fold.error or self._failure) is not None and self._encoder.reports_by_status
         return self._fold.has_answer and not failed
+
+    @property
+    def _failure(self) -> Error | None:
+        """The error of an answer that is empty because it was not understood, if no warning can be told."""
+        if self._encoder.warns or not any(warning.is_not_understood for warning in self._fold.warnings):
+            return None
+        return not_understood_error()
 
     @property
     def reports_by_status(self) -> bool:
@@ -97,7 +105,7 @@ class FoldedWriter:
 
     def finish(self) -> None:
         """Write the answer."""
-        error = self._fold.error
+        error = self._fold.error or self._failure
         if error is not None and self._encoder.reports_by_status:
             self._out = failure_body(self._encoder, error, self._stamp.request_id)
             return

@@ -54,6 +54,7 @@ class StreamNormalizer:
         self._limit = reader.limits.stream_bytes
         self._copy = None if verbatim is None else FrameCopy(reader, pipeline, verbatim)
         pipeline.closing_warnings.append(reader.closing_warnings)
+        pipeline.watch_silence(reader.silence_warning)
 
     @property
     def started(self) -> bool:
@@ -145,13 +146,14 @@ class StreamNormalizer:
     def fail(self, info: ErrorInfo) -> None:
         """The body broke off, or is not to be read on: end the stream with an error.
 
-        One with evidence of its end, or that waits for a person, is complete all the same.
+        One with evidence of its end, or that waits for a person, is complete all the same. A call that the
+        client is to run is no such evidence: the upstream may have meant to make another one.
         """
         self.pipeline.tick()
         self.settle()
         if info.reason not in _OURS:
             self._take_rest(info)
-            if self.reader.complete or self.pipeline.waits_for_answer:
+            if self.reader.complete or self.pipeline.waits_for_person:
                 self._take_last_words()
         self._give_over()
         self.pipeline.end(info)
@@ -205,13 +207,14 @@ class StreamNormalizer:
     def _last_words(self) -> Iterator[Event]:
         """Yield what the dialect says at the end of the input.
 
-        An end that rests on EOF alone needs a body that is whole. A stream that asked for something and got
-        no answer is suspended, whether or not the dialect says so.
+        An end that rests on EOF alone needs a body that is whole, without a call that has no result unless a
+        person was asked something. A stream that asked for something and got no answer is suspended, whether
+        or not the dialect says so.
         """
-        reader, asks = self.reader, self.pipeline.waits_for_answer
-        is_cut_off = not reader.complete and (
-            not reader.started or reader.cut_off or (self.pipeline.tools.has_open and not asks)
-        )
+        reader, pipeline = self.reader, self.pipeline
+        asks = pipeline.waits_for_answer
+        has_call = pipeline.tools.has_open and not pipeline.waits_for_person
+        is_cut_off = not reader.complete and (not reader.started or reader.cut_off or has_call)
         summary = None
         for event in reader.conclude():
             if isinstance(event, SessionEnd) and event.status == "completed" and (is_cut_off or asks):

@@ -136,6 +136,16 @@ class Pipeline:
         return self._lifecycle.waits_for_answer
 
     @property
+    def waits_for_person(self) -> bool:
+        """A person was asked something and has not answered; calls that the client runs do not count."""
+        return self._lifecycle.waits_for_person
+
+    @property
+    def has_answer(self) -> bool:
+        """The stream holds an answer, or a part of one; see `Lifecycle.has_answer`."""
+        return self._lifecycle.has_answer
+
+    @property
     def tools(self) -> Tools:
         """The calls of the stream; to be asked, not to be given anything."""
         return self._tools
@@ -149,6 +159,10 @@ class Pipeline:
     def write_to(self, sink: EventSink) -> None:
         """Let `sink` alone have every event from the next one on."""
         self._sinks[:] = [sink]
+
+    def watch_silence(self, warning: Callable[[], Warning | None]) -> None:
+        """Send what `warning` returns, if it does, before a good end of a stream without an answer."""
+        self._lifecycle.on_silence = warning
 
     def tick(self) -> None:
         """Take the time: the events pushed from here on have it."""
@@ -287,7 +301,7 @@ class Pipeline:
         named = cast("Content | Thinking", with_short_names(event))
         self._push(named.with_text(texts[0]), 0)
         rest = texts[1:]
-        if not self._texts.goes_on:
+        if not (self._texts.goes_on and self._lifecycle.has_answer):
             for text in rest:
                 self._push(named.with_text(text), 0)
             return

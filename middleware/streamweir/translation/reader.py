@@ -21,6 +21,7 @@ from streamweir.translation.reading.expected_texts import ExpectedTexts
 from streamweir.translation.reading.frame_reader import FrameReader
 from streamweir.translation.reading.marked_event import MARKED_STARTS, whole_event
 from streamweir.translation.reading.surroundings import Surroundings
+from streamweir.translation.report import silence_warning
 
 __all__ = ["EndOfBody", "StreamReader"]
 
@@ -263,14 +264,10 @@ class StreamReader:
         """Yield what the dialect says behind the last event: an end, if it may end here."""
         frames, has_ended = self.frames, False
         for event in frames.last_words():
-            if isinstance(event, SessionEnd):
-                has_ended = True
-                yield from frames.understanding.unconfirmed(event)
+            has_ended = has_ended or isinstance(event, SessionEnd)
             yield frames.attributed(event)
         if self._eof == "complete" and self.started and not has_ended:
-            end = SessionEnd()
-            yield from frames.understanding.unconfirmed(end)
-            yield end
+            yield SessionEnd()
 
     def reject(self) -> Iterator[Event]:
         """Yield what becomes of something that came in another way than as bytes, and is no event."""
@@ -279,6 +276,13 @@ class StreamReader:
     def closing_warnings(self) -> Sequence[Warning]:
         """Return what is to be reported when the stream ends."""
         return self.frames.unreadable.closing_warnings()
+
+    def silence_warning(self) -> Warning | None:
+        """Return what is to be reported of a stream that ends well without an answer.
+
+        None if nothing was read: an application whose events are no bytes may have nothing to say.
+        """
+        return silence_warning(self.unknown) if self.has_text else None
 
     # The dialect
 

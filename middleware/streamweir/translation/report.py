@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
-from streamweir.events import Warning
+from streamweir.errors import error_info
+from streamweir.events import Error, Warning
 from streamweir.own_warnings import own_warning
+from streamweir.stages.endings import error_event
 
 __all__ = [
     "MAX_REPORTED_MALFORMED",
     "invalid_text_warning",
     "malformed_warning",
     "more_malformed_warning",
+    "not_understood_error",
+    "silence_warning",
     "unsupported_warning",
 ]
 
@@ -23,6 +27,27 @@ MAX_REPORTED_MALFORMED: Final = 10
 def invalid_text_warning() -> Warning:
     """Return what is reported, once, of text that is no valid Unicode."""
     return own_warning("UPSTREAM_INVALID_TEXT")
+
+
+def silence_warning(unknown: int) -> Warning:
+    """Return what is reported of a stream that ended well without an answer.
+
+    Args:
+        unknown: how many of its events no rule of the dialect knew.
+    """
+    message = (
+        "The answer ended, but nothing in it was understood."
+        if unknown
+        else "The answer ended without saying anything."
+    )
+    warning = own_warning("END_UNCONFIRMED", message)
+    warning.is_not_understood = unknown > 0 or None
+    return warning
+
+
+def not_understood_error() -> Error:
+    """Return what ends such a stream for a client that cannot be told a warning."""
+    return error_event(error_info("UPSTREAM_INVALID_RESPONSE"))
 
 
 def malformed_warning() -> Warning:

@@ -32,13 +32,12 @@ from streamweir.framing import (
 from streamweir.translation.append_only_text import AppendOnlyText
 from streamweir.translation.failure_body import failure_body
 from streamweir.translation.reader import StreamReader
-from streamweir.translation.report import unsupported_warning
+from streamweir.translation.report import not_understood_error, unsupported_warning
 
 __all__ = ["StreamWriter"]
 
 
 _PREPARED: Final = frozenset({SessionStart, SessionEnd, Error})
-_PREPARED_TEXT: Final = _PREPARED | {Content}
 
 _WHAT_ENCODERS_GIVE: Final = "an encoder gives a list of frames, each with bytes or text: [Frame('...')]"
 
@@ -87,7 +86,10 @@ class StreamWriter:
         self._encoder = encoder
         self._source = source
         self._texts = None if encoder.can_replace else AppendOnlyText(encoder.lost)
-        self._prepares = _PREPARED if self._texts is None else _PREPARED_TEXT
+        texts: set[type[Event]] = set() if self._texts is None else {Content}
+        warnings: set[type[Event]] = set() if encoder.warns else {Warning}
+        self._prepares = _PREPARED | texts | warnings
+        self._not_understood: Warning | None = None
         self._notes_texts = type(encoder).texts_written is not Encoder.texts_written
         self._has_reported = False
         self._piece: Content | Thinking | None = None
@@ -210,11 +212,28 @@ class StreamWriter:
                 self._encoder.writes_extra = source is not None and source.dialect is self._dialect
             case Content():
                 return event if self._texts is None else self._texts.append(event)
+            case Warning():
+                self._not_understood = event if event.is_not_understood else self._not_understood
+            case SessionEnd() if self._not_understood is not None and event.status != "error":
+                return self._failed_end(event, stamp)
             case SessionEnd() | Error(terminal=True):
                 if self.unsupported and not self._has_reported:
                     self._report_unsupported(stamp)
                 return self._with_own_count(event, stamp) if self.added else event
         return event
+
+    def _failed_end(self, end: SessionEnd, stamp: Stamp) -> Event | None:
+        """Write the error that stands for the warning of an empty answer; return the end behind it.
+
+        Only for a protocol that cannot be told the warning. None: the failure is the whole response.
+        """
+        self._not_understood = None
+        self.write(not_understood_error(), stamp)
+        if self.is_failure:
+            return None
+        self.added += 1
+        failed = msgspec.structs.replace(end, status="error", reason="malformed")
+        return self._with_own_count(failed, stamp)
 
     def _report_unsupported(self, stamp: Stamp) -> None:
         """Write what was left out, before the end."""

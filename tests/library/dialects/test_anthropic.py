@@ -55,7 +55,7 @@ def test_what_a_server_counts_is_bounded() -> None:
         {"type": "message_stop"},
     )
     body = b"".join(b"data: " + json.dumps(message).encode() + b"\n\n" for message in messages)
-    *_, rest, end = events_of(translate([body], speaks="anthropic"))
+    *_, rest, _, end = events_of(translate([body], speaks="anthropic"))
     kept = end["metadata"]["extra"]["summary"]
     assert end["data"]["summary"]["total_tokens"] == 7
     assert 90 < len(kept) < 120

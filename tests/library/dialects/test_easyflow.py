@@ -66,7 +66,7 @@ def test_nothing_follows_an_error() -> None:
 
 def test_an_error_that_does_not_end_the_run_is_a_message() -> None:
     error = event("error", {"code": "RATE_LIMITED", "message": "m", "recoverable": True, "terminal": False})
-    assert [name for name, _ in written(START, error, END)] == ["message", "message", "done"]
+    assert [name for name, _ in written(START, text("a", "m"), error, END)] == [*["message"] * 3, "done"]
 
 
 def test_a_suspended_run_ends_without_done() -> None:

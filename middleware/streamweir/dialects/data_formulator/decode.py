@@ -211,7 +211,9 @@ class DataFormulatorDecoder(Decoder):
         if isinstance(operation, dict) and operation.get("status") == "failed":
             yield operation_failure(operation)
             return
-        yield named_data("data_operation_result", leftover(message, ("type",)) or {})
+        loaded = named_data("data_operation_result", leftover(message, ("type",)) or {})
+        loaded.is_answer = True
+        yield loaded
         yield SessionEnd()
 
     def _unknown(self, kind: str, message: Mapping[str, Any]) -> Iterator[Event]:

@@ -45,7 +45,9 @@ def _progress(message: Mapping[str, Any]) -> Event:
 
 def _question(message: Mapping[str, Any]) -> Event:
     """A question that the user might want to ask; not one for the user to answer."""
-    return named_data("question", leftover(message, ("type",)) or {})
+    asked = named_data("question", leftover(message, ("type",)) or {})
+    asked.is_answer = True
+    return asked
 
 
 def _warning(message: Mapping[str, Any]) -> Event:

@@ -142,8 +142,8 @@ class FrameReader:
 
     @property
     def _regards_events(self) -> bool:
-        """Failures are for users, or an end may be worth nothing: other events than texts are looked at."""
-        return self.errors_for_users or self.understanding.unknown > 0
+        """Texts of failures are written for users: other events than texts are looked at."""
+        return self.errors_for_users
 
     def _given(self, events: Sequence[Event], frame: Frame) -> list[StreamItem]:
         """Return the events of a frame with what belongs to them, and what was held back before them."""
@@ -156,8 +156,6 @@ class FrameReader:
         if shown is not None and not shown.may_show(events):
             shown = None
         for event in events:
-            if type(event) is SessionEnd:
-                items += self.understanding.unconfirmed(event)
             given = self.attributed(event) if self.errors_for_users else event
             items.append(given if shown is None else shown.with_source(given, frame))
         return items

@@ -1,11 +1,10 @@
-"""How much of a stream the rules of its dialect have known, and what an end is worth behind nothing else."""
+"""How much of a stream the rules of its dialect have known."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from streamweir.events import Content, Data, Event, SessionEnd, SessionStart, Status, Warning
-from streamweir.own_warnings import own_warning
+from streamweir.events import Content, Data, Event, SessionEnd, SessionStart, Status
 
 __all__ = ["Understanding"]
 
@@ -38,15 +37,6 @@ class Understanding:
                 self.has_any = self.has_any or not (is_end and _is_about_the_run(event))
         if events and not is_known:
             self.unknown += 1
-
-    def unconfirmed(self, end: SessionEnd) -> Sequence[Warning]:
-        """Return what is to be reported before `end`.
-
-        A dialect that understood nothing of a stream but its end may not be the one that was spoken.
-        """
-        if end.status != "completed" or not self.unknown or self.has_any:
-            return ()
-        return (own_warning("END_UNCONFIRMED", "The answer ended, but nothing in it was understood."),)
 
 
 def _is_about_the_run(event: Event) -> bool:

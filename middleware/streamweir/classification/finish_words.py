@@ -1,0 +1,72 @@
+"""Why a model stopped, in the words of many servers: a proper end, a filter, or a run that broke off.
+
+Source: the standard protocol 1.1, section 3 rule 8 (ends that are none) and section 2 (`finish_reason`). The
+words are those of OpenAI, Azure, Anthropic, Gemini, Bedrock, Cohere, Mistral, Ollama, vLLM, SGLang, TGI,
+DeepSeek and GLM. Words are compared by their letters alone: `MAX_TOKENS` and `maxTokens` are one word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+__all__ = ["code_of_finish", "is_broken_off", "standard_finish"]
+
+_NO_WORDS: Final[Mapping[str, str]] = {}
+_LONGEST: Final = 64
+"""A longer text is a sentence, and no word of a list."""
+
+_NO_LETTERS: Final = re.compile(r"[^a-z]")
+_PREFIX: Final = "finishreason"
+"""Python servers write the member of an enumeration: `FinishReason.STOP`."""
+
+_FAILED: Final = frozenset({"error", "failed", "internalerror"})
+_BROKEN_OFF: Final = frozenset(
+    {
+        *("abort", "aborted", "cancelled", "canceled", "interrupted", "timeout"),
+        *("networkerror", "insufficientsystemresource", "malformedfunctioncall"),
+    }
+)
+_STANDARD: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("stop", "end", "eos", "eostoken", "endturn", "stopsequence", "stopstring"), "stop"),
+    **dict.fromkeys(("complete", "completed", "done", "finished", "success", "normal"), "stop"),
+    **dict.fromkeys(("length", "maxtokens", "maxlength", "modellength", "maxoutputtokens"), "length"),
+    **dict.fromkeys(("modelcontextwindowexceeded", "tokenlimit"), "length"),
+    **dict.fromkeys(("toolcalls", "toolcall", "tooluse", "functioncall", "functioncalls"), "tool_calls"),
+    **dict.fromkeys(("sensitive", "contentfilter", "contentfiltered", "safety", "refusal"), "content_filter"),
+    **dict.fromkeys(("prohibitedcontent", "blocklist", "spii", "recitation"), "content_filter"),
+    **dict.fromkeys(("guardrailintervened", "imagesafety"), "content_filter"),
+}
+
+
+def code_of_finish(word: object) -> str | None:
+    """Return the error code that the finish word of a model means; None for an end that is no failure."""
+    letters = _letters(word)
+    if letters in _FAILED:
+        return "UPSTREAM_ERROR"
+    return "UPSTREAM_TRUNCATED" if letters in _BROKEN_OFF else None
+
+
+def is_broken_off(word: object) -> bool:
+    """Return whether a finish word says that the run did not come to its end."""
+    return code_of_finish(word) is not None
+
+
+def standard_finish(word: str, listed: Mapping[str, str] = _NO_WORDS) -> str:
+    """Return the standard's `finish_reason` for the finish word of a model.
+
+    Args:
+        word: as the server writes it.
+        listed: what words of the dialect's own mean, in its spelling; they win.
+
+    Returns:
+        `stop`, `length`, `content_filter` or `tool_calls`; `word` itself if no list has it.
+    """
+    return listed.get(word) or _STANDARD.get(_letters(word), word)
+
+
+def _letters(word: object) -> str:
+    if not isinstance(word, str) or len(word) > _LONGEST:
+        return ""
+    return _NO_LETTERS.sub("", word.lower()).removeprefix(_PREFIX)

@@ -1,0 +1,60 @@
+"""A call whose arguments are let through in pieces, before its start."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from streamweir.codec.text_pieces import TextPieces
+from streamweir.errors import MalformedEvent
+from streamweir.events import ToolCallStart
+from streamweir.jsontext import parse_json_text
+
+__all__ = ["AnnouncedCall"]
+
+_CHARACTER_BYTES: Final = 4
+
+
+class AnnouncedCall:
+    """The start of a call that is still to come, and the pieces of its arguments, for a stream that is cut.
+
+    Args:
+        start: the start without its arguments.
+
+    Attributes:
+        start: as given.
+    """
+
+    __slots__ = ("_pieces", "start")
+
+    def __init__(self, start: ToolCallStart) -> None:
+        self.start = start
+        self._pieces: TextPieces | None = TextPieces()
+
+    @property
+    def size(self) -> int:
+        """How many bytes of arguments are kept."""
+        return 0 if self._pieces is None else self._pieces.size
+
+    def keep(self, piece: str, room: int) -> int:
+        """Keep one more piece, or forget all of them if there is no room; return by how much `size` grew.
+
+        Args:
+            piece: of the JSON text of the arguments.
+            room: how many more bytes may be kept.
+        """
+        before = self.size
+        if self._pieces is not None and len(piece) * _CHARACTER_BYTES > room:
+            self._pieces = None
+        if self._pieces is not None:
+            self._pieces.append(piece)
+        return self.size - before
+
+    def with_arguments(self) -> ToolCallStart:
+        """Return the start, with the arguments that came if they are one whole JSON object."""
+        try:
+            came = parse_json_text(self._pieces.text) if self._pieces is not None else None
+        except MalformedEvent:
+            came = None
+        return msgspec.structs.replace(self.start, arguments=came) if isinstance(came, dict) else self.start

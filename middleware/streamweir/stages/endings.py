@@ -1,0 +1,155 @@
+"""How a stream ends: the event of a failure, the reason of an end, what a summary may say.
+
+Source: the standard protocol 1.1, sections 2 (`summary`), 5 and 6 (reasons of codes).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from streamweir.errors import CODES, ErrorInfo, Reason
+from streamweir.events import FINISH_REASONS, Error, Event, Meta, SessionEnd, SessionStart
+
+__all__ = [
+    "CODES_BY_REASON",
+    "REASON_OF_STATUS",
+    "error_event",
+    "fits_code",
+    "fitting_reason",
+    "info_of_error",
+    "opening_meta",
+    "reason_of_code",
+    "split_summary",
+]
+
+REASON_OF_STATUS: Final[dict[str, Reason]] = {
+    "completed": "done",
+    "suspended": "interaction",
+    "cancelled": "cancelled",
+    "error": "upstream_error",
+}
+_CANCELLING: Final = frozenset({"cancelled", "client_gone", "slow_client"})
+
+CODES_BY_REASON: Final[dict[Reason | None, str]] = {
+    "upstream_unreachable": "UPSTREAM_UNREACHABLE",
+    "truncated": "UPSTREAM_TRUNCATED",
+    "connect_timeout": "UPSTREAM_TIMEOUT",
+    "first_event_timeout": "UPSTREAM_TIMEOUT",
+    "idle_timeout": "UPSTREAM_TIMEOUT",
+    "total_timeout": "UPSTREAM_TIMEOUT",
+    "malformed": "UPSTREAM_INVALID_RESPONSE",
+    "limit": "STREAM_LIMIT_EXCEEDED",
+    "draining": "GATEWAY_DRAINING",
+    "lost": "RUN_LOST",
+    "internal": "INTERNAL",
+}
+"""What a failed end without an error of its own means; any other reason is `UPSTREAM_ERROR`."""
+
+_ALSO_FITTING: Final = frozenset(
+    {
+        ("malformed", "STREAM_LIMIT_EXCEEDED"),
+        ("lost", "STORE_UNAVAILABLE"),
+        ("cancelled", "CANCELLED"),
+        ("upstream_error", "UPSTREAM_TIMEOUT"),
+    }
+)
+"""Reasons that a failed end may give as well, each with the code of its error."""
+
+_TOKENS: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
+_COUNTS: Final = (*_TOKENS, "duration_ms")
+
+
+def error_event(info: ErrorInfo, *, meta: Meta | None = None) -> Error:
+    """Return the terminal error event of a classified failure; all its texts are fixed messages."""
+    return Error(
+        error_type=info.error_type,
+        code=info.code,
+        message=info.message,
+        recoverable=info.recoverable,
+        retry_after_ms=info.retry_after_ms,
+        details=info.details,
+        for_users=True,
+        reason=info.reason,
+        meta=meta,
+    )
+
+
+def info_of_error(event: Error, reason: Reason | None = None) -> ErrorInfo:
+    """Return a terminal error event as a classified failure; the reverse of `error_event`."""
+    row = CODES.get(event.code, CODES["UPSTREAM_ERROR"])
+    return ErrorInfo(
+        code=event.code,
+        error_type=event.error_type,
+        message=event.message,
+        recoverable=event.recoverable,
+        status=row.status,
+        reason=reason or row.reason,
+        retry_after_ms=event.retry_after_ms,
+        details=event.details,
+    )
+
+
+def reason_of_code(code: str) -> Reason:
+    """Return the reason of an end whose error has `code`; an upstream's own code has `upstream_error`."""
+    return CODES.get(code, CODES["UPSTREAM_ERROR"]).reason
+
+
+def opening_meta(event: Event) -> Meta | None:
+    """Return the metadata of `session_start`: its own, or the ids of the event that comes first."""
+    meta = event.meta
+    if not meta:
+        return None
+    opening: Meta = {}
+    for key in ("session_id", "thread_id", "run_id", "message_id"):
+        if key in meta:
+            opening[key] = meta[key]
+    if isinstance(event, SessionStart):
+        opening |= meta
+    return opening or None
+
+
+def fitting_reason(event: SessionEnd) -> Reason:
+    """Return the reason that `event` gives if it fits its status, else the usual one of the status."""
+    fits = event.status == "error" or (event.status == "cancelled" and event.reason in _CANCELLING)
+    return (event.reason if fits else None) or REASON_OF_STATUS[event.status]
+
+
+def split_summary(summary: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the fields that a summary may have, the third token count included, and all others."""
+    known: dict[str, Any] = {}
+    rest: dict[str, Any] = {}
+    for key, value in summary.items():
+        if value is None or key in ("tool_calls", "events"):
+            continue
+        if (
+            key in _COUNTS
+            and isinstance(value, int | float)
+            and not isinstance(value, bool)
+            and 0 <= value < 2**53
+        ):
+            known[key] = round(value)
+        elif key == "finish_reason" and value in FINISH_REASONS:
+            known[key] = value
+        else:
+            rest[key] = value
+    return _with_third_count(known), rest
+
+
+def _with_third_count(known: dict[str, Any]) -> dict[str, Any]:
+    """Return the summary with the token count that follows from the two others."""
+    prompt, completion, total = map(known.get, _TOKENS)
+    match prompt, completion, total:
+        case int(), int(), None:
+            return {**known, "total_tokens": prompt + completion}
+        case int(), None, int() if total >= prompt:
+            return {**known, "completion_tokens": total - prompt}
+        case None, int(), int() if total >= completion:
+            return {**known, "prompt_tokens": total - completion}
+    return known
+
+
+def fits_code(reason: Reason | None, code: str) -> bool:
+    """Return whether an end behind an error of `code` may have this reason."""
+    if (reason, code) in _ALSO_FITTING or CODES_BY_REASON.get(reason) == code:
+        return True
+    return reason == "upstream_error" and code not in CODES_BY_REASON.values()
