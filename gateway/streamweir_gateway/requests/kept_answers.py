@@ -5,85 +5,162 @@ Source: the request contract, section 5 (answering an interaction).
 
 from __future__ import annotations
 
-from typing import Any, cast
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, cast
 
-from streamweir.requests.canonical import Answer, Request
+from streamweir.codec.answer_ids import is_answer_id
+from streamweir.requests.canonical import Answer, Message, Request
 from streamweir.requests.decisions import decision_in
 from streamweir.requests.messages import text_of_message, tool_results
 from streamweir.requests.sides import RequestReader
-from streamweir_gateway.requests.conversations import Conversations, OpenQuestion
 from streamweir_gateway.requests.form_values import form_values
+from streamweir_gateway.requests.open_questions import OpenQuestion, OpenQuestions, QuestionPlace
 
-__all__ = ["with_kept_answers"]
+__all__ = ["KeptAnswers", "message_digest", "user_digests", "with_kept_answers"]
+
+
+class KeptAnswers(NamedTuple):
+    """A request, completed with what is known of the questions that it answers.
+
+    Attributes:
+        request: the canonical request.
+        question: that is answered, the first of several; None if none is known.
+        unknown: the ids of answers to questions that are not open in this conversation, and that hold
+            nothing by which an upstream could know them. Without conversations, the results of calls of
+            several runs are such: they cannot go to one of them.
+    """
+
+    request: Request
+    question: OpenQuestion | None = None
+    unknown: tuple[str, ...] = ()
 
 
 def with_kept_answers(
-    request: Request, reader: RequestReader, key: str | None, conversations: Conversations
-) -> tuple[Request, str | None]:
-    """Return the request with what its answers need, and the upstream that asked; None: no known one.
+    request: Request, reader: RequestReader, key: str | None, questions: OpenQuestions
+) -> KeptAnswers:
+    """Return the request with what its answers need.
 
     Args:
         request: the canonical request.
         reader: of the client's protocol.
         key: the name of the client's key.
-        conversations: where questions are kept.
+        questions: of the endpoint.
     """
-    thread = request.get("thread_id", "")
+    place = QuestionPlace(key, request.get("thread_id", ""))
     if answers := request.get("resume"):
-        return _completed(request, answers, key, thread, conversations, fills=not reader.has_resume)
-    if reader.answers_by_message:
-        return _answered_by_message(request, key, thread, conversations)
-    return request, None
+        return _completed(request, answers, place, questions, fills=not reader.has_resume)
+    if (answered := _answered_by_results(request, reader, place, questions)) is not None:
+        return answered
+    return (
+        _answered_by_message(request, place, questions) if reader.answers_by_message else KeptAnswers(request)
+    )
+
+
+def user_digests(messages: Sequence[Message]) -> list[bytes]:
+    """Return the digests of the user's messages, oldest first."""
+    return [message_digest(message) for message in messages if message["role"] == "user"]
+
+
+def message_digest(message: Mapping[str, Any]) -> bytes:
+    """Return what tells a message from another one: a digest of its id and its text."""
+    text = f"{message.get('id', '')}:{text_of_message(cast('Message', message))}"
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _completed(
     request: Request,
     answers: list[Answer],
-    key: str | None,
-    thread: str,
-    conversations: Conversations,
+    place: QuestionPlace,
+    questions: OpenQuestions,
     *,
     fills: bool,
-) -> tuple[Request, str | None]:
+) -> KeptAnswers:
     """The answers with what was kept of their questions; `fills`: a text may stand for a form's values."""
     found: list[Answer] = []
-    upstream = None
+    first: OpenQuestion | None = None
+    unknown: list[str] = []
+    digests = user_digests(request.get("messages", []))
     for answer in answers:
-        asked = _asked(conversations, key, thread, answer["interaction_id"])
-        upstream = upstream or (asked.upstream if asked else None)
-        kept = asked.resume if asked and isinstance(asked.resume, dict) else {}
-        sent: Any = answer.get("resume", {})
-        held = {**kept, **sent} if isinstance(sent, dict) else sent
-        completed = cast("Answer", {**answer, "resume": held}) if asked or held else answer
-        found.append(_filled(completed, asked) if asked and fills else completed)
-    return _with(request, resume=found), upstream
-
-
-def _answered_by_message(
-    request: Request, key: str | None, thread: str, conversations: Conversations
-) -> tuple[Request, str | None]:
-    """The result of a tool that was a question, or else the next message of its conversation."""
-    messages = request.get("messages", [])
-    answers: list[Answer] = []
-    asked: OpenQuestion | None = None
-    for message in tool_results(messages):
-        question = _asked(conversations, key, thread, message.get("tool_call_id", ""))
-        if question is not None:
-            asked = question
-            answers.append(_answer(question, text_of_message(message)))
-    if not answers and thread and messages and messages[-1]["role"] == "user":
-        asked = conversations.last_asked(key, thread)
+        asked = questions.answer(place, answer["interaction_id"], digests=digests)
+        first = first or asked
         if asked is not None:
-            answers.append(_answer(asked, text_of_message(messages[-1])))
-            conversations.answered(key, thread, asked.interaction_id)
-    return (_with(request, resume=answers), asked.upstream) if asked else (request, None)
+            completed = _with_held(answer, asked)
+            found.append(_filled(completed, asked) if fills else completed)
+            continue
+        found.append(answer)
+        if not answer.get("resume"):
+            unknown.append(answer["interaction_id"])
+    return KeptAnswers(_with(request, resume=found), first, tuple(unknown))
 
 
-def _asked(
-    conversations: Conversations, key: str | None, thread: str, interaction_id: str
-) -> OpenQuestion | None:
-    """The question of the conversation; that of a call also where the client names none."""
-    return conversations.asked(key, thread, interaction_id) or conversations.asked(key, "", interaction_id)
+def _with_held(answer: Answer, asked: OpenQuestion) -> Answer:
+    """The answer with what the question held; what the client sent itself wins."""
+    kept = asked.resume if isinstance(asked.resume, dict) else {}
+    sent: Any = answer.get("resume", {})
+    held = {**kept, **sent} if isinstance(sent, dict) else sent
+    return cast("Answer", {**answer, "interaction_id": _asked_id(answer, asked), "resume": held})
+
+
+def _asked_id(answer: Answer, asked: OpenQuestion) -> str:
+    own = answer["interaction_id"]
+    return asked.interaction_id if is_answer_id(own) else own
+
+
+def _answered_by_results(
+    request: Request, reader: RequestReader, place: QuestionPlace, questions: OpenQuestions
+) -> KeptAnswers | None:
+    """The results of calls that an agent waits for; None if there are none.
+
+    A chat client has ids of ours for these calls, a client with conversations has the upstream's.
+    """
+    messages = request.get("messages", [])
+    digests = user_digests(messages) if place.thread else []
+    found: dict[str, OpenQuestion] = {}
+    answers: list[Answer] = []
+    unknown: list[str] = []
+    for message in tool_results(messages):
+        call_id = message.get("tool_call_id", "")
+        if is_answer_id(call_id) if reader.answers_by_message else place.thread:
+            question = questions.answer(place, call_id, digests=digests)
+            if question is not None:
+                found[call_id] = question
+                answers.append(_answer(question, text_of_message(message)))
+            elif reader.answers_by_message:
+                unknown.append(call_id)
+    if not place.thread and len({question.run for question in found.values()}) > 1:
+        unknown.extend(found)
+    if not found and not unknown:
+        return None
+    answered = _with(request, messages=_with_upstream_ids(messages, found), resume=answers)
+    return KeptAnswers(answered if answers else request, next(iter(found.values()), None), tuple(unknown))
+
+
+def _answered_by_message(request: Request, place: QuestionPlace, questions: OpenQuestions) -> KeptAnswers:
+    """The next message of a conversation answers its one open question."""
+    messages = request.get("messages", [])
+    if place.thread and messages and messages[-1]["role"] == "user":
+        asked = questions.take_only(place)
+        if asked is not None:
+            answer = _answer(asked, text_of_message(messages[-1]))
+            return KeptAnswers(_with(request, resume=[answer]), asked)
+    return KeptAnswers(request)
+
+
+def _with_upstream_ids(messages: Sequence[Message], found: Mapping[str, OpenQuestion]) -> list[Message]:
+    """The messages with the upstream's ids for calls in place of those that the client was given."""
+    ids = {own: question.interaction_id for own, question in found.items()}
+    changed: list[Message] = []
+    for message in messages:
+        made: dict[str, Any] = dict(message)
+        if message.get("tool_call_id") in ids:
+            made["tool_call_id"] = ids[message["tool_call_id"]]
+        if any(call["id"] in ids for call in message.get("tool_calls", [])):
+            made["tool_calls"] = [
+                {**call, "id": ids.get(call["id"], call["id"])} for call in message["tool_calls"]
+            ]
+        changed.append(cast("Message", made))
+    return changed
 
 
 def _answer(asked: OpenQuestion, text: str) -> Answer:

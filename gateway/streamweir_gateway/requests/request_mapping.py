@@ -8,8 +8,11 @@ from __future__ import annotations
 import itertools
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol, cast
 
+from streamweir.codec.answer_ids import answer_id, new_answer_secret
+from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
 from streamweir.requests.canonical import Request
 from streamweir.requests.errors import RequestError
@@ -19,11 +22,12 @@ from streamweir.requests.templates import Tree, compile_request, compile_tree, o
 from streamweir.requests.writing import Target, plan_request, upstream_thread
 from streamweir_gateway.config import EndpointConfig
 from streamweir_gateway.requests.client_body import check_type, client_body, names_around
-from streamweir_gateway.requests.conversation_tap import ConversationTap
+from streamweir_gateway.requests.conversation_tap import Asking, ConversationTap
 from streamweir_gateway.requests.conversations import Conversation, Conversations
 from streamweir_gateway.requests.dropped_parameters import DroppedParameters
-from streamweir_gateway.requests.kept_answers import with_kept_answers
+from streamweir_gateway.requests.kept_answers import user_digests, with_kept_answers
 from streamweir_gateway.requests.offers import Offer
+from streamweir_gateway.requests.unknown_answer import unknown_answer
 from streamweir_gateway.runs.destination import Destination, Incoming
 
 __all__ = ["RequestMapping", "request_mapping"]
@@ -52,6 +56,14 @@ class RequestMapping(Protocol):
 
         Raises:
             RequestError: the request cannot be understood, or none of the upstreams can take it.
+        """
+        ...
+
+    def answer_secret(self, incoming: Incoming, destinations: Sequence[Destination]) -> str | None:
+        """Return the secret of the ids under which the client of a request answers (`answer_ids`).
+
+        Returns:
+            None where the client answers under the ids of the upstream, or is not asked anything.
         """
         ...
 
@@ -90,6 +102,10 @@ class _Mapping:
 
     def check(self, incoming: Incoming) -> None:
         check_type(incoming.headers)
+
+    def answer_secret(self, incoming: Incoming, destinations: Sequence[Destination]) -> str | None:
+        del incoming, destinations
+        return None
 
     def _reader(self, incoming: Incoming) -> RequestReader | None:
         return self._dialects[incoming.answers].request_reader
@@ -130,16 +146,35 @@ class _Mapped(_Mapping):
         assert reader is not None, "an endpoint whose clients cannot be read is refused"
         body = client_body(incoming.method, data, incoming.query, may_be_absent=False)
         request, conversation = read_canonical(reader, body or {}), None
-        asked_by = None
+        unknown: tuple[str, ...] = ()
         if self._conversations is not None:
-            request, asked_by = with_kept_answers(request, reader, incoming.key, self._conversations)
+            request, asked, unknown = with_kept_answers(
+                request, reader, incoming.key, self._conversations.questions
+            )
             conversation = self._conversations.find(incoming.key, request.get("thread_id", ""))
-        begun_by = asked_by or (conversation.upstream if conversation else None)
+            if asked is not None:
+                conversation = Conversation(asked.upstream, asked.thread_id)
+        begun_by = conversation.upstream if conversation else None
         chosen = [target for target in destinations if target.identity == begun_by] or destinations
         writing = _Writing(
-            request, reader, conversation, incoming, self._around(body, incoming), self._new_id()
+            request,
+            self._dialects[incoming.answers],
+            conversation,
+            incoming,
+            self._around(body, incoming),
+            self._new_id(),
         )
+        if unknown:
+            writing.unknown_answer = unknown_answer(body or {}, unknown[0])
         return self._written(writing, chosen)
+
+    def answer_secret(self, incoming: Incoming, destinations: Sequence[Destination]) -> str | None:
+        """Return what makes the ids under which the client answers; None: it answers under the upstream's."""
+        reader = self._reader(incoming)
+        if self._conversations is None or reader is None or not reader.answers_by_message:
+            return None
+        writers = [destination.dialect.request_writer for destination in destinations]
+        return new_answer_secret() if all(writer and writer.answers for writer in writers) else None
 
     def _written(self, writing: _Writing, destinations: Iterable[Destination]) -> dict[Destination, Offer]:
         """What each upstream is sent that can take the request.
@@ -160,6 +195,8 @@ class _Mapped(_Mapping):
 
     def _offer(self, writing: _Writing, destination: Destination) -> Offer:
         dialect, path = destination.dialect, destination.path(writing.incoming)
+        if writing.unknown_answer is not None and dialect.name != writing.incoming.answers:
+            raise writing.unknown_answer  # an upstream of the client's own protocol may know it
         writer = dialect.request_writer
         assert writer is not None, "an upstream that cannot be written to is refused"
         request = writing.for_upstream(destination, writer)
@@ -188,8 +225,7 @@ class _Mapped(_Mapping):
             return None
         return ConversationTap(
             self._conversations,
-            key=writing.incoming.key,
-            thread=writing.thread,
+            writing.asking,
             upstream=destination.identity,
             sent=upstream_thread(request.get("thread_id"), writer.threads),
             answers=writer.answers,
@@ -203,7 +239,7 @@ class _Writing:
     def __init__(
         self,
         request: Request,
-        reader: RequestReader,
+        protocol: Dialect,
         conversation: Conversation | None,
         incoming: Incoming,
         around: Mapping[str, Any],
@@ -211,11 +247,15 @@ class _Writing:
     ) -> None:
         self._new_id = new_id
         self.request = request
-        self.reader = reader
+        assert protocol.request_reader is not None, "an endpoint whose clients cannot be read is refused"
+        self.reader = protocol.request_reader
+        self._protocol = protocol
         self.incoming = incoming
         self.around = around
         self._conversation = conversation
         self._ids: list[str] = []
+        self.unknown_answer: RequestError | None = None
+        """What is raised for an upstream that cannot know what the client answers."""
 
     @property
     def thread(self) -> str | None:
@@ -223,12 +263,25 @@ class _Writing:
         named = self.request.get("thread_id") if self.reader.has_own_threads else None
         return "" if named is None and self.reader.answers_by_message else named
 
+    @property
+    def asking(self) -> Asking:
+        """What the questions of the answer are kept for."""
+        digests = user_digests(self.request.get("messages", [])[-1:])
+        incoming, secret = self.incoming, self.incoming.names.secret
+        make = self._call_id if secret is None else partial(answer_id, secret)
+        return Asking(incoming.key, self.thread, secret, digests[0] if digests else None, make)
+
+    def _call_id(self, tool_id: str) -> str:
+        return self._protocol.client_call_id(tool_id, self.incoming.request_id)
+
     def for_upstream(self, destination: Destination, writer: RequestWriter) -> Request:
         """The request with the conversation as the upstream calls it.
 
-        A client that makes ids of its own names none that an upstream would know which makes its own too.
+        A client that makes ids of its own names none that an upstream would know which makes its own too. One
+        whose protocol has no conversations may answer a question that was asked in one.
         """
-        if not self.reader.has_own_threads or writer.threads != "server":
+        named = self.request.get("thread_id")
+        if named and not (self.reader.has_own_threads and writer.threads == "server"):
             return self.request
         found = dict(self.request)
         found.pop("thread_id", None)

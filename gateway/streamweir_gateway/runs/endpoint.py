@@ -139,6 +139,8 @@ class Endpoint:
         request = request_object(body) if dialect.asks_by_body or dialect.request_names else {}
         if dialect.request_names:
             incoming = incoming._replace(names=client_names(request, dialect.request_names))
+        if self.mapping is not None and (secret := self.mapping.answer_secret(incoming, self.destinations)):
+            incoming = incoming._replace(names=incoming.names._replace(secret=secret))
         if dialect.asks_by_body:
             wanted = asks_for_stream(request)
         elif self.config.request.kind == "mapped" and b'"stream"' in body:

@@ -278,6 +278,17 @@ class Encoder:
         return None
 
     @classmethod
+    def client_call_id(cls, tool_id: str, request_id: str) -> str:
+        """Return the id under which the client gets a call, and sends its result.
+
+        Args:
+            tool_id: of the call, as the upstream calls it.
+            request_id: of the stream.
+        """
+        del request_id
+        return tool_id
+
+    @classmethod
     def failure_body(cls, failure: FailedRequest) -> Mapping[str, Any] | None:
         """Return the body of a response that is a failure and nothing else; None for the envelope."""
         del failure

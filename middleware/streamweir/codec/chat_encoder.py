@@ -8,10 +8,11 @@ stands beside the end (`suspension`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
+from streamweir.codec.answer_ids import answer_id, waits_for_client, with_answer_ids
 from streamweir.codec.base import Encoder
 from streamweir.codec.kept_calls import KeptCalls
 from streamweir.codec.open_interactions import OpenInteractions
@@ -77,6 +78,10 @@ class ChatEncoder(Encoder):
         self.stamp = stamp
         return [*self._frames(event)]
 
+    def whole_answer(self, folded: Mapping[str, Any], stamp: Stamp) -> Mapping[str, Any]:
+        """Return the protocol's own whole answer."""
+        return self.write_whole(with_answer_ids(dict(folded), self.names.secret), stamp)
+
     @property
     def model_name(self) -> str:
         """What the client calls what it talks to; a name of ours where nobody has given it one."""
@@ -126,6 +131,10 @@ class ChatEncoder(Encoder):
         """Return the end of a turn that was stopped on request."""
         raise NotImplementedError
 
+    def write_whole(self, folded: Mapping[str, Any], stamp: Stamp) -> Mapping[str, Any]:
+        """Return the answer that a folded result is; its calls have the ids that the client is given."""
+        raise NotImplementedError
+
     def write_other(self, event: Event) -> Iterable[Frame]:
         """Return what only this protocol can say; counted as lost if it has no word for it."""
         self.lose(event)
@@ -148,7 +157,7 @@ class ChatEncoder(Encoder):
             case ToolCallDelta(for_client=True):
                 return self.write_argument_piece(event)
             case ToolCallEnd():
-                self._handed.discard(event.tool_id)
+                self._take_back(event.tool_id)
                 call = self._open.pop(event.tool_id) or ToolCallStart(event.tool_id, "unknown")
                 return self.write_result(call, event)
             case Interaction():
@@ -189,16 +198,31 @@ class ChatEncoder(Encoder):
         asked = event.interaction_id
         if event.state != "requested":
             self._asked.discard(asked)
-            self._handed.discard(asked)
+            self._take_back(asked)
             self.lost[f"interaction {event.state}"] += 1
         elif asks_person(event):
             self._asked.add(event)
             self._message = None
             yield from self.write_text(question_text(event), begins=True)
         elif call := self._open.get(asked):
-            self._handed.add(call)
+            self._handed.add(self._under_answer_id(call) if waits_for_client(event) else call)
         else:
             self.lose(event)
+
+    def _under_answer_id(self, call: ToolCallStart) -> ToolCallStart:
+        """The call with the id under which the client sends its result."""
+        if self.names.secret is None:
+            return call
+        given = answer_id(self.names.secret, call.tool_id)
+        return ToolCallStart(given, call.tool_name, call.description, call.arguments)
+
+    def _take_back(self, tool_id: str) -> None:
+        """The client need not run a call, under whichever id it was to get it."""
+        if not self._handed:
+            return
+        self._handed.discard(tool_id)
+        if self.names.secret is not None:
+            self._handed.discard(answer_id(self.names.secret, tool_id))
 
     def _end(self, event: SessionEnd) -> Iterator[Frame]:
         if event.status == "error":

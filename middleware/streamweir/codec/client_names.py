@@ -1,4 +1,4 @@
-"""What a client calls what it asks, in its request: names that it expects to read again in the answer."""
+"""What the answer takes from the client's request: names that the client expects to read again."""
 
 from __future__ import annotations
 
@@ -17,11 +17,15 @@ class ClientNames(NamedTuple):
         model: that it asks.
         thread: the conversation.
         run: the answer to this request.
+        secret: makes the ids under which the client answers (`answer_ids`); None: it answers under the
+            upstream's. It is ours and not the client's, but as these names it is part of what each reader of
+            a stored run has to write alike.
     """
 
     model: str | None = None
     thread: str | None = None
     run: str | None = None
+    secret: str | None = None
 
 
 NO_NAMES: Final = ClientNames()

@@ -189,6 +189,10 @@ class Dialect:
         """Return the body of a response that is nothing but a failure; None for the envelope."""
         return None if self.encoder is None else self.encoder.failure_body(failure)
 
+    def client_call_id(self, tool_id: str, request_id: str) -> str:
+        """Return the id under which its clients get a call of a stream."""
+        return tool_id if self.encoder is None else self.encoder.client_call_id(tool_id, request_id)
+
     @property
     def asks_by_body(self) -> bool:
         """Its clients say in their request whether they want a stream."""

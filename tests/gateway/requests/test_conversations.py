@@ -10,8 +10,8 @@ import pytest
 from loopback import Answer, Gateway, ask, gateway, one_endpoint, settled
 from places import RECORDED
 from scripted_upstream import Call, Upstream, answer, upstream
-from streamweir.events import Interaction
 from streamweir_gateway.requests.conversations import Conversation, Conversations
+from streamweir_gateway.requests.open_questions import OpenQuestion, OpenQuestions, QuestionPlace
 
 pytestmark = pytest.mark.anyio
 
@@ -203,17 +203,6 @@ CHATS: dict[str, Any] = {
 }
 """What a client sends that has neither conversations nor answers."""
 
-RESULTS: dict[str, Any] = {
-    "openai-chat": [{"role": "tool", "tool_call_id": "call_1", "content": "sunny"}],
-    "openai-responses": [{"type": "function_call_output", "call_id": "call_1", "output": "sunny"}],
-    "anthropic": [
-        {
-            "role": "user",
-            "content": [{"type": "tool_result", "tool_use_id": "call_1", "content": "sunny"}],
-        }
-    ],
-}
-
 
 @asynccontextmanager
 async def chat_before(dialect: str, recorded: str, **options: Any) -> AsyncIterator[tuple[Gateway, Upstream]]:
@@ -229,23 +218,6 @@ async def chat_before(dialect: str, recorded: str, **options: Any) -> AsyncItera
         }
         async with gateway(settled(endpoints={"/chat": chat})) as running:
             yield running, server
-
-
-@pytest.mark.parametrize("protocol", CHATS)
-async def test_the_result_of_a_call_is_the_answer_of_a_client_without_conversations(protocol: str) -> None:
-    """The call's id is all that such a client sends back; the server's conversation is known by it."""
-    request = {"mapped": {"bot_id": "7"}}
-    coze = chat_before("coze", "requires-action.sse", path="/v3/chat", request=request)
-    async with coze as (running, server):
-        body = CHATS[protocol]
-        await post(running, body, protocol)
-        name = "input" if protocol == "openai-responses" else "messages"
-        before = [{"role": "user", "content": "Go on"}]
-        await post(running, {**body, name: [*before, *RESULTS[protocol]]}, protocol)
-    answered = server.calls[-1]
-    assert answered.target == "/v3/chat/submit_tool_outputs?conversation_id=cv-9&chat_id=c-1"
-    (output,) = json.loads(answered.body)["tool_outputs"]
-    assert output == {"tool_call_id": "call_1", "output": "sunny"}
 
 
 async def test_a_question_that_holds_nothing_can_be_answered_too() -> None:
@@ -326,27 +298,29 @@ def test_conversations_are_forgotten_and_belong_to_a_key() -> None:
     assert Conversations(-1.0, 2).find("web", "t") is None
 
 
+def kept_question(interaction_id: str, *, size: int = 1) -> OpenQuestion:
+    return OpenQuestion("a", interaction_id, "form", json.dumps([{"held": "x" * size}, None]).encode())
+
+
 def test_questions_take_a_bounded_room() -> None:
-    known = Conversations(60.0, 10_000)
+    known = OpenQuestions(60.0, 10_000)
+    place = QuestionPlace("web", "t")
     for number in range(100):
-        known.ask("web", "t", "a", Interaction(str(number), "form", resume={"held": "x" * (1 << 20)}))
-    assert known.asked("web", "t", "0") is None
-    assert known.asked("web", "t", "99") is not None
-    last = known.last_asked("web", "t")
-    assert last is not None
-    assert last.interaction_id == "99"
-    known.answered("web", "t", "99")
-    assert known.asked("web", "t", "99") is None
+        known.add(place, str(number), kept_question(str(number), size=1 << 20))
+    assert known.find(place, "0") is None
+    assert known.find(place, "99") is not None
+    assert len(known) < 70
 
 
 def test_names_take_a_bounded_room() -> None:
     known = Conversations(60.0, 10)
-    known.note("web", "t" * 1_000_000, Conversation("a", "s"))
-    known.ask("web", "t" * 1_000_000, "a", Interaction("i" * 1_000_000, "form", resume={"held": 1}))
-    assert known.find("web", "t" * 1_000_000) == Conversation("a", "s")
-    assert known.asked("web", "t" * 1_000_000, "i" * 1_000_000) is not None
-    kept = [*known._known, *known._asked]
-    assert all(len(str(name)) < 1000 for place in kept for name in place)
+    long = QuestionPlace("web", "t" * 1_000_000)
+    known.note("web", long.thread, Conversation("a", "s"))
+    known.questions.add(long, "i" * 1_000_000, kept_question("i"))
+    assert known.find("web", long.thread) == Conversation("a", "s")
+    assert known.questions.find(long, "i" * 1_000_000) is not None
+    kept = known.questions._by_id
+    assert all(len(str(name)) < 1000 for name in (*known._known, *kept))
     known.note("web", "t", Conversation("a", "s" * 1_000_000))
     assert known.find("web", "t") is None
 

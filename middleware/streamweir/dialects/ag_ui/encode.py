@@ -234,7 +234,12 @@ class AgUiEncoder(Encoder):
         return f"{self._request_id}-{self._ids}"
 
     def _tool_id(self, tool_id: str) -> str:
-        return tool_id if self.is_shown else lasting_id(tool_id, self._request_id)
+        return tool_id if self.is_shown else self.client_call_id(tool_id, self._request_id)
+
+    @classmethod
+    def client_call_id(cls, tool_id: str, request_id: str) -> str:
+        """Return an id that no call of an earlier run on the same page has."""
+        return lasting_id(tool_id, request_id)
 
 
 def _piece(tool_id: str, arguments: str) -> Message:

@@ -69,7 +69,7 @@ class AnthropicEncoder(ChatEncoder):
         del texts, stamp
         return None if isinstance(event, Content) and event.channel is not None else {}
 
-    def whole_answer(self, folded: Mapping[str, Any], stamp: Stamp) -> Mapping[str, Any]:
+    def write_whole(self, folded: Mapping[str, Any], stamp: Stamp) -> Mapping[str, Any]:
         """Return a whole message."""
         return message_of(folded, stamp, model=self.model_name)
 

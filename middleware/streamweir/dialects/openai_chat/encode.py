@@ -77,7 +77,7 @@ class OpenAIChatEncoder(ChatEncoder):
         """Return the mark of the end; a failure has none."""
         return () if self._has_failed else (_DONE,)
 
-    def whole_answer(self, folded: Mapping[str, Any], stamp: Stamp) -> Mapping[str, Any]:
+    def write_whole(self, folded: Mapping[str, Any], stamp: Stamp) -> Mapping[str, Any]:
         """Return a `chat.completion`."""
         return completion(
             folded,

@@ -92,7 +92,7 @@ class ResponsesEncoder(ChatEncoder):
         self._sequence += len(texts)
         self._output.append(self._text, "".join(texts))
 
-    def whole_answer(self, folded: Mapping[str, Any], stamp: Stamp) -> Mapping[str, Any]:
+    def write_whole(self, folded: Mapping[str, Any], stamp: Stamp) -> Mapping[str, Any]:
         """Return a whole response."""
         self.stamp = stamp
         reason = str((folded["summary"] or {}).get("finish_reason"))

@@ -1,0 +1,246 @@
+"""Questions of upstreams that wait for an answer: in memory, per worker.
+
+A question is kept under the name of the client's key, the conversation, and the id under which the client
+answers. It is found under exactly these three. A look-up costs the same however many questions are open.
+
+    open      since it was asked; a client's next message may answer it (`take_only`)
+    answered  by id: it can be answered by its id again, as a client does whose request broke off
+    gone      after `keep` seconds, when too many are kept, or when the same conversation asks it again
+
+Source: the request contract, section 5 (answering an interaction).
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from streamweir.errors import MalformedEvent
+from streamweir.ids import short_id
+from streamweir.jsontext import parse_json
+
+__all__ = ["MAX_HELD_BYTES", "OpenQuestion", "OpenQuestions", "QuestionPlace"]
+
+MAX_HELD_BYTES: Final = 64 << 20
+"""The bytes that all questions of an endpoint may take together."""
+
+_MAX_QUESTIONS: Final = 100_000
+_MAX_NAMESAKES: Final = 8
+"""How many questions of one conversation are kept under the same id."""
+
+_SEVERAL: Final = 2
+
+
+class QuestionPlace(NamedTuple):
+    """Where a question is kept.
+
+    Attributes:
+        key: the name of the client's key; None without keys.
+        thread: the conversation as the client names it; empty in a protocol without conversations.
+    """
+
+    key: str | None
+    thread: str
+
+
+class OpenQuestion(NamedTuple):
+    """A question that waits for an answer.
+
+    Attributes:
+        upstream: that asked.
+        interaction_id: of the question, as the upstream calls it.
+        kind: of the question.
+        held: its `resume` and the schema of its form, as JSON.
+        thread_id: the conversation, as the upstream calls it; None if that is not known.
+        asked_behind: the digest of the user's message that the question followed (`message_digest`); None
+            without one.
+        run: tells the questions of one request from those of another; None where their conversation does.
+    """
+
+    upstream: str
+    interaction_id: str
+    kind: str
+    held: bytes
+    thread_id: str | None = None
+    asked_behind: bytes | None = None
+    run: str | None = None
+
+    @property
+    def resume(self) -> Any:
+        """What its `resume` held."""
+        return self._held()[0]
+
+    @property
+    def schema(self) -> Any:
+        """The schema of its form; None where it has none."""
+        return self._held()[1]
+
+    def is_same(self, other: OpenQuestion) -> bool:
+        """Return whether both ask the same, in whichever run and behind whichever message."""
+        return self[:5] == other[:5]
+
+    def _held(self) -> tuple[Any, Any]:
+        try:
+            resume, schema = parse_json(self.held)[0]
+        except MalformedEvent:
+            return None, None
+        return resume, schema
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A question and what is needed to find and to drop it."""
+
+    question: OpenQuestion
+    place: QuestionPlace
+    answer_id: str
+    until: float
+    is_open: bool = True
+
+
+class OpenQuestions:
+    """The questions of one endpoint.
+
+    Attributes:
+        keep: seconds for which a question waits.
+        max: how many are kept.
+    """
+
+    def __init__(self, keep: float, max_kept: int) -> None:
+        self.keep = keep
+        self.max = max_kept
+        self._kept: OrderedDict[int, _Kept] = OrderedDict()
+        """All questions by number, the oldest first."""
+        self._by_id: dict[tuple[QuestionPlace, str], list[int]] = {}
+        self._open: dict[QuestionPlace, dict[int, None]] = {}
+        """The numbers of the open questions of each conversation."""
+        self._count = 0
+        self._held_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def add(self, place: QuestionPlace, answer_id: str, question: OpenQuestion) -> None:
+        """Keep a question.
+
+        One that it repeats goes, and so do answered ones of the same id.
+
+        Args:
+            place: where it is asked.
+            answer_id: the id under which the client answers.
+            question: what is asked.
+        """
+        place, answer_id = _short(place), short_id(answer_id)
+        for number in [*self._by_id.get((place, answer_id), ())]:
+            if not self._kept[number].is_open or self._kept[number].question.is_same(question):
+                self._drop(number)
+        self._count += 1
+        self._kept[self._count] = _Kept(question, place, answer_id, time.monotonic() + self.keep)
+        self._by_id.setdefault((place, answer_id), []).append(self._count)
+        self._open.setdefault(place, {})[self._count] = None
+        self._held_bytes += len(question.held)
+        self._make_room(place, answer_id)
+
+    def find(
+        self, place: QuestionPlace, answer_id: str, *, digests: Sequence[bytes] = ()
+    ) -> OpenQuestion | None:
+        """Return the question that an answer is to; None if there is none, or if two could be meant.
+
+        Args:
+            place: where the answer comes from.
+            answer_id: that it names.
+            digests: those of the user's messages in the request, oldest first. Of several questions
+                under the same id, the one that followed the latest of these messages is meant.
+        """
+        found = self._find(place, answer_id, digests)
+        return None if found is None else self._kept[found].question
+
+    def answer(
+        self, place: QuestionPlace, answer_id: str, *, digests: Sequence[bytes] = ()
+    ) -> OpenQuestion | None:
+        """Return the question as `find` does; it is no longer open."""
+        found = self._find(place, answer_id, digests)
+        if found is None:
+            return None
+        self._close(found)
+        return self._kept[found].question
+
+    def take_only(self, place: QuestionPlace) -> OpenQuestion | None:
+        """Return the open question of a conversation and forget it; None if there are none or several.
+
+        The client's next message answers the question. If several are open, none of them is meant, and they
+        can only be answered by their ids from then on.
+        """
+        place = _short(place)
+        numbers = self._first_open(place)
+        if len(numbers) == 1:
+            question = self._kept[numbers[0]].question
+            self._drop(numbers[0])
+            return question
+        for number in self._open.pop(place, ()):
+            self._kept[number].is_open = False
+        return None
+
+    def forget(self, place: QuestionPlace, answer_id: str) -> None:
+        """Forget what is asked under an id: the upstream has its answer, or waits no longer."""
+        for number in [*self._by_id.get((_short(place), short_id(answer_id)), ())]:
+            self._drop(number)
+
+    def _first_open(self, place: QuestionPlace) -> list[int]:
+        """The first two open questions of a conversation; those before them that are too old are dropped."""
+        now = time.monotonic()
+        found: list[int] = []
+        for number in [*self._open.get(place, ())]:
+            if self._kept[number].until >= now:
+                found.append(number)
+                if len(found) == _SEVERAL:
+                    break
+            else:
+                self._drop(number)
+        return found
+
+    def _find(self, place: QuestionPlace, answer_id: str, digests: Sequence[bytes]) -> int | None:
+        now = time.monotonic()
+        numbers = self._by_id.get((_short(place), short_id(answer_id)), ())
+        alive = [number for number in numbers if self._kept[number].until >= now]
+        if len(alive) < _SEVERAL:
+            return alive[0] if alive else None
+        positions = {digest: index for index, digest in enumerate(digests)}
+        followed = {
+            number: positions.get(self._kept[number].question.asked_behind or b"") for number in alive
+        }
+        known = {number: index for number, index in followed.items() if index is not None}
+        latest = [number for number, index in known.items() if index == max(known.values())]
+        return latest[0] if len(latest) == 1 else None
+
+    def _close(self, number: int) -> None:
+        kept = self._kept[number]
+        kept.is_open = False
+        if (numbers := self._open.get(kept.place)) is not None:
+            numbers.pop(number, None)
+            if not numbers:
+                del self._open[kept.place]
+
+    def _make_room(self, place: QuestionPlace, answer_id: str) -> None:
+        namesakes = self._by_id[place, answer_id]
+        if len(namesakes) > _MAX_NAMESAKES:
+            self._drop(namesakes[0])
+        most = min(self.max, _MAX_QUESTIONS)
+        while self._kept and (self._held_bytes > MAX_HELD_BYTES or len(self._kept) > most):
+            self._drop(next(iter(self._kept)))
+
+    def _drop(self, number: int) -> None:
+        self._close(number)
+        kept = self._kept.pop(number)
+        self._held_bytes -= len(kept.question.held)
+        numbers = self._by_id[kept.place, kept.answer_id]
+        numbers.remove(number)
+        if not numbers:
+            del self._by_id[kept.place, kept.answer_id]
+
+
+def _short(place: QuestionPlace) -> QuestionPlace:
+    return QuestionPlace(place.key, short_id(place.thread))

@@ -1,0 +1,77 @@
+"""Ids by which a chat client answers a call that an agent waits for.
+
+Chat protocols have no conversations: a tool's result names its call by an id and nothing else. The id that an
+upstream gives a call (`call_1`) may be the same for two users at once, and can be guessed. So the client gets
+an id of our own in its place. It is a digest of the upstream's id and of a secret that is random for each
+request: an answer under this id belongs to one question only, and only the client that was asked knows it.
+
+Source: the request contract, section 5 (answering an interaction).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from typing import Any, Final
+
+from streamweir.events import Interaction
+
+__all__ = ["answer_id", "is_answer_id", "new_answer_secret", "waits_for_client", "with_answer_ids"]
+
+_PREFIX: Final = "call_sw_"
+"""Every id of ours begins with it. With 32 digits behind it, it is as long as OpenAI lets an id be."""
+
+_DIGEST_BYTES: Final = 16
+
+
+def new_answer_secret() -> str:
+    """Return a random secret for the answer ids of one request: 32 hexadecimal digits."""
+    return secrets.token_hex(_DIGEST_BYTES)
+
+
+def answer_id(secret: str, interaction_id: str) -> str:
+    """Return the id that the client is given for a question.
+
+    Args:
+        secret: of the request in which it is asked.
+        interaction_id: of the question, as the upstream calls it.
+    """
+    text = f"{secret}:{interaction_id}".encode("utf-8", "surrogatepass")
+    return _PREFIX + hashlib.blake2b(text, digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def is_answer_id(text: str) -> bool:
+    """Return whether an id has the form of those that `answer_id` makes."""
+    return text.startswith(_PREFIX)
+
+
+def waits_for_client(event: Interaction) -> bool:
+    """Return whether an agent waits for the result of a call that the client runs.
+
+    The upstream needs its `resume` again. The call of a model has none: its result is a message.
+    """
+    return event.state == "requested" and event.kind == "tool" and event.resume is not None
+
+
+def with_answer_ids(folded: dict[str, Any], secret: str | None) -> dict[str, Any]:
+    """Return a folded result in which calls that an agent waits for have their answer ids.
+
+    Args:
+        folded: the result; it is changed.
+        secret: of the request; None: the ids stay the upstream's.
+    """
+    message = folded["message"]
+    waiting = {
+        asked["interaction_id"]
+        for asked in message["interactions"]
+        if asked["kind"] == "tool" and asked["state"] == "requested" and asked.get("resume") is not None
+    }
+    if secret is None or not waiting:
+        return folded
+    for item, name in (
+        *((asked, "interaction_id") for asked in message["interactions"]),
+        *((call, "tool_id") for call in message["tool_calls"]),
+    ):
+        if item[name] in waiting:
+            item[name] = answer_id(secret, item[name])
+    return folded

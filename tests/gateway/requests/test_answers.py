@@ -1,0 +1,423 @@
+"""An answer goes to the conversation that asked, and to no other."""
+
+import asyncio
+import json
+import random
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from loopback import Answer, Gateway, ask, gateway, settled
+from scripted_upstream import Call, answer, upstream
+from streamweir.codec.answer_ids import answer_id, is_answer_id, new_answer_secret
+from streamweir_gateway.requests.open_questions import OpenQuestion, OpenQuestions, QuestionPlace
+
+pytestmark = pytest.mark.anyio
+
+KEYS = {"web": "key-of-web-0001", "batch": "key-of-batch-0001"}
+UPSTREAM_ID = "call_1"
+"""The id of every call, in every run: upstreams are free to count anew in each."""
+
+
+def run_that_asks(number: int) -> bytes:
+    """The stream of run `number` of a Coze server, which waits for the result of a call."""
+    ids = {"id": f"chat-{number}", "conversation_id": f"conversation-{number}", "bot_id": "b"}
+    call = {"id": UPSTREAM_ID, "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    asked = {"type": "submit_tool_outputs", "submit_tool_outputs": {"tool_calls": [call]}}
+    events = [
+        ("conversation.chat.created", {**ids, "status": "created"}),
+        (
+            "conversation.chat.requires_action",
+            {**ids, "status": "requires_action", "required_action": asked},
+        ),
+        ("done", "[DONE]"),
+    ]
+    text = "".join(f"event:{name}\ndata:{json.dumps(data)}\n\n" for name, data in events)
+    return answer(text.encode(), "Content-Type: text/event-stream")
+
+
+class CozeServer:
+    """A server each of whose runs asks.
+
+    Attributes:
+        begun: by the text that a user asked, the run that it began.
+        answered: by the text of an answer, the run that it went to.
+    """
+
+    def __init__(self) -> None:
+        self.begun: dict[str, str] = {}
+        self.answered: dict[str, str] = {}
+        self._count = 0
+
+    async def __call__(self, call: Call) -> None:
+        target, body = urlsplit(call.target), json.loads(call.body)
+        self._count += 1
+        if target.path == "/v3/chat":
+            self.begun[body["additional_messages"][-1]["content"]] = f"chat-{self._count}"
+        else:
+            assert target.path == "/v3/chat/submit_tool_outputs"
+            (output,) = body["tool_outputs"]
+            assert output["tool_call_id"] == UPSTREAM_ID
+            self.answered[output["output"]] = parse_qs(target.query)["chat_id"][0]
+        await call.send(run_that_asks(self._count))
+
+
+@asynccontextmanager
+async def coze(**options: Any) -> AsyncIterator[tuple[Gateway, CozeServer]]:
+    """A gateway before such a server."""
+    script = CozeServer()
+    async with upstream(script) as server:
+        endpoint = {
+            "upstream": server.url,
+            "path": "/v3/chat",
+            "speaks": "coze",
+            "request": {"mapped": {"bot_id": "7"}},
+            "answers": ["openai-chat", "openai-responses", "anthropic", "ag-ui", "standard"],
+            **options,
+        }
+        async with gateway(settled(endpoints={"/chat": endpoint}, auth={"keys": KEYS})) as running:
+            yield running, script
+
+
+async def post(running: Gateway, key: str, protocol: str, body: Any) -> Answer:
+    headers = [
+        ("Content-Type", "application/json"),
+        ("X-Api-Key", KEYS[key]),
+        ("X-Streamweir-Protocol", protocol),
+    ]
+    return await ask(running, headers=headers, body=json.dumps(body).encode())
+
+
+def messages_in(got: Answer) -> list[Any]:
+    """What an answer says: its frames, or its one object."""
+    if got.framing == "json":
+        return [got.json]
+    lines = got.body.decode().splitlines()
+    return [json.loads(line[6:]) for line in lines if line.startswith("data: {")]
+
+
+def values_in(value: Any) -> Iterator[tuple[str, Any]]:
+    """Every key of a JSON value with what it holds."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield name, item
+            yield from values_in(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from values_in(item)
+
+
+class User:
+    """A client of one protocol that asks and then sends the result of the call it is given."""
+
+    def __init__(self, name: str, key: str, protocol: str, *, streams: bool = True) -> None:
+        self.name = name
+        self.key = key
+        self.protocol = protocol
+        self.streams = streams
+        self.given = ""
+
+    def body(self, question: str, result: str | None = None, call_id: str | None = None) -> dict[str, Any]:
+        """A request: the question, and behind it the result of a call."""
+        call_id = call_id or self.given
+        user: Any = {"role": "user", "content": question}
+        body: dict[str, Any] = {"model": "m", "stream": self.streams}
+        match self.protocol:
+            case "openai-chat":
+                call = {"id": call_id, "type": "function", "function": {"name": "look", "arguments": "{}"}}
+                done = [
+                    {"role": "assistant", "tool_calls": [call]},
+                    {"role": "tool", "tool_call_id": call_id, "content": result},
+                ]
+                return {**body, "messages": [user, *(done if result else [])]}
+            case "openai-responses":
+                done = [
+                    {"type": "function_call", "call_id": call_id, "name": "look", "arguments": "{}"},
+                    {"type": "function_call_output", "call_id": call_id, "output": result},
+                ]
+                return {**body, "input": [user, *(done if result else [])]}
+            case "anthropic":
+                use = {"type": "tool_use", "id": call_id, "name": "look", "input": {}}
+                got = {"type": "tool_result", "tool_use_id": call_id, "content": result}
+                done = [{"role": "assistant", "content": [use]}, {"role": "user", "content": [got]}]
+                return {**body, "max_tokens": 9, "messages": [user, *(done if result else [])]}
+        call = {"id": call_id, "type": "function", "function": {"name": "look", "arguments": "{}"}}
+        done = [
+            {"id": "a", "role": "assistant", "toolCalls": [call]},
+            {"id": "t", "role": "tool", "toolCallId": call_id, "content": result},
+        ]
+        messages = [{"id": f"message of {self.name}", **user}, *(done if result else [])]
+        thread = {"threadId": f"thread of {self.name}", "runId": "r", "state": {}, "tools": []}
+        return {**thread, "context": [], "forwardedProps": {}, "messages": messages}
+
+    async def ask(self, running: Gateway) -> None:
+        """Ask, and take the id of the call that the answer waits for."""
+        got = await post(running, self.key, self.protocol, self.body(f"question of {self.name}"))
+        assert got.status == 200, got.body
+        self.given = self.call_id(got)
+
+    def call_id(self, got: Answer) -> str:
+        """The id that the client is given to answer with."""
+        said = messages_in(got)
+        names = {"openai-responses": "call_id", "ag-ui": "toolCallId"}
+        if self.protocol in names:
+            return str(next(value for name, value in values_in(said) if name == names[self.protocol]))
+        if self.protocol == "openai-chat":
+            return str(next(value for name, value in values_in(said) if name == "tool_calls")[0]["id"])
+        return next(
+            str(value["id"])
+            for value in [*said, *(item for _, item in values_in(said)), *_blocks(said)]
+            if isinstance(value, dict) and value.get("type") == "tool_use"
+        )
+
+    async def answer(self, running: Gateway, call_id: str | None = None) -> Answer:
+        body = self.body(f"question of {self.name}", f"answer of {self.name}", call_id)
+        return await post(running, self.key, self.protocol, body)
+
+
+def _blocks(said: list[Any]) -> Iterator[Any]:
+    for _, value in values_in(said):
+        if isinstance(value, list):
+            yield from value
+
+
+CHAT_PROTOCOLS = ("openai-chat", "openai-responses", "anthropic")
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_answers_of_many_users_go_to_the_runs_that_asked_them(seed: int) -> None:
+    chance = random.Random(seed)
+    users = [
+        User(f"user {number}", chance.choice([*KEYS]), protocol, streams=chance.random() < 0.7)
+        for number, protocol in enumerate(chance.choices((*CHAT_PROTOCOLS, "ag-ui"), k=16))
+    ]
+    for user in users:
+        user.streams = user.streams or user.protocol == "ag-ui"
+    async with coze() as (running, server):
+        for user in users if seed % 2 else ():
+            await user.ask(running)
+        if not seed % 2:
+            await asyncio.gather(*(user.ask(running) for user in users))
+        chance.shuffle(users)
+        got = await asyncio.gather(*(user.answer(running) for user in users))
+    assert [found.status for found in got] == [200] * len(users)
+    assert server.answered == {
+        f"answer of {user.name}": server.begun[f"question of {user.name}"] for user in users
+    }
+    own = [user.given for user in users if user.protocol != "ag-ui"]
+    assert all(map(is_answer_id, own))
+    assert len({*own}) == len(own)
+
+
+@pytest.mark.parametrize("protocol", CHAT_PROTOCOLS)
+@pytest.mark.parametrize("streams", [True, False], ids=["stream", "whole"])
+async def test_an_answer_id_is_refused_wherever_it_was_not_given(protocol: str, streams: bool) -> None:
+    async with coze() as (running, server):
+        user = User("first", "web", protocol, streams=streams)
+        await user.ask(running)
+        other = User("other", "batch", protocol, streams=streams)
+        changed = user.given[:-1] + ("0" if user.given[-1] != "0" else "1")
+        refused = [
+            await other.answer(running, user.given),
+            await user.answer(running, changed),
+            await user.answer(running, user.given + "0"),
+            await other.answer(running, answer_id(new_answer_secret(), UPSTREAM_ID)),
+        ]
+        assert not server.answered
+        assert (await user.answer(running)).status == 200
+    for got in refused:
+        assert got.status == 400
+        assert b"not known here" in got.body
+        assert b"resume" in got.body
+    assert server.answered == {"answer of first": "chat-1"}
+
+
+@pytest.mark.parametrize("protocol", CHAT_PROTOCOLS)
+async def test_an_upstreams_own_id_is_the_id_of_an_ordinary_result(protocol: str) -> None:
+    async with coze() as (running, server):
+        user = User("first", "web", protocol)
+        await user.ask(running)
+        got = await user.answer(running, UPSTREAM_ID)
+    assert got.status == 200
+    assert not server.answered
+
+
+async def test_results_of_two_runs_in_one_request_are_refused() -> None:
+    async with coze() as (running, server):
+        first, second = User("first", "web", "openai-chat"), User("second", "web", "openai-chat")
+        await first.ask(running)
+        await second.ask(running)
+        body = first.body("go on", "one")
+        body["messages"].append({"role": "tool", "tool_call_id": second.given, "content": "two"})
+        got = await post(running, "web", "openai-chat", body)
+    assert got.status == 400
+    assert not server.answered
+
+
+async def test_a_client_of_threads_cannot_answer_from_another_thread() -> None:
+    async with coze() as (running, server):
+        first, second = User("first", "web", "ag-ui"), User("second", "web", "ag-ui")
+        await first.ask(running)
+        await second.answer(running, first.given)  # the result of a call that its own thread does not know
+        resume = [{"interruptId": first.given, "status": "resolved", "payload": "x"}]
+        got = await post(running, "web", "ag-ui", {**second.body("question"), "resume": resume})
+        assert not server.answered
+        assert (await first.answer(running)).status == 200
+    assert got.status == 400
+    assert b"resume[0].interruptId" in got.body
+    assert server.answered == {"answer of first": "chat-1"}
+
+
+async def test_a_conversation_of_responses_does_not_answer_in_another_one() -> None:
+    async with coze() as (running, server):
+        user = User("first", "web", "openai-responses")
+        mine = {"conversation": "mine"}
+        asked = await post(running, "web", user.protocol, {**user.body("question"), **mine})
+        user.given = user.call_id(asked)
+        answered = user.body("question", "answer")
+        for others in ({"conversation": "another"}, {}):
+            got = await post(running, "web", user.protocol, {**answered, **others})
+            assert got.status == 400, others
+        got = await post(running, "web", user.protocol, {**answered, **mine})
+        assert got.status == 200
+    assert server.answered == {"answer": "chat-1"}
+
+
+async def test_a_refusal_names_the_field_of_the_clients_own_protocol() -> None:
+    places = {
+        "openai-chat": "messages[2].tool_call_id",
+        "openai-responses": "input[2].call_id",
+        "anthropic": "messages[2].content[0].tool_use_id",
+    }
+    async with coze() as (running, _):
+        for protocol, place in places.items():
+            user = User("first", "web", protocol)
+            got = await user.answer(running, answer_id(new_answer_secret(), "call"))
+            assert got.status == 400, protocol
+            assert place in got.body.decode(), protocol
+
+
+async def test_without_threads_ids_are_the_upstreams() -> None:
+    """Nothing is kept: an id of ours would lead nowhere."""
+    async with coze(threads="off") as (running, _):
+        user = User("first", "web", "openai-chat")
+        await user.ask(running)
+    assert user.given == UPSTREAM_ID
+
+
+async def test_a_client_that_reads_a_run_again_gets_the_same_answer_id() -> None:
+    async with coze(resume="on") as (running, server):
+        user = User("first", "web", "openai-chat")
+        asked = await post(running, "web", "openai-chat", user.body("question"))
+        user.given = user.call_id(asked)
+        headers = [("X-Api-Key", KEYS["web"])]
+        target = asked.header("content-location")
+        assert target is not None
+        again = await ask(running, method="GET", target=target, headers=headers, body=b"")
+        assert user.call_id(again) == user.given
+        assert (await user.answer(running)).status == 200
+    assert server.answered == {"answer of first": "chat-1"}
+
+
+# Where questions are kept
+
+WEB = QuestionPlace("web", "thread")
+
+
+def question(number: int = 0, **fields: Any) -> OpenQuestion:
+    held = json.dumps([{"chat": number}, None]).encode()
+    return OpenQuestion("a", "id", "form", held)._replace(**fields)
+
+
+def test_find_with_two_open_questions_under_one_id_returns_none() -> None:
+    questions = OpenQuestions(60.0, 100)
+    questions.add(WEB, "id", question(1))
+    questions.add(WEB, "id", question(2))
+    assert questions.find(WEB, "id") is None
+    assert questions.find(WEB, "id", digests=[b"x"]) is None
+
+
+def test_find_returns_the_question_that_followed_what_the_client_said() -> None:
+    questions = OpenQuestions(60.0, 100)
+    questions.add(WEB, "id", question(1, asked_behind=b"hi"))
+    questions.add(WEB, "id", question(2, asked_behind=b"hello"))
+    for said, number in (([b"hi"], 1), ([b"hello"], 2), ([b"hi", b"hello"], 2), ([b"hello", b"hi"], 1)):
+        found = questions.find(WEB, "id", digests=said)
+        assert found is not None, said
+        assert found.resume == {"chat": number}, said
+    assert questions.find(WEB, "id", digests=[b"another"]) is None
+
+
+def test_a_question_that_is_asked_again_takes_the_place_of_the_first() -> None:
+    questions = OpenQuestions(60.0, 100)
+    for behind in (b"hi", b"hello"):
+        questions.add(WEB, "id", question(1, asked_behind=behind))
+    assert len(questions) == 1
+    questions.answer(WEB, "id")
+    questions.add(WEB, "id", question(2))
+    found = questions.find(WEB, "id")
+    assert found is not None
+    assert found.resume == {"chat": 2}
+
+
+def test_take_only_with_several_open_questions_means_none_of_them() -> None:
+    questions = OpenQuestions(60.0, 100)
+    questions.add(WEB, "one", question(1))
+    questions.add(WEB, "two", question(2))
+    assert questions.take_only(WEB) is None
+    assert questions.take_only(WEB) is None
+    assert questions.find(WEB, "one") is not None
+    questions.add(WEB, "three", question(3))
+    found = questions.take_only(WEB)
+    assert found is not None
+    assert found.resume == {"chat": 3}
+
+
+def test_a_question_that_was_answered_by_its_id_is_not_answered_by_a_message() -> None:
+    questions = OpenQuestions(60.0, 100)
+    questions.add(WEB, "one", question(1))
+    assert questions.answer(WEB, "one") is not None
+    assert questions.answer(WEB, "one") is not None, "a client may have to send it again"
+    assert questions.take_only(WEB) is None
+
+
+def test_questions_belong_to_a_key_and_a_thread() -> None:
+    questions = OpenQuestions(60.0, 100)
+    questions.add(WEB, "id", question(1))
+    for place in (QuestionPlace("batch", "thread"), QuestionPlace("web", "other"), QuestionPlace("web", "")):
+        assert questions.find(place, "id") is None
+        assert questions.take_only(place) is None
+    assert questions.find(WEB, "id") is not None
+
+
+def test_questions_that_waited_too_long_are_not_found() -> None:
+    questions = OpenQuestions(-1.0, 100)
+    questions.add(WEB, "id", question(1))
+    assert questions.find(WEB, "id") is None
+    assert questions.take_only(WEB) is None
+    assert not len(questions)
+
+
+def test_looking_a_question_up_costs_the_same_with_ten_thousand_open() -> None:
+    def cost(others: int, *, same_thread: bool) -> float:
+        questions = OpenQuestions(60.0, 100_000)
+        for number in range(others):
+            place = WEB if same_thread else QuestionPlace("web", f"t{number}")
+            questions.add(place, f"i{number}", question(number))
+        questions.add(QuestionPlace("web", "mine"), "id", question(0))
+        began = time.process_time()
+        for _ in range(2000):
+            questions.find(QuestionPlace("web", "mine"), "id")
+            questions.find(WEB, "i1")
+            questions.find(WEB, "unknown")
+            questions.take_only(QuestionPlace("web", "no such thread"))
+        return time.process_time() - began
+
+    for same_thread in (True, False):
+        few = min(cost(10, same_thread=same_thread) for _ in range(3))
+        many = min(cost(10_000, same_thread=same_thread) for _ in range(3))
+        assert many < few * 4 + 0.01
