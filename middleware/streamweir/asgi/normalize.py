@@ -5,25 +5,21 @@ Source: the library contract, section 1; the standard protocol 1.1, sections 2 t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Unpack, cast
 
+from streamweir.asgi.normalize_options import NORMALIZE_DEFAULTS, NormalizeOptions, stream_options_in
 from streamweir.asgi.response_interceptor import ResponseInterceptor
-from streamweir.asgi.stream_options import StreamFraming, StreamOptions, TimeoutOptions
+from streamweir.asgi.stream_factory import StreamFactory
 from streamweir.context import WarningCollector
 from streamweir.errors import ConfigurationError
 from streamweir.http.headers import header_value, replaced, settled_request_id
 from streamweir.http.negotiation import UnknownProtocolError, accepts_any, choose_protocol
 from streamweir.http.ownership import hand_down
-from streamweir.http.paths import PathPatterns, Paths
+from streamweir.http.paths import PathPatterns
 from streamweir.http.refusals import Refusal, send_refusal
 from streamweir.http.sending import ASGIApp, Receive, Scope, Send
-from streamweir.options.durations import Duration
-from streamweir.options.limits import Limits
-from streamweir.options.timeouts import HEARTBEAT
-from streamweir.stages import FullText
-from streamweir.translation.reader import EndOfBody
+from streamweir.options.signatures import checked, spells_out
 
 if TYPE_CHECKING:
     from streamweir.asgi.resumption.resumption import Exchange, Resumption
@@ -31,9 +27,7 @@ if TYPE_CHECKING:
     from streamweir.runs.options import Resume
     from streamweir.runs.store import RunStore
 
-__all__ = ["STREAM_TYPES", "NormalizeMiddleware"]
-
-STREAM_TYPES: Final = ("text/event-stream", "application/x-ndjson")
+__all__ = ["NormalizeMiddleware"]
 
 
 class NormalizeMiddleware:
@@ -45,82 +39,31 @@ class NormalizeMiddleware:
     Args:
         app: the ASGI application to wrap.
         speaks: the dialect of its streams; `auto` finds it out, and lets through what no dialect claims.
-        answers: the protocols that a client may choose from; the first is the default.
-        paths: patterns (`/chat`, `/agents/{id}/run`, `/agent/*`), one or several; None: every path. Where
-            they are given the application is asked not to compress, and its failures are always answered.
-        media_types: the content types of responses that are streams.
-        framing: `sse` or `ndjson` where `Accept` leaves it open; None for the framing of the application.
-        heartbeat: the longest silence, in seconds or as text such as `"15s"`, before bytes that say nothing
-            are sent; `None` or `"off"` sends none.
-        timeouts: `first_event`, `idle`, `total`, in seconds or as text; what is not named never runs out.
-        full_text: what becomes of text that repeats the whole answer: `dedupe` sends what is new in it,
-            `append` sends all of it again, `replace` sends all of it as a replacement.
-        stream_tool_arguments: send the pieces of a tool call's arguments as well (`tool_call_delta`).
-        protocol_options: by dialect, the options that it has when it is read or written.
-        raw: add what the application sent for each event, as `metadata.source`.
-        eof: what it means that the application's body ends cleanly without the end of its dialect:
-            `truncated`, or `complete` for one that never says its end.
-        verbatim: where a client asks for the very dialect that the application speaks, in the same framing,
-            let its frames through as they came; False: write them anew.
-        limits: how much a stream may take: a `Limits`, or a mapping with its names.
-        warnings: sent right after `session_start`: messages, or mappings with `message`, `message_code`.
-        debug: add details to errors and warnings, redacted; for trusted clients only.
-        reraise: raise the application's exception again once the response is complete, for error trackers.
-        resume: keep the streams, so that clients read on where they stopped; needs asyncio.
-        store: where they are kept; None: in a memory store of its own.
+        options: see `NormalizeOptions` and `StreamOptions`.
 
     Raises:
         UnknownDialectError: nobody reads `speaks` or writes one of `answers`.
         ConfigurationError: another option has a value that it cannot have.
     """
 
-    def __init__(  # noqa: PLR0913 (the keyword-only options are the contract of the library)
-        self,
-        app: ASGIApp,
-        *,
-        speaks: str,
-        answers: str | Sequence[str] = ("standard",),
-        paths: Paths = None,
-        media_types: str | Sequence[str] = STREAM_TYPES,
-        framing: StreamFraming | None = None,
-        heartbeat: Duration | None = HEARTBEAT,
-        timeouts: TimeoutOptions = None,
-        full_text: FullText = "dedupe",
-        stream_tool_arguments: bool = False,
-        protocol_options: Mapping[str, Mapping[str, Any]] | None = None,
-        raw: bool = False,
-        eof: EndOfBody = "truncated",
-        verbatim: bool = True,
-        limits: Limits | Mapping[str, Any] | None = None,
-        warnings: Sequence[str | Mapping[str, Any]] = (),
-        debug: bool = False,
-        reraise: bool = False,
-        resume: Resume | None = None,
-        store: RunStore | None = None,
-    ) -> None:
+    @spells_out(NormalizeOptions, NORMALIZE_DEFAULTS)
+    def __init__(self, app: ASGIApp, *, speaks: str, **options: Unpack[NormalizeOptions]) -> None:
+        given = cast("NormalizeOptions", checked(options, NORMALIZE_DEFAULTS))
+        resume, store = given["resume"], given["store"]
+        stream_options = stream_options_in(given)
+        stream_options["verbatim"] = given["verbatim"] and resume is None
         self.app = app
-        self._paths = PathPatterns(paths)
-        self._reraise = reraise
-        self._options = StreamOptions(
-            answers=answers,
-            media_types=media_types,
-            framing=framing,
-            heartbeat=heartbeat,
-            timeouts=timeouts,
-            translation={
-                "speaks": speaks,
-                "full_text": full_text,
-                "stream_tool_arguments": stream_tool_arguments,
-                "protocol_options": protocol_options,
-                "raw": raw,
-                "eof": eof,
-                "verbatim": verbatim and resume is None,
-                "limits": limits,
-                "warnings": warnings,
-                "debug": debug,
-            },
+        self._paths = PathPatterns(given["paths"])
+        self._reraise = given["reraise"]
+        self._options = StreamFactory(
+            answers=given["answers"],
+            media_types=given["media_types"],
+            framing=given["framing"],
+            heartbeat=given["heartbeat"],
+            timeouts=given["timeouts"],
+            speaks=speaks,
+            options=stream_options,
         )
-
         self._resumption: Resumption | None = None
         self._runs: RunsApp | None = None
         if resume is not None:

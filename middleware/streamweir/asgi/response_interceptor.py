@@ -21,7 +21,7 @@ import anyio
 from streamweir.asgi.normalized_stream import FILES, ClientGoneError, NormalizedStream
 from streamweir.asgi.receive_proxy import GRACE_SECONDS, ReceiveProxy
 from streamweir.asgi.sniffed_response import SniffedResponse
-from streamweir.asgi.stream_options import AUTO, StreamOptions
+from streamweir.asgi.stream_factory import AUTO, StreamFactory
 from streamweir.asgi.watchdog import Watchdog
 from streamweir.classification import classify_break
 from streamweir.context import WarningCollector
@@ -60,7 +60,7 @@ class ResponseInterceptor:
 
     def __init__(  # noqa: PLR0913 (what there is of a request)
         self,
-        options: StreamOptions,
+        options: StreamFactory,
         *,
         answers: str,
         request_id: str,

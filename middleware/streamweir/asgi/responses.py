@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextvars import copy_context
-from typing import Any
+from typing import Any, Unpack, cast
 
 import anyio
 from starlette.background import BackgroundTask
@@ -20,6 +20,7 @@ from streamweir.emit.background import start_in_background
 from streamweir.emit.event_sending import ALWAYS_PASS
 from streamweir.emit.event_source import LEAVING_SECONDS
 from streamweir.emit.event_stream import EventContent, EventStream, SendPiece
+from streamweir.emit.event_stream_options import EVENT_STREAM_DEFAULTS, EventStreamOptions
 from streamweir.errors import ConfigurationError, ErrorInfo
 from streamweir.http.headers import header_value, kept_headers, settled_request_id, stream_headers
 from streamweir.http.negotiation import UnknownProtocolError, choose_protocol
@@ -27,9 +28,8 @@ from streamweir.http.ownership import take_ownership
 from streamweir.http.refusals import Refusal, failure_parts, send_refusal
 from streamweir.http.sending import Receive, Scope, Send
 from streamweir.jsontext import write_json
-from streamweir.options.durations import Duration, optional_duration
-from streamweir.options.timeouts import HEARTBEAT
-from streamweir.stages import FullText
+from streamweir.options.durations import optional_duration
+from streamweir.options.signatures import checked, spells_out
 from streamweir.stream_error import StreamError
 
 __all__ = ["EventStreamResponse", "preflight_error"]
@@ -50,21 +50,15 @@ class EventStreamResponse(Response):
         headers: sent beside those of the stream.
         background: a task that runs when the response is over.
         speaks: the dialect of items that are text, and of dicts that have not the standard's shape.
-        request_id: the id that every event carries; the current request's, or the client's own, if None.
-        session_id: the session's id where the content names none; a new one if None.
-        heartbeat: the longest silence, in seconds or as text such as `"15s"`, before bytes that say nothing
-            are sent; `None` or `"off"` sends none.
-        warnings: sent right after `session_start`: messages, or mappings with `message` and `message_code`.
-        full_text: what becomes of text that repeats the whole answer: `dedupe` sends what is new in it,
-            `append` sends all of it again, `replace` sends all of it as a replacement.
-        debug: add details to errors and warnings, redacted; for trusted clients only.
+        options: see `streamweir.EventStream`.
 
     Raises:
         UnknownDialectError: nobody reads `speaks` or writes one of `answers`.
         ConfigurationError: another option has a value that it cannot have.
     """
 
-    def __init__(  # noqa: PLR0913 (the keyword-only options are the contract of the library)
+    @spells_out(EventStreamOptions, EVENT_STREAM_DEFAULTS)
+    def __init__(
         self,
         content: EventContent,
         *,
@@ -74,27 +68,23 @@ class EventStreamResponse(Response):
         headers: Mapping[str, str] | None = None,
         background: BackgroundTask | None = None,
         speaks: str = "standard",
-        request_id: str | None = None,
-        session_id: str | None = None,
-        heartbeat: Duration | None = HEARTBEAT,
-        warnings: Sequence[str | Mapping[str, Any]] = (),
-        full_text: FullText = "dedupe",
-        debug: bool = False,
+        **options: Unpack[EventStreamOptions],
     ) -> None:
+        given = cast("EventStreamOptions", checked(options, EVENT_STREAM_DEFAULTS))
         self.status_code = status_code
         self.background = background
         self.init_headers(headers)
         self._content = content
         self._answers = (answers,) if isinstance(answers, str) else tuple(answers)
-        self._request_id = request_id
-        self._heartbeat = optional_duration(heartbeat, name="heartbeat")
+        self._request_id = given["request_id"]
+        self._heartbeat = optional_duration(given["heartbeat"], name="heartbeat")
         self._options: dict[str, Any] = {
             "framing": framing,
             "speaks": speaks,
-            "session_id": session_id,
-            "warnings": warnings,
-            "full_text": full_text,
-            "debug": debug,
+            "session_id": given["session_id"],
+            "warnings": given["warnings"],
+            "full_text": given["full_text"],
+            "debug": given["debug"],
         }
         if not self._answers:
             raise ConfigurationError("answers must be one name or several")

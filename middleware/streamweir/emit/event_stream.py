@@ -9,9 +9,9 @@ a background task that hands over one piece at a time, and makes the next when i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable
 from contextvars import Context, copy_context
-from typing import Any, Final, Self, TypeAlias, cast
+from typing import Any, Final, Self, TypeAlias, Unpack, cast
 
 import anyio
 
@@ -20,13 +20,13 @@ from streamweir.emit.application_stream import ApplicationStream
 from streamweir.emit.background import BackgroundTask, start_in_background
 from streamweir.emit.event_sending import ALWAYS_PASS, EventSending, SendPiece
 from streamweir.emit.event_source import LEAVING_SECONDS, EventSource
+from streamweir.emit.event_stream_options import EVENT_STREAM_DEFAULTS, EventStreamOptions
 from streamweir.errors import ConfigurationError
 from streamweir.http.accept import StreamFraming, choose_framing
 from streamweir.http.response_headers import response_headers
-from streamweir.options.durations import Duration, optional_duration
-from streamweir.options.timeouts import HEARTBEAT
+from streamweir.options.durations import optional_duration
+from streamweir.options.signatures import checked, spells_out
 from streamweir.request_id import new_request_id, valid_request_id
-from streamweir.stages import FullText
 
 __all__ = ["EventContent", "EventStream", "SendPiece"]
 
@@ -52,14 +52,7 @@ class EventStream:
         protocol: the dialect that is written.
         framing: `sse`, `ndjson`, or `json` for one folded result at the end.
         accept: the request's `Accept` header, to choose the framing by.
-        request_id: the id that every event carries; the current request's if None, else a new one.
-        session_id: the session's id where the content names none; a new one if None.
-        heartbeat: the longest silence, in seconds or as text such as `"15s"`, before bytes that say nothing
-            are sent; `None` or `"off"` sends none.
-        warnings: sent right after `session_start`: messages, or mappings with `message` and `message_code`.
-        full_text: what becomes of text that repeats the whole answer: `dedupe` sends what is new in it,
-            `append` sends all of it again, `replace` sends all of it as a replacement.
-        debug: add details to errors and warnings, redacted; for trusted clients only.
+        options: see `EventStreamOptions`.
 
     Attributes:
         request_id: of the stream.
@@ -69,7 +62,8 @@ class EventStream:
         ConfigurationError: an option has a value that it cannot have.
     """
 
-    def __init__(  # noqa: PLR0913 (the keyword-only options are the contract of the library)
+    @spells_out(EventStreamOptions, EVENT_STREAM_DEFAULTS)
+    def __init__(
         self,
         content: EventContent,
         *,
@@ -77,24 +71,22 @@ class EventStream:
         protocol: str = "standard",
         framing: str = "sse",
         accept: str | None = None,
-        request_id: str | None = None,
-        session_id: str | None = None,
-        heartbeat: Duration | None = HEARTBEAT,
-        warnings: Sequence[str | Mapping[str, Any]] = (),
-        full_text: FullText = "dedupe",
-        debug: bool = False,
+        **options: Unpack[EventStreamOptions],
     ) -> None:
+        given = cast("EventStreamOptions", checked(options, EVENT_STREAM_DEFAULTS))
         outer = current_collector()
-        request_id = request_id or current_request_id() or new_request_id()
+        request_id = given["request_id"] or current_request_id() or new_request_id()
         if not valid_request_id(request_id):
             raise ConfigurationError(
                 f"a request id matches [A-Za-z0-9._:-]{{1,128}}, {request_id!r} does not"
             )
         if accept and framing in ("sse", "ndjson"):
             framing = choose_framing(accept, cast("StreamFraming", framing))
-        interval = optional_duration(heartbeat, name="heartbeat")
+        interval = optional_duration(given["heartbeat"], name="heartbeat")
         shares = outer is not None and not outer.opened and not outer.attached
-        collector = outer if outer is not None and shares else WarningCollector(request_id, debug=debug)
+        collector = (
+            outer if outer is not None and shares else WarningCollector(request_id, debug=given["debug"])
+        )
         self.request_id = request_id
         stream = ApplicationStream(
             collector=collector,
@@ -102,10 +94,10 @@ class EventStream:
             answers=protocol,
             framing=framing,
             request_id=request_id,
-            session_id=session_id,
-            warnings=warnings,
-            full_text=full_text,
-            debug=debug,
+            session_id=given["session_id"],
+            warnings=given["warnings"],
+            full_text=given["full_text"],
+            debug=given["debug"],
         )
         self.translator = stream.translator
         if shares:

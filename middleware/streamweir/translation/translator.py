@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Unpack
 
 from streamweir.classification import classify_break
 from streamweir.codec.base import NO_OPTIONS
@@ -13,14 +13,15 @@ from streamweir.codec.registry import process_dialects
 from streamweir.errors import CODES, ErrorInfo, Reason, error_info
 from streamweir.events import Warning
 from streamweir.options.limits import Limits
+from streamweir.options.signatures import checked, spells_out
 from streamweir.request_id import new_request_id
-from streamweir.stages import FullText
 from streamweir.translation.folded_writer import FoldedWriter
 from streamweir.translation.normalizer import StreamNormalizer
 from streamweir.translation.open_writer import open_writer
 from streamweir.translation.pipeline import Pipeline
-from streamweir.translation.reader import EndOfBody, StreamReader
+from streamweir.translation.reader import StreamReader
 from streamweir.translation.sink import EventSink
+from streamweir.translation.stream_options import STREAM_DEFAULTS, StreamOptions
 from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
 
 __all__ = ["Translator", "convert"]
@@ -38,20 +39,8 @@ class Translator:
         session_id: the session's id where the upstream names none; a new one if None.
         clock: returns the time in Unix milliseconds. With it and both ids given, the same input gives the
             same bytes, however it is cut.
-        full_text: what becomes of text that repeats the whole answer: `dedupe` sends what is new in it,
-            `append` sends all of it again, `replace` sends all of it as a replacement.
-        stream_tool_arguments: send the pieces of a tool call's arguments as well (`tool_call_delta`), also
-            where the protocol does not always do so.
-        protocol_options: by dialect, the options that it has when it is read or written.
-        raw: add what the upstream sent for each event, as `metadata.source`.
-        eof: what it means that the upstream's body ends cleanly without the end of its dialect: `truncated`,
-            or `complete` for backends that never say their end.
-        verbatim: where the client's protocol is the upstream's dialect, in the same framing, let its frames
-            through as they came; False: write them anew.
-        limits: how much the stream may take: a `Limits`, or a mapping with its names.
-        warnings: sent right after `session_start`: messages, or mappings with `message`, `message_code`.
-        debug: add details to errors and warnings, redacted; for trusted clients only.
         dialects: the set that `speaks` and `answers` are looked up in; that of the process if not given.
+        options: see `StreamOptions`.
 
     Attributes:
         request_id: of the stream.
@@ -63,7 +52,8 @@ class Translator:
         ConfigurationError: another option has a value that it cannot have.
     """
 
-    def __init__(  # noqa: PLR0913 (the keyword-only options are the contract of the library)
+    @spells_out(StreamOptions, STREAM_DEFAULTS, before="dialects")
+    def __init__(
         self,
         *,
         speaks: str | Dialect = "auto",
@@ -72,33 +62,30 @@ class Translator:
         request_id: str | None = None,
         session_id: str | None = None,
         clock: Callable[[], int] | None = None,
-        full_text: FullText = "dedupe",
-        stream_tool_arguments: bool = False,
-        protocol_options: Mapping[str, Mapping[str, Any]] | None = None,
-        raw: bool = False,
-        eof: EndOfBody = "truncated",
-        verbatim: bool = True,
-        limits: Limits | Mapping[str, Any] | None = None,
-        warnings: Sequence[str | Mapping[str, Any]] = (),
-        debug: bool = False,
         dialects: Dialects | None = None,
+        **options: Unpack[StreamOptions],
     ) -> None:
         self.request_id = request_id = request_id or new_request_id()
         self.answers = answers.name if isinstance(answers, Dialect) else answers
+        given = checked(options, STREAM_DEFAULTS)
+        debug, warnings = given["debug"], given["warnings"]
         self._debug = debug
         known = process_dialects() if dialects is None else dialects
-        options = known.checked_options(protocol_options) if protocol_options else NO_OPTIONS
-        is_verbatim = verbatim and full_text == "dedupe"
-        if is_verbatim and options:
+        by_dialect = given["protocol_options"]
+        dialect_options = known.checked_options(by_dialect) if by_dialect else NO_OPTIONS
+        is_verbatim = given["verbatim"] and given["full_text"] == "dedupe"
+        if is_verbatim and dialect_options:
             written = known.to_write(answers)
-            is_verbatim = not written.asks_for_another_form(options.get(written.name, NO_OPTIONS))
+            is_verbatim = not written.asks_for_another_form(dialect_options.get(written.name, NO_OPTIONS))
         # by position: keywords double what it costs to make an object, and each stream makes these
-        reader = StreamReader(speaks, known, options, Limits.of(limits), raw, eof)
+        reader = StreamReader(
+            speaks, known, dialect_options, Limits.of(given["limits"]), given["raw"], given["eof"]
+        )
         self._writer = open_writer(
             answers,
             framing,
             request_id=request_id,
-            options=options,
+            options=dialect_options,
             dialects=known,
             source=reader,
             verbatim=is_verbatim,
@@ -108,8 +95,8 @@ class Translator:
             request_id,
             session_id,
             clock,
-            full_text,
-            stream_tool_arguments or self._writer.streams_arguments,
+            given["full_text"],
+            given["stream_tool_arguments"] or self._writer.streams_arguments,
             [_warning_of(item) for item in warnings] if warnings else (),
             debug,
             reader.limits.event_bytes,
@@ -256,7 +243,7 @@ def convert(
     framing: str = "sse",
     **options: Any,
 ) -> bytes:
-    """Return the whole body `data`, translated; `options` are the other ones of `Translator`.
+    """Return the whole body `data`, translated; `options` are the other options of `Translator`.
 
     Raises:
         ConfigurationError: an option has a value that it cannot have.

@@ -19,7 +19,7 @@ from streamweir.asgi.resumption.kept_run import KeptRun, StopReason
 from streamweir.asgi.resumption.kept_stream import KeptStream
 from streamweir.asgi.resumption.registry import RunRegistry
 from streamweir.asgi.resumption.run_response import RunResponse, Wanted
-from streamweir.asgi.stream_options import StreamOptions
+from streamweir.asgi.stream_factory import StreamFactory
 from streamweir.codec.registry import process_dialects
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.errors import WARNINGS
@@ -58,7 +58,7 @@ class KeptExchange(ResponseInterceptor):
         client: ClientRequest,
         about: About | None,
         *,
-        options: StreamOptions,
+        options: StreamFactory,
         scope: Scope,
         send: Send,
         **rest: Any,

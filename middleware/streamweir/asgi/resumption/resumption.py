@@ -17,7 +17,7 @@ from streamweir.asgi.resumption.kept_exchange import KeptExchange, about_request
 from streamweir.asgi.resumption.kept_run import KeptRun
 from streamweir.asgi.resumption.registry import RunRegistry
 from streamweir.asgi.resumption.run_response import RunResponse, Wanted
-from streamweir.asgi.stream_options import StreamOptions
+from streamweir.asgi.stream_factory import StreamFactory
 from streamweir.errors import ConfigurationError
 from streamweir.http.found_run import NothingLeft, check_same_request, store_unavailable
 from streamweir.http.headers import Headers, header_value, header_values
@@ -53,7 +53,7 @@ class Resumption:
         ConfigurationError: one of these is nothing of the kind.
     """
 
-    def __init__(self, resume: Resume, store: RunStore | None, options: StreamOptions) -> None:
+    def __init__(self, resume: Resume, store: RunStore | None, options: StreamFactory) -> None:
         if not isinstance(resume, Resume):
             raise ConfigurationError(f"resume must be a streamweir.runs.Resume, not {resume!r}")
         if store is not None and not isinstance(store, RunStore):

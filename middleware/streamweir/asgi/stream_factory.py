@@ -1,4 +1,4 @@
-"""The options of a normalised stream, checked when the middleware is made."""
+"""Makes the streams of one middleware, from options that are checked when the middleware is made."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from streamweir.http.headers import HeaderList, media_type_of
 from streamweir.options.durations import Duration, optional_duration
 from streamweir.options.limits import Limits
 from streamweir.options.timeouts import Timeouts
+from streamweir.translation.stream_options import StreamOptions
 
-__all__ = ["AUTO", "StreamFraming", "StreamOptions", "TimeoutOptions"]
+__all__ = ["AUTO", "StreamFactory", "StreamFraming", "TimeoutOptions"]
 
 AUTO: Final = "auto"
 
@@ -36,8 +37,8 @@ _FRAMINGS: Final[dict[str, StreamFraming]] = {
 _TIMEOUTS: Final = ("first_event", "idle", "total")
 
 
-class StreamOptions:
-    """What the streams of one middleware have in common.
+class StreamFactory:
+    """Makes the streams of one middleware.
 
     Args:
         answers: the protocols that a client may have; the first is the default.
@@ -45,7 +46,8 @@ class StreamOptions:
         framing: where `Accept` leaves it open; None for that of the application.
         heartbeat: how long a stream may be silent; None or `off` for ever.
         timeouts: `first_event`, `idle`, `total`; what is not named never runs out.
-        translation: the options of `Translator` that are the same for every stream, `speaks` among them.
+        speaks: the dialect of the application's streams.
+        options: of every stream.
 
     Raises:
         UnknownDialectError: nobody reads `speaks` or writes one of `answers`.
@@ -60,7 +62,8 @@ class StreamOptions:
         framing: StreamFraming | None,
         heartbeat: Duration | None,
         timeouts: TimeoutOptions,
-        translation: Mapping[str, Any],
+        speaks: str,
+        options: StreamOptions,
     ) -> None:
         self.answers = _names(answers, "answers")
         self.media_types = frozenset(map(_media_type, _names(media_types, "media_types")))
@@ -68,13 +71,13 @@ class StreamOptions:
             raise ConfigurationError(f"framing must be 'sse', 'ndjson' or None, not {framing!r}")
         self.heartbeat = optional_duration(heartbeat, name="heartbeat")
         self.timeouts = _timeouts(timeouts)
-        self.speaks: str = translation["speaks"]
+        self.speaks = speaks
         self.hints = HintLog(self.speaks)
-        self.debug = bool(translation["debug"])
-        self.event_bytes = Limits.of(translation["limits"]).event_bytes
-        self.protocol_options: Mapping[str, Mapping[str, Any]] = translation["protocol_options"] or {}
+        self.debug = bool(options["debug"])
+        self.event_bytes = Limits.of(options["limits"]).event_bytes
+        self.protocol_options: Mapping[str, Mapping[str, Any]] = options["protocol_options"] or {}
         self._framing = framing
-        self._translation = {**translation, "warnings": _warnings(translation["warnings"])}
+        self._stream_options: StreamOptions = {**options, "warnings": _warnings(options["warnings"])}
         for name in self.answers:
             process_dialects().find(name)  # a name that nobody knows is an error of its own
             self.stream(answers=name, framing="sse", request_id="req_0")
@@ -94,9 +97,13 @@ class StreamOptions:
         collector: WarningCollector | None = None,
     ) -> ApplicationStream:
         """Return one stream; `speaks` in place of `auto`, once it is known."""
-        options = {**self._translation, "speaks": speaks or self.speaks}
         return ApplicationStream(
-            answers=answers, framing=framing, request_id=request_id, collector=collector, **options
+            speaks=speaks or self.speaks,
+            answers=answers,
+            framing=framing,
+            request_id=request_id,
+            collector=collector,
+            **self._stream_options,
         )
 
     def reads(self, headers: HeaderList) -> bool:

@@ -1,0 +1,81 @@
+"""The options of the middleware that normalises the streams of an application.
+
+Source: the library contract, section 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
+
+from streamweir.asgi.stream_factory import StreamFraming, TimeoutOptions
+from streamweir.http.paths import Paths
+from streamweir.options.durations import Duration
+from streamweir.options.timeouts import HEARTBEAT
+from streamweir.translation.stream_options import STREAM_DEFAULTS, StreamOptions
+
+if TYPE_CHECKING:
+    from streamweir.runs.options import Resume
+    from streamweir.runs.store import RunStore
+
+__all__ = ["NORMALIZE_DEFAULTS", "STREAM_TYPES", "NormalizeOptions", "ResponseOptions", "stream_options_in"]
+
+STREAM_TYPES: Final = ("text/event-stream", "application/x-ndjson")
+
+
+class ResponseOptions(TypedDict, total=False):
+    """Which responses are touched, and how a touched one is sent.
+
+    Attributes:
+        answers: the protocols that a client may choose from; the first is the default.
+        paths: patterns (`/chat`, `/agents/{id}/run`, `/agent/*`), one or several; None: every path. Where
+            they are given the application is asked not to compress, and its failures are always answered.
+        media_types: the content types of responses that are streams.
+        framing: `sse` or `ndjson` where `Accept` leaves it open; None for the framing of the application.
+        heartbeat: the longest silence, in seconds or as text such as `"15s"`, before bytes that say nothing
+            are sent; `None` or `"off"` sends none.
+        timeouts: `first_event`, `idle`, `total`, in seconds or as text; a clock that is not named never runs
+            out.
+    """
+
+    answers: str | Sequence[str]
+    paths: Paths
+    media_types: str | Sequence[str]
+    framing: StreamFraming | None
+    heartbeat: Duration | None
+    timeouts: TimeoutOptions
+
+
+class NormalizeOptions(ResponseOptions, StreamOptions, total=False):
+    """The options of `NormalizeMiddleware` beside `speaks`.
+
+    Attributes:
+        reraise: raise the application's exception again once the response is complete, for error trackers.
+        resume: keep the streams, so that a client that lost its connection reads on; needs asyncio.
+        store: where the streams are kept; None: in a memory store of the middleware.
+    """
+
+    reraise: bool
+    resume: Resume | None
+    store: RunStore | None
+
+
+NORMALIZE_DEFAULTS: Final[NormalizeOptions] = {
+    "answers": ("standard",),
+    "paths": None,
+    "media_types": STREAM_TYPES,
+    "framing": None,
+    "heartbeat": HEARTBEAT,
+    "timeouts": None,
+    **STREAM_DEFAULTS,
+    "reraise": False,
+    "resume": None,
+    "store": None,
+}
+"""The default of each option."""
+
+
+def stream_options_in(options: NormalizeOptions) -> StreamOptions:
+    """Return those of `options`, which are complete, that every stream has."""
+    given = cast("dict[str, Any]", options)
+    return cast("StreamOptions", {name: given[name] for name in STREAM_DEFAULTS})

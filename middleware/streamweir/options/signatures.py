@@ -1,0 +1,64 @@
+"""Signatures of functions that take their options as one `TypedDict`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+__all__ = ["checked", "spells_out"]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def spells_out(
+    options: type, defaults: Mapping[str, Any], *, before: str | None = None
+) -> Callable[[_Function], _Function]:
+    """Return a decorator for a function that takes `**options: Unpack[options]`.
+
+    `help` and `inspect.signature` then show each option with its default, in place of `**options`.
+
+    Args:
+        options: the `TypedDict`.
+        defaults: the default of each of its keys.
+        before: the keyword-only parameter that the options are listed before; None lists them last.
+    """
+    parameters = [
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=_annotation(hint)
+        )
+        for name, hint in options.__annotations__.items()
+    ]
+
+    def decorate(function: _Function) -> _Function:
+        own = [
+            parameter
+            for parameter in inspect.signature(function).parameters.values()
+            if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+        ]
+        names = [parameter.name for parameter in own]
+        place = len(own) if before is None else names.index(before)
+        signature = inspect.Signature([*own[:place], *parameters, *own[place:]], return_annotation=None)
+        function.__signature__ = signature  # type: ignore[attr-defined]
+        return function
+
+    return decorate
+
+
+def checked(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return all options: those that are given, else their defaults.
+
+    Raises:
+        TypeError: an option is given that has no default, as for any unknown keyword.
+    """
+    if not given:
+        return defaults
+    complete = {**defaults, **given}
+    if len(complete) != len(defaults):
+        unknown = next(name for name in given if name not in defaults)
+        raise TypeError(f"got an unexpected keyword argument {unknown!r}")
+    return complete
+
+
+def _annotation(hint: Any) -> Any:
+    return getattr(hint, "__forward_arg__", hint)
