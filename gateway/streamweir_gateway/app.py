@@ -33,10 +33,9 @@ from streamweir_gateway.relay.service import Service
 from streamweir_gateway.requests.conversations import Conversations, ConversationsOfWorker
 from streamweir_gateway.requests.dropped_parameters import DROPPED_PARAMETERS
 from streamweir_gateway.requests.request_mapping import request_mapping
-from streamweir_gateway.resumption.registry import RunRegistry
 from streamweir_gateway.resumption.resumable_proxy import ResumableProxy
 from streamweir_gateway.resumption.resumption import Resumption
-from streamweir_gateway.resumption.runs_routes import runs_routes
+from streamweir_gateway.resumption.run_store import UpstreamRuns, open_runs
 from streamweir_gateway.routing import Route, RoutingTable, routes_of
 from streamweir_gateway.runs.admission import Admissions
 from streamweir_gateway.runs.destination import Destination
@@ -60,7 +59,7 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
     metrics: Metrics | None = None,
     board: StreamBoard | None = None,
     conversations: ConversationsOfWorker | None = None,
-    runs: RunRegistry | None = None,
+    runs: UpstreamRuns | None = None,
 ) -> GatewayApp:
     """Return the application that serves `config`.
 
@@ -89,7 +88,7 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
             board=board,
         ),
         ConversationsOfWorker() if conversations is None else conversations,
-        RunRegistry.of(config, metrics) if runs is None else runs,
+        open_runs(config, metrics) if runs is None else runs,
         owns_runs=runs is None,
     )
     routes = routes_of(
@@ -160,11 +159,11 @@ class _Gateway:
         bodies: RequestBodies,
         observer: Observer,
         conversations: ConversationsOfWorker,
-        runs: RunRegistry,
+        runs: UpstreamRuns,
         *,
         owns_runs: bool,
     ) -> None:
-        self._resumption = Resumption(runs, config.server.runs, streams, observer.metrics)
+        self._resumption = Resumption(runs, config.server.runs, streams, observer)
         self._owns_runs = owns_runs
         self._conversations = conversations
         self.streams = streams
@@ -189,7 +188,7 @@ class _Gateway:
                 _ = late.app
             stack.push_async_callback(self._clients.aclose)
             if self._owns_runs:
-                stack.push_async_callback(self._resumption.registry.aclose)
+                stack.push_async_callback(self._resumption.service.aclose)
             yield
 
     def serve(self, config: EndpointConfig) -> ASGIApp:
@@ -232,15 +231,14 @@ class _Gateway:
     @property
     def rates(self) -> RateStore | None:
         """What counts requests for all workers and replicas; None: each process counts for itself."""
-        store = self._resumption.registry.store
+        store = self._resumption.service.store
         return store if isinstance(store, RateStore) else None
 
     def runs_routes(self) -> list[Route]:
         """Return where runs are read; none where no endpoint keeps any."""
-        path = self._config.server.runs
-        if path is None or all(endpoint.resume is None for endpoint in self._config.endpoints):
+        if all(endpoint.resume is None for endpoint in self._config.endpoints):
             return []
-        return runs_routes(path, self._resumption, self.observer)
+        return self._resumption.routes()
 
     def _relay(self, config: EndpointConfig) -> Relay:
         forwarding = Forwarding(self._config.server.trusted_proxies)

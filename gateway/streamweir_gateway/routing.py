@@ -22,7 +22,7 @@ from streamweir_gateway.model_list import model_lists
 from streamweir_gateway.open_path import raw_rest
 from streamweir_gateway.runs.open_streams import OpenStreams
 
-__all__ = ["Found", "Route", "RoutingTable", "methods_of", "path_of", "raw_path_of", "routes_of"]
+__all__ = ["Found", "Route", "RoutingTable", "methods_of", "raw_path_of", "routes_of"]
 
 _UNSAFE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\\]|%00|^\.{1,2}$")
 """What no `{name}` stands for: who decodes once more or takes \\ for a slash reads another path."""
@@ -139,15 +139,6 @@ def _matching(template: str) -> Callable[[str], dict[str, str] | None]:
 def methods_of(routes: Iterable[Route]) -> tuple[str, ...]:
     """Return the methods of all these routes, each once."""
     return tuple(dict.fromkeys(method for route in routes for method in route.methods))
-
-
-def path_of(scope: Scope) -> str:
-    """Return the path within this application, which may be mounted below a prefix."""
-    path: str = scope["path"]
-    prefix: str = scope.get("root_path", "")
-    if prefix and path.startswith(prefix) and path[len(prefix) : len(prefix) + 1] in ("", "/"):
-        return path[len(prefix) :]
-    return path
 
 
 def raw_path_of(scope: Scope) -> str | None:

@@ -9,9 +9,18 @@ import os
 import re
 from typing import Final
 
-__all__ = ["new_request_id", "valid_request_id"]
+__all__ = ["RunRequestID", "new_request_id", "valid_request_id"]
 
 _VALID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+
+
+class RunRequestID(str):
+    """The id of the request that started a run, in the answer to a request that reads the run later.
+
+    `RequestIDMiddleware` puts such an id into the response in place of the reading request's own.
+    """
+
+    __slots__ = ()
 
 
 def new_request_id() -> str:

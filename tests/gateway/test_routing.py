@@ -12,7 +12,8 @@ from starlette.routing import Route as StarletteRoute
 
 from loopback import ask, gateway, settled
 from scripted_upstream import WHOLE, upstream
-from streamweir_gateway.routing import Route, RoutingTable, methods_of, path_of, routes_of
+from streamweir.http.paths import path_within
+from streamweir_gateway.routing import Route, RoutingTable, methods_of, routes_of
 from streamweir_gateway.runs.open_streams import OpenStreams
 
 METHODS = ("GET", "POST")
@@ -96,7 +97,7 @@ def test_all_methods_of_a_path_are_known() -> None:
     ],
 )
 def test_a_prefix_that_the_gateway_is_mounted_below(path: str, prefix: str, expected: str) -> None:
-    assert path_of({"path": path, "root_path": prefix}) == expected
+    assert path_within({"path": path, "root_path": prefix}) == expected
 
 
 @pytest.mark.anyio

@@ -103,7 +103,7 @@ class _Response:
             cors = self._cors if self._cors and self._cors[0][0] == _ALLOW_ORIGIN else ()
             return [*_without(_RELAYED_WITH_CORS if cors else _RELAYED, start), request_id, *cors]
         ours = _OURS if self._cors is None else _OURS_WITH_CORS
-        private = (VARIES,) if self._state.get(PRIVATE) else ()
+        private = (VARIES,) if self._state.get(PRIVATE) and VARIES not in start["headers"] else ()
         return [*_without(ours, start), request_id, _NO_SNIFFING, *private, *(self._cors or ())]
 
 

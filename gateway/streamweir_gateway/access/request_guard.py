@@ -14,9 +14,10 @@ from typing import NamedTuple
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from streamweir.codec.dialect import Dialect
-from streamweir.http.headers import Headers
 from streamweir.http.negotiation import expected_protocol
+from streamweir.http.paths import path_within
 from streamweir.http.refusals import Refusal, send_refusal
+from streamweir.http.sending import send_nothing
 from streamweir.runs.store import RateStore
 from streamweir_gateway.access.caller_limits import CallerLimits
 from streamweir_gateway.access.client_address import client_address, client_network
@@ -31,7 +32,7 @@ from streamweir_gateway.config import GatewayConfig
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import settled_trace_context
-from streamweir_gateway.routing import Found, Route, RoutingTable, methods_of, path_of, raw_path_of
+from streamweir_gateway.routing import Found, Route, RoutingTable, methods_of, raw_path_of
 
 __all__ = ["RequestGuard"]
 
@@ -81,7 +82,7 @@ class RequestGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
-        path, raw_path = path_of(scope), raw_path_of(scope)
+        path, raw_path = path_within(scope), raw_path_of(scope)
         found = self._table.find(scope["method"], path, raw_path)
         routes = [found.route] if found is not None else self._table.routes_at(path, raw_path)
         scope["state"]["client"] = client_address(scope, self._trusted)
@@ -93,7 +94,7 @@ class RequestGuard:
             if (cors := self._preflights(scope, is_judged_there=is_judged_there)) is not None:
                 methods = methods_of(self._table.routes_at(path, raw_path))
                 headers = cors.preflight(scope["headers"], methods)
-                await _send_no_content(send, headers)
+                await send_nothing(send, headers)
                 return
             admitted = self._admitted(scope, found, routes)
             if found is not None and self._rates.is_shared:
@@ -224,8 +225,3 @@ def _forwarded_key_headers(route: Route) -> frozenset[bytes]:
         return KEY_HEADERS
     names = () if route.endpoint is None else route.endpoint.forward_headers
     return KEY_HEADERS & {name.lower().encode("ascii") for name in names}
-
-
-async def _send_no_content(send: Send, headers: Headers) -> None:
-    await send({"type": "http.response.start", "status": 204, "headers": headers})
-    await send({"type": "http.response.body", "body": b""})

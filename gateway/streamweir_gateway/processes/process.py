@@ -20,7 +20,7 @@ from streamweir_gateway.processes.reload import Load, OnReady, differences_kept,
 from streamweir_gateway.processes.server import GatewayServer
 from streamweir_gateway.processes.sockets import Listeners, connection_limit
 from streamweir_gateway.requests.conversations import ConversationsOfWorker
-from streamweir_gateway.resumption.registry import RunRegistry
+from streamweir_gateway.resumption.run_store import open_runs
 from streamweir_gateway.runs.open_streams import OpenStreams
 from streamweir_gateway.runs.request_body import RequestBodies
 
@@ -59,7 +59,7 @@ class ServingProcess:
         self._conversations = ConversationsOfWorker()
         self._board = board
         self.metrics = make_metrics()
-        self._runs = RunRegistry.of(config, self.metrics)
+        self._runs = open_runs(config, self.metrics)
         self.metrics.config_served(config.fingerprint)
         self._generations = Generations(self._app(config), self._runs.aclose)
         self._turn = asyncio.Lock()

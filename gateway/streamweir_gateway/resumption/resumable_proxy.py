@@ -1,4 +1,4 @@
-"""An endpoint whose streams are kept: each request starts a run, joins one, or reads on in one.
+"""An endpoint with `resume`: each request starts a run, joins one, or reads on in one.
 
 Source: the contract of resumable streams, section 2.
 """
@@ -6,49 +6,52 @@ Source: the contract of resumable streams, section 2.
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import secrets
-from collections.abc import Mapping
-from typing import Any, Final
-from urllib.parse import parse_qsl
+from typing import Final
 
-import msgspec
 from starlette.types import Receive, Scope, Send
 
-from streamweir.http.found_run import NothingLeft, check_same_request
-from streamweir.http.headers import header_values
+from streamweir.http.headers import REQUEST_ID, header_values
 from streamweir.http.ownership import take_ownership
 from streamweir.http.refusals import Refusal
-from streamweir.http.requested_run import brought_handle, named_run, without_handle
-from streamweir.metadata import unix_milliseconds
+from streamweir.http.requested_run import (
+    about_request,
+    brought_handle,
+    digest,
+    named_run,
+    requested_names,
+    without_handle,
+)
+from streamweir.http.run_refusals import run_refusals
+from streamweir.http.sending import send_nothing
 from streamweir.own_warnings import own_warning
-from streamweir.requests.conversation_names import conversation_names
-from streamweir.runs.handles import Position, new_handle, run_name
-from streamweir.runs.owned_run import OwnedRun
-from streamweir.runs.run_index import RunIndex
-from streamweir.runs.run_reader import About
+from streamweir.runs.found_run import About
+from streamweir.runs.handles import Position, new_handle
+from streamweir.runs.service import NothingLeft
 from streamweir.runs.store import StoreUnavailable
 from streamweir_gateway.connection.connected_client import ConnectedClient
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
-from streamweir_gateway.resumption.kept_run import KeptRun
 from streamweir_gateway.resumption.resumption import Resumption
 from streamweir_gateway.resumption.run_delivery import RunDelivery
+from streamweir_gateway.resumption.upstream_run import UpstreamRun
 from streamweir_gateway.runs.destination import Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.open_streams import OpenStreams
 from streamweir_gateway.runs.prepared_request import PreparedRequest
-from streamweir_gateway.runs.proxy import Proxy, send_no_content
-from streamweir_gateway.runs.request_body import RequestBodies, request_object
+from streamweir_gateway.runs.proxy import Proxy
+from streamweir_gateway.runs.request_body import RequestBodies
 from streamweir_gateway.upstream.request import UpstreamRequest
 
 __all__ = ["ResumableProxy"]
 
 _UNAVAILABLE: Final = own_warning("RESUME_UNAVAILABLE")
 
+_RESULTS: Final = {"RUN_NOT_FOUND": "not_found", "RUN_GONE": "gone", "STORE_UNAVAILABLE": "unavailable"}
+"""Refusals as `streamweir_resumes_total` counts them."""
+
 
 class ResumableProxy(Proxy):
-    """The ASGI endpoint of one path whose runs are kept."""
+    """The ASGI endpoint of one path with `resume`."""
 
     def __init__(
         self,
@@ -60,8 +63,8 @@ class ResumableProxy(Proxy):
         observer: Observer,
     ) -> None:
         super().__init__(endpoint, streams=streams, bodies=bodies, observer=observer)
-        assert endpoint.config.resume is not None, "an endpoint whose runs are kept"
-        self._resume: Final = endpoint.config.resume
+        assert endpoint.config.resume is not None, "an endpoint with `resume`"
+        self._retention: Final = endpoint.config.resume
         self._resumption: Final = resumption
         resumption.endpoints[endpoint.config.template] = endpoint
 
@@ -86,30 +89,22 @@ class ResumableProxy(Proxy):
         """Send the rest of a run, and ask nothing upstream."""
         resumption, template = self._resumption, self._endpoint.config.template
         try:
-            found = await resumption.find(scope, handle)
-            await resumption.read(
-                found,
-                scope,
-                receive,
-                send,
-                record=record,
-                position=position,
-                headers=[],
-            )
+            with run_refusals():
+                found = await resumption.look_up(scope, handle)
+                await resumption.read(found, scope, receive, send, record=record, position=position)
         except NothingLeft:
             resumption.note_result(template, "nothing")
             await self._send_nothing(send, record, handle)
         except Refusal as refusal:
-            result = {"RUN_NOT_FOUND": "not_found", "RUN_GONE": "gone", "STORE_UNAVAILABLE": "unavailable"}
-            resumption.note_result(template, result.get(refusal.code, "not_found"))
-            if scope["method"] == "GET" and refusal.code in ("RUN_NOT_FOUND", "RUN_GONE"):
-                await self._send_nothing(send, record, handle)  # the only status that stops an EventSource
-                return
-            raise
+            resumption.note_result(template, _RESULTS.get(refusal.code, "not_found"))
+            if scope["method"] != "GET" or refusal.code not in ("RUN_NOT_FOUND", "RUN_GONE"):
+                raise
+            await self._send_nothing(send, record, handle)  # the only status that stops an EventSource
 
     async def _send_nothing(self, send: Send, record: RequestRecord, handle: str) -> None:
         record.status = 204
-        await send_no_content(send, record.request_id, self._resumption.headers(handle))
+        request_id = (REQUEST_ID, record.request_id.encode("ascii"))
+        await send_nothing(send, [request_id, *self._resumption.headers(handle)])
 
     def _asked_before_body(self, scope: Scope, record: RequestRecord) -> tuple[Incoming, UpstreamRequest]:
         return super()._asked_before_body(without_handle(scope), record)
@@ -117,102 +112,80 @@ class ResumableProxy(Proxy):
     async def _answer(
         self, prepared: PreparedRequest, scope: Scope, receive: Receive, send: Send, record: RequestRecord
     ) -> None:
-        resumption = self._resumption
-        handle = brought_handle(scope) or new_handle()
-        name = run_name(scope["state"].get("key"), handle)
-        about, token = self._about(prepared, scope, handle), secrets.token_hex(16)
-        store = resumption.registry.store
-        try:
-            is_ours = await store.claim(name, token, msgspec.json.encode(about), ttl=self._resume.ttl)
-        except StoreUnavailable:
-            resumption.note_result(about.endpoint, "unavailable")
-            await super()._answer(prepared._replace(warnings=(_UNAVAILABLE,)), scope, receive, send, record)
-            return
-        if not is_ours:
-            await self._join(handle, about, scope, receive, send, record)
-            return
-        index = await self._index(name, prepared, scope) if self._resume.find else None
-        owned = OwnedRun(store, name, token, ttl=self._resume.ttl, max_bytes=self._resume.max_bytes)
-        record.run = handle[:12]
-        kept = KeptRun(
-            owned,
+        service, owner = self._resumption.service, self._resumption.owner_of(scope)
+        run = UpstreamRun(
+            service.store,
+            brought_handle(scope) or new_handle(),
             self._endpoint,
             prepared,
-            index=index,
+            owner=owner,
             record=record,
             observer=self._observer,
             streams=self._streams,
         )
-        delivery = RunDelivery(
-            store,
-            name,
-            handle,
-            about,
-            endpoint=self._endpoint,
-            incoming=prepared.incoming,
-            headers=resumption.headers(handle),
-            client=ConnectedClient(scope, receive, send),
-            kept=kept,
-            is_first=True,
-        )
-        take_ownership(scope)
-        await self._run_kept(kept, delivery, record)
-
-    async def _run_kept(self, kept: KeptRun, delivery: RunDelivery, record: RequestRecord) -> None:
-        """Let the run go on by itself and its first client read it; then wait for what is left of it."""
-        under_way = self._resumption.registry.under_way
-        under_way[kept.owned.name] = kept
-        pump = asyncio.create_task(kept.pump())
+        about = self._about(prepared, scope, run.handle)
         try:
-            await self._resumption.deliver(delivery, is_running=True)
+            is_started = await service.start(run, about)
+        except StoreUnavailable:
+            self._resumption.note_result(about.endpoint, "unavailable")
+            await super()._answer(prepared._replace(warnings=(_UNAVAILABLE,)), scope, receive, send, record)
+            return
+        if not is_started:
+            with run_refusals():
+                found = await service.join(owner, run.handle, about)
+                await self._resumption.read(found, scope, receive, send, record=record)
+            return
+        try:
+            await self._run(run, about, prepared, scope, receive, send, record)
+        finally:
+            service.finished(run)
+
+    async def _run(
+        self,
+        run: UpstreamRun,
+        about: About,
+        prepared: PreparedRequest,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        record: RequestRecord,
+    ) -> None:
+        """Make a run, and deliver it to its first client; return when both are done."""
+        if self._retention.find:
+            dialect = self._endpoint.dialects.to_write(prepared.incoming.answers)
+            names = requested_names(scope, prepared.body.data, dialect)
+            await run.note_request(record.request_id, names)
+        record.run = run.handle[:12]
+        take_ownership(scope)
+        delivery = RunDelivery(
+            run.first_reader(about),
+            self._endpoint,
+            prepared.incoming,
+            headers=self._resumption.headers(run.handle),
+            client=ConnectedClient(scope, receive, send),
+            run=run,
+        )
+        pump = asyncio.create_task(run.pump())
+        try:
+            await self._resumption.follow(delivery, is_running=True)
             delivery.note_in(record)
-            record.client_left = (delivery.has_lost_client and not kept.owned.ended) or None
+            record.client_left = (delivery.has_lost_client and not run.owned.ended) or None
             await asyncio.shield(pump)
         except asyncio.CancelledError:
             pump.cancel()
             raise
         finally:
             await asyncio.wait([pump])
-            del under_way[kept.owned.name]
-
-    async def _join(
-        self,
-        handle: str,
-        about: About,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-        record: RequestRecord,
-    ) -> None:
-        """Give the whole answer of a run that was started by the same request before."""
-        found = await self._resumption.find(scope, handle)
-        check_same_request(found.about, about)
-        await self._resumption.read(found, scope, receive, send, record=record, position=None, headers=[])
-
-    async def _index(self, name: str, prepared: PreparedRequest, scope: Scope) -> RunIndex:
-        """Let the run be found by what its client calls the conversation, before anything is said."""
-        incoming, store = prepared.incoming, self._resumption.registry.store
-        if incoming.method == "GET":
-            body: Mapping[str, Any] = dict(
-                parse_qsl(incoming.query.decode("latin-1"), keep_blank_values=True)
-            )
-        else:
-            body = request_object(prepared.body.data)
-        reader = self._endpoint.dialects.to_write(incoming.answers).request_reader
-        index = RunIndex(store, name, scope["state"].get("key"), ttl=self._resume.ttl)
-        await index.note_request(incoming.request_id, conversation_names(body, reader))
-        return index
 
     def _about(self, prepared: PreparedRequest, scope: Scope, handle: str) -> About:
         incoming = prepared.incoming
-        return About(
+        return about_request(
+            scope,
+            body=digest(prepared.body.data),
+            handle=handle,
+            retention=self._retention,
             endpoint=self._endpoint.config.template,
-            path=hashlib.sha256(scope["path"].encode("utf-8", "surrogatepass")).hexdigest()[:32],
-            body=hashlib.sha256(prepared.body.data).hexdigest()[:32],
             protocol=incoming.answers,
             framing=incoming.framing,
             request_id=incoming.request_id,
-            started_at=unix_milliseconds(),
-            ttl=self._resume.ttl,
-            handle=handle if self._resume.find else None,
         )

@@ -10,19 +10,18 @@ import time
 from typing import Final
 
 from streamweir.delivery.client_port import ClientPort
-from streamweir.http.found_run import NothingLeft
 from streamweir.http.headers import Headers
 from streamweir.http.refusals import Refusal
 from streamweir.runs.event_log import Batch
 from streamweir.runs.follower import Taker
 from streamweir.runs.handles import Position
 from streamweir.runs.run_feed import RunFeed
-from streamweir.runs.run_reader import About, RunReader
-from streamweir.runs.store import RunStore
+from streamweir.runs.run_reader import RunReader
+from streamweir.runs.service import NothingLeft
 from streamweir.runs.stored_event import UnreadableRun
 from streamweir_gateway.observability.record import RequestRecord
-from streamweir_gateway.resumption.kept_run import KeptRun
 from streamweir_gateway.resumption.stored_delivery import StoredDelivery
+from streamweir_gateway.resumption.upstream_run import UpstreamRun
 from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.destination import Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
@@ -41,54 +40,39 @@ class RunDelivery:
         supervisor: ends it.
 
     Args:
-        store: keeps the run.
-        name: of the run in the store.
-        handle: of the run.
-        about: the run.
-        endpoint: that it is a run of.
-        incoming: the client's request, with the run's request id.
+        reader: of the run; closed here.
+        endpoint: of the run.
+        incoming: the client's request, with the request id of the run.
         headers: of the response, beside those of a stream.
         client: gets the response.
-        kept: the run, where this process makes it.
-        is_first: it is made for this client.
-        position: how far the client is; None: it begins at the start.
+        run: the run, if this process makes it.
     """
 
-    def __init__(  # noqa: PLR0913 (what there is to know of a run and of a client)
+    def __init__(
         self,
-        store: RunStore,
-        name: str,
-        handle: str,
-        about: About,
-        *,
+        reader: RunReader,
         endpoint: Endpoint,
         incoming: Incoming,
+        *,
         headers: Headers,
         client: ClientPort,
-        kept: KeptRun | None = None,
-        is_first: bool = False,
-        position: Position | None = None,
+        run: UpstreamRun | None = None,
     ) -> None:
         self.supervisor: Final = RunSupervisor(0.0)
-        self._about: Final = about
-        self._kept: Final = kept
-        self._is_first: Final = is_first
-        self._position: Final = position or Position()
-        self._resumes: Final = position is not None
-        owned = None if kept is None else kept.owned
-        self._reader: Final = RunReader(store, name, about, owned=owned, is_first=is_first)
+        self._kept: Final = run
+        self._is_first: Final = reader.first_of is not None
+        self._position: Final = reader.position or Position()
+        self._resumes: Final = reader.position is not None
+        self._reader: Final = reader
         self._delivery: Final = StoredDelivery(
             endpoint,
             incoming,
-            handle=handle,
+            handle=reader.handle,
             headers=headers,
             client=client,
             run=self.supervisor,
         )
-        first_of = owned if is_first else None
-        self._feed: Final = RunFeed(
-            store, name, about, self._delivery, position=self._position, first_of=first_of
-        )
+        self._feed: Final = RunFeed(reader, self._delivery)
 
     async def run(self, *, is_running: bool) -> None:
         """Deliver the run to its end.
@@ -103,8 +87,8 @@ class RunDelivery:
         client = self._delivery.supervisor
         try:
             self._delivery.watch()
-            if self._kept is not None and self._kept.audience.response is not None:
-                self._delivery.forward_headers(self._kept.audience.response)
+            if self._kept is not None and self._kept.response is not None:
+                self._delivery.forward_headers(self._kept.response)
             await self._interruptible(is_running=is_running)
         except ClientGone:
             client.drop("client_gone")
@@ -155,13 +139,15 @@ class RunDelivery:
             try:
                 self._feed.write(batch)
             except UnreadableRun:
-                logger.warning("a stored run cannot be read", extra={"request_id": self._about.request_id})
+                logger.warning(
+                    "a stored run cannot be read", extra={"request_id": self._reader.about.request_id}
+                )
                 if not delivery.is_started:
                     raise Refusal("RUN_GONE") from None
                 reader.cut_short = "RUN_LOST"
                 break
-            if self._kept is not None and self._is_first and self._kept.audience.response is not None:
-                delivery.forward_headers(self._kept.audience.response)
+            if self._kept is not None and self._is_first and self._kept.response is not None:
+                delivery.forward_headers(self._kept.response)
             if not reader.has_last:
                 await delivery.send()
             if self.supervisor.is_over:
@@ -190,5 +176,5 @@ class RunDelivery:
         return self._delivery.send_at_once(time.monotonic())
 
     async def _finish_short(self, code: str) -> None:
-        await self._feed.close_short(code, self._reader.at)
+        await self._feed.close_short(code)
         await self._delivery.finish(self._feed.error, None)

@@ -37,7 +37,7 @@ class StoredDelivery(LiveDelivery):
         endpoint: Endpoint,
         incoming: Incoming,
         *,
-        handle: str,
+        handle: str | None,
         headers: Headers,
         client: ClientPort,
         run: RunSupervisor,

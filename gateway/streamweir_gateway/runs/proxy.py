@@ -11,9 +11,10 @@ from contextlib import contextmanager
 
 from starlette.types import Receive, Scope, Send
 
-from streamweir.http.headers import Headers, header_values, settled_request_id
+from streamweir.http.headers import REQUEST_ID, header_values, settled_request_id
 from streamweir.http.ownership import take_ownership
 from streamweir.http.refusals import Refusal, send_refusal
+from streamweir.http.sending import send_nothing
 from streamweir.requests.errors import RequestError
 from streamweir_gateway.connection.connected_client import ConnectedClient
 from streamweir_gateway.observability.observer import Observer
@@ -30,7 +31,7 @@ from streamweir_gateway.runs.request_body import RequestBodies, RequestBody
 from streamweir_gateway.runs.upstream_request_builder import NoSuchPath
 from streamweir_gateway.upstream.request import UpstreamRequest
 
-__all__ = ["Proxy", "refusals", "send_no_content"]
+__all__ = ["Proxy", "refusals"]
 
 
 class Proxy:
@@ -75,7 +76,7 @@ class Proxy:
         if scope["method"] == "GET" and header_values(scope["headers"], b"last-event-id"):
             # An EventSource that reconnects after the end: only this status stops it.
             record.status = 204
-            await send_no_content(send, record.request_id)
+            await send_nothing(send, [(REQUEST_ID, record.request_id.encode("ascii"))])
             return
         self._check_method(scope)
         self._check_draining()
@@ -177,10 +178,3 @@ def refusals() -> Iterator[None]:
         yield
     except RequestError as error:
         raise Refusal(error.code, str(error)) from None
-
-
-async def send_no_content(send: Send, request_id: str, headers: Headers | None = None) -> None:
-    """Answer with nothing, which is what ends an EventSource's coming back."""
-    fields = [(b"x-request-id", request_id.encode("ascii")), *(headers or ())]
-    await send({"type": "http.response.start", "status": 204, "headers": fields})
-    await send({"type": "http.response.body", "body": b""})

@@ -44,7 +44,6 @@ class ProxyExchange:
         record: RequestRecord,
         observer: Observer,
     ) -> None:
-        record.attempts = 0
         self._record = record
         self.supervisor = RunSupervisor(endpoint.config.on_disconnect)
         self._delivery = LiveDelivery(endpoint, prepared.incoming, client=client, run=self.supervisor)
@@ -96,8 +95,5 @@ class ProxyExchange:
             dropped = None  # it has had all of the answer
         if not pipeline.ended:
             attempt.stream.cancel(dropped or "cancelled")
-        self._run.note_in(record)
+        self._run.complete(record, dropped=dropped)
         self._delivery.note_in(record, events=events)
-        record.reason = dropped or record.reason
-        if dropped is None:
-            record.hint = self._run.hint(record)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Final
 
+from streamweir.errors import Reason
 from streamweir.http.refusals import Refusal
 from streamweir.translation.operator_hint import buffering_hint
 from streamweir_gateway.observability.record import RequestRecord
@@ -16,6 +18,9 @@ from streamweir_gateway.runs.retry_plan import RetryPlan
 from streamweir_gateway.upstream.request import UpstreamRequest
 
 __all__ = ["Run"]
+
+_STOPPED: Final = frozenset({"cancelled", "client_gone", "slow_client"})
+"""Reasons of a run that was ended on purpose: the upstream is not to blame for what is missing."""
 
 
 class Run:
@@ -32,6 +37,7 @@ class Run:
     __slots__ = ("_context", "_failed", "_plan", "attempt")
 
     def __init__(self, context: RequestContext, request: UpstreamRequest) -> None:
+        context.record.attempts = 0
         self._context = context
         self._failed: list[str] = []
         self._plan = RetryPlan([*context.offers])
@@ -88,20 +94,27 @@ class Run:
             return False
         return True
 
-    def note_in(self, record: RequestRecord) -> None:
-        """Complete `record` with what came from the upstream."""
+    def complete(self, record: RequestRecord, *, dropped: Reason | None = None) -> None:
+        """Complete `record` with the facts about the upstream, once the run is over.
+
+        Args:
+            record: of the request.
+            dropped: why its client was answered no longer; None: it was, or the run went on without it.
+        """
         stream = self.attempt.stream
         pipeline = stream.pipeline
         record.speaks = "auto" if stream.reader.dialect is None else stream.reader.dialect.name
-        record.reason = pipeline.reason
+        record.reason = dropped or pipeline.reason
         record.code = pipeline.error.code if pipeline.error else None
         record.bytes_in = stream.bytes
         record.malformed = stream.reader.malformed
         record.unknown = stream.reader.unknown
         record.repairs = pipeline.tools.repairs
+        if record.reason not in _STOPPED:
+            record.hint = self._hint(record)
 
-    def hint(self, record: RequestRecord) -> str | None:
-        """Return what to do about it, now that it is over; None where there is nothing to say."""
+    def _hint(self, record: RequestRecord) -> str | None:
+        """Return advice for the operator about a run that is over; None if there is none."""
         buffering = buffering_hint(self.attempt.stream.pipeline.position.written, *record.reading_ms)
         return "; ".join(filter(None, [*self._failed, self.attempt.hint(), buffering])) or None
 

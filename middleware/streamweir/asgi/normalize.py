@@ -23,7 +23,7 @@ from streamweir.options.signatures import checked, spells_out
 
 if TYPE_CHECKING:
     from streamweir.asgi.resumption.resumption import Exchange, Resumption
-    from streamweir.asgi.resumption.runs_app import RunsApp
+    from streamweir.http.runs_app import RunsApp
     from streamweir.runs.options import Resume
     from streamweir.runs.store import RunStore
 
@@ -73,10 +73,18 @@ class NormalizeMiddleware:
 
     def _keep_runs(self, resume: Resume, store: RunStore | None) -> None:
         from streamweir.asgi.resumption.resumption import Resumption  # noqa: PLC0415 (it loads asyncio)
-        from streamweir.asgi.resumption.runs_app import RunsApp  # noqa: PLC0415 (likewise)
+        from streamweir.http.runs_app import RunsApp  # noqa: PLC0415 (likewise)
+        from streamweir.runs.memory_store import MemoryStore  # noqa: PLC0415 (likewise)
 
-        self._resumption = Resumption(resume, store, self._options)
-        self._runs = RunsApp(self._resumption)
+        options = self._options
+        self._resumption = Resumption(
+            resume,
+            MemoryStore() if store is None else store,
+            answers=options.answers,
+            framing=options.framing_of(()),
+            heartbeat=options.heartbeat,
+        )
+        self._runs = RunsApp(resume.path, self._resumption)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
@@ -100,7 +108,7 @@ class NormalizeMiddleware:
             )
             if admitted is None:
                 return
-            exchange, receive = admitted
+            exchange, receive = admitted.exchange, admitted.client.receive
         await self._serve(exchange, scope, receive, send, answers, request_id)
 
     def covers_failures(self, scope: Scope) -> bool:

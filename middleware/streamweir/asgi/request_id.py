@@ -12,15 +12,9 @@ from streamweir.errors import ConfigurationError
 from streamweir.http.headers import header_values, replaced, request_id_of
 from streamweir.http.sending import ASGIApp, Message, Receive, Scope, Send
 from streamweir.http_grammar import TOKEN
-from streamweir.request_id import new_request_id, valid_request_id
+from streamweir.request_id import RunRequestID, new_request_id, valid_request_id
 
-__all__ = ["RequestIDMiddleware", "RunRequestID"]
-
-
-class RunRequestID(str):
-    """The id of the request that a run began with: answers to those who read the run later have it too."""
-
-    __slots__ = ()
+__all__ = ["RequestIDMiddleware"]
 
 
 class RequestIDMiddleware:

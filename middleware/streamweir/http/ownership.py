@@ -11,7 +11,7 @@ from typing import Final
 from streamweir.context import WarningCollector
 from streamweir.http.sending import Scope
 
-__all__ = ["StreamOwnership", "hand_down", "take_ownership"]
+__all__ = ["StreamOwnership", "hand_down", "ownership_in", "take_ownership"]
 
 _EXTENSION: Final = "streamweir.ownership"
 
@@ -22,12 +22,21 @@ class StreamOwnership:
     Attributes:
         taken: it has.
         collector: where this layer collects the request's warnings, if it does.
+        request_run: the run that the response of the request can be, if this layer keeps runs; else None.
     """
 
     def __init__(self, outer: StreamOwnership | None = None) -> None:
         self.taken = False
         self.collector: WarningCollector | None = None
+        self.request_run: object = None
         self._outer = outer
+
+    @property
+    def nearest_run(self) -> object:
+        """The `request_run` of this layer, or of the nearest layer above that has one."""
+        if self.request_run is not None or self._outer is None:
+            return self.request_run
+        return self._outer.nearest_run
 
     @property
     def outer_collector(self) -> WarningCollector | None:
@@ -49,18 +58,19 @@ class StreamOwnership:
 
 def hand_down(scope: Scope) -> tuple[Scope, StreamOwnership]:
     """Return a copy of `scope` for the application below, and the ownership that is in it."""
-    ownership = StreamOwnership(_ownership_in(scope))
+    ownership = StreamOwnership(ownership_in(scope))
     extensions = {**(scope.get("extensions") or {}), _EXTENSION: ownership}
     return {**scope, "extensions": extensions}, ownership
 
 
 def take_ownership(scope: Scope) -> None:
     """Say that the response to be started needs no reading."""
-    ownership = _ownership_in(scope)
+    ownership = ownership_in(scope)
     if ownership is not None:
         ownership.take()
 
 
-def _ownership_in(scope: Scope) -> StreamOwnership | None:
+def ownership_in(scope: Scope) -> StreamOwnership | None:
+    """Return the ownership that the nearest layer above has handed down; None if there is no such layer."""
     found = (scope.get("extensions") or {}).get(_EXTENSION)
     return found if isinstance(found, StreamOwnership) else None

@@ -12,12 +12,22 @@ from typing import Final, TypeAlias
 
 from streamweir.errors import ConfigurationError
 from streamweir.http.path_template import PathTemplate
+from streamweir.http.sending import Scope
 
-__all__ = ["PathPatterns", "Paths"]
+__all__ = ["PathPatterns", "Paths", "path_within"]
 
 Paths: TypeAlias = str | Sequence[str] | None
 
 _NAME: Final = re.compile(r"\{[A-Za-z_][A-Za-z0-9_]*\}")
+
+
+def path_within(scope: Scope) -> str:
+    """Return the path of a request within the application, which may be mounted below a prefix."""
+    path: str = scope["path"]
+    prefix: str = scope.get("root_path", "")
+    if prefix and path.startswith(prefix) and path[len(prefix) : len(prefix) + 1] in ("", "/"):
+        return path[len(prefix) :]
+    return path
 
 
 class PathPatterns:

@@ -6,24 +6,33 @@ Source: the contract of resumable streams, sections 2 and 3.
 from __future__ import annotations
 
 import re
-from typing import Final
+from hashlib import sha256
+from typing import Any, Final
 from urllib.parse import parse_qsl, unquote_plus
 
-from streamweir.http.headers import header_values
+from streamweir.codec.dialect import Dialect
+from streamweir.errors import MalformedEvent
+from streamweir.http.headers import Headers, header_values
 from streamweir.http.refusals import Refusal
 from streamweir.http.sending import Scope
+from streamweir.jsontext import parse_json
+from streamweir.metadata import unix_milliseconds
+from streamweir.requests.conversation_names import conversation_names
+from streamweir.runs.found_run import About
 from streamweir.runs.handles import Position, is_handle, read_event_id
+from streamweir.runs.resumable_run import Retention
 from streamweir.runs.run_index import KINDS
-from streamweir.runs.store import RunState
 
 __all__ = [
     "RUN_HEADER",
+    "about_request",
     "brought_handle",
-    "check_position",
-    "has_all",
+    "digest",
     "named_run",
     "position_of",
     "requested_ids",
+    "requested_names",
+    "run_headers",
     "without_handle",
 ]
 
@@ -82,27 +91,6 @@ def named_run(scope: Scope) -> tuple[str | None, Position | None]:
     return position.run or brought, position
 
 
-def check_position(position: Position | None, handle: str, state: RunState) -> None:
-    """Check that a client is somewhere in a run.
-
-    Raises:
-        Refusal: the position is not one of this run.
-    """
-    if position is None:
-        return
-    if position.run not in (None, handle):
-        raise Refusal("BAD_REQUEST", "Last-Event-ID: names another run.")
-    if position.event >= state.events:
-        raise Refusal("RUN_GONE")
-
-
-def has_all(position: Position | None, state: RunState) -> bool:
-    """Return whether a client has all of a run that has ended."""
-    if position is None:
-        return False
-    return state.state == "ended" and position.event == state.events - 1 and position.frames is None
-
-
 def without_handle(scope: Scope) -> Scope:
     """Return a request as it goes on: its handle is between the client and us."""
     pieces = scope["query_string"].split(b"&")
@@ -126,6 +114,62 @@ def requested_ids(scope: Scope) -> tuple[str, str]:
     if len(asked) != 1:
         raise Refusal("BAD_REQUEST", f"Name one of: {', '.join(KINDS)}.")
     return asked[0]
+
+
+def requested_names(scope: Scope, body: bytes, protocol: Dialect) -> dict[str, str]:
+    """Return the ids that a request gives its conversation, by their kind: from its query if it is a GET.
+
+    Args:
+        scope: of the request.
+        body: of the request.
+        protocol: of the client, which may name the conversation in its own way.
+    """
+    if scope["method"] == "GET":
+        named: Any = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+    else:
+        try:
+            named = parse_json(body)[0] if body else None
+        except MalformedEvent:
+            named = None
+    return conversation_names(named if isinstance(named, dict) else {}, protocol.request_reader)
+
+
+def about_request(scope: Scope, *, body: str, handle: str, retention: Retention, **facts: Any) -> About:
+    """Return the facts to claim the run of a request with.
+
+    Args:
+        scope: of the request.
+        body: a digest of its body; empty if that has not been read whole.
+        handle: of the run.
+        retention: how the run is kept.
+        facts: `endpoint`, `protocol`, `framing`, `request_id` of the run.
+    """
+    return About(
+        path=digest(scope["path"].encode("utf-8", "surrogatepass")),
+        body=body,
+        started_at=unix_milliseconds(),
+        ttl=retention.ttl,
+        handle=handle if retention.find else None,
+        **facts,
+    )
+
+
+def run_headers(handle: str, path: str | None) -> Headers:
+    """Return the headers of every answer of a run.
+
+    Args:
+        handle: of the run.
+        path: where runs are read; None: at their endpoints only.
+    """
+    headers: Headers = [(RUN_HEADER, handle.encode("ascii"))]
+    if path is not None:
+        headers.append((b"content-location", f"{path}/{handle}".encode()))
+    return headers
+
+
+def digest(data: bytes) -> str:
+    """Return the digest of a path or a body in the facts of a run: 32 hexadecimal digits."""
+    return sha256(data).hexdigest()[:32]
 
 
 def _query(scope: Scope, name: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any, TypeAlias
 
-__all__ = ["ASGIApp", "Message", "Receive", "Scope", "Send", "send_whole", "with_header_list"]
+__all__ = ["ASGIApp", "Message", "Receive", "Scope", "Send", "send_nothing", "send_whole", "with_header_list"]
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -19,6 +19,12 @@ async def send_whole(send: Send, status: int, body: bytes, headers: Sequence[tup
     length = (b"content-length", b"%d" % len(body))
     await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
     await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+async def send_nothing(send: Send, headers: Sequence[tuple[bytes, bytes]]) -> None:
+    """Send a response without a body: 204."""
+    await send({"type": "http.response.start", "status": 204, "headers": [*headers]})
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 def with_header_list(start: Message) -> Message:

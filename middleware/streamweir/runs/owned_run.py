@@ -10,10 +10,13 @@ import logging
 from collections.abc import Coroutine
 from typing import Any, Final, Literal, TypeAlias
 
+import msgspec
+
 from streamweir.errors import StreamweirError
 from streamweir.runs.eager_append import append_soon_of
 from streamweir.runs.event_log import Batch
 from streamweir.runs.follower import AHEAD_BYTES, Follower
+from streamweir.runs.found_run import About
 from streamweir.runs.store import RunLost, RunStore, Signals, StoreUnavailable
 
 __all__ = ["Detached", "OwnedRun"]
@@ -38,11 +41,10 @@ class OwnedRun:
 
     Args:
         store: where it is kept.
-        name: of the run in the store, claimed with `token`.
-        token: that appends need.
+        name: of the run in the store.
+        token: proves the ownership to the store.
         ttl: seconds for which it is kept after its end.
         max_bytes: of the JSON of its events.
-        detached: `unclaimed` for one that the store does not know; its first client gets it all the same.
     """
 
     def __init__(
@@ -53,10 +55,9 @@ class OwnedRun:
         *,
         ttl: float,
         max_bytes: int,
-        detached: Literal["unclaimed"] | None = None,
     ) -> None:
         self.name: Final = name
-        self.detached: Detached | None = detached
+        self.detached: Detached | None = None
         self.events = 0
         self.ended = False
         self.readers = 0
@@ -77,6 +78,18 @@ class OwnedRun:
     def lease(self) -> float:
         """Seconds for which it is owned since the last append or renewal."""
         return self._store.lease
+
+    async def claim(self, about: About) -> bool:
+        """Begin the run in the store; False if a run with this name exists.
+
+        Raises:
+            StoreUnavailable: the run is not stored; its first client gets it all the same.
+        """
+        try:
+            return await self._store.claim(self.name, self._token, msgspec.json.encode(about), ttl=self._ttl)
+        except StoreUnavailable:
+            self.detached = "unclaimed"
+            raise
 
     def follow(self, *, is_first: bool = False) -> Follower:
         """Return what gets each batch from the next one on; the first client's never falls behind."""

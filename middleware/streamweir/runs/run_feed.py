@@ -15,9 +15,8 @@ from streamweir.own_warnings import own_warning
 from streamweir.runs.closing import lost_end
 from streamweir.runs.event_log import Batch, LogItem
 from streamweir.runs.handles import Position
-from streamweir.runs.owned_run import OwnedRun
-from streamweir.runs.run_reader import About, all_lines
-from streamweir.runs.store import RunStore, StoreUnavailable
+from streamweir.runs.run_reader import RunReader, all_lines
+from streamweir.runs.store import StoreUnavailable
 from streamweir.runs.stored_event import EventReader, Source, UnreadableRun
 from streamweir.translation.items import TextRun
 from streamweir.translation.open_writer import Writer
@@ -61,32 +60,19 @@ class RunFeed:
         error: that the run ended with, as far as it has been written.
 
     Args:
-        store: keeps the run.
-        name: of the run in the store.
-        about: the run.
-        target: writes it.
-        position: how far the client is.
-        first_of: the run, where it was started for this client.
+        reader: of the run, whose client is the one that is written for.
+        target: writes the run.
     """
 
-    def __init__(
-        self,
-        store: RunStore,
-        name: str,
-        about: About,
-        target: FeedTarget,
-        *,
-        position: Position,
-        first_of: OwnedRun | None = None,
-    ) -> None:
+    def __init__(self, reader: RunReader, target: FeedTarget) -> None:
+        position = reader.position or Position()
         self.error: ErrorInfo | None = None
-        self._store: Final = store
-        self._name: Final = name
-        self._about: Final = about
+        self._reader: Final = reader
+        self._about: Final = reader.about
         self._target: Final = target
         self._next: Final = position.next_event
         self._known_frames: Final = position.frames or 0
-        self._first_of: Final = first_of
+        self._first_of: Final = reader.first_of
         self._events: Final = EventReader()
         self._has_warned = False
         self._is_level = False
@@ -113,13 +99,13 @@ class RunFeed:
             self._write_item(stamp, item)
         self._is_level = self._target.is_open and batch.end > self._next
 
-    async def close_short(self, code: str, at: int) -> None:
-        """Write the end of a body that is not whole: in the standard none, so that the client resumes.
+    async def close_short(self, code: str) -> None:
+        """Write the end of a body that is cut short: nothing in the standard, so that the client resumes.
 
         Args:
-            code: why it ends.
-            at: the position of the next event.
+            code: why the body ends.
         """
+        at = self._reader.at
         target = self._target
         if not target.is_open:
             target.open(self._events.source)
@@ -204,7 +190,7 @@ class RunFeed:
         lines: list[bytes] = []
         if code != "STORE_UNAVAILABLE":
             try:
-                lines = [*await all_lines(self._store, self._name)][:at]
+                lines = [*await all_lines(self._reader.store, self._reader.name)][:at]
             except StoreUnavailable:
                 lines = []
         if lines:

@@ -8,18 +8,17 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from streamweir.events import SessionStart
 from streamweir.runs.event_log import Batch
+from streamweir.runs.found_run import FoundRun, about_of
 from streamweir.runs.handles import run_name
-from streamweir.runs.run_description import about_of
-from streamweir.runs.run_reader import About
-from streamweir.runs.store import RunState, RunStore, StoreUnavailable
+from streamweir.runs.store import RunStore, StoreUnavailable
 from streamweir.runs.stored_event import UnreadableRun
 from streamweir.translation.items import TextRun
 
-__all__ = ["KINDS", "IndexedRun", "RunIndex", "index_key", "indexed_runs"]
+__all__ = ["KINDS", "RunIndex", "index_key", "indexed_runs"]
 
 KINDS: Final = ("thread_id", "session_id", "request_id")
 """What a run can be found by."""
@@ -40,16 +39,7 @@ def index_key(key: str | None, kind: str, value: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-class IndexedRun(NamedTuple):
-    """A run that was found."""
-
-    handle: str
-    name: str
-    state: RunState
-    about: About
-
-
-async def indexed_runs(store: RunStore, key: str | None, kind: str, value: str) -> AsyncIterator[IndexedRun]:
+async def indexed_runs(store: RunStore, key: str | None, kind: str, value: str) -> AsyncIterator[FoundRun]:
     """Yield the runs of a key that are found by an id, newest first.
 
     Raises:
@@ -64,7 +54,7 @@ async def indexed_runs(store: RunStore, key: str | None, kind: str, value: str) 
         except UnreadableRun:
             continue
         if about.handle is not None and run_name(key, about.handle) == name:
-            yield IndexedRun(about.handle, name, state, about)
+            yield FoundRun(about.handle, name, state, about)
 
 
 class RunIndex:

@@ -10,96 +10,65 @@ import time
 from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
 
-import msgspec
-
 from streamweir.runs.closing import lost_end
 from streamweir.runs.event_log import Batch
 from streamweir.runs.follower import Follower, Taker
+from streamweir.runs.found_run import About
+from streamweir.runs.handles import Position
 from streamweir.runs.owned_run import OwnedRun
 from streamweir.runs.store import RunState, RunStore, StoreFull, StoreUnavailable
 from streamweir.runs.stored_event import UnreadableRun
 
-__all__ = ["About", "CutShort", "RunReader", "all_lines", "is_unread"]
+__all__ = ["TOUCH_SECONDS", "CutShort", "RunReader", "all_lines"]
 
-_UNREAD_SECONDS: Final = 1.5
-"""After so long nobody reads a run any longer: readers elsewhere say once a second that they are there."""
+TOUCH_SECONDS: Final = 1.0
+"""The time between two notes of one reader in the store that it reads the run."""
 
-_TOUCH_SECONDS: Final = 1.0
 _ORPHAN_SECONDS: Final = 1.0
 """So long after its lease is over a run counts as lost: its owner may only be slow."""
 
 CutShort: TypeAlias = Literal["STORE_UNAVAILABLE", "RUN_LOST"]
 
 
-def is_unread(alone: float, allowed: float) -> bool:
-    """Return whether nobody has read a run for longer than it may go on alone, never too early.
-
-    Args:
-        alone: seconds since a reader was seen, which is when it left or up to a second before.
-        allowed: seconds for which the run may go on.
-    """
-    return alone >= max(allowed + _TOUCH_SECONDS if allowed else 0.0, _UNREAD_SECONDS)
-
-
-class About(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a run is claimed with: what anybody has to know who reads it without its owner.
-
-    Attributes:
-        endpoint: the template of its path.
-        path: as the client called it.
-        body: a digest of the request.
-        protocol: that the first client asked for.
-        framing: likewise.
-        request_id: of the run.
-        started_at: Unix milliseconds.
-        ttl: seconds for which it is kept after its end.
-        handle: only where runs can be found.
-    """
-
-    endpoint: str
-    path: str = ""
-    body: str = ""
-    protocol: str = "standard"
-    framing: str = "sse"
-    request_id: str
-    started_at: int
-    ttl: float = 300.0
-    handle: str | None = None
-
-
 class RunReader:
-    """One reader of a run, wherever its owner is.
+    """One reader of a run, in the process that makes the run or in another one. `close` ends it.
 
     Attributes:
-        at: the position of the next event.
-        cut_short: why it could not be read to its end; None if it could.
-        has_seized: this reader ended the run, which nobody owned any longer.
+        store: keeps the run.
+        handle: of the run; None if it was never stored: its events have no ids.
+        name: of the run in the store.
+        about: the facts that the run was claimed with.
+        position: how far the client was when it came; None: it wants the whole run.
+        first_of: the run, if it was started for this reader; else None.
+        at: the position of the next event. It begins at 0 for every client: encoders need all events.
+        cut_short: why the run could not be read to its end; None if it could.
+        has_seized: this reader ended the run, because its owner had lost the lease.
 
     Args:
-        store: where the run is kept.
-        name: of the run in the store.
-        about: the run.
-        owned: the run, where this process owns it.
-        is_first: it was started for this reader.
-        at: the first position to read.
+        owned: the run, if this process makes it; else None.
+        is_first: the run was started for this reader.
     """
 
     def __init__(
         self,
         store: RunStore,
+        handle: str | None,
         name: str,
         about: About,
         *,
         owned: OwnedRun | None = None,
         is_first: bool = False,
-        at: int = 0,
+        position: Position | None = None,
     ) -> None:
-        self.at = at
+        self.store: Final = store
+        self.handle: Final = handle
+        self.name: Final = name
+        self.about: Final = about
+        self.position: Final = position
+        self.first_of: Final = owned if is_first else None
+        self.at = 0
         self.cut_short: CutShort | None = None
         self.has_seized = False
-        self._store: Final = store
-        self._name: Final = name
-        self._about: Final = about
         self._owned = owned
         self._is_first: Final = is_first
         self._follower: Follower | None = None if owned is None else owned.follow(is_first=is_first)
@@ -145,7 +114,7 @@ class RunReader:
                     return Batch.of(self.at, (), ())
                 continue
             try:
-                if lines := await self._store.read(self._name, self.at):
+                if lines := await self.store.read(self.name, self.at):
                     self._failing_since = None
                     return Batch.of(self.at, lines)
                 if await self._is_over_there():
@@ -197,7 +166,7 @@ class RunReader:
 
     async def _is_over_there(self) -> bool:
         """Nothing more is stored for now: wait for it, unless the run is over or lost."""
-        state = await self._store.look(self._name)
+        state = await self.store.look(self.name)
         self._failing_since = None
         if state is None or state.state == "gone":
             self.cut_short = "RUN_LOST"
@@ -210,7 +179,7 @@ class RunReader:
         if self.cut_short is not None:
             return True
         await self._touch()
-        await self._store.wait(self._name, self.at, _TOUCH_SECONDS)
+        await self.store.wait(self.name, self.at, TOUCH_SECONDS)
         return False
 
     async def _look_after(self, state: RunState) -> None:
@@ -221,10 +190,10 @@ class RunReader:
         elif self._unowned_since is None:
             self._unowned_since = now
         elif now - self._unowned_since >= _ORPHAN_SECONDS:
-            lines = await all_lines(self._store, self._name)
-            closing = lost_end(lines, request_id=self._about.request_id)
+            lines = await all_lines(self.store, self.name)
+            closing = lost_end(lines, request_id=self.about.request_id)
             try:
-                seized = await self._store.seize(self._name, len(lines), closing, ttl=self._about.ttl)
+                seized = await self.store.seize(self.name, len(lines), closing, ttl=self.about.ttl)
             except StoreFull:  # which nobody can write an end to
                 self.cut_short = "RUN_LOST"
             else:
@@ -232,10 +201,10 @@ class RunReader:
 
     async def _touch(self) -> None:
         now = time.monotonic()
-        if now - self._touched_at >= _TOUCH_SECONDS and (self._owned is None or self._owned.detached is None):
+        if now - self._touched_at >= TOUCH_SECONDS and (self._owned is None or self._owned.detached is None):
             self._touched_at = now
             try:
-                await self._store.touch(self._name)
+                await self.store.touch(self.name)
             except StoreUnavailable:
                 return
 
@@ -244,7 +213,7 @@ class RunReader:
         now = time.monotonic()
         if self._failing_since is None:
             self._failing_since = now
-        elif now - self._failing_since > self._store.lease:
+        elif now - self._failing_since > self.store.lease:
             self.cut_short = "STORE_UNAVAILABLE"
             return
         await asyncio.sleep(0.2)

@@ -156,7 +156,7 @@ async def test_a_run_is_the_same_for_nobody_and_for_two(size: int, pause: float)
     async with asyncio.timeout(PATIENCE), upstream(busy_once()) as server:
         run = run_for(hall, server.url, record)
         await run.run()
-    run.note_in(record)
+    run.complete(record)
     assert (record.reason, record.speaks, record.attempts) == ("done", "legacy", 2)
     _, followed = hall.attempts
     assert [listener.text for listener in followed] == ["Hello"] * size

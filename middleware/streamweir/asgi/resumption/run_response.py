@@ -8,44 +8,27 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from streamweir.asgi.resumption.client_request import ClientRequest
 from streamweir.codec.registry import process_dialects
 from streamweir.errors import ErrorInfo
 from streamweir.http.folded_response import folded_response
-from streamweir.http.found_run import NothingLeft
 from streamweir.http.headers import Headers, encoded_headers, stream_headers
 from streamweir.http.refusals import Refusal
 from streamweir.http.sending import Send
 from streamweir.runs.feed_writer import open_feed_writer
-from streamweir.runs.handles import Position
-from streamweir.runs.owned_run import OwnedRun
 from streamweir.runs.run_feed import RunFeed
-from streamweir.runs.run_reader import About, RunReader
-from streamweir.runs.store import RunStore
+from streamweir.runs.run_reader import RunReader
+from streamweir.runs.service import NothingLeft
 from streamweir.runs.stored_event import Source, UnreadableRun
 from streamweir.translation.folded_writer import FoldedWriter
 from streamweir.translation.open_writer import Writer
 from streamweir.translation.writer import StreamWriter
 
-__all__ = ["RunResponse", "Wanted"]
+__all__ = ["RunResponse"]
 
 logger = logging.getLogger("streamweir")
-
-
-class Wanted(NamedTuple):
-    """What a client wants of a run.
-
-    Attributes:
-        protocol: that it reads.
-        framing: likewise.
-        position: how far it is; None: it wants the whole.
-    """
-
-    protocol: str
-    framing: str
-    position: Position | None = None
 
 
 class RunResponse:
@@ -55,59 +38,51 @@ class RunResponse:
         is_started: the headers have left.
 
     Args:
-        store: keeps the run.
-        name: of the run in the store.
-        about: the run.
-        wanted: what the client wants of it.
-        handle: of the run; None: it is not kept, and has no ids.
-        headers: returns those of the response beside those of a stream, with the run's if it has a handle.
+        reader: of the run; closed here.
+        protocol: that the client reads.
+        framing: likewise.
+        headers: of the response, beside those of a stream.
+        run_headers: those that name the run; sent if it has a handle.
         send: takes the response.
         heartbeat: the longest silence, in seconds; None: for ever.
-        owned: the run, where this process makes it.
-        is_first: it is made for this client.
-        failure: returns why it failed, as it was classified.
+        failure: returns the classified failure of the run, once there is one.
+        status: of a response that is a stream.
     """
 
     def __init__(  # noqa: PLR0913 (what there is to know of a run and of a client)
         self,
-        store: RunStore,
-        name: str,
-        about: About,
-        wanted: Wanted,
+        reader: RunReader,
+        protocol: str,
+        framing: str,
         *,
-        handle: str | None,
-        headers: Callable[[str | None], Headers],
+        headers: Headers,
+        run_headers: Headers,
         send: Send,
         heartbeat: float | None,
-        owned: OwnedRun | None = None,
-        is_first: bool = False,
         failure: Callable[[], ErrorInfo | None] = lambda: None,
+        status: int = 200,
     ) -> None:
         self.is_started = False
         self.is_open = False
-        self._request_id: Final = about.request_id
-        self._wanted: Final = wanted
-        self._handle = handle
+        self._request_id: Final = reader.about.request_id
+        self._protocol: Final = protocol
+        self._framing: Final = framing
+        self._handle = reader.handle
         self._headers: Final = headers
+        self._run_headers: Final = run_headers
         self._send: Final = send
         self._heartbeat: Final = heartbeat
         self._failure: Final = failure
-        self._reader: Final = RunReader(store, name, about, owned=owned, is_first=is_first)
-        self._first_of: Final = owned if is_first else None
-        self._feed: Final = RunFeed(
-            store,
-            name,
-            about,
-            self,
-            position=wanted.position or Position(),
-            first_of=self._first_of,
-        )
+        self._status: Final = status
+        self._reader: Final = reader
+        self._first_of: Final = reader.first_of
+        self._feed: Final = RunFeed(reader, self)
         self.sink: Writer = self._writer(Source())
 
     @property
     def resumes_itself(self) -> bool:
         """The client reads the standard, in which a body without an end means: come back."""
-        return self._wanted.protocol == "standard" and self.sink.framing != "json"
+        return self._protocol == "standard" and self.sink.framing != "json"
 
     def open(self, source: Source) -> None:
         """Write what comes as a run has to be written that is read with `source`."""
@@ -166,7 +141,7 @@ class RunResponse:
             if not reader.has_last and (data := self.sink.take()):
                 await self._write(data)
         if reader.cut_short is not None:
-            await self._feed.close_short(reader.cut_short, reader.at)
+            await self._feed.close_short(reader.cut_short)
         else:
             self.sink.finish()
         await self._finish()
@@ -175,7 +150,7 @@ class RunResponse:
         if not self.is_started:
             self.is_started = True
             self.sink.begin_body()
-            await self._start(200)
+            await self._start(self._status)
             if not data:
                 await self._send({"type": "http.response.body", "body": b"", "more_body": True})
         if data:
@@ -184,9 +159,9 @@ class RunResponse:
     async def _finish(self) -> None:
         sink, data = self.sink, self.sink.take()
         if not self.is_started:
-            if self._wanted.position is not None and not data and self._reader.cut_short is None:
+            if self._reader.position is not None and not data and self._reader.cut_short is None:
                 raise NothingLeft
-            status, extra = 200, Headers()
+            status, extra = self._status, Headers()
             if isinstance(sink, StreamWriter) and sink.is_failure and self._first_of is not None:
                 await self._first_of.forget()  # the client is given a status in place of a stream
                 self._handle = None
@@ -203,8 +178,8 @@ class RunResponse:
         await self._send({"type": "http.response.body", "body": data, "more_body": False})
 
     async def _start(self, status: int, extra: Sequence[tuple[bytes, bytes]] = ()) -> None:
-        named = self._headers(self._handle)
-        own = [*encoded_headers(self.sink.headers), *named, *extra]
+        named = self._run_headers if self._handle is not None else ()
+        own = [*encoded_headers(self.sink.headers), *self._headers, *named, *extra]
         names = {name for name, _ in own}
         headers = stream_headers(self.sink.media_type, self._request_id)
         headers = [*(header for header in headers if header[0] not in names), *own]
@@ -213,8 +188,8 @@ class RunResponse:
     def _writer(self, source: Source) -> Writer:
         return open_feed_writer(
             source,
-            answers=self._wanted.protocol,
-            framing=self._wanted.framing,
+            answers=self._protocol,
+            framing=self._framing,
             request_id=self._request_id,
             dialects=process_dialects(),
             handle=self._handle,

@@ -1,4 +1,4 @@
-"""A response whose events go to the store, and from there to whoever reads them."""
+"""The stream of an application whose events go to a run, and from there to the readers of the run."""
 
 from __future__ import annotations
 
@@ -7,25 +7,22 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from streamweir.asgi.normalized_stream import NormalizedStream
-from streamweir.asgi.resumption.kept_run import KeptRun
+from streamweir.asgi.resumption.request_run import RequestRun
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.errors import ErrorInfo
 from streamweir.http.headers import HeaderList
 from streamweir.http.sending import Message
 
-__all__ = ["KeptStream"]
+__all__ = ["ResumableStream"]
 
 
-class KeptStream(NormalizedStream):
-    """The response of one request, which is a run.
-
-    Attributes:
-        begun: the run is in the store, if that can be reached.
+class ResumableStream(NormalizedStream):
+    """The response of one request, whose events are those of a run. Nothing is sent from here.
 
     Args:
         events: of this stream.
-        run: takes what it says.
-        begin: puts the run into the store; awaited before anything is said.
+        run: stores the events.
+        begin: begins the run; awaited once, before the first event.
         headers: the application's.
         options: those of `NormalizedStream`.
     """
@@ -33,7 +30,7 @@ class KeptStream(NormalizedStream):
     def __init__(
         self,
         events: ApplicationStream,
-        run: KeptRun,
+        run: RequestRun,
         *,
         begin: Callable[[], Awaitable[None]],
         headers: Sequence[tuple[bytes, bytes]],
@@ -72,7 +69,7 @@ class KeptStream(NormalizedStream):
         """Drop all that the application still says."""
         self.is_over = True
         self.over.set()
-        self._run.owned.finish()
+        self._run.run.owned.finish()
         self._on_over()
 
     async def _begin_once(self) -> None:

@@ -1,0 +1,36 @@
+"""The store of runs that a configuration asks for."""
+
+from __future__ import annotations
+
+from streamweir.runs.memory_store import MemoryStore
+from streamweir.runs.service import RunService
+from streamweir.runs.store import RunStore
+from streamweir_gateway.config import GatewayConfig
+from streamweir_gateway.observability.metrics import Metrics
+from streamweir_gateway.resumption.upstream_run import UpstreamRun
+
+__all__ = ["UpstreamRuns", "open_runs"]
+
+UpstreamRuns = RunService[UpstreamRun]
+
+
+def open_runs(config: GatewayConfig, metrics: Metrics) -> UpstreamRuns:
+    """Return the runs of a process; they outlive a reload.
+
+    Args:
+        config: of the gateway.
+        metrics: show whether the store answers, and how fast.
+    """
+    metrics.store_changed(True)
+    return RunService(_open_store(config, metrics))
+
+
+def _open_store(config: GatewayConfig, metrics: Metrics) -> RunStore:
+    store = config.store
+    if store.is_memory:
+        return MemoryStore(max_bytes=store.max_bytes, max_runs=store.max_runs)
+    from streamweir.runs.redis_store import RedisStore  # noqa: PLC0415 (it loads redis)
+
+    redis = RedisStore(store.url, prefix=store.prefix, timeout=store.timeout, lease=store.lease)
+    redis.observe(on_change=metrics.store_changed, on_answer=metrics.store_answered)
+    return redis

@@ -1,0 +1,181 @@
+"""A resumable run whose source is an upstream: attempts as for any request, delivered to the store.
+
+Source: the contract of resumable streams, sections 1, 2 and 5.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+from streamweir.codec.base import Options
+from streamweir.errors import ErrorInfo, error_info
+from streamweir.http.refusals import Refusal
+from streamweir.options.durations import parse_duration
+from streamweir.options.kept_runs import CONTINUE_FOR
+from streamweir.runs.resumable_run import ResumableRun, StopReason, UnreadLimits
+from streamweir.runs.store import RunStore
+from streamweir.runs.stored_event import Source
+from streamweir.translation.reader import StreamReader
+from streamweir.translation.sink import EventSink
+from streamweir_gateway.observability.observer import Observer
+from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.runs.client_gone import ClientGone
+from streamweir_gateway.runs.endpoint import Endpoint
+from streamweir_gateway.runs.open_streams import OpenStreams
+from streamweir_gateway.runs.prepared_request import PreparedRequest
+from streamweir_gateway.runs.request_context import RequestContext
+from streamweir_gateway.runs.run import Run
+from streamweir_gateway.runs.run_supervisor import RunSupervisor
+from streamweir_gateway.upstream.response import UpstreamResponse
+
+__all__ = ["UpstreamRun"]
+
+_CONTINUE_SECONDS: Final = parse_duration(CONTINUE_FOR)
+
+
+class UpstreamRun(ResumableRun):
+    """A run of an endpoint: the `Audience` of the attempts, and their `RunSource`.
+
+    Attributes:
+        failure: the classified failure that ended the run; None if it succeeded, or if the upstream sent an
+            error event of its own.
+        refusal: why no upstream was asked; None if one was. Such a run is deleted.
+        response: of the upstream, for the headers that the first client may have; None before there is one.
+
+    Args:
+        store: keeps the run.
+        handle: of the run.
+        endpoint: that was called.
+        prepared: the request of the first client.
+        owner: the name of its key.
+        record: of the first client's request; completed at the end of the run.
+        observer: of attempts.
+        streams: those of the process.
+    """
+
+    def __init__(  # noqa: PLR0913 (all that is known of a run and its request)
+        self,
+        store: RunStore,
+        handle: str,
+        endpoint: Endpoint,
+        prepared: PreparedRequest,
+        *,
+        owner: str | None,
+        record: RequestRecord,
+        observer: Observer,
+        streams: OpenStreams,
+    ) -> None:
+        config = endpoint.config
+        assert config.resume is not None, "an endpoint with `resume`"
+        is_given = "on_disconnect" in config.model_fields_set
+        super().__init__(
+            store,
+            handle,
+            owner=owner,
+            retention=config.resume,
+            unread=UnreadLimits(
+                stored=config.on_disconnect if is_given else _CONTINUE_SECONDS,
+                detached=config.on_disconnect,
+            ),
+        )
+        self.failure: ErrorInfo | None = None
+        self.refusal: Refusal | None = None
+        self.response: UpstreamResponse | None = None
+        self._endpoint: Final = endpoint
+        self._prepared: Final = prepared
+        self._record: Final = record
+        self._observer: Final = observer
+        self._streams: Final = streams
+        self._run: Run | None = None
+        self._supervisor: RunSupervisor
+
+    async def pump(self) -> None:
+        """Read the upstream to the end of the run; everything is stored when this returns."""
+        self._supervisor = supervisor = RunSupervisor(None)
+        self._streams.add(supervisor)
+        care = asyncio.create_task(self.look_after(self))
+        try:
+            await self._pump(supervisor)
+        except Refusal as refusal:
+            self.refusal = refusal
+            await self.owned.forget()
+        except ClientGone:
+            await self._break_off("client_gone")
+        except BaseException:
+            self.failure = self.failure or error_info("INTERNAL")
+            await asyncio.shield(self._break_off(None))
+            raise
+        finally:
+            self.owned.finish()
+            self._streams.discard(supervisor)
+            supervisor.close()
+            care.cancel()
+            self._complete_record()
+
+    async def _pump(self, supervisor: RunSupervisor) -> None:
+        context = RequestContext(
+            self._endpoint,
+            self._prepared,
+            audience=self,
+            supervisor=supervisor,
+            record=self._record,
+            observer=self._observer,
+        )
+        self._run = Run(context, self._prepared.request)
+        await self._run.run()
+        attempt = self._run.attempt
+        self.failure = attempt.reported
+        self.choose_log(attempt.sink)
+        await self.finish()
+
+    async def _break_off(self, reason: StopReason | None) -> None:
+        """End a run whose upstream is no longer read; None: for a failure of the gateway."""
+        if self._run is None or self.owned.ended:
+            return
+        attempt = self._run.attempt
+        if reason is None:
+            attempt.stream.fail(error_info("INTERNAL"))
+        else:
+            attempt.stream.cancel(self.stop_reason or reason)
+        self.choose_log(attempt.sink)
+        await self.finish()
+
+    # The source of the run
+
+    async def end(self, reason: StopReason) -> None:
+        """Leave the upstream; see `RunSource`."""
+        self._supervisor.leave_upstream(reason)
+
+    def abandon(self) -> None:
+        """Leave the upstream and deliver nothing; see `RunSource`."""
+        self._supervisor.abandon()
+
+    # The audience of the attempts
+
+    def open_sink(
+        self, reader: StreamReader, options: Mapping[str, Options], *, write_timeout: float | None
+    ) -> EventSink:
+        """Return the log for the events of another attempt; see `Audience`."""
+        del write_timeout  # a client that does not read does not hold up the run
+        names = self._prepared.incoming.names
+        return self.open_log(
+            lambda: Source("auto" if reader.dialect is None else reader.dialect.name, options, names)
+        )
+
+    def forward_headers(self, response: UpstreamResponse) -> None:
+        """Keep the response for the first client; see `Audience`."""
+        self.response = response
+
+    def _complete_record(self) -> None:
+        record, detached = self._record, self.owned.detached
+        if detached is not None:
+            record.detached = detached
+            self._observer.metrics.run_detached(detached)
+        if self._run is None or self._run.attempt.refused:
+            return
+        self._run.complete(record)
+        if detached == "fenced":
+            record.reason = "lost"  # another process wrote the end
+        record.events = self._run.attempt.stream.pipeline.position.written

@@ -1,0 +1,253 @@
+"""The requests below the path of runs: read, folded, cancelled, removed and found.
+
+    GET     <runs>                  `find`
+    GET     <runs>/latest           `latest`
+    GET     <runs>/<handle>         `read`
+    DELETE  <runs>/<handle>         `remove`
+    POST    <runs>/<handle>/cancel  `cancel`
+
+One ASGI application for every shell. The shell tells whose request it is and delivers runs (`RunsShell`).
+Every answer is private to its client (`Cache-Control`, `Vary`).
+
+Source: the contract of resumable streams, sections 3 and 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
+from typing import Any, Final, Protocol, TypeAlias
+
+from streamweir.http.accept import choose_framing
+from streamweir.http.headers import REQUEST_ID, Headers, header_value, settled_request_id
+from streamweir.http.paths import path_within
+from streamweir.http.refusals import Refusal, send_refusal
+from streamweir.http.requested_run import position_of, requested_ids
+from streamweir.http.response_headers import NO_SNIFFING, VARIES
+from streamweir.http.run_refusals import run_refusals
+from streamweir.http.sending import Message, Receive, Scope, Send, send_nothing, send_whole
+from streamweir.jsontext import write_json
+from streamweir.request_id import RunRequestID
+from streamweir.runs.found_run import About, FoundRun
+from streamweir.runs.handles import Position, is_handle
+from streamweir.runs.service import NothingLeft, RunGone, RunNotFound, RunService
+
+__all__ = ["RUNS_METHODS", "RunsApp", "RunsCall", "RunsShell"]
+
+
+class RunsCall:
+    """One request.
+
+    Attributes:
+        scope: of the request.
+        receive: of the server.
+        send: takes the response, and adds the headers that all answers have.
+        owner: whose request it is; None: of whoever has the handle.
+        handle: of the run; empty where the path names none.
+        found: the run that is read, once it is known.
+        status: of an answer that is no stream; None: none was sent.
+        refusal: with which the request was refused.
+        has_nothing_left: the client has all of `found`.
+        note: free for the shell.
+    """
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.scope: Final = scope
+        self.receive: Final = receive
+        self.request_id: Final = settled_request_id(scope)
+        self.owner: str | None = None
+        self.handle = ""
+        self.found: FoundRun | None = None
+        self.status: int | None = None
+        self.refusal: Refusal | None = None
+        self.has_nothing_left = False
+        self.note: Any = None
+        self._send: Final = send
+
+    async def send(self, message: Message) -> None:
+        """Send a message of the response."""
+        if message["type"] == "http.response.start":
+            own = {REQUEST_ID: self.request_id.encode(), b"cache-control": b"no-store"}
+            missing = [pair for pair in own.items() if pair[0] not in dict(message["headers"])]
+            message = {**message, "headers": [*message["headers"], *missing, VARIES]}
+        await self._send(message)
+
+    async def answer(self, status: int, value: dict[str, Any], headers: Headers | None = None) -> None:
+        """Answer with JSON."""
+        self.status = status
+        fields = [(b"content-type", b"application/json"), *(headers or ())]
+        fields += [(name.lower().encode(), text.encode()) for name, text in NO_SNIFFING.items()]
+        await send_whole(self.send, status, write_json(value), fields)
+
+    async def answer_nothing(self, headers: Headers | None = None) -> None:
+        """Answer 204."""
+        self.status = 204
+        await send_nothing(self.send, headers or [])
+
+
+class RunsShell(Protocol):
+    """The shell whose runs are served."""
+
+    @property
+    def service(self) -> RunService[Any]:
+        """Its runs."""
+        ...
+
+    @property
+    def finds(self) -> bool:
+        """Whether runs can be found by ids."""
+        ...
+
+    def owner_of(self, scope: Scope) -> str | None:
+        """Return whose request it is; None: of whoever has the handle.
+
+        Raises:
+            RunNotFound: of nobody who could have runs.
+        """
+        ...
+
+    def serves(self, about: About) -> bool:
+        """Return whether a run can be read here."""
+        ...
+
+    def headers(self, handle: str) -> Headers:
+        """Return the headers of every answer of a run."""
+        ...
+
+    def observe(self, call: RunsCall) -> AbstractContextManager[object]:
+        """Return a block that is entered before a request is answered and left afterwards."""
+        ...
+
+    async def deliver(self, call: RunsCall, found: FoundRun, position: Position | None) -> None:
+        """Send a run as a stream, from a position on.
+
+        Raises:
+            Refusal: the request cannot be answered.
+            RunError: the run cannot be read.
+            NothingLeft: the run has ended, and there is nothing to send.
+        """
+        ...
+
+
+class RunsApp:
+    """The ASGI application for all that is below the path of runs.
+
+    Args:
+        path: of runs.
+        shell: whose runs these are.
+    """
+
+    def __init__(self, path: str, shell: RunsShell) -> None:
+        self._path: Final = path
+        self._shell: Final = shell
+
+    def serves(self, path: str) -> bool:
+        """Return whether `path` is the path of runs, or below it."""
+        return path == self._path or path.startswith(f"{self._path}/")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request."""
+        call = RunsCall(scope, receive, send)
+        with self._shell.observe(call):
+            try:
+                with run_refusals():
+                    verb = self._verb(call)
+                    call.owner = self._shell.owner_of(scope)
+                    await verb(self, call)
+            except Refusal as refusal:
+                call.refusal = refusal
+                await send_refusal(call.send, refusal, request_id=call.request_id)
+
+    def _verb(self, call: RunsCall) -> _Verb:
+        """Return the verb of a request, whose handle is noted in `call`.
+
+        Raises:
+            RunNotFound: the path has no well-formed handle.
+            Refusal: there is no such path, or it does not take the method.
+        """
+        rest = path_within(call.scope)[len(self._path) :].removesuffix("/")
+        template, handle = rest, ""
+        if rest not in ("", "/latest"):
+            handle, _, verb = rest[1:].partition("/")
+            if not is_handle(handle):
+                raise RunNotFound
+            template = "/{run}" + (f"/{verb}" if verb else "")
+        verbs = _VERBS.get(template)
+        if verbs is None:
+            raise Refusal("ENDPOINT_NOT_FOUND")
+        method = call.scope["method"]
+        if method not in verbs:
+            raise Refusal("METHOD_NOT_ALLOWED", headers={"Allow": ", ".join(verbs)})
+        call.handle = handle
+        return verbs[method]
+
+    # Reading
+
+    async def _read(self, call: RunsCall) -> None:
+        """GET <runs>/<handle>: the stored events, then those that come."""
+        await self._send(call, await self._shell.service.look_up(call.owner, call.handle))
+
+    async def _latest(self, call: RunsCall) -> None:
+        """GET <runs>/latest: the newest run of these ids that still runs."""
+        kind, value = self._ids(call)
+        found = await self._shell.service.latest(call.owner, kind, value, serves=self._shell.serves)
+        if found is None:
+            await call.answer_nothing()
+        else:
+            await self._send(call, found)
+
+    async def _find(self, call: RunsCall) -> None:
+        """GET <runs>: the runs of a thread, a session or a request."""
+        kind, value = self._ids(call)
+        service, serves = self._shell.service, self._shell.serves
+        found = [run async for run in service.find(call.owner, kind, value, serves=serves)]
+        await call.answer(200, {"runs": [await service.describe(run) for run in found]})
+
+    def _ids(self, call: RunsCall) -> tuple[str, str]:
+        if not self._shell.finds:
+            raise Refusal("ENDPOINT_NOT_FOUND")
+        return requested_ids(call.scope)
+
+    async def _send(self, call: RunsCall, found: FoundRun) -> None:
+        if not self._shell.serves(found.about):
+            raise RunGone
+        call.found = found
+        position = position_of(call.scope)
+        if choose_framing(header_value(call.scope["headers"], b"accept"), "sse") == "json":
+            result = await self._shell.service.fold(found, position)
+            request_id = RunRequestID(found.about.request_id)
+            call.scope["state"]["request_id"] = request_id
+            headers = [*self._shell.headers(found.handle), (REQUEST_ID, request_id.encode())]
+            await call.answer(200, result, headers)
+            return
+        try:
+            await self._shell.deliver(call, found, position)
+        except NothingLeft:
+            call.has_nothing_left = True
+            await call.answer_nothing(self._shell.headers(found.handle))
+
+    # Ending
+
+    async def _cancel(self, call: RunsCall) -> None:
+        """POST <runs>/<handle>/cancel: end the run; 202 if that takes too long."""
+        found = await self._shell.service.cancel(call.owner, call.handle)
+        description = await self._shell.service.describe(found)
+        await call.answer(202 if found.state.state == "running" else 200, {"run": description})
+
+    async def _remove(self, call: RunsCall) -> None:
+        """DELETE <runs>/<handle>: end the run and delete it."""
+        await self._shell.service.remove(call.owner, call.handle)
+        await call.answer_nothing()
+
+
+_Verb: TypeAlias = Callable[[RunsApp, RunsCall], Awaitable[None]]
+
+_VERBS: Final[dict[str, dict[str, _Verb]]] = {
+    "": {"GET": RunsApp._find},
+    "/latest": {"GET": RunsApp._latest},
+    "/{run}": {"GET": RunsApp._read, "DELETE": RunsApp._remove},
+    "/{run}/cancel": {"POST": RunsApp._cancel},
+}
+
+RUNS_METHODS: Final = {template: tuple(verbs) for template, verbs in _VERBS.items()}
+"""The methods of each path below the path of runs."""

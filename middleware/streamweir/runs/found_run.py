@@ -1,0 +1,69 @@
+"""A run as the store knows it: what it was claimed with, and its state when it was found.
+
+Source: the contract of resumable streams, sections 2 and 3.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from streamweir.runs.store import RunState
+from streamweir.runs.stored_event import UnreadableRun
+
+__all__ = ["About", "FoundRun", "about_of"]
+
+
+class About(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The facts that a run is claimed with, for readers in every process.
+
+    Attributes:
+        endpoint: the template of its path.
+        path: a digest of the path that the client called.
+        body: a digest of the request's body; empty if the body has not been read whole.
+        protocol: the protocol of the first client.
+        framing: the framing of the first client.
+        request_id: of the run.
+        started_at: Unix milliseconds.
+        ttl: seconds for which the run is kept after its end.
+        handle: the run's handle, if runs of this endpoint can be found by ids; else None.
+    """
+
+    endpoint: str
+    path: str = ""
+    body: str = ""
+    protocol: str = "standard"
+    framing: str = "sse"
+    request_id: str
+    started_at: int
+    ttl: float = 300.0
+    handle: str | None = None
+
+
+class FoundRun(NamedTuple):
+    """A run that exists.
+
+    Attributes:
+        handle: its name for clients.
+        name: its name in the store.
+        state: its state when it was found.
+        about: the facts that it was claimed with.
+    """
+
+    handle: str
+    name: str
+    state: RunState
+    about: About
+
+
+def about_of(state: RunState) -> About:
+    """Return the facts that a run was claimed with.
+
+    Raises:
+        UnreadableRun: the store returned something else.
+    """
+    try:
+        return msgspec.json.decode(state.about, type=About)
+    except msgspec.MsgspecError as error:
+        raise UnreadableRun from error
