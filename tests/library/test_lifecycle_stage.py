@@ -24,7 +24,7 @@ TEXT = Content(content="x")
 
 
 def lifecycle(*, written: int = 0, **options: Any) -> Lifecycle:
-    position = StreamPosition(1000, written)
+    position = StreamPosition(1000, 1000, written)
     return Lifecycle(request_id="req_1", session_id="s", position=position, **options)
 
 

@@ -14,6 +14,7 @@ import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from streamweir.http.refusals import Refusal
@@ -104,12 +105,11 @@ def rate_limited(seconds: float) -> Refusal:
     return Refusal("RATE_LIMITED", headers={"Retry-After": str(math.ceil(seconds))})
 
 
+@dataclass(slots=True, eq=False)
 class _Window:
-    """Of one client: since when, how many requests, and how many in the window before."""
+    """The requests of one client in one window of time."""
 
-    __slots__ = ("before", "began", "count")
-
-    def __init__(self, began: float, *, before: int) -> None:
-        self.began = began
-        self.before = before
-        self.count = 0
+    began: float
+    before: int
+    """How many requests there were in the window before."""
+    count: int = 0

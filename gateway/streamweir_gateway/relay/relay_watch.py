@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from dataclasses import dataclass
 from typing import ClassVar
 
 from starlette.types import Receive
@@ -21,15 +22,13 @@ from streamweir_gateway.runs.run_supervisor import AGAIN_SECONDS, Stop
 __all__ = ["RelayWatch"]
 
 
+@dataclass(slots=True, eq=False)
 class _Answer:
-    """What is known of an answer that nobody reads but the client: that its headers have come."""
-
-    __slots__ = ("started",)
+    """The state of a relayed answer, as the clock of a stream asks for it."""
 
     complete: ClassVar = False
-
-    def __init__(self) -> None:
-        self.started = False
+    started: bool = False
+    """The headers of the answer have come."""
 
 
 class RelayWatch:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final, NamedTuple
 
 from streamweir.learning.field_names import (
@@ -68,6 +69,7 @@ class Condition(NamedTuple):
         return f"{path} == `{self.value}`"
 
 
+@dataclass(eq=False)
 class Group:
     """Messages that mean the same.
 
@@ -81,24 +83,14 @@ class Group:
         is_call: their form is that of a tool call, or of its result.
     """
 
-    def __init__(
-        self,
-        messages: list[Message],
-        *,
-        event: str | None = None,
-        prefix: str | None = None,
-        conditions: tuple[Condition, ...] = (),
-        root: Callable[[Place], str] = expression,
-        is_text: bool = False,
-        is_call: bool = False,
-    ) -> None:
-        self.messages = messages
-        self.event = event
-        self.prefix = prefix
-        self.conditions = conditions
-        self.root = root
-        self.is_text = is_text
-        self.is_call = is_call
+    messages: list[Message]
+    _: KW_ONLY
+    event: str | None = None
+    prefix: str | None = None
+    conditions: tuple[Condition, ...] = ()
+    root: Callable[[Place], str] = expression
+    is_text: bool = False
+    is_call: bool = False
 
     @property
     def names(self) -> list[str]:

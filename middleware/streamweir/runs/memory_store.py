@@ -6,6 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
@@ -285,31 +286,19 @@ class MemoryStore:
             event.set()
 
 
+@dataclass(slots=True, eq=False)
 class _StoredRun:
-    __slots__ = (
-        "about",
-        "cancelled",
-        "ended_at",
-        "events",
-        "expires",
-        "gone",
-        "keys",
-        "owned_until",
-        "size",
-        "token",
-        "touched_at",
-    )
-
-    def __init__(self, token: str, about: bytes, size: int) -> None:
-        self.token: str | None = token
-        self.about = about
-        self.size = size
-        self.events: list[bytes] = []
-        self.keys: list[str] = []
-        self.gone = False
-        self.cancelled = False
-        self.ended_at: int | None = None
-        self.owned_until = self.touched_at = self.expires = 0.0
+    token: str | None
+    about: bytes
+    size: int
+    events: list[bytes] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    gone: bool = False
+    cancelled: bool = False
+    ended_at: int | None = None
+    owned_until: float = 0.0
+    touched_at: float = 0.0
+    expires: float = 0.0
 
     @property
     def is_running(self) -> bool:

@@ -1,23 +1,24 @@
-"""How far a stream is: kept by the pipeline, read by the stages, so that these need not know it."""
+"""The position of a stream: the pipeline keeps it, and the stages read it without knowing the pipeline."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 __all__ = ["StreamPosition"]
 
 
+@dataclass(slots=True, eq=False)
 class StreamPosition:
-    """One stream's.
+    """The position of one stream.
 
     Attributes:
-        began: Unix milliseconds at which it did: when the request came, if that was known before.
         now: Unix milliseconds, the same for all events of one read.
-        written: how many events have left.
-        ended: nothing may follow.
+        began: Unix milliseconds at which the stream began: the time of the request, if that is known.
+        written: how many events have been given to the sinks.
+        ended: `session_end` has been given to the sinks; nothing may follow.
     """
 
-    __slots__ = ("began", "ended", "now", "written")
-
-    def __init__(self, now: int, written: int = 0) -> None:
-        self.began = self.now = now
-        self.written = written
-        self.ended = False
+    now: int
+    began: int
+    written: int = 0
+    ended: bool = False

@@ -142,7 +142,7 @@ class Tools:
         room: int = EVENT_BYTES,
     ) -> None:
         self._stream_arguments = stream_arguments
-        self._position = position or StreamPosition(0)
+        self._position = position or StreamPosition(0, 0)
         self._row = 0
         self._follows_at = -1
         self._open = _OpenCalls(room)

@@ -7,6 +7,7 @@ rule 5 (the events of a message, and when it is complete). Parts in other langua
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import msgspec
@@ -144,14 +145,12 @@ class _Place:
         return self.part
 
 
+@dataclass(slots=True, eq=False)
 class _Message:
     """The text parts of one message in one channel."""
 
-    __slots__ = ("is_complete", "places")
-
-    def __init__(self) -> None:
-        self.places: list[_Place] = []
-        self.is_complete = False
+    places: list[_Place] = field(default_factory=list)
+    is_complete: bool = False
 
 
 class PartList:

@@ -81,7 +81,8 @@ class Pipeline:
             raise ConfigurationError(f"full_text cannot be {full_text!r} (one of: dedupe, append, replace)")
         self.request_id = request_id
         self.clock = clock or unix_milliseconds
-        self.position = StreamPosition(self.clock())
+        now = self.clock()
+        self.position = StreamPosition(now, now)
         self._sinks = [*sinks]
         # by position: keywords double what it costs to make an object, and each stream makes these
         sanitizer = ErrorSanitizer(debug)

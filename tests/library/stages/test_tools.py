@@ -89,7 +89,7 @@ def test_without_ids_the_calls_of_a_row_end_in_the_order_of_their_start() -> Non
 
 
 def test_without_ids_the_last_open_call_is_meant_where_something_came_between() -> None:
-    position = StreamPosition(0)
+    position = StreamPosition(0, 0)
     tools = Tools(position=position)
     events: list[Event] = [start("", "a"), start("", "a"), end(name="a", result=2), end(name="a", result=1)]
     passed: list[Event] = []

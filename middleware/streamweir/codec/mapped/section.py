@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from streamweir.codec.mapped.problems import KeyPath, ProblemReport, quoted, suggestion
@@ -19,21 +20,19 @@ from streamweir.expressions import (
 __all__ = ["Section", "is_text_list"]
 
 
+@dataclass(slots=True, eq=False)
 class Section:
-    """One mapping, where it stands, and who is told of its problems.
+    """One mapping of a dialect's file.
 
     Attributes:
         values: by key.
-        path: where it stands.
-        report: told of problems.
+        path: the keys and indices that lead to it in the file.
+        report: takes the problems that are found in it.
     """
 
-    __slots__ = ("path", "report", "values")
-
-    def __init__(self, values: Mapping[str, Any], path: KeyPath, report: ProblemReport) -> None:
-        self.values = values
-        self.path = path
-        self.report = report
+    values: Mapping[str, Any]
+    path: KeyPath
+    report: ProblemReport
 
     @classmethod
     def of(cls, value: Any, path: KeyPath, report: ProblemReport, what: str = "a mapping") -> Section | None:
