@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from streamweir.runs.store import RateStore
 from streamweir_gateway.access.cors import CorsPolicy
 from streamweir_gateway.access.edge_middleware import EdgeMiddleware
+from streamweir_gateway.access.foreign_pages import ForeignPages
 from streamweir_gateway.access.request_guard import RequestGuard
 from streamweir_gateway.config import EndpointConfig, GatewayConfig, UpstreamConfig
 from streamweir_gateway.connection.direct_exchange import DirectExchange, Shortcut
@@ -257,7 +258,13 @@ class _Gateway:
         }
         if not services:
             return None
-        return Crossings(RoutingTable(routes), services, streams=self.streams, observer=self.observer)
+        return Crossings(
+            RoutingTable(routes),
+            services,
+            pages=ForeignPages(self._config),
+            streams=self.streams,
+            observer=self.observer,
+        )
 
     def _service(self, config: EndpointConfig, upstream: UpstreamConfig, forwarding: Forwarding) -> Service:
         endpoint = Endpoint(

@@ -1,8 +1,8 @@
-"""What `/*` at the end of an endpoint's path stands for, as it came: nothing that leads out of that path.
+"""What `{names}` and `/*` in an endpoint's path may stand for: nothing that leads out of that path.
 
 A server may read a path in more ways than one: decode it once more, take \\ for a slash, cut parameters off
 a segment (`..;a`), accept a character that is coded longer than need be. What is a dot segment to any of them
-may not go on.
+may not go on, and neither may a control character: some servers end a line or a path at one.
 
 Source: the configuration contract (`/*`, `relay`); RFC 3986, sections 3.3 and 5.2.4.
 """
@@ -13,12 +13,18 @@ import re
 from typing import Final
 from urllib.parse import unquote, unquote_to_bytes
 
-__all__ = ["raw_rest"]
+__all__ = ["may_be_segment", "raw_rest"]
 
 MAX_DECODINGS: Final = 4
 """Who decodes more often is no server; a path that is coded more often is not taken."""
 
 _DOT_SEGMENT: Final = re.compile(rb"(?:^|[/\\])\.{1,2}[\x00-\x20]*(?:$|[/\\;?#])")
+_CONTROL: Final = re.compile(rb"[\x00-\x1f\x7f]|\xc2[\x80-\x9f]")
+"""The control characters of Unicode, in UTF-8."""
+
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_~-]+(?:\.[A-Za-z0-9_~-]+)*")
+"""Most values of names: nothing to decode, no dot segment."""
+
 _CODED: Final = re.compile(r"[%.\\]")
 """Without these a path is what it looks like."""
 
@@ -37,21 +43,34 @@ def raw_rest(template: str, raw_path: str, rest: str) -> str | None:
         rest: the same as the return value, but decoded, as the template was found to match.
     """
     if raw_path.endswith(rest) and not _CODED.search(raw_path):
-        return rest
+        return None if _CONTROL.search(rest.encode("latin-1", "replace")) else rest
     slashes = template.count("/")
     segments = raw_path.split("/", slashes)
     if len(segments) <= slashes:
         return None
     raw = segments[slashes]
     if "%" not in raw and "." not in raw and "\\" not in raw:
-        return raw if raw == rest else None
+        return raw if raw == rest and not _CONTROL.search(raw.encode("latin-1", "replace")) else None
     return raw if unquote(raw) == rest and _stays_below(raw.encode("latin-1", "replace")) else None
 
 
-def _stays_below(path: bytes) -> bool:
-    """Whether nobody finds a dot segment in `path`, or an end of it, however often it is decoded."""
+def may_be_segment(value: str) -> bool:
+    """Return whether a `{name}` may stand for a value: it leads nowhere else, however often it is decoded.
+
+    Args:
+        value: decoded once.
+    """
+    if _PLAIN.fullmatch(value):
+        return True
+    return _stays_below(value.encode("utf-8", "surrogatepass"), with_backslash=False)
+
+
+def _stays_below(path: bytes, *, with_backslash: bool = True) -> bool:
+    """Return whether `path` has neither dot segments nor control characters, however often it is decoded."""
     for _ in range(MAX_DECODINGS):
-        if _DOT_SEGMENT.search(path) or _OVERLONG.search(path) or b"\0" in path:
+        if _DOT_SEGMENT.search(path) or _OVERLONG.search(path) or _CONTROL.search(path):
+            return False
+        if not with_backslash and b"\\" in path:
             return False
         if b"%" not in path:
             return True

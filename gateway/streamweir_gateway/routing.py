@@ -6,7 +6,6 @@ order in the file. A method that the one does not take goes to the next that cov
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -19,13 +18,10 @@ from streamweir.http.path_template import PathTemplate
 from streamweir.jsontext import write_json
 from streamweir_gateway.config import OPEN_END, REST, EndpointConfig, GatewayConfig, is_open
 from streamweir_gateway.model_list import model_lists
-from streamweir_gateway.open_path import raw_rest
+from streamweir_gateway.open_path import may_be_segment, raw_rest
 from streamweir_gateway.runs.open_streams import OpenStreams
 
 __all__ = ["Found", "Route", "RoutingTable", "methods_of", "raw_path_of", "routes_of"]
-
-_UNSAFE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\\]|%00|^\.{1,2}$")
-"""What no `{name}` stands for: who decodes once more or takes \\ for a slash reads another path."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,7 +113,7 @@ class RoutingTable:
             if values is None:
                 continue
             rest = values.pop(REST, None) if is_open(route.template) else None
-            if any(map(_UNSAFE.search, values.values())):
+            if not all(map(may_be_segment, values.values())):
                 continue
             if rest is not None:
                 raw = quote(path) if raw_path is None else raw_path

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 
 import pytest
 
@@ -137,6 +138,16 @@ async def test_only_named_query_parameters_go_on() -> None:
         options={"forward_query": ["a b", "lang"]}, path="/p?k=v", target="/chat?lang=d%2fe&x=1&a+b=2&lang=f"
     )
     assert call.target == "/p?k=v&lang=d%2fe&a+b=2&lang=f"
+
+
+@pytest.mark.parametrize(
+    "query", ["lang=x;admin=1", "lang=x;lang;admin=1", "lang=;&admin=1", "lang;admin=1&lang=x"]
+)
+async def test_a_named_query_parameter_goes_on_as_one(query: str) -> None:
+    """Some servers end a parameter at a semicolon."""
+    call = await call_of(options={"forward_query": ["lang"]}, target=f"/chat?{query}")
+    pieces = re.split("[&;]", call.target.partition("?")[2])
+    assert {piece.partition("=")[0] for piece in pieces} == {"lang"}
 
 
 async def test_names_in_the_path_are_filled_in_percent_encoded() -> None:

@@ -3,6 +3,7 @@
 import time
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import quote, unquote
 
 import pytest
 from hypothesis import given
@@ -120,6 +121,11 @@ def test_a_prefix_that_the_gateway_is_mounted_below(path: str, prefix: str, expe
         ("POST", "/agents/%7F/chat", 404, None),
         ("POST", "/agents/%C2%85/chat", 404, None),
         ("POST", "/agents/..%5Cb/chat", 404, None),
+        ("POST", "/agents/a%255Cb/chat", 404, None),
+        ("POST", "/agents/%252e%252e/chat", 404, None),
+        ("POST", "/agents/a%250Ab/chat", 404, None),
+        ("POST", "/agents/a.b..c/chat", 200, None),
+        ("POST", "/agents/100%25/chat", 200, None),
         ("GET", "/agents/a%5Cb/chat", 404, None),
         ("GET", "/chat", 405, "POST"),
         ("HEAD", "/chat", 405, "POST"),
@@ -134,3 +140,20 @@ async def test_over_a_socket(method: str, target: str, status: int, allow: str |
             answer = await ask(running, method, target, headers=[("X-Forwarded-Host", "/chat")])
             assert (answer.status, answer.header("allow")) == (status, allow)
             assert len(running.log.lines) == 1 or status == 200
+
+
+CONTROL_CHARACTERS = [*range(0x20), 0x7F, *range(0x80, 0xA0)]
+
+
+@pytest.mark.parametrize("template", ["/of/{name}/x", "/of/*", "/of/{name}/*"])
+def test_no_template_takes_a_control_character_in_any_coding(template: str) -> None:
+    table = RoutingTable([Route(template, ("GET",), nothing, None)])
+    for code in CONTROL_CHARACTERS:
+        coded = quote(chr(code), safe="")
+        for written in (coded, coded.lower(), coded.replace("%", "%25"), coded.replace("%", "%2525")):
+            for name in (f"a{written}b", written, f"{written}b", f"a{written}"):
+                raw = f"/of/{name}/x"
+                assert table.find("GET", unquote(raw), raw) is None, raw
+        raw = f"/of/a{chr(code)}b/x"
+        assert table.find("GET", raw, quote(raw)) is None
+    assert table.find("GET", "/of/a b\u00e9/x", "/of/a%20b%C3%A9/x") is not None

@@ -15,7 +15,7 @@ from typing import Final
 
 from starlette.types import Scope
 
-from streamweir.http.headers import header_values
+from streamweir.http.headers import HeaderList, header_values
 from streamweir.http.refusals import Refusal
 from streamweir_gateway.access.client_address import is_sent_by
 from streamweir_gateway.config import ANY_ORIGIN, GatewayConfig
@@ -40,22 +40,44 @@ class ForeignPages:
         self._origins = frozenset(config.cors.origins if config.cors is not None else ())
         self._listen = config.listen
         self._trusted = config.server.trusted_proxies
+        self._hosts = frozenset(map(_plain, config.server.hosts))
 
-    def check(self, scope: Scope) -> None:
+    def check(self, scope: Scope, *, is_judged_there: bool = False) -> None:
         """Let a request in.
+
+        Args:
+            scope: of the request.
+            is_judged_there: a service behind `relay: all` judges pages by their `Origin` itself. It is sent
+                its own Host, so a page without an `Origin` has to be judged here.
 
         Raises:
             Refusal: a page sends it that has no business here; the message says what lets it in.
         """
         origins = header_values(scope["headers"], b"origin")
-        if not origins and not header_values(scope["headers"], b"sec-fetch-site"):
+        if (origins and is_judged_there) or (not origins and not _is_from_browser(scope["headers"])):
             return
         if ANY_ORIGIN in self._origins or is_sent_by(scope, self._trusted):
             return
         if len(origins) > 1 or (origins and not self._is_known(origins[0], scope)):
             raise Refusal("FORBIDDEN", _about_origin(origins[0]))
-        if not origins and not _has_loopback_host(scope):
-            raise Refusal("FORBIDDEN", f"Call the gateway as localhost or 127.0.0.1, {_KEYS_INSTEAD}.")
+        if not origins and not self.has_own_host(scope["headers"], may_be_address=is_judged_there):
+            raise Refusal("FORBIDDEN", _about_host(scope["headers"]))
+
+    def has_own_host(self, headers: HeaderList, *, may_be_address: bool) -> bool:
+        """Return whether a request names this gateway as its `Host`, and no name that leads here by chance.
+
+        Loopback names and addresses do, and the names in `server.hosts`.
+
+        Args:
+            headers: of the request.
+            may_be_address: any other address does too: no page can have one that it does not come from.
+        """
+        hosts = [_HOST_AND_PORT.fullmatch(host) for host in header_values(headers, b"host")]
+        names = [_plain(match[1]) for match in hosts if match is not None]
+        return len(names) == len(hosts) > 0 and all(
+            _is_loopback(name) or name in self._hosts or (may_be_address and _is_address(name))
+            for name in names
+        )
 
     def _is_known(self, origin: str, scope: Scope) -> bool:
         """Whether an origin is named, of this machine or the gateway's own address."""
@@ -74,9 +96,16 @@ class ForeignPages:
         yield _plain(self._listen.host), port
 
 
-def _has_loopback_host(scope: Scope) -> bool:
-    hosts = [_HOST_AND_PORT.fullmatch(host) for host in header_values(scope["headers"], b"host")]
-    return bool(hosts) and all(match is not None and _is_loopback(_plain(match[1])) for match in hosts)
+def _is_from_browser(headers: HeaderList) -> bool:
+    return bool(header_values(headers, b"sec-fetch-site"))
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_loopback(host: str) -> bool:
@@ -93,6 +122,13 @@ def _plain(host: str) -> str:
         return str(ip_address(name))
     except ValueError:
         return name
+
+
+def _about_host(headers: HeaderList) -> str:
+    hosts = [*filter(_HOST_AND_PORT.fullmatch, header_values(headers, b"host"))]
+    match = _HOST_AND_PORT.fullmatch(hosts[0]) if hosts else None
+    name = f"server: {{hosts: ['{_plain(match[1])}']}}" if match is not None else "server: {hosts: [...]}"
+    return f"Call the gateway as localhost or 127.0.0.1, name the host in its file, {name}, {_KEYS_INSTEAD}."
 
 
 def _about_origin(origin: str) -> str:

@@ -89,8 +89,8 @@ class RequestGuard:
         scope["state"][PRIVATE] = self._is_private(path)
         try:
             is_judged_there = found is not None and found.route.relays_all
-            if self._foreign_pages is not None and not is_judged_there:
-                self._foreign_pages.check(scope)
+            if self._foreign_pages is not None:
+                self._foreign_pages.check(scope, is_judged_there=is_judged_there)
             if (cors := self._preflights(scope, is_judged_there=is_judged_there)) is not None:
                 methods = methods_of(self._table.routes_at(path, raw_path))
                 headers = cors.preflight(scope["headers"], methods)

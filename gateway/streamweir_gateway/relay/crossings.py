@@ -12,6 +12,7 @@ from itertools import takewhile
 from typing import Final
 
 from streamweir.http.headers import REQUEST_ID, request_id_of
+from streamweir_gateway.access.foreign_pages import ForeignPages
 from streamweir_gateway.config import EndpointConfig
 from streamweir_gateway.connection.direct_exchange import DirectExchange
 from streamweir_gateway.connection.scope import parted_target
@@ -45,6 +46,7 @@ class Crossings:
     Args:
         table: what serves a path.
         services: those that requests may cross to, by their routes.
+        pages: tells requests of foreign pages, which are refused on another way.
         streams: where those under way are kept.
         observer: gets a record of every request.
     """
@@ -54,10 +56,12 @@ class Crossings:
         table: RoutingTable,
         services: Mapping[Route, Service],
         *,
+        pages: ForeignPages,
         streams: OpenStreams,
         observer: Observer,
     ) -> None:
         self._table = table
+        self._pages = pages
         self._services = services
         self._streams = streams
         self._observer = observer
@@ -74,8 +78,16 @@ class Crossings:
         head = exchange.head
         if head.method == "HEAD" or head.version != "1.1" or not _UNUSUAL.isdisjoint(exchange.fields):
             return False
+        if self._may_be_foreign(exchange):
+            return False
         line = self._request_line(head.method, head.target)
         return line is not None and self._begin(exchange, *line)
+
+    def _may_be_foreign(self, exchange: DirectExchange) -> bool:
+        """Return whether a page sends a request that the service cannot judge: its `Host` is another one."""
+        fields = exchange.fields
+        is_unnamed_page = b"sec-fetch-site" in fields and b"origin" not in fields
+        return is_unnamed_page and not self._pages.has_own_host(exchange.head.headers, may_be_address=True)
 
     async def settle(self) -> None:
         """Let no more begin, and return once each of those under way has its task."""

@@ -142,7 +142,7 @@ class Endpoint:
         if self.mapping is not None and (secret := self.mapping.answer_secret(incoming, self.destinations)):
             incoming = incoming._replace(names=incoming.names._replace(secret=secret))
         if dialect.asks_by_body:
-            wanted = asks_for_stream(request)
+            wanted = asks_for_stream(request, header_value(incoming.headers, b"accept")[:ACCEPT_CHARACTERS])
         elif self.config.request.kind == "mapped" and b'"stream"' in body:
             wanted = False if wants_no_stream(request_object(body)) else None
         if wanted is None or wanted == (incoming.framing != "json"):

@@ -1,6 +1,6 @@
 """Whether a client wants a stream, for protocols whose requests say so themselves.
 
-Source: the standard protocol 1.1, section 4 (`stream` of OpenAI and Anthropic decides, not `Accept`).
+Source: the standard protocol 1.1, section 4 (`stream` of OpenAI and Anthropic decides, else `Accept`).
 """
 
 from __future__ import annotations
@@ -8,20 +8,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from streamweir.http.accept import accepts_any
+
 __all__ = ["asks_for_stream", "wants_no_stream"]
 
 _ASKING: Final = frozenset({"messages", "input"})
-"""The fields of a request in which the lack of `stream` means that none is wanted."""
+"""The fields by which a request of these protocols is known."""
+
+_EVENT_STREAM: Final = frozenset({"text/event-stream"})
 
 
-def asks_for_stream(request: Mapping[str, Any]) -> bool | None:
-    """Return what a request says; None where it is none of these protocols."""
+def asks_for_stream(request: Mapping[str, Any], accept: str) -> bool | None:
+    """Return whether a request asks for a stream; None where it is none of these protocols.
+
+    Args:
+        request: the object that its body is.
+        accept: the header `Accept`, which decides where the body does not say `stream`.
+    """
     match request:
         case {"stream": bool(wanted)}:
             return wanted
-    return False if request.keys() & _ASKING else None
+    return accepts_any(accept, _EVENT_STREAM) if request.keys() & _ASKING else None
 
 
 def wants_no_stream(request: Mapping[str, Any]) -> bool:
-    """Does a request say that it wants no stream, whatever its protocol?"""
+    """Return whether a request says that it wants no stream, whatever its protocol."""
     return request.get("stream") is False

@@ -39,6 +39,8 @@ _Headers: TypeAlias = dict[str, list[tuple[str, str]]]
 
 _IDENTITY: Final[_Headers] = {"accept-encoding": [("Accept-Encoding", "identity")]}
 _URL_CHARACTERS: Final = "!$%&'()*+,/:;=?@[]~"
+_PARAMETER_CHARACTERS: Final = _URL_CHARACTERS.replace(";", "").replace("&", "")
+"""Some servers end a parameter at a `;` too: within one it goes on as `%3B`."""
 
 
 class UpstreamRequestBuilder:
@@ -118,7 +120,7 @@ class UpstreamRequestBuilder:
         if not self._query or not query:
             return ""
         pieces = (piece for piece in query.split(b"&") if self._goes_on(piece))
-        return "&".join(quote(piece, safe=_URL_CHARACTERS) for piece in pieces)
+        return "&".join(quote(piece, safe=_PARAMETER_CHARACTERS) for piece in pieces)
 
     def _goes_on(self, piece: bytes) -> bool:
         name = piece.partition(b"=")[0].decode("latin-1")

@@ -21,6 +21,7 @@ from streamweir.requests.messages import (
     text_of_message,
     tool_results,
 )
+from streamweir.requests.repeated_keys import DECIDING_KEYS, repeated_key
 from streamweir.requests.sides import RequestReader
 
 __all__ = ["body_of_query", "parse_body", "read_canonical"]
@@ -33,7 +34,7 @@ def parse_body(body: bytes | str | Mapping[str, Any]) -> dict[str, Any]:
     """Return the object that a body is.
 
     Raises:
-        RequestError: it is no JSON, no object, or nested too deeply.
+        RequestError: it is no JSON, no object, nested too deeply, or names one of `DECIDING_KEYS` twice.
     """
     try:
         if isinstance(body, Mapping):
@@ -48,6 +49,8 @@ def parse_body(body: bytes | str | Mapping[str, Any]) -> dict[str, Any]:
         raise RequestError(f"the body {error}") from None
     if not isinstance(found, dict):
         raise RequestError("the body must be a JSON object")
+    if not isinstance(body, Mapping):
+        _check_keys(repeated_key(data))
     return found
 
 
@@ -57,10 +60,17 @@ def body_of_query(query: str, *, left_out: frozenset[str] = frozenset()) -> dict
         pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=_MAX_PARAMETERS)
     except ValueError:
         raise RequestError(f"the query must have at most {_MAX_PARAMETERS} parameters") from None
+    names = [name for name, _ in pairs]
+    _check_keys(next((name for name in DECIDING_KEYS if names.count(name) > 1), None))
     found: dict[str, Any] = {name: value for name, value in pairs if name not in left_out}
     if found.get("stream") in _BOOLEANS:
         found["stream"] = _BOOLEANS[found["stream"]]
     return found
+
+
+def _check_keys(repeated: str | None) -> None:
+    if repeated is not None:
+        raise RequestError("is named twice", field=repeated)
 
 
 def read_canonical(reader: RequestReader, body: Mapping[str, Any]) -> Request:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from loopback import Gateway, client, gateway, settled
-from scripted_upstream import WHOLE, upstream
+from scripted_upstream import WHOLE, answer, upstream
+from streamweir.errors import ConfigurationError
 from streamweir_gateway.config import GatewayConfig
 
 pytestmark = pytest.mark.anyio
@@ -147,3 +148,72 @@ async def test_with_keys_a_page_is_judged_by_its_key() -> None:
         async with gateway(config) as running:
             assert (await sent(running, page(EVIL)))[0] == 401
             assert (await sent(running, [*page(EVIL), ("X-Api-Key", "a-key-of-the-web")]))[0] == 200
+
+
+def before_service(url: str, **file: Any) -> GatewayConfig:
+    return settled(endpoints={"/old/*": {"upstream": url, "speaks": "legacy", "relay": "all"}}, **file)
+
+
+@pytest.mark.parametrize(
+    ("host", "more", "status"),
+    [
+        ("evil.example:8080", [("Sec-Fetch-Site", "same-origin")], 403),
+        ("127.0.0.1.evil.example", [("Sec-Fetch-Site", "none")], 403),
+        ("localhost.evil.example", [("sec-fetch-site", "cross-site")], 403),
+        ("agents.example", [("Sec-Fetch-Site", "same-origin")], 200),
+        ("AGENTS.example.:8080", [("Sec-Fetch-Site", "same-origin")], 200),
+        ("x.agents.example", [("Sec-Fetch-Site", "same-origin")], 403),
+        ("192.0.2.7:8080", [("Sec-Fetch-Site", "same-origin")], 200),
+        ("[2001:db8::1]:8080", [("Sec-Fetch-Site", "same-origin")], 200),
+        ("localhost:8080", [("Sec-Fetch-Site", "cross-site")], 200),
+        ("evil.example", [("Sec-Fetch-Site", "same-origin"), ("Origin", "http://evil.example")], 200),
+        ("evil.example", [], 200),
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("limited", [False, True], ids=["at once", "by a task"])
+async def test_a_service_is_not_reached_under_foreign_names(
+    host: str, more: list[tuple[str, str]], status: int, method: str, limited: bool
+) -> None:
+    """The service is sent its own Host: it cannot tell. What has an `Origin` it judges itself."""
+    page_of_service = answer(b"<html>", "Content-Type: text/html")
+    options = {"rate_limit": "1000/minute"} if limited else {}
+    async with upstream(page_of_service) as server:
+        config = before_service(server.url, server={"hosts": ["agents.example"]}, **options)
+        async with gateway(config) as running:
+            got, text = await sent(running, [("Host", host), *more], method=method, target="/old/page")
+    assert got == status
+    assert len(server.calls) == (status == 200)
+    assert status == 200 or "hosts" in text
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        {"auth": {"keys": {"web": "key-of-web-0001"}}},
+        {"cors": {"origins": ["*"]}},
+        {"server": {"trusted_proxies": ["127.0.0.1"]}},
+    ],
+    ids=["keys", "any origin", "a trusted proxy"],
+)
+async def test_pages_reach_a_service_where_something_else_judges_them(file: dict[str, Any]) -> None:
+    headers = [("Host", "evil.example"), ("Sec-Fetch-Site", "none"), ("X-Api-Key", "key-of-web-0001")]
+    async with (
+        upstream(answer(b"<html>", "Content-Type: text/html")) as server,
+        gateway(before_service(server.url, **file)) as running,
+    ):
+        assert (await sent(running, headers, method="GET", target="/old/page"))[0] == 200
+
+
+async def test_names_in_server_hosts_are_the_gateways_own() -> None:
+    served = [("Host", "agents.example"), ("Sec-Fetch-Site", "same-origin")]
+    named = {"hosts": ["agents.example"]}
+    async with upstream(WHOLE) as server, gateway(without_keys(server.url, server=named)) as running:
+        assert (await sent(running, served))[0] == 200
+        assert (await sent(running, [("Host", "other.example"), *served[1:]]))[0] == 403
+
+
+@pytest.mark.parametrize("name", ["http://a.example", "a.example:80", "10.0.0.1", "[::1]", "", "a b", "a/b"])
+def test_a_name_in_server_hosts_is_a_name_alone(name: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"server\.hosts"):
+        without_keys(server={"hosts": [name]})

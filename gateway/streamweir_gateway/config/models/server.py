@@ -9,7 +9,7 @@ from streamweir.options.durations import OFF
 from streamweir.options.kept_runs import RUNS_PATH
 from streamweir_gateway.config.models.field_types import Duration, DurationOrOff, Size
 from streamweir_gateway.config.models.section import Section, absent, written
-from streamweir_gateway.config.values.addresses import LISTEN, NETWORK, Address
+from streamweir_gateway.config.values.addresses import HOST, LISTEN, NETWORK, Address
 from streamweir_gateway.config.values.path_templates import PATH_OR_OFF
 from streamweir_gateway.config.values.scalars import FLAG, WORKERS, choice, or_off
 from streamweir_gateway.config.values.units import size_from
@@ -44,6 +44,8 @@ class ServerConfig(Section):
     """Where runs are read, stopped and removed that `resume` keeps; `off`: only at the endpoints."""
     admin: Annotated[Address | None, or_off(LISTEN)] = written(OFF)
     """HOST:PORT of its own for `health`, `ready` and `metrics`; `off`: they stand beside the endpoints."""
+    hosts: Annotated[tuple[Annotated[str, HOST], ...], LISTED] = ()
+    """Names under which browsers reach the gateway, beside loopback ones."""
     trusted_proxies: Annotated[tuple[Annotated[IPv4Network | IPv6Network, NETWORK], ...], LISTED] = ()
     """Addresses and networks whose X-Forwarded-For is believed."""
     header_bytes: Annotated[int, size_from("1KiB")] = written("32KiB")

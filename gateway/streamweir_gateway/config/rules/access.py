@@ -26,6 +26,7 @@ def check_access(config: GatewayConfig, report: Report) -> None:
     if config.cors is not None:
         _check_origins(config.cors, report)
     check_repetition(config.server.trusted_proxies, ("server", "trusted_proxies"), report)
+    check_repetition(config.server.hosts, ("server", "hosts"), report)
 
 
 def _check_keys(callers: Mapping[str, Caller], report: Report) -> None:

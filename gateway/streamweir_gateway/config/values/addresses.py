@@ -10,9 +10,10 @@ from typing import Any, Final, NamedTuple
 from streamweir_gateway.config.diagnostics import InvalidValue, not_this
 from streamweir_gateway.config.values.scalars import Scalar, read_text, text_schema
 
-__all__ = ["LISTEN", "NEEDS_AUTH", "NETWORK", "Address", "is_loopback"]
+__all__ = ["HOST", "LISTEN", "NEEDS_AUTH", "NETWORK", "Address", "is_loopback"]
 
 _LISTEN: Final = re.compile(r"(?:\[([^\[\]]{1,64})\]|([A-Za-z0-9_.-]{1,255})):([0-9]{1,5})")
+_HOST_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,253}")
 NEEDS_AUTH: Final = (
     "anybody could call: name `auth.keys`, or write `auth: open` on purpose,"
     " or listen on a loopback address (127.0.0.1, [::1], localhost)"
@@ -61,6 +62,14 @@ def _network(value: Any) -> IPv4Network | IPv6Network:
     raise InvalidValue("must be a network, without bits after its prefix", f"; did you mean '{meant}'?")
 
 
+def _host(value: Any) -> str:
+    text = read_text(value)
+    if not _HOST_NAME.fullmatch(text) or _ip(text.strip("[]")):
+        raise InvalidValue("must be the name of a host without scheme and port, such as agents.example.com")
+    return text.lower()
+
+
+HOST: Final = Scalar(_host, text_schema("^[A-Za-z0-9._-]+$"), stand_in="localhost")
 LISTEN: Final = Scalar(
     _listen, text_schema(r"^(\[[^\]]+\]|[^\[\]:]+):[0-9]{1,5}$"), stand_in=Address("127.0.0.1", 0)
 )

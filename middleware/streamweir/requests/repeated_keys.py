@@ -1,0 +1,56 @@
+"""A body that names a key twice on which something is decided: one reader takes the first, another the last.
+
+Source: the standard protocol 1.1, section 5 (`BAD_REQUEST`); RFC 8259, section 4 (names within an object).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+__all__ = ["DECIDING_KEYS", "repeated_key"]
+
+DECIDING_KEYS: Final = ("model", "stream")
+"""The keys by which an upstream is chosen, and whether there is a stream."""
+
+
+def _spelled(name: str) -> str:
+    """Return the expression for all ways to write a name in JSON."""
+    return "".join(f"(?:{character}|\\\\u00{ord(character):02x})" for character in name)
+
+
+_ANY_SPELLING: Final = re.compile(f'"(?:{"|".join(map(_spelled, DECIDING_KEYS))})"'.encode(), re.IGNORECASE)
+_PLAIN: Final = tuple(f'"{name}"'.encode() for name in DECIDING_KEYS)
+
+
+def repeated_key(body: bytes) -> str | None:
+    """Return the deciding key that the object of a body names more than once; None if there is none.
+
+    Args:
+        body: JSON that has been parsed before, so that its nesting is known to be bounded.
+    """
+    if not _may_repeat(body):
+        return None
+    outermost: list[tuple[str, Any]] = []
+
+    def note(pairs: list[tuple[str, Any]]) -> None:
+        outermost[:] = pairs  # of nested objects the outermost comes last
+
+    try:
+        json.loads(body.decode("utf-8", "replace"), object_pairs_hook=note, strict=False)
+    except (ValueError, RecursionError):
+        return None
+    return _repeated([name for name, _ in outermost])
+
+
+def _may_repeat(body: bytes) -> bool:
+    """Whether a deciding key stands in a body twice at all: cheap, and False for nearly all bodies."""
+    if b"\\u00" in body:
+        return len(_ANY_SPELLING.findall(body)) > 1
+    return any(body.count(name) > 1 for name in _PLAIN)
+
+
+def _repeated(names: Sequence[str]) -> str | None:
+    return next((name for name in DECIDING_KEYS if names.count(name) > 1), None)
