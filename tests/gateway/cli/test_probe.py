@@ -87,8 +87,12 @@ def test_what_is_wrong_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert (probe["reachable"], probe["media_type"], probe["ok"]) == ("yes", "text/event-stream", False)
 
 
-def test_nobody_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert probed(tmp_path, "--probe", chat={"upstream": "http://127.0.0.1:9", "speaks": "legacy"}) == 1
+@pytest.mark.parametrize("resume", ["off", "on"])
+def test_probe_without_a_listening_upstream_prints_the_cause(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], resume: str
+) -> None:
+    chat = {"upstream": "http://127.0.0.1:9", "speaks": "legacy", "resume": resume}
+    assert probed(tmp_path, "--probe", chat=chat) == 1
     printed = capsys.readouterr().out
     assert "reachable    no" in printed
     assert "connection refused" in printed
