@@ -10,9 +10,8 @@ from typing import Final
 
 from starlette.types import Receive, Scope, Send
 
-from streamweir.http.headers import REQUEST_ID, header_values
+from streamweir.http.headers import header_values
 from streamweir.http.ownership import take_ownership
-from streamweir.http.refusals import Refusal
 from streamweir.http.requested_run import (
     about_request,
     brought_handle,
@@ -21,12 +20,10 @@ from streamweir.http.requested_run import (
     requested_names,
     without_handle,
 )
-from streamweir.http.run_refusals import run_refusals
-from streamweir.http.sending import send_nothing
+from streamweir.http.runs_app import RunsCall
 from streamweir.own_warnings import own_warning
 from streamweir.runs.found_run import About
-from streamweir.runs.handles import Position, new_handle
-from streamweir.runs.service import NothingLeft
+from streamweir.runs.handles import new_handle
 from streamweir.runs.store import StoreUnavailable
 from streamweir_gateway.connection.connected_client import ConnectedClient
 from streamweir_gateway.observability.observer import Observer
@@ -45,9 +42,6 @@ from streamweir_gateway.upstream.request import UpstreamRequest
 __all__ = ["ResumableProxy"]
 
 _UNAVAILABLE: Final = own_warning("RESUME_UNAVAILABLE")
-
-_RESULTS: Final = {"RUN_NOT_FOUND": "not_found", "RUN_GONE": "gone", "STORE_UNAVAILABLE": "unavailable"}
-"""Refusals as `streamweir_resumes_total` counts them."""
 
 
 class ResumableProxy(Proxy):
@@ -73,38 +67,10 @@ class ResumableProxy(Proxy):
             handle, position = named_run(scope)
             if handle is not None and position is not None:
                 self._check_method(scope)
-                await self._read_on(handle, position, scope, receive, send, record)
+                call = RunsCall(scope, receive, send, note=record)
+                await self._resumption.read_on(call, handle, position)
                 return
         await super()._serve(scope, receive, send, record)
-
-    async def _read_on(
-        self,
-        handle: str,
-        position: Position,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-        record: RequestRecord,
-    ) -> None:
-        """Send the rest of a run, and ask nothing upstream."""
-        resumption, template = self._resumption, self._endpoint.config.template
-        try:
-            with run_refusals():
-                found = await resumption.look_up(scope, handle)
-                await resumption.read(found, scope, receive, send, record=record, position=position)
-        except NothingLeft:
-            resumption.note_result(template, "nothing")
-            await self._send_nothing(send, record, handle)
-        except Refusal as refusal:
-            resumption.note_result(template, _RESULTS.get(refusal.code, "not_found"))
-            if scope["method"] != "GET" or refusal.code not in ("RUN_NOT_FOUND", "RUN_GONE"):
-                raise
-            await self._send_nothing(send, record, handle)  # the only status that stops an EventSource
-
-    async def _send_nothing(self, send: Send, record: RequestRecord, handle: str) -> None:
-        record.status = 204
-        request_id = (REQUEST_ID, record.request_id.encode("ascii"))
-        await send_nothing(send, [request_id, *self._resumption.headers(handle)])
 
     def _asked_before_body(self, scope: Scope, record: RequestRecord) -> tuple[Incoming, UpstreamRequest]:
         return super()._asked_before_body(without_handle(scope), record)
@@ -131,9 +97,7 @@ class ResumableProxy(Proxy):
             await super()._answer(prepared._replace(warnings=(_UNAVAILABLE,)), scope, receive, send, record)
             return
         if not is_started:
-            with run_refusals():
-                found = await service.join(owner, run.handle, about)
-                await self._resumption.read(found, scope, receive, send, record=record)
+            await self._resumption.join(RunsCall(scope, receive, send, note=record), run.handle, about)
             return
         try:
             await self._run(run, about, prepared, scope, receive, send, record)

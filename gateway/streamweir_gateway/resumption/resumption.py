@@ -9,16 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from starlette.types import Receive, Scope, Send
+from starlette.types import Scope
 
-from streamweir.http.headers import Headers
 from streamweir.http.ownership import take_ownership
-from streamweir.http.requested_run import run_headers
-from streamweir.http.response_headers import NOT_STORED
-from streamweir.http.runs_app import RUNS_METHODS, RunsApp, RunsCall
+from streamweir.http.runs_app import RUNS_METHODS, RunsApp, RunsCall, RunsShell
 from streamweir.runs.found_run import About, FoundRun
 from streamweir.runs.handles import Position
-from streamweir.runs.service import NothingLeft, RunGone
+from streamweir.runs.service import NothingLeft
 from streamweir_gateway.connection.connected_client import ConnectedClient
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
@@ -33,11 +30,14 @@ from streamweir_gateway.runs.open_streams import OpenStreams
 __all__ = ["Resumption"]
 
 
-class Resumption:
-    """The runs of the endpoints of one configuration; a `RunsShell`.
+_RESULTS: Final = {"RUN_NOT_FOUND": "not_found", "RUN_GONE": "gone", "STORE_UNAVAILABLE": "unavailable"}
+"""Refusals as `streamweir_resumes_total` counts them; all others count as `not_found`."""
+
+
+class Resumption(RunsShell):
+    """The runs of the endpoints of one configuration.
 
     Attributes:
-        service: the runs of the process.
         endpoints: those with `resume`, by their templates.
 
     Args:
@@ -50,24 +50,20 @@ class Resumption:
     def __init__(
         self, service: UpstreamRuns, path: str | None, streams: OpenStreams, observer: Observer
     ) -> None:
-        self.service: Final = service
+        super().__init__(service, path)
         self.endpoints: Final[dict[str, Endpoint]] = {}
-        self._path: Final = path
         self._streams: Final = streams
         self._observer: Final = observer
 
     def routes(self) -> list[Route]:
         """Return the routes of the path of runs; none if there is no such path."""
-        path = self._path
-        if path is None:
+        if self.path is None:
             return []
-        app = RunsApp(path, self)
+        app = RunsApp(self.path, self)
         return [
-            Route(f"{path}{template}", methods, app, None, needs_key=True, is_private=True)
+            Route(f"{self.path}{template}", methods, app, None, needs_key=True, is_private=True)
             for template, methods in RUNS_METHODS.items()
         ]
-
-    # What the runs app asks
 
     @property
     def finds(self) -> bool:
@@ -84,19 +80,15 @@ class Resumption:
         """Return whether the endpoint of a run is in the configuration."""
         return about.endpoint in self.endpoints
 
-    def headers(self, handle: str) -> Headers:
-        """Return the headers of every answer of a run."""
-        return run_headers(handle, self._path)
-
     @contextmanager
     def observe(self, call: RunsCall) -> Iterator[None]:
-        """Record a request below the path of runs; the log gets that path and no handle."""
+        """Record a request to the path of runs; the log gets that path and no handle."""
         state = call.scope["state"]
         call.note = record = RequestRecord(
             call.request_id,
             call.scope["method"],
             None,
-            path=self._path,
+            path=self.path,
             key=state.get("key"),
             trace_id=settled_trace_context(call.scope).trace_id,
         )
@@ -114,60 +106,22 @@ class Resumption:
                     self.note_result(call.found.about.endpoint, "nothing")
             self._observer.ended(record)
 
-    async def deliver(self, call: RunsCall, found: FoundRun, position: Position | None) -> None:
-        """Send a run from a position on; see `RunsShell`."""
-        await self.read(
-            found,
-            call.scope,
-            call.receive,
-            call.send,
-            record=call.note,
-            position=position,
-            headers=[NOT_STORED],
-        )
+    async def read_on(self, call: RunsCall, handle: str, position: Position) -> None:
+        """Answer a request to an endpoint with the rest of a run; see `RunsShell`."""
+        record: RequestRecord = call.note
+        try:
+            await super().read_on(call, handle, position)
+        finally:
+            record.status = call.status or record.status
+            if call.refusal is not None:
+                self.note_result(record.endpoint, _RESULTS.get(call.refusal.code, "not_found"))
+            elif call.has_nothing_left:
+                self.note_result(record.endpoint, "nothing")
 
-    # Delivering
-
-    async def look_up(self, scope: Scope, handle: str) -> FoundRun:
-        """Return the client's run of a handle.
-
-        Raises:
-            RunError: there is none, or it cannot be read here.
-            StoreUnavailable: the store does not answer.
-        """
-        found = await self.service.look_up(self.owner_of(scope), handle)
-        if not self.serves(found.about):
-            raise RunGone
-        return found
-
-    async def read(
-        self,
-        found: FoundRun,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-        *,
-        record: RequestRecord,
-        position: Position | None = None,
-        headers: Headers | None = None,
-    ) -> None:
-        """Deliver a run from a position on.
-
-        Args:
-            found: the run.
-            scope: of the client's request.
-            receive: reports that the client is gone.
-            send: takes the response.
-            record: of the client's request.
-            position: how far the client is; None: it wants the whole run.
-            headers: of the response, beside those of a run.
-
-        Raises:
-            RunError: the position is not one of this run, or the run cannot be read.
-            Refusal: the endpoint does not answer in the protocol that the client asks for.
-            NothingLeft: the client has all of it.
-        """
-        about, is_running = found.about, found.state.state == "running"
+    async def deliver(self, call: RunsCall, found: FoundRun, position: Position | None = None) -> None:
+        """Send a run as a stream; see `RunsShell`. The record of the request is `call.note`."""
+        about, scope, is_running = found.about, call.scope, found.state.state == "running"
+        record: RequestRecord = call.note
         endpoint = self.endpoints[about.endpoint]
         record.resumes, record.run = about.request_id, found.handle[:12]
         incoming = endpoint.incoming(
@@ -182,8 +136,8 @@ class Resumption:
             reader,
             endpoint,
             incoming,
-            headers=[*self.headers(found.handle), *(headers or ())],
-            client=ConnectedClient(scope, receive, send),
+            headers=[*self.headers(found.handle), *call.headers],
+            client=ConnectedClient(scope, call.receive, call.send),
             run=self.service.under_way.get(found.name),
         )
         await self.follow(delivery, is_running=is_running)
@@ -203,6 +157,7 @@ class Resumption:
             metrics.reader_closed()
             self._streams.discard(delivery.supervisor)
 
-    def note_result(self, template: str, result: str) -> None:
+    def note_result(self, template: str | None, result: str) -> None:
         """Count a request that wanted to read a run of an endpoint."""
-        self._observer.metrics.resumed(template, result)
+        if template is not None:
+            self._observer.metrics.resumed(template, result)

@@ -14,16 +14,17 @@ Source: the contract of resumable streams, sections 3 and 4.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager
-from typing import Any, Final, Protocol, TypeAlias
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Final, TypeAlias
 
 from streamweir.http.accept import choose_framing
 from streamweir.http.headers import REQUEST_ID, Headers, header_value, settled_request_id
 from streamweir.http.paths import path_within
 from streamweir.http.refusals import Refusal, send_refusal
-from streamweir.http.requested_run import position_of, requested_ids
-from streamweir.http.response_headers import NO_SNIFFING, VARIES
+from streamweir.http.requested_run import position_of, requested_ids, run_headers
+from streamweir.http.response_headers import NO_SNIFFING, NOT_STORED, VARIES
 from streamweir.http.run_refusals import run_refusals
 from streamweir.http.sending import Message, Receive, Scope, Send, send_nothing, send_whole
 from streamweir.jsontext import write_json
@@ -36,24 +37,33 @@ __all__ = ["RUNS_METHODS", "RunsApp", "RunsCall", "RunsShell"]
 
 
 class RunsCall:
-    """One request.
+    """One request that is about a run.
 
     Attributes:
         scope: of the request.
         receive: of the server.
-        send: takes the response, and adds the headers that all answers have.
-        owner: whose request it is; None: of whoever has the handle.
-        handle: of the run; empty where the path names none.
+        send: takes the response.
+        headers: of a stream that answers it.
+        request_id: of the request.
+        owner: of the runs that it is about; None: whoever has the handle.
+        handle: of the run; empty if the request names none.
         found: the run that is read, once it is known.
-        status: of an answer that is no stream; None: none was sent.
-        refusal: with which the request was refused.
+        status: of an answer that is no stream; None if there was none.
+        refusal: with which the request was refused; None if it was not.
         has_nothing_left: the client has all of `found`.
         note: free for the shell.
+
+    Args:
+        is_private: no cache may keep the answer: the request was sent to the path of runs.
     """
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(
+        self, scope: Scope, receive: Receive, send: Send, *, is_private: bool = False, note: Any = None
+    ) -> None:
         self.scope: Final = scope
         self.receive: Final = receive
+        self.send: Final = self._send_private if is_private else send
+        self.headers: Final[Headers] = [NOT_STORED] if is_private else []
         self.request_id: Final = settled_request_id(scope)
         self.owner: str | None = None
         self.handle = ""
@@ -61,16 +71,8 @@ class RunsCall:
         self.status: int | None = None
         self.refusal: Refusal | None = None
         self.has_nothing_left = False
-        self.note: Any = None
+        self.note: Any = note
         self._send: Final = send
-
-    async def send(self, message: Message) -> None:
-        """Send a message of the response."""
-        if message["type"] == "http.response.start":
-            own = {REQUEST_ID: self.request_id.encode(), b"cache-control": b"no-store"}
-            missing = [pair for pair in own.items() if pair[0] not in dict(message["headers"])]
-            message = {**message, "headers": [*message["headers"], *missing, VARIES]}
-        await self._send(message)
 
     async def answer(self, status: int, value: dict[str, Any], headers: Headers | None = None) -> None:
         """Answer with JSON."""
@@ -84,49 +86,102 @@ class RunsCall:
         self.status = 204
         await send_nothing(self.send, headers or [])
 
+    async def _send_private(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            own = {REQUEST_ID: self.request_id.encode(), b"cache-control": b"no-store"}
+            missing = [pair for pair in own.items() if pair[0] not in dict(message["headers"])]
+            message = {**message, "headers": [*message["headers"], *missing, VARIES]}
+        await self._send(message)
 
-class RunsShell(Protocol):
-    """The shell whose runs are served."""
+
+class RunsShell(ABC):
+    """A shell with runs. `RunsApp` serves them; endpoints call `read_on` and `join`.
+
+    Attributes:
+        service: the runs.
+        path: where they are read; None: at their own endpoints only.
+    """
+
+    def __init__(self, service: RunService[Any], path: str | None) -> None:
+        self.service: Final = service
+        self.path: Final = path
 
     @property
-    def service(self) -> RunService[Any]:
-        """Its runs."""
-        ...
-
-    @property
+    @abstractmethod
     def finds(self) -> bool:
         """Whether runs can be found by ids."""
-        ...
 
+    @abstractmethod
     def owner_of(self, scope: Scope) -> str | None:
-        """Return whose request it is; None: of whoever has the handle.
+        """Return the owner of the runs of a client; None: whoever has the handle.
 
         Raises:
-            RunNotFound: of nobody who could have runs.
+            RunNotFound: the client can have no runs.
         """
-        ...
 
-    def serves(self, about: About) -> bool:
-        """Return whether a run can be read here."""
-        ...
+    @abstractmethod
+    async def deliver(self, call: RunsCall, found: FoundRun, position: Position | None = None) -> None:
+        """Send a run as a stream.
 
-    def headers(self, handle: str) -> Headers:
-        """Return the headers of every answer of a run."""
-        ...
-
-    def observe(self, call: RunsCall) -> AbstractContextManager[object]:
-        """Return a block that is entered before a request is answered and left afterwards."""
-        ...
-
-    async def deliver(self, call: RunsCall, found: FoundRun, position: Position | None) -> None:
-        """Send a run as a stream, from a position on.
+        Args:
+            call: the request.
+            found: the run.
+            position: how far the client is; None: it wants the whole run.
 
         Raises:
             Refusal: the request cannot be answered.
-            RunError: the run cannot be read.
+            RunError: the run cannot be read, or the position is not one of it.
             NothingLeft: the run has ended, and there is nothing to send.
         """
-        ...
+
+    def serves(self, about: About) -> bool:
+        """Return whether a run can be read here."""
+        del about
+        return True
+
+    def observe(self, call: RunsCall) -> AbstractContextManager[object]:
+        """Return a block within which a request to the path of runs is answered."""
+        del call
+        return nullcontext()
+
+    def headers(self, handle: str) -> Headers:
+        """Return the headers of every answer of a run."""
+        return run_headers(handle, self.path)
+
+    async def read_on(self, call: RunsCall, handle: str, position: Position) -> None:
+        """Answer a request to an endpoint with the rest of a run.
+
+        Raises:
+            Refusal: there is no such run; a GET is answered 204 instead, which alone stops an EventSource.
+        """
+        try:
+            with run_refusals():
+                call.found = await self.service.look_up(self.owner_of(call.scope), handle)
+                if not self.serves(call.found.about):
+                    raise RunGone
+                await self.deliver(call, call.found, position)
+        except NothingLeft:
+            call.has_nothing_left = True
+            await call.answer_nothing(self.headers(handle))
+        except Refusal as refusal:
+            call.refusal = refusal
+            if call.scope["method"] != "GET" or refusal.code not in ("RUN_NOT_FOUND", "RUN_GONE"):
+                raise
+            await call.answer_nothing(self.headers(handle))
+
+    async def join(self, call: RunsCall, handle: str, about: About) -> None:
+        """Answer a request that brings the handle of a run with the whole of it.
+
+        Args:
+            call: the request.
+            handle: of the run.
+            about: the facts that the request's own run would have been claimed with.
+
+        Raises:
+            Refusal: the run answers another request, or cannot be read.
+        """
+        with run_refusals():
+            await self.deliver(call, await self.service.join(self.owner_of(call.scope), handle, about))
 
 
 class RunsApp:
@@ -147,7 +202,7 @@ class RunsApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
-        call = RunsCall(scope, receive, send)
+        call = RunsCall(scope, receive, send, is_private=True)
         with self._shell.observe(call):
             try:
                 with run_refusals():

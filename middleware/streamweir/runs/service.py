@@ -84,6 +84,8 @@ class NothingLeft(Exception):
 class RunService(Generic[Run]):
     """Starts, reads, ends and finds the runs of one store.
 
+    Every coroutine raises `StoreUnavailable` if the store does not answer.
+
     Attributes:
         store: keeps the runs.
         under_way: the runs that this process makes, by their names in the store. `start` adds a run, and
@@ -105,9 +107,6 @@ class RunService(Generic[Run]):
 
         Returns:
             False if a run with this handle exists; `join` reads it.
-
-        Raises:
-            StoreUnavailable: the run is not claimed.
         """
         if not await run.claim(about):
             return False
@@ -125,7 +124,6 @@ class RunService(Generic[Run]):
             RunExists: the run answers another request.
             RunNotFound: it has been removed meanwhile.
             RunGone: it cannot be read.
-            StoreUnavailable: the store does not answer.
         """
         found = await self.look_up(owner, handle)
         known = found.about
@@ -141,7 +139,6 @@ class RunService(Generic[Run]):
         Raises:
             RunNotFound: the owner has no such run.
             RunGone: it cannot be read.
-            StoreUnavailable: the store does not answer.
         """
         name = run_name(owner, handle)
         state = await self.store.look(name)
@@ -156,7 +153,7 @@ class RunService(Generic[Run]):
         return FoundRun(handle, name, state, about)
 
     def read(self, found: FoundRun, position: Position | None = None) -> RunReader | None:
-        """Return a reader of a run.
+        """Return a reader of a run, which the caller closes.
 
         Args:
             found: the run.
@@ -182,7 +179,6 @@ class RunService(Generic[Run]):
         Raises:
             ForeignPosition: the position names another run.
             RunGone: the run cannot be read, or has no event at the position.
-            StoreUnavailable: the store does not answer.
         """
         check_position(found, position)
         try:
@@ -191,11 +187,7 @@ class RunService(Generic[Run]):
             raise RunGone from None
 
     async def describe(self, found: FoundRun) -> dict[str, Any]:
-        """Return the JSON object `run` of the contract.
-
-        Raises:
-            StoreUnavailable: the store does not answer.
-        """
+        """Return the JSON object `run` of the contract."""
         return await run_description(self.store, found)
 
     # Ending
@@ -208,7 +200,6 @@ class RunService(Generic[Run]):
         Raises:
             RunNotFound: the owner has no such run.
             RunGone: it cannot be read.
-            StoreUnavailable: the store does not answer.
         """
         await self._end(await self.look_up(owner, handle))
         return await self.look_up(owner, handle)
@@ -218,7 +209,6 @@ class RunService(Generic[Run]):
 
         Raises:
             RunNotFound: the owner has no such run.
-            StoreUnavailable: the store does not answer.
         """
         with suppress(RunGone):  # its events are deleted already; the rest follows
             await self._end(await self.look_up(owner, handle))
@@ -236,9 +226,6 @@ class RunService(Generic[Run]):
             kind: one of `run_index.KINDS`.
             value: the id.
             serves: returns whether a run may be shown.
-
-        Raises:
-            StoreUnavailable: the store does not answer.
         """
         async for found in indexed_runs(self.store, owner, kind, value):
             if serves(found.about):
