@@ -27,10 +27,10 @@ from streamweir_gateway.observability.logs import LogSettings, request_log
 from streamweir_gateway.observability.metrics import Metrics, make_metrics
 from streamweir_gateway.observability.observer import Observer, RequestLog, StreamBoard
 from streamweir_gateway.observability.secrets import secrets_of
-from streamweir_gateway.relay.crossings import Crossings, may_cross
 from streamweir_gateway.relay.forwarded import Forwarding
 from streamweir_gateway.relay.relay import Relay
 from streamweir_gateway.relay.service import Service
+from streamweir_gateway.relay.taskless_relays import TasklessRelays, may_relay_without_task
 from streamweir_gateway.requests.conversations import Conversations, ConversationsOfWorker
 from streamweir_gateway.requests.dropped_parameters import DROPPED_PARAMETERS
 from streamweir_gateway.requests.request_mapping import request_mapping
@@ -106,7 +106,7 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
     cors = None if config.cors is None else CorsPolicy(config.cors)
     requests = EdgeMiddleware(RequestGuard(config, routes, cors, gateway.observer, gateway.rates), cors)
     admin = EdgeMiddleware(RequestGuard(config, own, None, gateway.observer), None)
-    return GatewayApp(requests, admin, Router(lifespan=gateway.lifespan), gateway.crossings(routes))
+    return GatewayApp(requests, admin, Router(lifespan=gateway.lifespan), gateway.taskless_relays(routes))
 
 
 class GatewayApp:
@@ -120,14 +120,14 @@ class GatewayApp:
         requests: serves HTTP.
         admin: see above.
         others: starts and stops the gateway, and refuses WebSockets.
-        crossings: requests that are relayed without a task; None: there are none.
+        taskless: takes the requests that are relayed without a task; None: every request needs one.
     """
 
     def __init__(
-        self, requests: ASGIApp, admin: ASGIApp, others: Router, crossings: Crossings | None
+        self, requests: ASGIApp, admin: ASGIApp, others: Router, taskless: TasklessRelays | None
     ) -> None:
-        self._crossings = crossings
-        self.shortcut: Shortcut = _nothing_crosses if crossings is None else crossings
+        self._taskless = taskless
+        self.shortcut: Shortcut = _no_shortcut if taskless is None else taskless
         self.admin = admin
         self._requests = requests
         self._others = others
@@ -138,8 +138,8 @@ class GatewayApp:
 
     async def settle(self) -> None:
         """Let no more requests go without a task, and return once each has one."""
-        if self._crossings is not None:
-            await self._crossings.settle()
+        if self._taskless is not None:
+            await self._taskless.settle()
 
     def lifespan(self) -> AbstractAsyncContextManager[object]:
         """Return the block within which it can serve: demo backends run, connections are kept.
@@ -246,7 +246,7 @@ class _Gateway:
         services = [self._service(config, upstream, forwarding) for upstream in config.upstreams]
         return Relay(services, streams=self.streams, observer=self.observer)
 
-    def crossings(self, routes: Sequence[Route]) -> Crossings | None:
+    def taskless_relays(self, routes: Sequence[Route]) -> TasklessRelays | None:
         """Return what relays requests without a task; None where there is something to ask of all of them."""
         config = self._config
         if config.auth or config.cors or config.rate_limit or self.rates is not None:
@@ -254,11 +254,13 @@ class _Gateway:
         services = {
             route: route.app.first
             for route in routes
-            if isinstance(route.app, Relay) and route.endpoint is not None and may_cross(route.endpoint)
+            if isinstance(route.app, Relay)
+            and route.endpoint is not None
+            and may_relay_without_task(route.endpoint)
         }
         if not services:
             return None
-        return Crossings(
+        return TasklessRelays(
             RoutingTable(routes),
             services,
             pages=ForeignPages(self._config),
@@ -295,7 +297,7 @@ class _Gateway:
         )
 
 
-def _nothing_crosses(exchange: DirectExchange) -> bool:
+def _no_shortcut(exchange: DirectExchange) -> bool:
     del exchange
     return False
 

@@ -8,6 +8,7 @@ Source: the configuration contract (`relay`); RFC 9110, section 7.6.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 from starlette.types import Receive, Scope, Send
@@ -17,10 +18,11 @@ from streamweir.http.refusals import Refusal, send_failure, send_refusal
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import settled_trace_context
-from streamweir_gateway.relay.crossing import Crossing, crossing_of
 from streamweir_gateway.relay.forwarded import may_go_on
 from streamweir_gateway.relay.relay_exchange import BrokenOff, NoAnswer, RelayExchange
+from streamweir_gateway.relay.request_start import RequestStart
 from streamweir_gateway.relay.service import Service
+from streamweir_gateway.relay.taskless_relay import request_start
 from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.open_streams import OpenStreams
 
@@ -48,10 +50,10 @@ class Relay:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         request_id = settled_request_id(scope)
-        crossing = crossing_of(scope)
-        record = self._record(scope, request_id) if crossing is None else crossing.record()
+        start = request_start(scope)
+        record = self._record(scope, request_id, start)
         try:
-            await self._serve(scope, receive, send, record, crossing)
+            await self._serve(scope, receive, send, record, start)
         except Refusal as refusal:
             record.refused(refusal.code, scope["state"].get("client"))
             await send_refusal(send, refusal, request_id=request_id)
@@ -69,7 +71,7 @@ class Relay:
         finally:
             self._observer.ended(record)
 
-    def _record(self, scope: Scope, request_id: str) -> RequestRecord:
+    def _record(self, scope: Scope, request_id: str, start: RequestStart) -> RequestRecord:
         return RequestRecord(
             request_id,
             scope["method"],
@@ -77,12 +79,13 @@ class Relay:
             self.first.destination.label,
             key=scope["state"].get("key"),
             trace_id=settled_trace_context(scope).trace_id,
+            began=time.monotonic() - start.seconds,
         )
 
     async def _serve(
-        self, scope: Scope, receive: Receive, send: Send, record: RequestRecord, crossing: Crossing | None
+        self, scope: Scope, receive: Receive, send: Send, record: RequestRecord, start: RequestStart
     ) -> None:
-        if self._streams.draining and crossing is None:
+        if self._streams.draining and not start.is_sent:
             raise Refusal("GATEWAY_DRAINING", headers={"Connection": "close"})
         if any(name == b"sec-websocket-key" for name, _ in scope["headers"]):
             raise Refusal("WEBSOCKET_UNSUPPORTED")
@@ -90,7 +93,7 @@ class Relay:
             await self._answer_options(send, record)
             return
         exchange = RelayExchange(
-            self._services, scope, receive, send, record=record, observer=self._observer, crossing=crossing
+            self._services, scope, receive, send, record=record, observer=self._observer, start=start
         )
         self._streams.add(exchange.watch)
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from starlette.types import Receive, Scope, Send
@@ -21,9 +21,9 @@ from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.relay.agent_delivery import AgentDelivery
 from streamweir_gateway.relay.agent_stream import judge
-from streamweir_gateway.relay.crossing import Crossing
 from streamweir_gateway.relay.relay_request import RelayBody
 from streamweir_gateway.relay.relay_watch import RelayWatch
+from streamweir_gateway.relay.request_start import NEW_REQUEST, RequestStart
 from streamweir_gateway.relay.request_stream import ClientBody
 from streamweir_gateway.relay.response_head import interim_headers, relayed_headers
 from streamweir_gateway.relay.service import Service
@@ -80,7 +80,7 @@ class RelayExchange:
         send: takes the response.
         record: is completed.
         observer: is told of attempts.
-        crossing: has sent the request already; None: nobody has.
+        start: how the first attempt begins.
 
     Raises:
         Refusal: the request announces too large a body.
@@ -89,7 +89,6 @@ class RelayExchange:
     __slots__ = (
         "_body",
         "_connection",
-        "_crossing",
         "_first",
         "_is_started",
         "_observer",
@@ -98,6 +97,7 @@ class RelayExchange:
         "_scope",
         "_send",
         "_services",
+        "_start",
         "watch",
     )
 
@@ -110,10 +110,10 @@ class RelayExchange:
         *,
         record: RequestRecord,
         observer: Observer,
-        crossing: Crossing | None = None,
+        start: RequestStart = NEW_REQUEST,
     ) -> None:
         record.attempts = 0
-        self._crossing = crossing
+        self._start = start
         self._services = services
         self._first = first = next(iter(services.values()))
         self._scope = scope
@@ -125,8 +125,7 @@ class RelayExchange:
         self._connection = ClientConnection.of(scope)
         limit = first.endpoint.config.limits.request_bytes
         self._body = ClientBody(scope, receive, self._connection, limit)
-        began = 0.0 if crossing is None else crossing.seconds
-        self.watch = RelayWatch(self._connection, first.destination.config.timeouts, began)
+        self.watch = RelayWatch(self._connection, first.destination.config.timeouts, start.seconds)
 
     async def run(self) -> AgentDelivery | None:
         """Relay the answer to its end; an agent stream is returned instead, with nothing of it sent.
@@ -139,7 +138,7 @@ class RelayExchange:
         try:
             with self.watch.waiting:
                 self._watch_client()
-                return await self._ask_all(await self._begun())
+                return await self._ask_all(await self._start.body(self._body))
         except Interrupted:
             self._end_interrupted()
         return None
@@ -147,15 +146,7 @@ class RelayExchange:
     def close(self) -> None:
         """The exchange is over, however it ended."""
         self.watch.close()
-        if self._crossing is not None:
-            self._crossing.close()
-
-    async def _begun(self) -> RelayBody:
-        """Return the body of the request, or its beginning; where it has been sent, all of it is there."""
-        if self._crossing is None:
-            return await self._body.begin()
-        self._body.is_read = True
-        return RelayBody(self._crossing.body)
+        self._start.close()
 
     def _watch_client(self) -> None:
         """See the client leave: the server reports it, or who reads the request, and then a task."""
@@ -198,11 +189,11 @@ class RelayExchange:
         Raises:
             Overloaded, CircuitOpen, UpstreamFailure: it has not answered.
         """
-        crossing, self._crossing = self._crossing, None
-        permit = service.destination.admission.admit() if crossing is None else crossing.permit
+        start, self._start = self._start, NEW_REQUEST
+        permit = start.permit(service)
         try:
             request = self._request(service, body)
-            response = await self._response(service, request, permit, crossing)
+            response = await self._response(service, request, permit, start)
             return await self._answer(service, request, response)
         finally:
             permit.release()
@@ -220,7 +211,7 @@ class RelayExchange:
             self._connection.inform(status, kept)
 
     async def _response(
-        self, service: Service, request: UpstreamRequest, permit: Permit, crossing: Crossing | None
+        self, service: Service, request: UpstreamRequest, permit: Permit, start: RequestStart
     ) -> TransportResponse:
         """Return the headers of an upstream's response; its body has to be closed."""
         record, destination, watch = self._record, service.destination, self.watch
@@ -230,7 +221,7 @@ class RelayExchange:
         self._body.on_piece = watch.request_sent
         code = None
         try:
-            response = await self._sent(service, request, crossing)
+            response = await start.send(service, request, watch)
         except UpstreamFailure as failure:
             record.add_cause(failure)
             record.hint = about_failure(failure)
@@ -246,27 +237,6 @@ class RelayExchange:
         permit.succeeded()
         record.upstream_status = response.status
         return response
-
-    def _sent(
-        self, service: Service, request: UpstreamRequest, crossing: Crossing | None
-    ) -> Awaitable[TransportResponse]:
-        """Send a request, unless that has been done, and return what waits for the headers of its response.
-
-        Raises:
-            Interrupted: it has been ended before this task began.
-        """
-        watch = self.watch
-        connect, sent = service.destination.config.timeouts.connect, watch.request_sent
-        if crossing is None:
-            client = service.destination.client
-            return client.send(request, connect_timeout=connect, on_connected=sent)
-        if crossing.stop is not None:
-            watch.leave_upstream(crossing.stop)
-        if watch.reason is not None:
-            crossing.sent.abort()
-            raise Interrupted
-        watch.request_sent(crossing.seconds)
-        return crossing.sent.response(request, connect_timeout=connect, on_connected=sent)
 
     # Answering
 

@@ -1,4 +1,4 @@
-"""Which requests cross the gateway without a task, and those that are on their way.
+"""Decides which requests are relayed without a task, and keeps those that are under way.
 
 Nothing may have to be asked of them that waits, or that another layer answers: no key, no rate, no CORS, no
 protocol that the client chooses.
@@ -18,14 +18,14 @@ from streamweir_gateway.connection.direct_exchange import DirectExchange
 from streamweir_gateway.connection.scope import parted_target
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.trace_context import NewIds, TraceContext, trace_context_of
-from streamweir_gateway.relay.crossing import Crossing
 from streamweir_gateway.relay.service import Service
+from streamweir_gateway.relay.taskless_relay import TasklessRelay
 from streamweir_gateway.routing import Route, RoutingTable
 from streamweir_gateway.runs.open_streams import OpenStreams
 from streamweir_gateway.runs.upstream_target import NoSuchPath
 from streamweir_gateway.upstream.transport import WholeResponse
 
-__all__ = ["Crossings", "may_cross"]
+__all__ = ["TasklessRelays", "may_relay_without_task"]
 
 LONGEST_SECONDS: Final = 0.05
 """A request that has not been answered by then goes on in a task, which has the clocks of an exchange."""
@@ -40,13 +40,13 @@ _UNUSUAL: Final = frozenset({b"upgrade", b"sec-websocket-key", b"x-streamweir-pr
 """Headers of requests that ask for more than to be relayed."""
 
 
-class Crossings:
+class TasklessRelays:
     """The `Shortcut` of a gateway in which there is nothing to ask of those who call.
 
     Args:
         table: what serves a path.
-        services: those that requests may cross to, by their routes.
-        pages: tells requests of foreign pages, which are refused on another way.
+        services: the services to which requests may be relayed without a task, by their routes.
+        pages: recognises requests of foreign pages, which a task refuses.
         streams: where those under way are kept.
         observer: gets a record of every request.
     """
@@ -67,12 +67,12 @@ class Crossings:
         self._observer = observer
         self._lines: dict[tuple[str, bytes], tuple[Service, bytes]] = {}
         self._new_ids = NewIds()
-        self._under_way: dict[Crossing, None] = {}  # the oldest first
+        self._under_way: dict[TasklessRelay, None] = {}  # the oldest first
         self._timer: asyncio.TimerHandle | None = None
         self._is_closed = False
 
     def __call__(self, exchange: DirectExchange) -> bool:
-        """Let a request cross; False: it is one for another way."""
+        """Relay a request without a task; False: it needs one."""
         if self._is_closed or self._streams.draining or not exchange.may_write:
             return False
         head = exchange.head
@@ -92,8 +92,8 @@ class Crossings:
     async def settle(self) -> None:
         """Let no more begin, and return once each of those under way has its task."""
         self._is_closed = True
-        for crossing in tuple(self._under_way):
-            crossing.go_on()
+        for relay in tuple(self._under_way):
+            relay.go_on()
         await asyncio.sleep(0)  # tasks begin in the order in which they were made
 
     def _request_line(self, method: str, target: bytes) -> tuple[Service, bytes] | None:
@@ -137,7 +137,7 @@ class Crossings:
         if sent is None:
             permit.release()
             return False
-        crossing = Crossing(
+        relay = TasklessRelay(
             exchange,
             service,
             sent,
@@ -146,8 +146,8 @@ class Crossings:
             trace=trace,
             on_over=self._over,
         )
-        self._under_way[crossing] = None
-        self._streams.add(crossing)
+        self._under_way[relay] = None
+        self._streams.add(relay)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(LONGEST_SECONDS, self._look)
         return True
@@ -162,34 +162,36 @@ class Crossings:
             trace = trace_context_of(headers)
         return request_id, trace
 
-    def _over(self, crossing: Crossing, response: WholeResponse | None) -> None:
-        del self._under_way[crossing]
-        self._streams.discard(crossing)
+    def _over(self, relay: TasklessRelay, response: WholeResponse | None) -> None:
+        del self._under_way[relay]
+        self._streams.discard(relay)
         if response is None:
             return
-        crossing.permit.end_well()
         self._observer.relayed(
-            crossing.request_id,
-            trace_id=crossing.trace.trace_id,
-            method=crossing.method,
-            endpoint=crossing.service.endpoint.config.template,
-            upstream=crossing.service.destination.label,
+            relay.request_id,
+            trace_id=relay.trace.trace_id,
+            method=relay.method,
+            endpoint=relay.service.endpoint.config.template,
+            upstream=relay.service.destination.label,
             status=response.status,
             size=len(response.body),
-            began=crossing.began,
+            began=relay.began,
         )
 
     def _look(self) -> None:
         """See to those that take long: one timer for all, which else would cost each more than its way."""
         self._timer = None
-        for crossing in [*takewhile(lambda each: each.seconds >= LONGEST_SECONDS, self._under_way)]:
-            crossing.go_on()
+        for relay in [*takewhile(lambda each: each.seconds >= LONGEST_SECONDS, self._under_way)]:
+            relay.go_on()
         if self._under_way:
             self._timer = asyncio.get_running_loop().call_later(LONGEST_SECONDS, self._look)
 
 
-def may_cross(endpoint: EndpointConfig) -> bool:
-    """Whether requests to an endpoint may: none is counted, and no clock would ring on the way."""
+def may_relay_without_task(endpoint: EndpointConfig) -> bool:
+    """Whether requests to an endpoint may be relayed without a task.
+
+    They may if they are not counted and no clock of theirs can run out before `LONGEST_SECONDS` are over.
+    """
     clocks = [
         seconds
         for upstream in endpoint.upstreams

@@ -1,4 +1,4 @@
-"""A request that crosses the gateway without a task gets what any other gets, and leaves the same behind."""
+"""A request that is relayed without a task gets the same answer and leaves the same record as any other."""
 
 import asyncio
 import re
@@ -14,7 +14,7 @@ from loopback import Gateway, gateway, settled
 from scripted_upstream import PATIENCE, Call, Script, answer, chunk, upstream
 from streamweir_gateway.app import build_app
 from streamweir_gateway.processes.generations import Generations
-from streamweir_gateway.relay import crossings
+from streamweir_gateway.relay import taskless_relays
 
 pytestmark = pytest.mark.anyio
 
@@ -37,7 +37,7 @@ def anyio_backend() -> str:
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine an answer at once takes longer than it would have time for."""
-    monkeypatch.setattr(crossings, "LONGEST_SECONDS", 5.0)
+    monkeypatch.setattr(taskless_relays, "LONGEST_SECONDS", 5.0)
 
 
 class Made(NamedTuple):
@@ -77,9 +77,9 @@ def counted_tasks() -> Iterator[Tasks]:
 
 
 @asynccontextmanager
-async def relaying(script: Script, *, may_cross: bool = True, **options: Any) -> AsyncIterator[Gateway]:
-    """A gateway that keeps a connection to a service; one that counts requests lets none of them cross."""
-    limit = {} if may_cross else {"rate_limit": "900000/minute"}
+async def relaying(script: Script, *, without_task: bool = True, **options: Any) -> AsyncIterator[Gateway]:
+    """A gateway that keeps a connection to a service; one that counts requests needs a task for each."""
+    limit = {} if without_task else {"rate_limit": "900000/minute"}
     async with upstream(script) as server:
         endpoint = {
             "upstream": f"{server.url}/api",
@@ -154,10 +154,10 @@ def _same(text: bytes) -> bytes:
     return _CHANGING.sub(lambda match: b"".join(filter(None, match.groups())) + b"*", text)
 
 
-async def made(request: bytes, pieces: tuple[bytes, ...], *, may_cross: bool) -> tuple[Made, bool]:
+async def made(request: bytes, pieces: tuple[bytes, ...], *, without_task: bool) -> tuple[Made, bool]:
     """What becomes of a request, and whether it was answered without a task."""
     seen: list[bytes] = []
-    async with relaying(playing(*pieces, seen=seen), may_cross=may_cross) as running:
+    async with relaying(playing(*pieces, seen=seen), without_task=without_task) as running:
         with counted_tasks() as tasks:
             answered = await asked(running, request)
             line = await running.log.next_line()
@@ -207,18 +207,18 @@ SERVICE: dict[str, tuple[tuple[bytes, ...], bool]] = {
     ),
     "more than was asked for": ((OK + OK,), True),
 }
-"""What a service answers, in pieces, and whether that crosses."""
+"""What a service answers, in pieces, and whether that is relayed without a task."""
 
 
 @pytest.mark.parametrize("request_", [GET, POST], ids=["get", "post"])
 @pytest.mark.slow
-async def test_every_answer_is_what_it_is_on_the_plain_way(request_: bytes) -> None:
-    for name, (pieces, crosses) in SERVICE.items():
+async def test_answer_without_a_task_equals_the_answer_with_a_task(request_: bytes) -> None:
+    for name, (pieces, is_taskless) in SERVICE.items():
         with case(name):
-            plain, _ = await made(request_, pieces, may_cross=False)
-            crossed, is_direct = await made(request_, pieces, may_cross=True)
-            assert crossed == plain
-            assert is_direct is crosses
+            plain, _ = await made(request_, pieces, without_task=False)
+            taskless, is_direct = await made(request_, pieces, without_task=True)
+            assert taskless == plain
+            assert is_direct is is_taskless
 
 
 def _get(*headers: str, line: str = "GET /old/a HTTP/1.1") -> bytes:
@@ -253,19 +253,19 @@ CLIENT: dict[str, tuple[bytes, bool]] = {
     "a protocol": (_get("X-Streamweir-Protocol: nonsense"), False),
     "a websocket": (_get("Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: x"), False),
 }
-"""What a client asks, and whether that crosses."""
+"""What a client asks, and whether that is relayed without a task."""
 
 
 @pytest.mark.slow
-async def test_every_request_is_sent_as_on_the_plain_way() -> None:
-    for name, (request, crosses) in CLIENT.items():
+async def test_request_without_a_task_equals_the_request_with_a_task() -> None:
+    for name, (request, is_taskless) in CLIENT.items():
         if name == "elsewhere":
             continue
         with case(name):
-            plain, _ = await made(request, (OK,), may_cross=False)
-            crossed, is_direct = await made(request, (OK,), may_cross=True)
-            assert crossed == plain
-            assert is_direct is crosses
+            plain, _ = await made(request, (OK,), without_task=False)
+            taskless, is_direct = await made(request, (OK,), without_task=True)
+            assert taskless == plain
+            assert is_direct is is_taskless
 
 
 async def _asked_again(
@@ -288,16 +288,16 @@ NOT_KEPT = {"500", "more than was asked for"}
 
 
 @pytest.mark.slow
-async def test_what_comes_again_is_what_it_was() -> None:
+async def test_repeated_request_gets_the_same_answer() -> None:
     exchanges = {
-        **{name: (GET, pieces) for name, (pieces, crosses) in SERVICE.items() if crosses},
-        **{name: (request, (OK,)) for name, (request, crosses) in CLIENT.items() if crosses},
+        **{name: (GET, pieces) for name, (pieces, is_taskless) in SERVICE.items() if is_taskless},
+        **{name: (request, (OK,)) for name, (request, is_taskless) in CLIENT.items() if is_taskless},
     }
     for name, (request, pieces) in exchanges.items():
         if b"close" in request + pieces[0] or name in NOT_KEPT:
             continue
         with case(name):
-            once, _ = await made(request, pieces, may_cross=False)
+            once, _ = await made(request, pieces, without_task=False)
             seen, answered = await _asked_again(request, pieces, times=3)
             assert seen == [once.seen] * 3
             assert answered == [once.answered] * 3
@@ -315,7 +315,7 @@ def after_warming(then: Callable[[Call], Awaitable[None]]) -> Script:
     return script
 
 
-async def test_a_connection_carries_one_request_after_another_and_those_sent_ahead() -> None:
+async def test_connection_relays_consecutive_and_pipelined_requests() -> None:
     async def then(call: Call) -> None:
         await call.send(answer(call.target.encode()))
 
@@ -330,7 +330,7 @@ async def test_a_connection_carries_one_request_after_another_and_those_sent_ahe
         writer.close()
 
 
-async def test_a_body_that_comes_later_does_not_cross() -> None:
+async def test_body_in_a_later_read_needs_a_task() -> None:
     async def script(call: Call) -> None:
         await call.send(answer(call.body or b"warm"))
         await call.until_closed()
@@ -346,10 +346,10 @@ async def test_a_body_that_comes_later_does_not_cross() -> None:
         writer.close()
 
 
-async def test_a_service_that_takes_its_time_is_waited_for_and_not_asked_again(
+async def test_slow_service_is_awaited_and_not_asked_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(crossings, "LONGEST_SECONDS", 0.05)
+    monkeypatch.setattr(taskless_relays, "LONGEST_SECONDS", 0.05)
     asked_for, has_task = list[str](), list[asyncio.Event]()
 
     async def then(call: Call) -> None:
@@ -370,8 +370,8 @@ async def test_a_service_that_takes_its_time_is_waited_for_and_not_asked_again(
 
 
 @pytest.mark.slow
-async def test_the_clock_of_the_answer_counts_from_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crossings, "LONGEST_SECONDS", 0.6)
+async def test_clock_of_the_answer_counts_from_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(taskless_relays, "LONGEST_SECONDS", 0.6)
 
     async def then(call: Call) -> None:
         await call.until_closed()
@@ -386,7 +386,7 @@ async def test_the_clock_of_the_answer_counts_from_the_request(monkeypatch: pyte
     assert 1300 <= line["duration_ms"] < 1850  # from when it has a task it would be 1900 at least
 
 
-async def test_a_client_that_leaves_at_once_ends_the_request_at_the_service() -> None:
+async def test_client_that_leaves_ends_the_request_at_the_service() -> None:
     left = asyncio.Event()
 
     async def then(call: Call) -> None:
@@ -407,22 +407,22 @@ async def test_a_client_that_leaves_at_once_ends_the_request_at_the_service() ->
     assert "status" not in line
 
 
-async def test_a_service_that_breaks_off_is_asked_again_as_on_the_plain_way() -> None:
+async def test_service_that_breaks_off_is_asked_again() -> None:
     async def then(call: Call) -> None:
         call.reset()
         raise anyio.EndOfStream
 
     for request_ in (GET, POST):
         outcomes = []
-        for may_cross in (False, True):
-            async with relaying(after_warming(then), may_cross=may_cross) as running:
+        for without_task in (False, True):
+            async with relaying(after_warming(then), without_task=without_task) as running:
                 answered = await asked(running, request_)
                 line = await running.log.next_line()
             outcomes.append((answered[9:12], line["attempts"], line["code"], line.get("cause")))
         assert outcomes[0] == outcomes[1]
 
 
-async def test_a_gateway_that_stops_ends_what_is_crossing() -> None:
+async def test_gateway_that_stops_ends_taskless_relays() -> None:
     came = asyncio.Event()
 
     async def then(call: Call) -> None:
@@ -439,7 +439,7 @@ async def test_a_gateway_that_stops_ends_what_is_crossing() -> None:
     assert (line["code"], line["attempts"]) == ("GATEWAY_DRAINING", 1)
 
 
-async def test_what_is_crossing_is_finished_by_the_configuration_that_it_began_with() -> None:
+async def test_reload_lets_a_taskless_relay_finish_with_its_configuration() -> None:
     came, may_answer = asyncio.Event(), asyncio.Event()
 
     async def then(call: Call) -> None:
