@@ -1,4 +1,4 @@
-"""One response that is a stream: what the application sends goes in, what the client gets goes out.
+"""One response that is a stream: the messages of the application go in, the bytes for the client go out.
 
 At most one message leaves for each that came, and the headers leave with the first. Source: the standard
 protocol 1.1, sections 2 to 5; the library contract, section 1.
@@ -7,85 +7,94 @@ protocol 1.1, sections 2 to 5; the library contract, section 1.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final
 
-import anyio
-
 from streamweir.asgi.hint_log import HintLog
+from streamweir.asgi.response_delivery import ResponseDelivery
+from streamweir.delivery.client_port import ClientPort
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.errors import ErrorInfo
 from streamweir.framing.content_coding import BodyDecoder, CodedBodyError, unreadable_coding
-from streamweir.http.fair_lock import FairLock
-from streamweir.http.folded_response import folded_response
-from streamweir.http.headers import encoded_headers, kept_headers, stream_headers
 from streamweir.http.sending import Message, Send
 from streamweir.translation.clock import StreamClock
-from streamweir.translation.translator import Translator
 
-__all__ = ["FILES", "ClientGoneError", "NormalizedStream", "stream_start"]
+__all__ = ["FILES", "NormalizedStream"]
 
 FILES: Final = frozenset({"http.response.pathsend", "http.response.zerocopysend"})
-"""A body that never comes by here."""
+"""Messages that name a file as the body. Its bytes never pass through the middleware."""
 
 _BODY: Final = "http.response.body"
 
 
-class ClientGoneError(OSError):
-    """There is nobody to send to, as a server says it since ASGI 2.4."""
-
-
-class NormalizedStream:
+class NormalizedStream(ResponseDelivery):
     """The response of one request.
 
     Args:
         events: of this stream.
-        send: of the server.
+        client: gets the response.
+        send: of the server, for messages that are neither a start nor a body.
         clock: of the request.
         headers: the application's, kept as far as they still hold.
-        on_over: called when the end of the body has been sent.
+        on_over: called when the stream has ended, before the end of the body is sent.
+        on_sent: called when the end of the body has been sent.
         hints: is told of a stream that was not understood.
         decoder: undoes the content coding of the application's body.
         unreadable: why the body cannot be read at all.
         coding: of the application's body, as its headers name it.
 
     Attributes:
-        over: the body has ended, as far as the client can see.
-        is_over: the same, to be asked for each message.
+        is_over: the stream has ended. Set once; what the application sends afterwards is dropped.
         source_ended: the application has ended its body itself.
-        gone: why sending failed, None while it has not.
-        clock: of the request; it is noted here when something came and left.
     """
+
+    __slots__ = (
+        "_coding",
+        "_decoder",
+        "_events",
+        "_failure",
+        "_first_read",
+        "_hints",
+        "_is_plain",
+        "_on_over",
+        "_on_sent",
+        "_position",
+        "_send_other",
+        "_unread",
+        "_unreadable",
+        "is_over",
+        "source_ended",
+        "translator",
+    )
 
     def __init__(  # noqa: PLR0913 (what there is of a response)
         self,
         events: ApplicationStream,
+        client: ClientPort,
         send: Send,
         *,
         clock: StreamClock,
         headers: Sequence[tuple[bytes, bytes]] = (),
         on_over: Callable[[], None],
+        on_sent: Callable[[], None],
         hints: HintLog,
         decoder: BodyDecoder | None = None,
         unreadable: ErrorInfo | None = None,
         coding: str = "",
     ) -> None:
+        super().__init__(client, clock, request_id=events.translator.request_id, headers=headers)
         self.translator = events.translator
-        self._position = events.translator.stream.pipeline.position
-        self._events = events
-        self.over = anyio.Event()
+        self.sink = events.translator.writer
         self.is_over = False
         self.source_ended = False
-        self.is_started = False
-        self.gone: OSError | None = None
-        self.clock = clock
-        self._send = send
-        self._kept = kept_headers(headers)
+        self._position = events.translator.stream.pipeline.position
+        self._events = events
+        self._send_other = send
         self._decoder = decoder
         self._is_plain = decoder is None and unreadable is None
         self._hints = hints
         self._on_over = on_over
-        self._turn = FairLock()
+        self._on_sent = on_sent
         self._unreadable = unreadable
         self._coding = coding
         self._unread: str | None = None
@@ -93,80 +102,75 @@ class NormalizedStream:
         self._first_read: float | None = None
         """When the first event came."""
 
-    async def take(self, message: Message, *, is_decoded: bool = False) -> None:
+    # What the application sends
+
+    def take(self, message: Message) -> Awaitable[None]:
         """Take what the application sends; it is dropped if the stream is over.
 
-        Args:
-            message: of the application.
-            is_decoded: the content coding of its body has been undone.
+        No coroutine of its own: for each event that would cost as much as half of the translation.
 
         Raises:
             OSError: the client has left, as far as the server says so.
         """
-        turn = self._turn
-        if turn.is_taken:  # by hand: `async with` costs as much for each event as sending it
-            await turn.wait()
-        else:
-            turn.is_taken = True
-        clock, sends = self.clock, False
-        try:
-            if self.is_over:
-                return
-            if message["type"] != _BODY:
-                await self._take_other(message)
-                return
-            clock.is_busy = True
-            more, data = bool(message.get("more_body")), bytes(message.get("body", b""))
-            is_next = more and self._is_plain
-            out = self._events.feed(data) if is_next else self._translated(data, more, is_decoded=is_decoded)
-            if out and more and self._first_read and self.gone is None and not self._position.ended:
-                # as `_write` does it: a coroutine more costs as much as translating half an event
-                sends = True
-                await self._send({"type": _BODY, "body": out, "more_body": True})
-            else:
-                await self._write(out)
-        except OSError as error:
-            self._note_gone(error)
-            raise
-        finally:
-            if clock.is_busy:
-                clock.is_busy = False
-                clock.last_read = now = time.monotonic()
-                if sends:
-                    clock.last_write = now
-            if turn.waiting:
-                turn.pass_on()
-            else:
-                turn.is_taken = False
+        if message["type"] == _BODY and self._is_plain and message.get("more_body") and not self.is_over:
+            self._events.feed(bytes(message.get("body", b"")))
+            if self._first_read and not self._position.ended:
+                return self.send()
+            return self._flush()
+        return self._take_rarely(message)
 
-    async def _take_other(self, message: Message) -> None:
+    async def _take_rarely(self, message: Message) -> None:
+        if self.is_over:
+            return
         match message["type"]:
+            case kind if kind == _BODY:
+                data, more = bytes(message.get("body", b"")), bool(message.get("more_body"))
+                if self._unreadable is None:
+                    await self.take_body(self._decoded(data), more=more)
+                else:
+                    self.source_ended = not more
+                    self._fail_unread(self._unreadable)
+                    await self._flush()
             case kind if kind in FILES:
-                await self._write(self._fail("INTERNAL"))
+                await self.fail("INTERNAL")
             case "http.response.start" | "http.response.trailers":
-                pass  # a second start is nobody's; trailers spoke of the body that is replaced
+                pass  # a second start is ignored; trailers are about the body that is replaced
             case _:
-                await self._send(message)
+                await self._send_other(message)
 
-    async def resume(self, head: bytes, *, more: bool) -> None:
-        """Take the beginning of the body, its content coding undone; `more` is to come.
+    async def take_body(self, pieces: Iterable[bytes], *, more: bool) -> None:
+        """Take a part of the body, its content coding undone; with `more`, another part follows.
 
         Raises:
             OSError: the client has left, as far as the server says so.
         """
-        await self.take({"type": _BODY, "body": head, "more_body": more}, is_decoded=True)
+        self.source_ended = not more
+        try:
+            for piece in pieces:
+                self._events.feed(piece)
+                if self._position.ended:
+                    break
+            if not more and not self._position.ended:
+                if self._decoder is not None:
+                    self._decoder.finish()
+                self._events.close()
+        except CodedBodyError as error:
+            self._fail_unread(error.info)
+        await self._flush()
 
-    async def end(self, how: Callable[[ApplicationStream], bytes]) -> None:
+    # The end
+
+    async def end(self, how: Callable[[ApplicationStream], None]) -> None:
         """End the stream the way that `how` does, if it is not over.
 
         Raises:
             OSError: the client has left, as far as the server says so.
         """
-        async with self._turn:
-            if not self.is_over:
-                await self._write(how(self._events))
+        if not self.is_over:
+            how(self._events)
+            await self._flush()
 
-    async def fail(self, failure: ErrorInfo) -> None:
+    async def fail(self, failure: ErrorInfo | str) -> None:
         """End the stream with an error, if it is not over.
 
         Raises:
@@ -174,78 +178,33 @@ class NormalizedStream:
         """
         await self.end(lambda _events: self._fail(failure))
 
-    async def beat(self) -> None:
-        """Send what says nothing, if nothing else is being sent."""
-        self.clock.last_write = time.monotonic()
-        if self._turn.is_taken:
-            return
-        async with self._turn:
-            if not self.is_over:
-                await self._write(self._events.heartbeat())
-
-    def _translated(self, data: bytes, more: bool, *, is_decoded: bool) -> bytes:
-        self.source_ended = not more
-        try:
-            out = self._events.feed(data) if is_decoded or self._is_plain else self._decoded(data)
-            if more or self.translator.ended:
-                return out
-            if self._decoder is not None:
-                self._decoder.finish()
-        except CodedBodyError as error:
-            return self._fail_unread(error.info)
-        return out + self._events.close()
-
-    def _decoded(self, data: bytes) -> bytes:
-        if self._unreadable is not None:
-            return self._fail_unread(self._unreadable)
-        assert self._decoder is not None
-        out = []
-        for piece in self._decoder.feed(data):
-            out.append(self._events.feed(piece))
-            if self.translator.ended:
-                break
-        return b"".join(out)
-
-    def _fail_unread(self, failure: ErrorInfo) -> bytes:
-        if failure.code == "UPSTREAM_INVALID_RESPONSE":  # or else it only broke off
-            self._unread = unreadable_coding(self._coding.split(", "))
-        return self._fail(failure)
-
-    def _fail(self, failure: ErrorInfo | str) -> bytes:
+    def _fail(self, failure: ErrorInfo | str) -> None:
         if isinstance(failure, ErrorInfo):
             self._failure = failure
-        return self._events.fail(failure)
+        self._events.fail(failure)
 
-    def _note_gone(self, error: OSError) -> None:
-        """Sending failed; the traceback of what was raised has frames that keep this object."""
-        if self.gone is None:
-            self.gone = OSError(*error.args)
+    def _fail_unread(self, failure: ErrorInfo) -> None:
+        if failure.code == "UPSTREAM_INVALID_RESPONSE":  # otherwise the body only broke off
+            self._unread = unreadable_coding(self._coding.split(", "))
+        self._fail(failure)
 
-    async def _write(self, data: bytes) -> None:
-        """Send `data`, and the end of the body with it if the stream has ended."""
-        if self.gone is not None:
-            raise ClientGoneError("the client has left") from self.gone
-        ended = self.translator.ended
-        if not data and not ended:
-            return
+    async def _flush(self) -> None:
+        """Send what was written, and the end of the body with it if the stream has ended."""
         if self._first_read is None and self.translator.started:
             self._first_read = time.monotonic()
-        if ended:
-            self.is_over = True
-            self.over.set()
-            self._report_hint()
-        try:
-            if not self.is_started:
-                self.is_started = True
-                await self._send(stream_start(self.translator, data, kept=self._kept, failure=self._failure))
-            await self._send({"type": _BODY, "body": data, "more_body": not ended})
-        except OSError as error:
-            self._note_gone(error)
-            raise
-        finally:
-            self.clock.last_write = time.monotonic()
-        if ended:
-            self._on_over()
+        if not self._position.ended:
+            await self.send()
+            return
+        if self.is_over:
+            return
+        self.is_over = True
+        self._report_hint()
+        self._on_over()
+        await self.finish(self.translator.error, self._failure)
+        self._on_sent()
+
+    def _decoded(self, data: bytes) -> Iterable[bytes]:
+        return (data,) if self._decoder is None else self._decoder.feed(data)
 
     def _report_hint(self) -> None:
         now = time.monotonic()
@@ -254,35 +213,3 @@ class NormalizedStream:
         self._hints.report(
             self.translator, is_clean=self.source_ended, reading_ms=reading, unread=self._unread
         )
-
-
-def stream_start(
-    translator: Translator,
-    first: bytes,
-    *,
-    status: int = 200,
-    kept: Sequence[tuple[bytes, bytes]] = (),
-    failure: ErrorInfo | None = None,
-) -> Message:
-    """Return the message that starts the response of a stream.
-
-    Args:
-        translator: of the stream.
-        first: the bytes that are sent with it: all of them where the answer is folded.
-        status: where the stream is more than a failure.
-        kept: other headers.
-        failure: as it was classified, for the status of an answer that is nothing but a failure.
-    """
-    extra = [*kept, *encoded_headers(translator.headers)]
-    if translator.is_whole:
-        status, own = folded_response(
-            first,
-            translator.error,
-            has_answer=translator.has_answer,
-            status=status,
-            failure=failure,
-            own_form=translator.reports_by_status,
-        )
-        extra += own
-    headers = stream_headers(translator.media_type, translator.request_id, extra)
-    return {"type": "http.response.start", "status": status, "headers": headers}

@@ -14,17 +14,21 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 import anyio
 
-from streamweir.asgi.normalized_stream import FILES, ClientGoneError, NormalizedStream
+from streamweir.asgi.asgi_client import AsgiClient
+from streamweir.asgi.normalized_stream import FILES, NormalizedStream
 from streamweir.asgi.receive_proxy import GRACE_SECONDS, ReceiveProxy
 from streamweir.asgi.sniffed_response import SniffedResponse
 from streamweir.asgi.stream_factory import AUTO, StreamFactory
-from streamweir.asgi.watchdog import Watchdog
 from streamweir.classification import classify_break
 from streamweir.context import WarningCollector
+from streamweir.delivery.delivery import ClientGoneError
+from streamweir.delivery.scheduler import GroupScheduler, Scheduler
+from streamweir.delivery.supervisor import DeliverySupervisor
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.errors import ErrorInfo, error_info
 from streamweir.framing.content_coding import BodyDecoder, CodedBodyError, body_decoder
@@ -33,7 +37,7 @@ from streamweir.http.negotiation import choose_framing
 from streamweir.http.ownership import StreamOwnership
 from streamweir.http.sending import ASGIApp, Message, Receive, Scope, Send, with_header_list
 from streamweir.stream_error import log_failure
-from streamweir.translation.clock import StreamClock
+from streamweir.translation.clock import Due, StreamClock, timeout_error
 
 __all__ = ["ResponseInterceptor"]
 
@@ -89,10 +93,9 @@ class ResponseInterceptor:
         now = time.monotonic()
         self._clock = StreamClock(now=now, timeouts=options.timeouts, heartbeat=options.heartbeat)
         self._clock.asked, self._clock.is_closed = now, True
-        self._watch = Watchdog(self._clock)
-        self._watching = anyio.CancelScope()
-        self._is_watched = False
-        self._tasks: Any = None
+        self._client_port = AsgiClient(receive, send)
+        self._scheduler: Scheduler
+        self._supervisor: DeliverySupervisor
 
     async def run(self, app: ASGIApp, *, reraise: bool) -> None:
         """Let `app` answer the request.
@@ -102,23 +105,32 @@ class ResponseInterceptor:
                 complete also where `reraise` asks for it.
         """
         failure: BaseException | None = None
-        async with anyio.create_task_group() as self._tasks:
+        async with anyio.create_task_group() as tasks:
+            self._scheduler = GroupScheduler(tasks)
+            self._supervisor = DeliverySupervisor(self._clock, self, self._scheduler)
             if self._is_covered and self._options.has_early_clock:
-                self._start_watch()
+                self._supervisor.update()
             try:
-                await app(self._scope, self._listening.receive, self.send)
-            except (anyio.get_cancelled_exc_class(), GeneratorExit):
-                raise
-            except BaseException as error:  # not through the task group, which would wrap it
-                failure = error
-            if failure is None or isinstance(failure, Exception):
-                failure = await self._conclude(failure, reraise=reraise)
-            self._watching.cancel()
+                failure = await self._called(app)
+                if failure is None or isinstance(failure, Exception):
+                    failure = await self._conclude(failure, reraise=reraise)
+            finally:
+                self._supervisor.close()
         if failure is not None:
             try:
                 raise failure
             finally:
                 failure = None  # its traceback has this frame, which would keep it and all of the request
+
+    async def _called(self, app: ASGIApp) -> BaseException | None:
+        """Call `app`; return what it raised: through the task group it would be wrapped."""
+        try:
+            await app(self._scope, self._listening.receive, self.send)
+        except (anyio.get_cancelled_exc_class(), GeneratorExit):
+            raise
+        except BaseException as error:
+            return error
+        return None
 
     # What the application sends
 
@@ -172,12 +184,12 @@ class ResponseInterceptor:
             self._undecided = None
             headers = undecided.messages[0].get("headers", ())
             stream = self._open_as(undecided.dialect, headers, undecided.decoder)
-            await stream.resume(bytes(undecided.head), more=not undecided.has_ended)
+            await stream.take_body((bytes(undecided.head),), more=not undecided.has_ended)
 
     async def _pass_on(self, messages: list[Message]) -> None:
         """This is not, or not any more, a stream of ours."""
         self._passes = True
-        self._watch.stop()
+        self._scheduler.close()
         if self._owns_collector and not self._collector.attached:
             self._collector.close()
         for message in messages:
@@ -237,47 +249,45 @@ class ResponseInterceptor:
             events,
             clock=self._clock,
             headers=tuple(headers),
-            on_over=self._listening.end,
+            on_over=partial(self._scheduler.set_timer, GRACE_SECONDS, self._listening.release),
+            on_sent=self._listening.end,
             hints=self._options.hints,
             decoder=decoder,
             unreadable=failure,
             coding=header_value(headers, b"content-encoding"),
         )
-        self._stream = stream
-        self._watch.begin(stream)
-        self._start_watch()
+        self._stream = self._supervisor.delivery = stream
+        self._clock.source = stream.translator
+        self._clock.is_closed = False
+        self._supervisor.update()
         return stream
 
     def _make_stream(self, events: ApplicationStream, **options: Any) -> NormalizedStream:
         """Return what takes the response; `options` are those of `NormalizedStream`."""
-        return NormalizedStream(events, self._send, **options)
+        return NormalizedStream(events, self._client_port, self._send, **options)
 
-    # Clocks
+    # The source of the delivery
 
-    def _start_watch(self) -> None:
-        if not self._is_watched:
-            self._is_watched = True
-            self._tasks.start_soon(self._watch_stream)
+    def lose_client(self) -> None:
+        """Do nothing: the application learns it from the next message that it sends, as without us."""
 
-    async def _watch_stream(self) -> None:
-        """Watch until the request is over: by a scope of its own, past which no cancellation gets.
+    def abandon(self) -> None:
+        """Do nothing, likewise."""
 
-        One that did would keep all of the request until a garbage collection.
-        """
-        with self._watching:
-            while (info := await self._watch.run()) is not None:
-                with suppress(OSError):
-                    await self._on_timeout(info)
-            if self._stream is None:
-                return
-            self._listening.end()
-            await anyio.sleep(GRACE_SECONDS)
-            self._listening.release()
+    def run_out(self, due: Due) -> None:
+        """End the stream, or begin one that says why there is none."""
+        self._scheduler.start(partial(self._end_for, due))
 
-    async def _on_timeout(self, info: ErrorInfo) -> None:
-        if not self._passes:
-            self._undecided = None
-            await (self._stream or self._open(self._start)).fail(info)
+    async def _end_for(self, due: Due) -> None:
+        if self._passes:
+            return
+        self._undecided = None
+        stream = self._stream or self._open(self._start)
+        with suppress(OSError):
+            if due in ("total_timeout", "first_event_timeout", "idle_timeout"):
+                await stream.fail(timeout_error(due))
+            else:
+                await stream.end(lambda events: events.close())
 
     # The end
 

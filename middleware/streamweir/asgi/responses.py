@@ -13,13 +13,15 @@ import anyio
 from starlette.background import BackgroundTask
 from starlette.responses import JSONResponse, Response
 
-from streamweir.asgi.normalized_stream import stream_start
+from streamweir.asgi.asgi_client import AsgiClient
+from streamweir.asgi.response_delivery import ResponseDelivery
 from streamweir.classification import classify_exception
+from streamweir.delivery.delivery import Delivery
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.emit.background import start_in_background
 from streamweir.emit.event_sending import ALWAYS_PASS
 from streamweir.emit.event_source import LEAVING_SECONDS
-from streamweir.emit.event_stream import EventContent, EventStream, SendPiece
+from streamweir.emit.event_stream import EventContent, EventStream
 from streamweir.emit.event_stream_options import EVENT_STREAM_DEFAULTS, EventStreamOptions
 from streamweir.errors import ConfigurationError, ErrorInfo
 from streamweir.http.headers import header_value, kept_headers, settled_request_id, stream_headers
@@ -116,28 +118,32 @@ class EventStreamResponse(Response):
         )
 
     async def _respond(self, stream: EventStream, scope: Scope, receive: Receive, send: Send) -> None:
-        kept = kept_headers(self.raw_headers)
-        started = False
-
-        async def put(piece: bytes) -> None:
-            nonlocal started
-            if not started:
-                started = True
-                take_ownership(scope)
-                await send(stream_start(stream.translator, piece, status=self.status_code, kept=kept))
-            more = not stream.translator.ended
-            await send({"type": "http.response.body", "body": piece, "more_body": more})
-
         if scope["method"] == "HEAD":
             await stream.aclose()
-            headers = stream_headers(stream.media_type, stream.request_id, kept)
+            headers = stream_headers(stream.media_type, stream.request_id, kept_headers(self.raw_headers))
             await send({"type": "http.response.start", "status": self.status_code, "headers": headers})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
             return
-        await _send_while_listening(stream, put, receive)
+        delivery = _OwnDelivery(self, stream, AsgiClient(receive, send), scope)
+        await _send_while_listening(stream, delivery)
 
 
-async def _send_while_listening(stream: EventStream, put: SendPiece, receive: Receive) -> None:
+class _OwnDelivery(ResponseDelivery):
+    """The delivery of an `EventStreamResponse`, which owns the response of its request from its start on."""
+
+    __slots__ = ("_scope",)
+
+    def __init__(self, response: Response, stream: EventStream, client: AsgiClient, scope: Scope) -> None:
+        super().__init__(client, stream.clock, request_id=stream.request_id, headers=response.raw_headers)
+        self.status = response.status_code
+        self._scope = scope
+
+    async def _start(self, data: bytes, *, more: bool) -> None:
+        take_ownership(self._scope)
+        await super()._start(data, more=more)
+
+
+async def _send_while_listening(stream: EventStream, delivery: Delivery) -> None:
     """Send the stream until it is over or the client has left.
 
     The stream has a task of its own, which is cancelled once: a cancel scope would cancel what the content's
@@ -149,7 +155,7 @@ async def _send_while_listening(stream: EventStream, put: SendPiece, receive: Re
     async def run() -> None:
         nonlocal failure
         try:
-            await stream.send_to(put)
+            await stream.deliver(delivery)
         except OSError:
             pass  # the server says that the client has left
         except (Exception, *ALWAYS_PASS) as error:
@@ -161,8 +167,7 @@ async def _send_while_listening(stream: EventStream, put: SendPiece, receive: Re
 
     async def listen() -> None:
         with listening:
-            while (await receive())["type"] != "http.disconnect":
-                pass
+            await delivery.client.until_left()
             waiting.cancel()
 
     sending = start_in_background(run, copy_context())

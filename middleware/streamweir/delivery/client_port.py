@@ -48,9 +48,11 @@ class ClientPort(Protocol):
 
     def cork(self, is_corked: bool) -> None:
         """While it is True, collect the pieces; send them as one when it becomes False."""
+        del is_corked
 
     def abort(self) -> None:
         """Close the connection at once, without waiting for unsent bytes."""
+        return
 
     def watch(self, on_left: Callable[[], None] | None) -> bool:
         """Call `on_left` once the client has left, at once if it has; None stops that.
@@ -63,6 +65,7 @@ class ClientPort(Protocol):
 
     async def until_left(self) -> None:
         """Return once the client has left, or once the server reports that the response is complete."""
+        return
 
 
 def _cannot_write(data: bytes) -> bool:

@@ -133,6 +133,7 @@ class Delivery:
         if self.gone is not None:
             self._raise_gone()
         if self._is_dropped or not (data or self._unsent):
+            self.clock.last_read = time.monotonic()
             return
         self._unsent += data
         lock = self._lock
@@ -143,7 +144,8 @@ class Delivery:
         data, self._unsent = self._unsent, b""
         clock = self.clock
         clock.is_busy = True
-        clock.writing_since = time.monotonic()
+        if clock.write is not None:
+            clock.writing_since = time.monotonic()
         try:
             if self.gone is not None:
                 self._raise_gone()

@@ -79,7 +79,7 @@ class GroupScheduler:
         self._scopes: set[anyio.CancelScope] = set()
         trio: Any = sys.modules.get("trio")
         is_trio = trio is not None and trio.lowlevel.in_trio_run()
-        self._timer: LoopScheduler | _TaskTimer = _TaskTimer(self.start) if is_trio else LoopScheduler()
+        self._timer: LoopScheduler | _TaskTimer = _TaskTimer(tasks) if is_trio else LoopScheduler()
 
     def set_timer(self, seconds: float, function: Callable[[], None]) -> None:
         """See `Scheduler`."""
@@ -106,16 +106,17 @@ class GroupScheduler:
 
 
 class _TaskTimer:
-    """A timer for a loop that has none: one task, which sleeps until the deadline of its scope.
+    """A timer for a loop that has none: one task, which sleeps until the deadline of its inner scope.
 
     Args:
-        start: starts the task, and cancels it in the end.
+        tasks: the task group of the task.
     """
 
-    def __init__(self, start: Callable[[Callable[[], Awaitable[None]]], None]) -> None:
-        self._start = start
+    def __init__(self, tasks: TaskGroup) -> None:
+        self._tasks = tasks
         self._due = math.inf
         self._function: Callable[[], None]
+        self._whole = anyio.CancelScope()
         self._sleep: anyio.CancelScope | None = None
 
     def set_timer(self, seconds: float, function: Callable[[], None]) -> None:
@@ -124,19 +125,20 @@ class _TaskTimer:
             self._sleep.deadline = self._due
         elif seconds < math.inf:
             self._sleep = anyio.CancelScope(deadline=self._due)
-            self._start(self._run)
+            self._tasks.start_soon(self._run)
 
     def close(self) -> None:
-        self._due = math.inf
+        self._whole.cancel()
 
     async def _run(self) -> None:
-        while True:
-            self._sleep = anyio.CancelScope(deadline=self._due)
-            with self._sleep:
-                await anyio.sleep_forever()
-            if anyio.current_time() >= self._due:
-                self._due = math.inf
-                self._function()
+        with self._whole:
+            while True:
+                self._sleep = anyio.CancelScope(deadline=self._due)
+                with self._sleep:
+                    await anyio.sleep_forever()
+                if anyio.current_time() >= self._due:
+                    self._due = math.inf
+                    self._function()
 
 
 async def _run(function: Callable[[], Awaitable[None]]) -> None:

@@ -20,12 +20,12 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from streamweir.delivery.delivery import Delivery
 from streamweir.delivery.scheduler import Scheduler
 from streamweir.delivery.source import Source
-from streamweir.translation.clock import StreamClock
+from streamweir.translation.clock import Due, StreamClock
 
 __all__ = ["DeliverySupervisor", "Dropped"]
 
@@ -52,7 +52,7 @@ class DeliverySupervisor:
         self.delivery: Delivery | None = None
         self.dropped: Dropped | None = None
         self._clock = clock
-        self._source = source
+        self._source: Source = source
         self._scheduler = scheduler
         self._rest_until = math.inf
 
@@ -93,10 +93,11 @@ class DeliverySupervisor:
             self._source.abandon()
 
     def close(self) -> None:
-        """Stop watching: the delivery is over."""
+        """Stop watching: the delivery is over. Without its references no cycle is left behind."""
         if self.delivery is not None:
             self.delivery.client.watch(None)
         self._scheduler.close()
+        self.delivery, self._source = None, _NO_SOURCE
 
     def _client_left(self) -> None:
         if self.delivery is not None and not self.delivery.is_complete:
@@ -120,6 +121,7 @@ class DeliverySupervisor:
                 self._scheduler.start(self._beat)
         elif due is not None:
             self._source.run_out(due)
+            return  # once
         self.update()
 
     async def _beat(self) -> None:
@@ -127,5 +129,21 @@ class DeliverySupervisor:
             return
         try:
             await self.delivery.beat()
-        except OSError:
+        except Exception:  # of any kind that the server raises: nothing can be sent any longer
             self.drop("client_gone")
+
+
+class _NoSource(Source):
+    """The source of a delivery that is over."""
+
+    def lose_client(self) -> None:
+        pass
+
+    def abandon(self) -> None:
+        pass
+
+    def run_out(self, due: Due) -> None:
+        pass
+
+
+_NO_SOURCE: Final = _NoSource()

@@ -26,7 +26,7 @@ logger = logging.getLogger("streamweir")
 
 
 class ApplicationStream:
-    """One stream of the host application.
+    """One stream of the host application. Its writer has what goes to the client (`translator.take()`).
 
     Args:
         collector: the request's warnings; opened here, finished with the stream. Closing it is the shell's
@@ -50,64 +50,56 @@ class ApplicationStream:
         if collector is not None:
             self._stream.pipeline.closing_warnings.insert(0, collector.finish)
 
-    def feed(self, data: bytes) -> bytes:
-        """Take what the application has sent; return what goes to the client. Never raises on input."""
+    def feed(self, data: bytes) -> None:
+        """Take bytes that the application has sent. Never raises on input."""
         collector = self._collector
         if collector is not None and (collector.waiting or not self._has_collected):
             self._collect()
-        return self.translator.feed(data)
+        self._stream.feed(data)
 
-    def read_message(self, message: Mapping[str, Any]) -> bytes:
+    def read_message(self, message: Mapping[str, Any]) -> None:
         """Take one message of the dialect that the application speaks, as an object. Never raises."""
         self._collect()
         self._stream.read_message(write_json(message))
-        return self.translator.take()
 
-    def push(self, event: Event) -> bytes:
+    def push(self, event: Event) -> None:
         """Take an event that is made here; its texts are written for users. Never raises on a valid event."""
         self._collect()
         self._stream.push(written_for_users(event, debug=self._debug))
-        return self.translator.take()
 
-    def reject(self, problem: str) -> bytes:
-        """Something that came is no event: return the warning that reports it. `problem` is logged."""
+    def reject(self, problem: str) -> None:
+        """Report in a warning that an item was no event. `problem` is logged."""
         if self.translator.ended:
-            return b""
+            return
         logger.warning(
             "left out of the stream: %s", problem, extra={"request_id": self.translator.request_id}
         )
         self._collect()
         self._stream.reject()
-        return self.translator.take()
 
-    def close(self) -> bytes:
-        """The body has ended properly: return the end of the stream."""
+    def close(self) -> None:
+        """End the stream: its body has ended properly."""
         self._collect()
-        return self.translator.close()
+        self._stream.close()
 
-    def close_returned(self) -> bytes:
-        """The application's own function has returned: return the end of the stream.
+    def close_returned(self) -> None:
+        """End the stream: the application's own function has returned.
 
         That is a proper end in the standard protocol, unless it stopped within an event. Text in another
         dialect needs its terminal evidence all the same.
         """
         self._collect()
         self._stream.close_returned()
-        return self.translator.take()
 
-    def fail(self, failure: BaseException | ErrorInfo | str) -> bytes:
-        """The application failed: return the end of the stream."""
+    def fail(self, failure: BaseException | ErrorInfo | str) -> None:
+        """End the stream: the application failed."""
         self._collect()
-        return self.translator.fail(failure)
+        self._stream.fail(self.translator.info_of(failure))
 
-    def cancel(self, reason: Reason = "cancelled") -> bytes:
-        """The run was stopped on request: return the end of the stream, which is no error."""
+    def cancel(self, reason: Reason = "cancelled") -> None:
+        """End the stream, which is no error: the run was stopped on request."""
         self._collect()
-        return self.translator.cancel(reason)
-
-    def heartbeat(self) -> bytes:
-        """Return bytes that keep the connection busy without saying anything; nothing after the end."""
-        return self.translator.heartbeat()
+        self._stream.cancel(reason)
 
     def _collect(self) -> None:
         """Take over the warnings that have been collected; they leave before the next event."""

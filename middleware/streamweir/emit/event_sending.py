@@ -1,32 +1,27 @@
-"""The loop of an `EventStream`: read the content, feed the stream, send what comes out.
-
-One side task does what silence asks for, as the stream's clock says. Nothing else is asynchronous but the
-items themselves.
-"""
+"""The loop of an `EventStream`: read the next item of the content, feed it to the stream, deliver."""
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, TypeAlias
+from collections.abc import Mapping
+from typing import Any, Final
 
 import anyio
 import anyio.lowlevel
 
 from streamweir.codec.standard_events import is_standard
 from streamweir.context import WarningCollector, bound_request_id
+from streamweir.delivery.delivery import Delivery
+from streamweir.delivery.scheduler import GroupScheduler
+from streamweir.delivery.supervisor import DeliverySupervisor
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.emit.event_items import event_of
 from streamweir.emit.event_source import EventSource
 from streamweir.errors import EventValidationError, error_info
-from streamweir.http.fair_lock import FairLock
 from streamweir.stream_error import log_failure
-from streamweir.translation.clock import StreamClock
+from streamweir.translation.clock import Due, StreamClock
 
-__all__ = ["ALWAYS_PASS", "EventSending", "SendPiece"]
-
-SendPiece: TypeAlias = Callable[[bytes], Awaitable[object]]
+__all__ = ["ALWAYS_PASS", "EventSending"]
 
 ALWAYS_PASS: Final = (KeyboardInterrupt, SystemExit)
 
@@ -46,11 +41,11 @@ class EventSending:
         source: the content.
         stream: what makes a stream of it.
         collector: bound to the content's context.
-        heartbeat: seconds of silence after which something is sent that says nothing; None: never.
-        owns_collector: nobody above closes it.
+        heartbeat: the longest silence in seconds before a heartbeat is sent; None: none is ever sent.
+        owns_collector: the collector is closed here.
 
     Attributes:
-        is_last: the piece that is being sent is the last one.
+        clock: of the stream; the delivery notes in it what it sends.
     """
 
     def __init__(
@@ -67,35 +62,30 @@ class EventSending:
         self._translator = stream.translator
         self._collector = collector
         self._owns_collector = owns_collector
-        self.is_last = False
         self._reads_messages = self._translator.speaks != "standard"
         """A dict is a message of the dialect that is spoken; one in the standard's shape is an event."""
-        self._clock = StreamClock(self._translator, now=time.monotonic(), heartbeat=heartbeat)
-        self._turn = FairLock()
+        self.clock = StreamClock(self._translator, now=time.monotonic(), heartbeat=heartbeat)
         self._reading: anyio.CancelScope
-        self._watching: anyio.CancelScope
+        self._everything: anyio.CancelScope
 
-    async def run(self, send: SendPiece) -> None:
-        """Send the whole stream, then close the content. What `send` raises is raised."""
+    async def run(self, delivery: Delivery) -> None:
+        """Deliver the whole stream, then close the content. What the client's server raises is raised."""
         failure: BaseException | None = None
-        self._clock.last_write = self._clock.last_read = time.monotonic()
+        delivery.sink = self._translator.writer
+        self.clock.last_write = self.clock.last_read = time.monotonic()
         with self._collector.bound(), bound_request_id(self._translator.request_id):
             async with anyio.create_task_group() as tasks:
-                self._watching = anyio.CancelScope()
-                watched = anyio.Event()
-                if math.isfinite(self._clock.next_look(0.0)):
-                    tasks.start_soon(self._watch, send, tasks.cancel_scope, watched)
-                else:
-                    watched.set()
+                self._everything = tasks.cancel_scope
+                supervisor = DeliverySupervisor(self.clock, self, GroupScheduler(tasks))
+                supervisor.delivery = delivery
+                supervisor.update()
                 try:
-                    await self._send_all(send)
+                    await self._send_all(delivery)
                 except (Exception, *ALWAYS_PASS) as exc:  # not through the task group, which would wrap it
                     failure = exc
                 finally:
                     await self.leave()
-                    self._watching.cancel()
-                    with anyio.CancelScope(shield=True):
-                        await watched.wait()
+                    supervisor.close()
         if failure is not None:
             try:
                 raise failure
@@ -112,102 +102,75 @@ class EventSending:
             if self._owns_collector:
                 self._collector.close()
 
+    # The source of the delivery
+
+    def lose_client(self) -> None:
+        """Stop: the next piece would have found out."""
+        self._everything.cancel()
+
+    def abandon(self) -> None:
+        """Stop."""
+        self._everything.cancel()
+
+    def run_out(self, due: Due) -> None:
+        """Read no more: there was soft evidence of the end, and silence followed."""
+        del due
+        self._reading.cancel()
+
     # The content
 
-    async def _send_all(self, send: SendPiece) -> None:
-        turned = time.monotonic()
+    async def _send_all(self, delivery: Delivery) -> None:
+        translator, turned = self._translator, time.monotonic()
         with anyio.CancelScope() as self._reading:
-            while not self._translator.ended:
-                piece = await self._next_piece()
-                if piece:
-                    await self._send(send, piece)
+            while not translator.ended:
+                await self._read_next()
+                if not translator.ended:
+                    await delivery.send()
                 if time.monotonic() - turned > _TURN_SECONDS:  # neither may have waited for anything
                     await anyio.lowlevel.checkpoint()
                     turned = time.monotonic()
-        if not self._translator.ended and (ending := self._stream.close()):
-            await self._send(send, ending)
+        if not translator.ended:
+            self._stream.close()
+        await delivery.finish(translator.error)
 
-    async def _next_piece(self) -> bytes:
-        """Return what the next item, or the end of the content, has to say."""
+    async def _read_next(self) -> None:
+        """Take the next item, or the end of the content."""
         try:
             item = await self._source.__anext__()
         except StopAsyncIteration:
-            return self._stream.close_returned()
+            self._stream.close_returned()
         except Exception as exc:
             log_failure(exc, request_id=self._translator.request_id)
-            return self._stream.fail(exc)
-        self._clock.last_read = time.monotonic()
-        return self._take(item)
+            self._stream.fail(exc)
+        else:
+            self.clock.last_read = time.monotonic()
+            self._take(item)
 
-    def _take(self, item: Any) -> bytes:
+    def _take(self, item: Any) -> None:
         match item:
             case None:
-                return b""
+                pass
             case str():
-                return self._stream.feed(item.encode("utf-8", "surrogatepass"))
+                self._stream.feed(item.encode("utf-8", "surrogatepass"))
             case bytes() | bytearray() | memoryview():
-                return self._stream.feed(bytes(item))
+                self._stream.feed(bytes(item))
             case Mapping() if self._reads_messages and not is_standard(item):
-                return self._stream.read_message(item)
+                self._stream.read_message(item)
+            case _:
+                self._take_event(item)
+
+    def _take_event(self, item: Any) -> None:
         try:
             event = event_of(item)
         except EventValidationError as error:
-            return self._refuse(item, str(error))
+            self._refuse(item, str(error))
         except Exception as error:  # an object of the application's that cannot be looked at
-            return self._refuse(item, type(error).__name__)
-        return self._stream.push(event)
+            self._refuse(item, type(error).__name__)
+        else:
+            self._stream.push(event)
 
-    def _refuse(self, item: Any, problem: str) -> bytes:
-        """Leave out an item that is no event, with a warning; what was meant as an error still is one."""
-        rejected = self._stream.reject(problem)
+    def _refuse(self, item: Any, problem: str) -> None:
+        """Leave out an item that is no event, with a warning; an item that was meant as an error ends it."""
+        self._stream.reject(problem)
         if isinstance(item, Mapping) and item.get("type") == "error":
-            return rejected + self._stream.fail(error_info("INTERNAL"))
-        return rejected
-
-    async def _send(self, send: SendPiece, piece: bytes) -> None:
-        async with self._turn:
-            self._clock.is_busy = True
-            self.is_last = self._translator.ended
-            try:
-                await send(piece)
-            finally:
-                self._clock.is_busy = False
-                self._clock.last_write = self._clock.last_read = time.monotonic()
-
-    # The silence
-
-    async def _watch(self, send: SendPiece, scope: anyio.CancelScope, watched: anyio.Event) -> None:
-        """Look after the silence until told to stop.
-
-        A scope of its own ends it: a cancellation past that would keep all of the stream for the collector.
-        """
-        try:
-            with self._watching:
-                await self._act_on_silence(send, scope)
-        finally:
-            watched.set()
-
-    async def _act_on_silence(self, send: SendPiece, scope: anyio.CancelScope) -> None:
-        """Do what silence asks for, whenever it has lasted long enough."""
-        while True:
-            now = time.monotonic()
-            await anyio.sleep(max(0.0, self._clock.next_look(now) - now))
-            match self._clock.due(time.monotonic()):
-                case "settled":
-                    self._reading.cancel()
-                    return
-                case "heartbeat":
-                    try:
-                        await self._beat(send)
-                    except Exception:  # the client is gone: the next piece would have found out
-                        scope.cancel()
-                        return
-
-    async def _beat(self, send: SendPiece) -> None:
-        """Send a heartbeat; a piece that comes meanwhile waits for it."""
-        async with self._turn:
-            try:
-                if beat := self._translator.heartbeat():
-                    await send(beat)
-            finally:
-                self._clock.last_write = time.monotonic()
+            self._stream.fail(error_info("INTERNAL"))

@@ -9,30 +9,36 @@ a background task that hands over one piece at a time, and makes the next when i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, Callable, Iterable
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from contextvars import Context, copy_context
 from typing import Any, Final, Self, TypeAlias, Unpack, cast
 
 import anyio
 
 from streamweir.context import WarningCollector, current_collector, current_request_id
+from streamweir.delivery.client_port import ClientPort
+from streamweir.delivery.delivery import Delivery
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.emit.background import BackgroundTask, start_in_background
-from streamweir.emit.event_sending import ALWAYS_PASS, EventSending, SendPiece
+from streamweir.emit.event_sending import ALWAYS_PASS, EventSending
 from streamweir.emit.event_source import LEAVING_SECONDS, EventSource
 from streamweir.emit.event_stream_options import EVENT_STREAM_DEFAULTS, EventStreamOptions
 from streamweir.errors import ConfigurationError
 from streamweir.http.accept import StreamFraming, choose_framing
+from streamweir.http.headers import Headers
 from streamweir.http.response_headers import response_headers
 from streamweir.options.durations import optional_duration
 from streamweir.options.signatures import checked, spells_out
 from streamweir.request_id import new_request_id, valid_request_id
+from streamweir.translation.clock import StreamClock
 
 __all__ = ["EventContent", "EventStream", "SendPiece"]
 
 EventContent: TypeAlias = (
     AsyncIterable[Any] | Iterable[Any] | Callable[[], AsyncIterable[Any] | Iterable[Any]]
 )
+
+SendPiece: TypeAlias = Callable[[bytes], Awaitable[object]]
 
 _TIDYING_SECONDS: Final = 0.1
 """How long the end of the body waits for that."""
@@ -133,10 +139,23 @@ class EventStream:
         Raises:
             Exception: what `send` raised; nothing that the content does.
         """
+        await self.deliver(_PieceDelivery(_PieceClient(send), self.clock))
+
+    @property
+    def clock(self) -> StreamClock:
+        """The clock of the stream, for a delivery of it."""
+        return self._sending.clock
+
+    async def deliver(self, delivery: Delivery) -> None:
+        """Send the whole stream by `delivery`, and close the content; instead of iterating.
+
+        Raises:
+            Exception: what the server of the client raised; nothing that the content does.
+        """
         if self._is_over or self._pieces is not None:
             raise RuntimeError("an EventStream can be read once")
         self._is_over = True
-        await self._sending.run(send)
+        await self._sending.run(delivery)
 
     def __aiter__(self) -> Self:
         return self
@@ -157,7 +176,7 @@ class EventStream:
         if piece is None:
             self._is_over = True
             raise StopAsyncIteration
-        if self._sending.is_last:  # however long the content takes to clean up
+        if self._pieces.is_last:  # however long the content takes to clean up
             self._is_over = True
             self._pieces.let_go()
         return piece
@@ -185,11 +204,42 @@ class EventStream:
             pieces.abandon()
 
 
-class _Handover:
-    """The loop in a background task, giving one piece at a time to whoever asks."""
+class _PieceClient(ClientPort):
+    """A client that is reached by a function that takes pieces, and no status or headers."""
+
+    def __init__(self, send: SendPiece) -> None:
+        self._send = send
+
+    async def send_start(self, status: int, headers: Headers) -> None:
+        """Do nothing: the host sends them."""
+
+    async def send_body(self, data: bytes, more: bool) -> None:
+        """Give a piece to the function."""
+        del more
+        if data:
+            await self._send(data)
+
+
+class _PieceDelivery(Delivery):
+    """A delivery whose host sends the headers."""
+
+    __slots__ = ()
+
+    def _headers(self) -> Headers:
+        return []
+
+
+class _Handover(ClientPort):
+    """The loop in a background task, which hands over one piece at a time when it is asked for.
+
+    Attributes:
+        finished: the task has come to its end.
+        is_last: the piece that is being handed over is the last one.
+    """
 
     def __init__(self, sending: EventSending) -> None:
         self.finished = anyio.Event()
+        self.is_last = False
         self._sending = sending
         self._task: BackgroundTask | None = None
         self._piece: bytes | None = None
@@ -233,7 +283,7 @@ class _Handover:
 
     async def _run(self) -> None:
         try:
-            await self._sending.run(self._put)
+            await self._sending.run(_PieceDelivery(self, self._sending.clock))
         except (Exception, *ALWAYS_PASS) as exc:
             self._failure = exc
         except asyncio.CancelledError as exc:
@@ -244,9 +294,14 @@ class _Handover:
             self.finished.set()
             self._given.set()
 
-    async def _put(self, piece: bytes) -> None:
-        """Hand over `piece`; returns when the next one is wanted."""
-        self._wanted = anyio.Event()
-        self._piece = piece
-        self._given.set()
-        await self._wanted.wait()
+    async def send_start(self, status: int, headers: Headers) -> None:
+        """Do nothing: the host sends them."""
+
+    async def send_body(self, data: bytes, more: bool) -> None:
+        """Hand over a piece; returns when the next one is wanted."""
+        self.is_last = not more
+        if data:
+            self._wanted = anyio.Event()
+            self._piece = data
+            self._given.set()
+            await self._wanted.wait()

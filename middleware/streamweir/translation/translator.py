@@ -46,6 +46,7 @@ class Translator:
         request_id: of the stream.
         answers: the protocol of the client.
         stream: what is read and normalised, whoever it is written for.
+        writer: makes the bytes of the client.
 
     Raises:
         UnknownDialectError: nobody reads `speaks` or writes `answers`.
@@ -81,7 +82,7 @@ class Translator:
         reader = StreamReader(
             speaks, known, dialect_options, Limits.of(given["limits"]), given["raw"], given["eof"]
         )
-        self._writer = open_writer(
+        self.writer = open_writer(
             answers,
             framing,
             request_id=request_id,
@@ -91,17 +92,17 @@ class Translator:
             verbatim=is_verbatim,
         )
         pipeline = Pipeline(
-            (self._writer,),
+            (self.writer,),
             request_id,
             session_id,
             clock,
             given["full_text"],
-            given["stream_tool_arguments"] or self._writer.streams_arguments,
+            given["stream_tool_arguments"] or self.writer.streams_arguments,
             [_warning_of(item) for item in warnings] if warnings else (),
             debug,
             reader.limits.event_bytes,
         )
-        copies = self._writer if isinstance(self._writer, VerbatimWriter) else None
+        copies = self.writer if isinstance(self.writer, VerbatimWriter) else None
         self.stream = StreamNormalizer(reader, pipeline, copies)
 
     # What can be asked
@@ -109,17 +110,17 @@ class Translator:
     @property
     def media_type(self) -> str:
         """The content type of the output."""
-        return self._writer.media_type
+        return self.writer.media_type
 
     @property
     def headers(self) -> Mapping[str, str]:
         """What a response that carries the output has of its own, beside the headers of every stream."""
-        return self._writer.headers
+        return self.writer.headers
 
     @property
     def framing(self) -> str:
         """The framing that is written: `sse`, `ndjson` or `json`."""
-        return self._writer.framing
+        return self.writer.framing
 
     @property
     def speaks(self) -> str:
@@ -155,17 +156,17 @@ class Translator:
     @property
     def has_answer(self) -> bool:
         """An answer that is written as a whole holds more than a failure."""
-        return isinstance(self._writer, FoldedWriter) and self._writer.has_answer
+        return isinstance(self.writer, FoldedWriter) and self.writer.has_answer
 
     @property
     def is_whole(self) -> bool:
         """What is written is all of a response, whose status is known: a folded answer, or a failure."""
-        return isinstance(self._writer, FoldedWriter) or self._writer.is_failure
+        return isinstance(self.writer, FoldedWriter) or self.writer.is_failure
 
     @property
     def reports_by_status(self) -> bool:
         """Clients of the protocol go by the status and the headers of a failure."""
-        return self._writer.reports_by_status
+        return self.writer.reports_by_status
 
     @property
     def counts(self) -> dict[str, int]:
@@ -173,12 +174,12 @@ class Translator:
         pipeline = self.stream.pipeline
         return {
             "bytes_in": self.stream.bytes,
-            "events": pipeline.position.written + self._writer.added,
+            "events": pipeline.position.written + self.writer.added,
             "tool_calls": pipeline.tools.started,
             "malformed": self.stream.reader.malformed,
             "unknown": self.stream.reader.unknown,
             "repairs": pipeline.tools.repairs,
-            "lost": self._writer.unsupported.total(),
+            "lost": self.writer.unsupported.total(),
         }
 
     # What can be done
@@ -194,45 +195,46 @@ class Translator:
     def feed(self, data: bytes) -> bytes:
         """Take what arrived from the upstream; return what goes to the client. Never raises on input."""
         self.stream.feed(data)
-        return self._writer.take()
+        return self.writer.take()
 
     def close(self) -> bytes:
         """The upstream's body has ended properly: return the end of the stream."""
         self.stream.close()
-        return self._writer.take()
+        return self.writer.take()
 
     def fail(self, failure: BaseException | ErrorInfo | str) -> bytes:
         """The upstream failed: return the end of the stream. A code is one of `CODES`.
 
         A stream with evidence of its end, or one that waits for a person, is complete all the same.
         """
-        self.stream.fail(self._info(failure))
-        return self._writer.take()
+        self.stream.fail(self.info_of(failure))
+        return self.writer.take()
 
-    def cancel(self, reason: Reason = "cancelled") -> bytes:
-        """The run was stopped on request: return the end of the stream, which is no error."""
-        self.stream.cancel(reason)
-        return self._writer.take()
-
-    def take(self) -> bytes:
-        """Return what goes to the client of what was done to `stream` itself."""
-        return self._writer.take()
-
-    def heartbeat(self) -> bytes:
-        """Return bytes that keep the connection busy without saying anything; nothing after the end."""
-        return b"" if self.ended else self._writer.heartbeat()
-
-    def warn(self, message: str, message_code: str | None = None, detail: Any = None) -> None:
-        """Send a warning before the next event; its message is the caller's and goes out as it is."""
-        warning = {"message": message, "message_code": message_code}
-        self.stream.pipeline.warn(_warning_of(warning, detail if self._debug else None))
-
-    def _info(self, failure: BaseException | ErrorInfo | str) -> ErrorInfo:
+    def info_of(self, failure: BaseException | ErrorInfo | str) -> ErrorInfo:
+        """Return a failure as `fail` reports it: an exception and a code are classified."""
         if isinstance(failure, ErrorInfo):
             return failure
         if isinstance(failure, BaseException):
             return classify_break(failure, has_begun=self.started, debug=self._debug)
         return error_info(failure if failure in CODES else "INTERNAL")
+
+    def cancel(self, reason: Reason = "cancelled") -> bytes:
+        """The run was stopped on request: return the end of the stream, which is no error."""
+        self.stream.cancel(reason)
+        return self.writer.take()
+
+    def take(self) -> bytes:
+        """Return what goes to the client of what was done to `stream` itself."""
+        return self.writer.take()
+
+    def heartbeat(self) -> bytes:
+        """Return bytes that keep the connection busy without saying anything; nothing after the end."""
+        return b"" if self.ended else self.writer.heartbeat()
+
+    def warn(self, message: str, message_code: str | None = None, detail: Any = None) -> None:
+        """Send a warning before the next event; its message is the caller's and goes out as it is."""
+        warning = {"message": message, "message_code": message_code}
+        self.stream.pipeline.warn(_warning_of(warning, detail if self._debug else None))
 
 
 def convert(

@@ -403,13 +403,13 @@ async def test_a_heartbeat_at_the_moment_of_the_end_is_not_the_last_piece(
         await beating.wait()
 
     stream = EventStream(content, heartbeat=0.01)
-    heartbeat = stream.translator.heartbeat
+    heartbeat = stream.translator.writer.heartbeat
 
     def and_end() -> bytes:
         beating.set()
         return heartbeat()
 
-    monkeypatch.setattr(stream.translator, "heartbeat", and_end)
+    monkeypatch.setattr(stream.translator.writer, "heartbeat", and_end)
     body = await body_of(stream)
     assert b": ping" in body
     assert check_stream(body) == []

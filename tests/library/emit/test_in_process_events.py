@@ -35,7 +35,10 @@ def warnings_in(body: bytes) -> list[dict[str, Any]]:
 
 def through(pieces: list[bytes], **options: Any) -> bytes:
     translator = ApplicationStream(request_id="req_1", session_id="s", clock=lambda: 10**12, **options)
-    output = b"".join([*map(translator.feed, pieces), translator.close()])
+    for piece in pieces:
+        translator.feed(piece)
+    translator.close()
+    output = translator.translator.take()
     assert check_stream(output) == []
     assert PROCESS_TOKEN.encode() not in output
     return output

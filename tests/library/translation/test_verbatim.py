@@ -271,7 +271,7 @@ def test_body_that_ends_within_its_first_line_broke_off(half: bytes) -> None:
 @pytest.mark.parametrize("body", [b"<html>login</html>", b"Internal Server Error"])
 def test_body_that_is_no_stream_says_nothing_of_the_framing(body: bytes) -> None:
     translator = Translator(speaks="legacy", answers="legacy", framing="sse")
-    writer = translator._writer
+    writer = translator.writer
     assert isinstance(writer, VerbatimWriter)
     writer.follows = True
 

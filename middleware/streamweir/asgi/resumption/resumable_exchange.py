@@ -84,7 +84,7 @@ class ResumableExchange(ResponseInterceptor):
         translator = events.translator
         log = self._run.run.open_log(lambda: Source(translator.speaks, self._options.protocol_options))
         translator.write_to(log)
-        self._events = ResumableStream(events, self._run, begin=self._begin_run, **options)
+        self._events = ResumableStream(events, self._client_port, self._run, begin=self._begin_run, **options)
         return self._events
 
     async def _begin_run(self) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final
 
 from streamweir.asgi.normalized_stream import NormalizedStream
 from streamweir.asgi.resumption.request_run import RequestRun
+from streamweir.delivery.client_port import ClientPort
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.errors import ErrorInfo
 from streamweir.http.headers import HeaderList
@@ -21,6 +22,7 @@ class ResumableStream(NormalizedStream):
 
     Args:
         events: of this stream.
+        client: is sent nothing here; it reads the run.
         run: stores the events.
         begin: begins the run; awaited once, before the first event.
         headers: the application's.
@@ -30,13 +32,14 @@ class ResumableStream(NormalizedStream):
     def __init__(
         self,
         events: ApplicationStream,
+        client: ClientPort,
         run: RequestRun,
         *,
         begin: Callable[[], Awaitable[None]],
         headers: Sequence[tuple[bytes, bytes]],
         **options: Any,
     ) -> None:
-        super().__init__(events, _send_nothing, headers=headers, **options)
+        super().__init__(events, client, _send_nothing, headers=headers, **options)
         self._run: Final = run
         self._begin: Final = begin
         self._begun = False
@@ -51,47 +54,57 @@ class ResumableStream(NormalizedStream):
         """Why it failed, as it was classified."""
         return self._failure
 
-    async def take(self, message: Message, *, is_decoded: bool = False) -> None:
+    async def take(self, message: Message) -> None:
         """Take what the application sends; it is dropped if the stream is over."""
         await self._begin_once()
-        await super().take(message, is_decoded=is_decoded)
+        await super().take(message)
 
-    async def end(self, how: Callable[[ApplicationStream], bytes]) -> None:
+    async def take_body(self, pieces: Iterable[bytes], *, more: bool) -> None:
+        """Take a part of the body, its content coding undone."""
+        await self._begin_once()
+        await super().take_body(pieces, more=more)
+
+    async def end(self, how: Callable[[ApplicationStream], None]) -> None:
         """End the stream the way that `how` does, if it is not over."""
         await self._begin_once()
         await super().end(how)
 
+    async def send(self) -> None:
+        """Store what the stream has become so far."""
+        await self._store(ends=False)
+
+    async def finish(self, error: ErrorInfo | None = None, failure: ErrorInfo | None = None) -> None:
+        """Store the end of the stream."""
+        del error, failure
+        await self._store(ends=True)
+
     async def beat(self) -> None:
         """Do nothing: each reader has heartbeats of its own."""
-        self.clock.last_write = time.monotonic()
 
     def abandon(self) -> None:
         """Drop all that the application still says."""
         self.is_over = True
-        self.over.set()
         self._run.run.owned.finish()
         self._on_over()
+        self._on_sent()
 
     async def _begin_once(self) -> None:
         if self._begun:
             return
-        async with self._turn:
+        async with self._lock:
             if not self._begun:
                 await self._begin()
                 self._begun = True
 
-    async def _write(self, data: bytes) -> None:
-        """Store what has been said; `data` is nothing, for nobody is written to here."""
-        del data
-        ended = self.translator.ended
-        if ended:
-            self.is_over = True
-            self.over.set()
-            self._report_hint()
-        await self._run.write(ends=ended)
-        self.clock.last_write = time.monotonic()
-        if ended:
-            self._on_over()
+    async def _store(self, *, ends: bool) -> None:
+        clock = self.clock
+        async with self._lock:
+            clock.is_busy = True
+            try:
+                await self._run.write(ends=ends)
+            finally:
+                clock.is_busy = False
+                clock.last_read = clock.last_write = time.monotonic()
 
 
 async def _send_nothing(message: Message) -> None:

@@ -1,0 +1,41 @@
+"""The delivery of a stream as the response of an ASGI application."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from streamweir.delivery.client_port import ClientPort
+from streamweir.delivery.delivery import Delivery
+from streamweir.http.headers import Headers, encoded_headers, kept_headers, stream_headers
+from streamweir.translation.clock import StreamClock
+
+__all__ = ["ResponseDelivery"]
+
+
+class ResponseDelivery(Delivery):
+    """A delivery with the headers of a stream, and those of the application that still hold.
+
+    Args:
+        client: gets the response.
+        clock: of the delivery.
+        request_id: of the stream.
+        headers: of the application's response.
+    """
+
+    __slots__ = ("_kept", "_request_id")
+
+    def __init__(
+        self,
+        client: ClientPort,
+        clock: StreamClock,
+        *,
+        request_id: str,
+        headers: Sequence[tuple[bytes, bytes]] = (),
+    ) -> None:
+        super().__init__(client, clock)
+        self._request_id = request_id
+        self._kept = kept_headers(headers)
+
+    def _headers(self) -> Headers:
+        others = [*self._kept, *encoded_headers(self.sink.headers)]
+        return stream_headers(self.sink.media_type, self._request_id, others)
