@@ -1,7 +1,7 @@
 """A time limit that counts only while this process runs.
 
-A process that was stopped, or whose event loop was busy for long, finds all its timers due before it has
-looked at what came meanwhile: that is no silence of the other side.
+After a process was stopped, or its event loop was busy for long, all timers are due before the loop has read
+the answers that arrived meanwhile. A plain timeout would take that for silence of the other side.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ _TICKS: Final = 8
 
 
 class AwakeTimeout:
-    """As `asyncio.timeout`, in ticks: however long the process slept, that was one of them.
+    """Like `asyncio.timeout`, but counted in ticks: a sleep of the process counts as one tick, however long.
 
-    Between two ticks the event loop takes what has come. Used once.
+    Between two ticks the event loop reads what has arrived. An object is used once.
 
     Args:
         seconds: until `TimeoutError`.
 
     Attributes:
-        spent: seconds that counted, once it is over.
+        spent: the seconds that counted, set when the block is left.
     """
 
     __slots__ = ("_began", "_left", "_limit", "_loop", "_tick", "_timer", "spent")

@@ -1,4 +1,4 @@
-"""The end of a run whose owner is gone: what was open is closed, as the stages would have done it."""
+"""The end of a run whose owner is gone: the stages close open calls and messages, as in any stream."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ __all__ = ["lost_end"]
 
 
 def lost_end(lines: Sequence[bytes], *, request_id: str, code: str = "RUN_LOST") -> list[bytes]:
-    """Return the events that end a run which nobody owns any longer.
+    """Return the events that end a run whose owner has lost it, as they are stored.
 
     Args:
-        lines: all that is stored of it.
+        lines: all stored events of the run.
         request_id: of the run.
         code: why it ends.
 
     Raises:
-        UnreadableRun: they are no run.
+        UnreadableRun: the lines are not events of a run.
     """
     log, reader = EventLog(Source), EventReader()
     pipeline = Pipeline((log,), request_id=request_id, full_text="append", stream_tool_arguments=True)

@@ -1,4 +1,4 @@
-"""Appending to a store without waiting for it in the task that appends."""
+"""Appends to a store without making the caller wait."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["AppendSoon", "EagerStore", "Stored", "append_soon_of"]
 logger = logging.getLogger("streamweir")
 
 Stored: TypeAlias = Callable[[StreamweirError | None], None]
-"""Is given why an append failed, `StoreUnavailable` or `RunLost`; None where it did not."""
+"""Called once with the outcome of an append: None, `StoreUnavailable` or `RunLost`."""
 
 
 class AppendSoon(Protocol):
-    """Appends, and does not wait."""
+    """Appends without waiting."""
 
     def __call__(
         self,
@@ -32,23 +32,26 @@ class AppendSoon(Protocol):
         ends: bool,
         stored: Stored,
     ) -> None:
-        """As `RunStore.append`; `stored` is called when it is done, perhaps before this returns."""
+        """Append like `RunStore.append`; call `stored` with the outcome, possibly before this returns."""
         ...
 
 
 class EagerStore(RunStore, Protocol):
-    """A store that can append without being waited for."""
+    """A store that can append without making the caller wait."""
 
     append_soon: AppendSoon
 
 
 def append_soon_of(store: RunStore) -> AppendSoon:
-    """Return what appends to `store` without waiting: of the store itself, else a task for each append."""
+    """Return a function that appends to `store` without waiting: its own, or one with a task per append."""
     return cast("EagerStore", store).append_soon if _is_eager(store) else _AppendTasks(store)
 
 
 def _is_eager(store: RunStore) -> bool:
-    """Whoever defines `append` defines this too: a subclass with another `append` has to be waited for."""
+    """Return whether the class that defines `append` also defines `append_soon`.
+
+    A subclass may replace `append` alone: its `append_soon` would then bypass the new method.
+    """
     if "append" in getattr(store, "__dict__", ()):
         return False
     for cls in type(store).__mro__:
@@ -58,7 +61,7 @@ def _is_eager(store: RunStore) -> bool:
 
 
 class _AppendTasks:
-    """Appends in tasks, to any store."""
+    """Appends to any store, in a task per append."""
 
     def __init__(self, store: RunStore) -> None:
         self._store: Final = store

@@ -1,4 +1,4 @@
-"""A sink that keeps what the stages give, for the store and for those who read along in this process."""
+"""A sink that keeps events until they are stored, and given to the readers in this process."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ __all__ = ["Batch", "EventLog", "LogItem"]
 
 
 LogItem: TypeAlias = tuple[Stamp, Event | TextRun]
-"""An event, or pieces of text, with the stamp of the first."""
+"""An event, or a text run, with the stamp of its first event."""
 
 
 class Batch(NamedTuple):
-    """What came of one read.
+    """Events that follow each other, such as those of one upstream read.
 
     Attributes:
         at: the position of the first event.
-        end: the position behind the last one.
-        stored: each event as it is kept.
-        items: the same as they were given; None where they are to be read from `stored`.
-        size: the bytes of what is stored.
+        end: the position behind the last event.
+        stored: each event in the form of the store.
+        items: the same events as objects; None if only `stored` is in memory.
+        size: the bytes of `stored`.
     """
 
     at: int
@@ -35,16 +35,16 @@ class Batch(NamedTuple):
 
     @classmethod
     def of(cls, at: int, stored: Sequence[bytes], items: Sequence[LogItem] | None = None) -> Batch:
-        """Return what is stored from position `at` on."""
+        """Return a batch of stored events from position `at` on."""
         return cls(at, at + len(stored), stored, items, sum(map(len, stored)))
 
     def rest(self, at: int) -> Batch:
-        """Return what is stored from position `at` on."""
+        """Return the part of the batch from position `at` on."""
         return Batch.of(at, self.stored[at - self.at :])
 
     @staticmethod
     def joined(batches: Sequence[Batch]) -> Batch:
-        """Return batches that follow each other as one."""
+        """Return consecutive batches as one."""
         if len(batches) == 1:
             return batches[0]
         items: list[LogItem] | None = []
@@ -56,10 +56,10 @@ class Batch(NamedTuple):
 
 
 class EventLog:
-    """Takes the events of a stream until they are taken from it.
+    """Collects the events of a stream; `take` empties it.
 
     Args:
-        source: what the stream is read with, asked when it begins.
+        source: returns the source of the stream; called for its first event.
     """
 
     def __init__(self, source: Callable[[], Source]) -> None:
@@ -70,7 +70,7 @@ class EventLog:
         self._items: list[LogItem] = []
 
     def take(self) -> Batch | None:
-        """Return what has been written since the last time; None if nothing was."""
+        """Return the events since the last call; None if there are none."""
         if not self._stored:
             return None
         batch = Batch(
@@ -81,20 +81,20 @@ class EventLog:
         return batch
 
     def write(self, event: Event, stamp: Stamp) -> None:
-        """Take the next event."""
+        """See `EventSink`."""
         source = self._source() if isinstance(event, SessionStart) else None
         self._stored.append(self._writer.event(event, stamp.timestamp, source))
         self._items.append((stamp, event))
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
-        """Take the next pieces of text."""
+        """See `EventSink`."""
         texts = [*texts]
         self._stored += self._writer.run(event, texts, stamp.timestamp)
         self._items.append((stamp, TextRun(event, texts)))
 
     def finish(self) -> None:
-        """The last event has been taken."""
+        """See `EventSink`."""
 
     def heartbeat(self) -> bytes:
-        """Return nothing: silence is not stored."""
+        """Return nothing: heartbeats are not stored."""
         return b""

@@ -1,4 +1,4 @@
-"""What writes a stored run for one client, as it has to be written that was read with a certain source."""
+"""The writer of a stored run for one client."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ def open_feed_writer(
     handle: str | None,
     other_options: Mapping[str, Mapping[str, Any]],
 ) -> Writer:
-    """Return what writes a run.
+    """Return a writer.
 
     Args:
-        source: what the run is read with.
-        answers: the client's protocol.
-        framing: likewise.
+        source: of the run.
+        answers: the protocol of the client.
+        framing: of the client.
         request_id: of the run.
-        dialects: those of the process.
-        handle: of the run, for its ids; None: it has none.
-        other_options: in force where those of `source` cannot be: it began under another configuration.
+        dialects: of the process.
+        handle: of the run, for the ids of events; None: events have no ids.
+        other_options: protocol options that are used if those of `source` are not valid here, because the run
+            began under another configuration.
     """
     try:
         options: Mapping[str, Options] = dialects.checked_options(source.options)

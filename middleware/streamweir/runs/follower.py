@@ -1,4 +1,14 @@
-"""What waits for one reader of a run in the process that makes it."""
+"""The batches of a run that wait for one reader in the process that makes the run.
+
+    state      entered by                        a new batch
+    ────────   ───────────────────────────────   ──────────────────────────────────────────────────────
+    buffered   construction, end of `relay`      is buffered; beyond `MAX_BUFFERED_BYTES` the buffer is
+                                                 discarded, and the reader reads the store
+    relaying   `relay`                           is given to the taker in the call that stores it
+    closed     `close`                           is not put here any more
+
+The buffer of the first client is never discarded: the store may have lost the events of its run.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +19,21 @@ from typing import Final, TypeAlias
 
 from streamweir.runs.event_log import Batch
 
-__all__ = ["AHEAD_BYTES", "Follower", "Taker"]
+__all__ = ["MAX_BUFFERED_BYTES", "Follower", "Taker"]
 
-AHEAD_BYTES: Final = 256 << 10
-"""So much may wait for a reader of this process; who is further behind reads the store."""
+MAX_BUFFERED_BYTES: Final = 256 << 10
+"""The most bytes that are buffered for a reader; one that is further behind reads the store."""
 
 Taker: TypeAlias = Callable[[Batch], bool]
-"""Takes a batch at once; False where something is left of it that has to be waited for."""
+"""Sends a batch at once; returns False if it could not send all of it."""
 
 
 class Follower:
-    """What waits for one reader; one that waits itself is given what comes in the same call.
+    """The buffer of one reader.
 
     Attributes:
-        is_first: it is the client that the run was started for, which gets all whatever becomes of the store.
-        relayed_to: the position up to which the taker of `relay` has had everything.
+        is_first: the run was started for this reader, which gets every event even if the store fails.
+        relayed_to: the position behind the last event that the taker of `relay` was given.
     """
 
     def __init__(self, *, is_first: bool) -> None:
@@ -35,36 +45,36 @@ class Follower:
         self._has_left_over = False
         self._failure: Exception | None = None
         self._waiting: asyncio.Future[None] | None = None
-        self._waiting_for_room: asyncio.Future[None] | None = None
+        self._draining: asyncio.Future[None] | None = None
 
     @property
-    def has_room(self) -> bool:
-        """The reader has taken most of what was put here."""
-        return self._bytes <= AHEAD_BYTES
+    def can_take_more(self) -> bool:
+        """Whether the buffer is below its limit."""
+        return self._bytes <= MAX_BUFFERED_BYTES
 
     def put(self, batch: Batch, *, ends: bool = False) -> None:
-        """Add a batch; who is too far behind loses all that waits, and reads it in the store.
+        """Buffer or relay a batch. A buffer that would be too large is discarded, but for the first client.
 
         Args:
-            batch: it.
-            ends: it is the last one, which leaves with the end of the body.
+            batch: follows the one before it.
+            ends: it is the last batch, which is sent with the end of the body and therefore never relayed.
         """
         if self._taker is not None and batch.at == self.relayed_to and not ends:
             self.relayed_to = batch.end
             try:
                 is_done = self._taker(batch)
-            except Exception as error:  # the reader's own, which is no harm to the run
+            except Exception as error:  # a fault of the reader, raised in its own task
                 self._failure = error
                 is_done = False
             if not is_done:
                 self._taker, self._has_left_over = None, True
                 _wake(self._waiting)
             return
-        if self._bytes + batch.size > AHEAD_BYTES and self._batches:
+        if self._bytes + batch.size > MAX_BUFFERED_BYTES and self._batches:
             if self.is_first:
-                batch = batch._replace(items=None)  # as it is stored it takes less
+                batch = batch._replace(items=None)  # the stored form takes less memory
             else:
-                self._let_go()
+                self._discard()
                 _wake(self._waiting)
                 return
         self._batches.append(batch)
@@ -72,7 +82,7 @@ class Follower:
         _wake(self._waiting)
 
     def take(self, at: int) -> Batch | None:
-        """Return what waits from position `at` on; None where that is not here."""
+        """Return the buffered events from position `at` on; None if they are not buffered."""
         while self._batches and self._batches[0].end <= at:
             self._drop()
         if not self._batches or self._batches[0].at > at:
@@ -81,15 +91,15 @@ class Follower:
         return batch if batch.at == at else batch.rest(at)
 
     async def wait(self) -> None:
-        """Wait until something may have changed."""
+        """Wait for a batch, or for `wake`."""
         self._waiting = asyncio.get_running_loop().create_future()
         await self._waiting
 
     async def relay(self, at: int, taker: Taker) -> bool:
-        """Let `taker` have each batch that comes from position `at` on, without waking the task.
+        """Give each batch from position `at` on to `taker`, without waking the task that waits here.
 
         Returns:
-            Whether it has left something over; else something else may have changed.
+            True if `taker` could not send all of a batch; False after `wake`.
         """
         self._taker, self.relayed_to = taker, at
         try:
@@ -102,29 +112,29 @@ class Follower:
         has_left_over, self._has_left_over = self._has_left_over, False
         return has_left_over
 
-    async def until_room(self) -> None:
-        """Wait until the reader has taken most of what waits for it."""
-        while not self.has_room:
-            self._waiting_for_room = asyncio.get_running_loop().create_future()
-            await self._waiting_for_room
+    async def until_can_take_more(self) -> None:
+        """Wait until the buffer is below its limit."""
+        while not self.can_take_more:
+            self._draining = asyncio.get_running_loop().create_future()
+            await self._draining
 
     def wake(self) -> None:
-        """Something else has changed."""
+        """End `wait` and `relay`: the run has ended or is no longer stored."""
         _wake(self._waiting)
 
     def close(self) -> None:
-        """The reader is gone: nobody waits for it."""
-        self._let_go()
-        _wake(self._waiting_for_room)
+        """Discard the buffer: the reader is gone."""
+        self._discard()
+        _wake(self._draining)
 
-    def _let_go(self) -> None:
+    def _discard(self) -> None:
         self._batches.clear()
         self._bytes = 0
 
     def _drop(self) -> Batch:
         batch = self._batches.popleft()
         self._bytes -= batch.size
-        _wake(self._waiting_for_room)
+        _wake(self._draining)
         return batch
 
 

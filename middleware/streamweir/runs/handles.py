@@ -1,4 +1,4 @@
-"""The names of a run: its handle, what the store calls it, and the ids of its events.
+"""The names of a run: its handle, its name in the store, and the ids of its events.
 
 Source: the contract of resumable streams, sections 2 and 3.
 """
@@ -20,9 +20,9 @@ class Position(NamedTuple):
     """How far a client has read a run.
 
     Attributes:
-        run: the handle that it names; None if it names none.
-        event: the last one of which it has anything; -1 for none.
-        frames: so many frames of that event; None if it has them all.
+        run: the handle in the event id; None if the client sent a number only.
+        event: the last event of which the client has a frame; -1 if it has none.
+        frames: how many frames of that event the client has; None: all.
     """
 
     run: str | None = None
@@ -31,7 +31,7 @@ class Position(NamedTuple):
 
     @property
     def next_event(self) -> int:
-        """The first event that is to be written, or the rest of it."""
+        """The first event of which a frame has to be written."""
         return self.event if self.frames is not None else self.event + 1
 
 
@@ -41,12 +41,12 @@ def is_handle(text: str) -> bool:
 
 
 def new_handle() -> str:
-    """Return a handle that nobody can guess."""
+    """Return a handle that cannot be guessed: 128 random bits."""
     return f"run_{secrets.token_hex(16)}"
 
 
 def read_event_id(text: str) -> Position | None:
-    """Return the position that an SSE id names; None if it is none of ours."""
+    """Return the position that an SSE id names; None if it has another form."""
     match = _POSITION.fullmatch(text)
     if match is None:
         return None
@@ -54,10 +54,10 @@ def read_event_id(text: str) -> Position | None:
 
 
 def run_name(key: str | None, handle: str) -> str:
-    """Return what the store calls a run: nothing of it can be read from that.
+    """Return the name of a run in the store, from which neither key nor handle can be read.
 
     Args:
-        key: the name of the key that it belongs to; None where there are none.
+        key: the name of the key that it belongs to; None if runs have no owners.
         handle: of the run.
     """
     return hashlib.sha256(f"{key or ''}\0{handle}".encode()).hexdigest()[:32]

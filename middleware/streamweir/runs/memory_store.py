@@ -23,21 +23,21 @@ __all__ = ["MemoryStore"]
 
 _RUN_BYTES: Final = 1_500
 _EVENT_BYTES: Final = 41
-"""What a run and an event cost beside their JSON."""
+"""The memory that a run and an event take beside their JSON."""
 
 
 class MemoryStore:
     """Keeps runs in memory, for one process; it ends with the process.
 
-    When it is full, ended runs make room, the oldest end first; running ones never do, unless their owner has
-    left them and their time is over.
+    If it is full, it evicts ended runs, the one that ended first before others. It evicts a running run only
+    after its lease and its `ttl` have expired.
 
     Args:
-        max_bytes: of all that is kept, a number or text such as `"256MiB"`.
-        max_runs: running and ended.
+        max_bytes: the most bytes that all runs may take: a number, or text such as `"256MiB"`.
+        max_runs: the most runs, running and ended.
 
     Raises:
-        ConfigurationError: a value that cannot be.
+        ConfigurationError: an option has a value that it cannot have.
     """
 
     lease: float = 6.0
@@ -49,10 +49,10 @@ class MemoryStore:
         self._max_runs: Final = max_runs
         self._bytes = 0
         self._runs: dict[str, _StoredRun] = {}
-        self._running: OrderedDict[str, None] = OrderedDict()  # in the order in which they were last owned
+        self._running: OrderedDict[str, None] = OrderedDict()  # least recently owned first
         self._over: OrderedDict[str, None] = OrderedDict()  # ended or gone, in the order of their ends
         self._found: dict[str, dict[str, None]] = {}  # a key's runs, oldest first
-        self._waiting: dict[str, tuple[anyio.Event, int]] = {}  # of a run: its event and how many wait for it
+        self._waiting: dict[str, tuple[anyio.Event, int]] = {}  # by run: its event, and how many wait for it
 
     async def claim(self, run: str, token: str, about: bytes, *, ttl: float) -> bool:
         """See `RunStore.claim`."""
@@ -61,7 +61,7 @@ class MemoryStore:
             return stored.token == token
         self._drop_expired()
         size = _RUN_BYTES + len(about)
-        self._make_room(size, runs=1)
+        self._evict(size, runs=1)
         self._runs[run] = stored = _StoredRun(token, about, size)
         self._bytes += size
         stored.touched_at = now = time.monotonic()
@@ -89,7 +89,7 @@ class MemoryStore:
         ends: bool,
         stored: Stored,
     ) -> None:
-        """See `EagerStore`: here it is done at once."""
+        """See `EagerStore`; the append is done when this returns."""
         now = time.monotonic()
         known = self._runs.get(run)
         if known is None or known.token != token or known.gone or now >= known.expires:
@@ -224,7 +224,7 @@ class MemoryStore:
     def _store(self, run: str, stored: _StoredRun, events: Sequence[bytes]) -> None:
         size = sum(map(len, events)) + _EVENT_BYTES * len(events)
         if self._bytes + size > self._max_bytes:
-            self._make_room(size, keeping=run)
+            self._evict(size, keeping=run)
         stored.events.extend(events)
         stored.size += size
         self._bytes += size
@@ -238,7 +238,7 @@ class MemoryStore:
         del self._running[run]
         self._over[run] = None
 
-    def _make_room(self, size: int, *, runs: int = 0, keeping: str = "") -> None:
+    def _evict(self, size: int, *, runs: int = 0, keeping: str = "") -> None:
         while self._bytes + size > self._max_bytes or len(self._runs) + runs > self._max_runs:
             oldest = next((run for run in self._over if run != keeping), None)
             if oldest is not None:
@@ -247,12 +247,12 @@ class MemoryStore:
                 raise StoreFull
 
     def _drop_abandoned(self, keeping: str) -> bool:
-        """Drop the run that nobody has owned for longest, if its time is over; return whether it was."""
+        """Drop the run that was owned least recently, if it has expired; return whether it had."""
         longest = next(iter(self._running), keeping)
         return longest != keeping and self._run(longest) is None
 
     def _drop_expired(self) -> None:
-        """Drop what is over its time: at most two ends and two abandoned runs for each new run."""
+        """Drop expired runs: for each new run at most two ended and two abandoned ones."""
         for run in (*islice(self._over, 2), *islice(self._running, 2)):
             self._run(run)
 
@@ -311,7 +311,7 @@ class _StoredRun:
         self.expires = time.monotonic() + seconds
 
     def free(self) -> int:
-        """Let the events go; return what they took."""
+        """Drop the events; return the bytes that they took."""
         freed = sum(map(len, self.events)) + _EVENT_BYTES * len(self.events)
         self.events = []
         self.size -= freed

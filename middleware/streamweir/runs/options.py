@@ -1,4 +1,4 @@
-"""What an application says about its resumable streams."""
+"""The option `resume` of the middleware and of responses."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ Owner: TypeAlias = Callable[[MutableMapping[str, Any]], str | None]
 
 
 class Resume:
-    """That streams are resumable, and how.
+    """Makes streams resumable.
 
     Args:
         ttl: how long a run is kept after its end.
-        max_bytes: of the JSON of one run's events; beyond, it cannot be resumed any more.
-        continue_for: how long a run goes on that nobody reads.
+        max_bytes: the most bytes of JSON that the events of one run may take; a longer run can no longer be
+            resumed.
+        continue_for: how long a run goes on while it has no reader.
         path: where runs are read, cancelled and removed.
-        find: runs are found by their thread, session or request ids; needs `owner`.
-        owner: whose request it is, from its scope; None is nobody's. Others get 404.
+        find: let clients find their runs by thread, session or request ids; needs `owner`.
+        owner: a function that returns the owner of a request from its scope. The streams of a request without
+            an owner (None) are not kept. A run does not exist (404) for everybody but its owner.
 
     Raises:
-        ConfigurationError: a value that cannot be.
+        ConfigurationError: an option has a value that it cannot have.
     """
 
     __slots__ = ("continue_for", "find", "max_bytes", "owner", "path", "ttl")

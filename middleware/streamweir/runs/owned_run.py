@@ -1,4 +1,12 @@
-"""A run that this process makes: what is read goes to the store first, and then to those who read along here.
+"""The events of a run that this process makes: stored first, and only then given to its readers here.
+
+    events     where they are
+    ────────   ──────────────────────────────────────────────────────────────────────────────────────────
+    storing    `_storing`: one append on its way to the store, or a task that finds out why it failed
+    waiting    `_waiting`: pushed meanwhile; they become the next append
+    given      with their followers; `events` counts those that are stored
+
+A run that is detached appends nothing: a batch goes to the first client at once, and to no one after a fence.
 
 Source: the contract of resumable streams, sections 2 (store, then send) and 5 (when things break).
 """
@@ -15,7 +23,7 @@ import msgspec
 from streamweir.errors import StreamweirError
 from streamweir.runs.eager_append import append_soon_of
 from streamweir.runs.event_log import Batch
-from streamweir.runs.follower import AHEAD_BYTES, Follower
+from streamweir.runs.follower import MAX_BUFFERED_BYTES, Follower
 from streamweir.runs.found_run import About
 from streamweir.runs.store import RunLost, RunStore, Signals, StoreUnavailable
 
@@ -24,27 +32,27 @@ __all__ = ["Detached", "OwnedRun"]
 logger = logging.getLogger("streamweir")
 
 Detached: TypeAlias = Literal["limit", "store", "fenced", "unclaimed"]
-"""Why a run is not stored any longer: it is too long, its store is out of reach, another one took it over; or
-that it never was.
+"""Why a run is not stored: it is longer than allowed, the store failed, another process ended it, or the
+store failed when the run was claimed.
 """
 
 
 class OwnedRun:
-    """A run that this process owns.
+    """Stores the events of one run and gives them to its readers in this process.
 
     Attributes:
         name: of the run in the store.
-        detached: why it is not stored any longer; None while it is.
-        events: how many are stored.
-        ended: the last event has been given to those who follow.
-        readers: how many read it here.
+        detached: why the run is not stored; None while it is. Once set it never changes.
+        events: the number of stored events.
+        ended: the readers have the last event. Nothing is pushed afterwards.
+        readers: the number of readers in this process.
 
     Args:
-        store: where it is kept.
+        store: keeps the run.
         name: of the run in the store.
         token: proves the ownership to the store.
         ttl: seconds for which it is kept after its end.
-        max_bytes: of the JSON of its events.
+        max_bytes: the most bytes of JSON that its events may take.
     """
 
     def __init__(
@@ -64,19 +72,19 @@ class OwnedRun:
         self._store: Final = store
         self._token: Final = token
         self._ttl: Final = ttl
-        self._room = max_bytes
+        self._bytes_left = max_bytes
         self._append_soon: Final = append_soon_of(store)
         self._followers: list[Follower] = []
         self._waiting: list[Batch] = []
         self._storing: Batch | None = None
-        self._bytes = 0  # of both
+        self._bytes = 0  # storing and waiting
         self._ends = False
-        self._seeing: asyncio.Task[None] | None = None
+        self._resolving: asyncio.Task[None] | None = None
         self._waiters: list[asyncio.Future[None]] = []
 
     @property
     def lease(self) -> float:
-        """Seconds for which it is owned since the last append or renewal."""
+        """Seconds for which the run is owned after an append or a renewal."""
         return self._store.lease
 
     async def claim(self, about: About) -> bool:
@@ -92,65 +100,68 @@ class OwnedRun:
             raise
 
     def follow(self, *, is_first: bool = False) -> Follower:
-        """Return what gets each batch from the next one on; the first client's never falls behind."""
+        """Return the buffer of a new reader, which gets each batch from the next one on."""
         follower = Follower(is_first=is_first)
         self._followers.append(follower)
         return follower
 
     def leave(self, follower: Follower) -> None:
-        """Give `follower` nothing any longer."""
+        """Give no more batches to `follower`."""
         if follower in self._followers:
             self._followers.remove(follower)
 
     def push(self, batch: Batch, *, ends: bool = False) -> bool:
-        """Store a batch, then give it to those who follow. Once detached, only the first client gets it.
+        """Store a batch, then give it to the readers. Of a detached run only the first client gets it.
 
         Args:
-            batch: it.
-            ends: it is the last one.
+            batch: follows the one before it.
+            ends: it is the last batch.
 
         Returns:
-            False where too much waits already; `until_room` waits for it.
+            False if too many bytes wait; `until_can_take_more` waits until they are fewer.
         """
         self._bytes += batch.size
         self._ends = ends
         if self._storing is None:
             self._store_batch(batch)
         else:
-            self._waiting.append(batch)  # what comes meanwhile goes as one
-        return self._bytes <= AHEAD_BYTES and (self.detached is None or self.has_room)
+            self._waiting.append(batch)  # all of these become one append
+        return self._bytes <= MAX_BUFFERED_BYTES and (self.detached is None or self.can_take_more)
 
     @property
-    def has_room(self) -> bool:
-        """What waits, for the store or for the first client, may become more."""
-        if self._bytes > AHEAD_BYTES:
+    def can_take_more(self) -> bool:
+        """Whether few enough bytes wait for the store, and, once detached, for the first client."""
+        if self._bytes > MAX_BUFFERED_BYTES:
             return False
-        return self.detached is None or all(follower.has_room for follower in self._first_followers())
+        return self.detached is None or all(follower.can_take_more for follower in self._first_followers())
 
-    async def until_room(self) -> None:
-        """Wait until most of what was pushed is stored, and given on."""
-        while self._bytes > AHEAD_BYTES:
+    async def until_can_take_more(self) -> None:
+        """Wait until few enough bytes wait."""
+        while self._bytes > MAX_BUFFERED_BYTES:
             await self._progress()
         if self.detached is not None:
             for follower in self._first_followers():
-                await follower.until_room()
+                await follower.until_can_take_more()
 
     async def until_stored(self) -> None:
-        """Wait until nothing waits for the store."""
+        """Wait until all batches are stored and given."""
         while self._storing is not None:
             await self._progress()
 
     def finish(self) -> None:
-        """Nothing more comes."""
+        """Note that no batch follows, and wake the readers."""
         self.ended = True
         for follower in self._followers:
             follower.wake()
 
     async def renew(self) -> Signals | None:
-        """Keep the lease; return what the owner has to know, None where the run is not stored any longer.
+        """Renew the lease.
+
+        Returns:
+            The signals for the owner; None if the run has ended or is detached.
 
         Raises:
-            StoreUnavailable: nothing is known for now.
+            StoreUnavailable: the store does not answer.
         """
         if self.detached is not None or self.ended:
             return None
@@ -162,7 +173,7 @@ class OwnedRun:
             return None
 
     async def forget(self) -> None:
-        """Leave no trace of the run."""
+        """Delete the run from the store, if the store answers."""
         try:
             await self._store.forget(self.name)
         except StoreUnavailable:
@@ -173,10 +184,10 @@ class OwnedRun:
             self._give(batch)
             return
         self._storing = batch
-        self._room -= batch.size
-        if self._room < 0:
+        self._bytes_left -= batch.size
+        if self._bytes_left < 0:
             self._detach("limit")
-            self._see_to(self._discard())
+            self._resolve(self._discard())
             return
         self._append_soon(
             self.name,
@@ -185,14 +196,18 @@ class OwnedRun:
             batch.stored,
             ttl=self._ttl,
             ends=self._ends,
-            stored=self._settle,
+            stored=self._go_on,
         )
 
-    def _settle(self, error: StreamweirError | None = None) -> None:
-        """Give on what was on its way, whatever became of it."""
+    def _go_on(self, error: StreamweirError | None = None) -> None:
+        """Give the batch that was being stored, and store the next one.
+
+        Args:
+            error: why the append failed; None if it did not.
+        """
         if error is not None:
             if isinstance(error, RunLost):
-                self._see_to(self._lose())
+                self._resolve(self._lose())
                 return
             self._detach("store")
         batch, self._storing = self._storing, None
@@ -204,18 +219,18 @@ class OwnedRun:
         if self._waiters:
             self._wake_waiters()
 
-    def _see_to(self, what: Coroutine[Any, Any, None]) -> None:
-        """Do what has to be waited for, before anything goes on."""
+    def _resolve(self, what: Coroutine[Any, Any, None]) -> None:
+        """Await `what` in a task, then go on with the batch that is being stored."""
 
-        async def see() -> None:
+        async def resolve() -> None:
             try:
                 await what
             except Exception:
                 logger.exception("the store of a run failed")
                 self._detach("store")
-            self._settle()
+            self._go_on()
 
-        self._seeing = asyncio.create_task(see())
+        self._resolving = asyncio.create_task(resolve())
 
     def _give(self, batch: Batch) -> None:
         ends = self._ends and not self._waiting
@@ -245,7 +260,7 @@ class OwnedRun:
         await waiter
 
     async def _lose(self) -> None:
-        """Find out whether somebody else has the run, or the store has lost it."""
+        """Find out whether another process has ended the run, or the store has lost it."""
         try:
             state = await self._store.look(self.name)
         except StoreUnavailable:

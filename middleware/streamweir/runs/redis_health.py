@@ -1,4 +1,4 @@
-"""Whether a Redis server can be reached, and what a connection to it breaks with."""
+"""Whether a Redis server answers, and the exceptions of a broken connection."""
 
 from __future__ import annotations
 
@@ -12,28 +12,33 @@ from redis.exceptions import RedisError
 __all__ = ["BROKEN", "StoreHealth", "connect"]
 
 BROKEN: Final = (RedisError, OSError, EOFError, RuntimeError, TypeError, AttributeError)
-"""What the client library raises for a connection that broke: uvloop's transports a RuntimeError; its own
-parser and writer, once the other side is gone, a TypeError or an AttributeError."""
+"""Exceptions of a broken connection: uvloop's transports raise RuntimeError; the parser and the writer of the
+client library raise TypeError or AttributeError once the other side is gone."""
 
 _PROBE_SECONDS: Final = 1.0
 
 
 async def connect(connection: AbstractConnection) -> None:
-    """Connect; raises one of `BROKEN`."""
+    """Connect, or raise one of `BROKEN`."""
     opening: Awaitable[None] = connection.connect()  # type: ignore[no-untyped-call]
     await opening
 
 
 class StoreHealth:
-    """Whether the server can be reached; while it cannot, it is tried once a second and nobody waits for it.
+    """Whether the server answers.
+
+    state   entered by                            commands
+    ─────   ───────────────────────────────────   ─────────────────────────
+    up      construction, an answer to a probe    are sent
+    down    `went_down`; a probe once a second    fail at once
 
     Attributes:
-        is_up: it answered when it was last asked.
-        on_change: told when that changes.
-        on_answer: told how many seconds an answer took.
+        is_up: the state.
+        on_change: called with the new state.
+        on_answer: called with the seconds that an answer took.
 
     Args:
-        connect: a new connection, not yet connected.
+        connect: returns a new connection, not yet connected.
         timeout: seconds within which the server has to answer.
     """
 
@@ -46,13 +51,13 @@ class StoreHealth:
         self._probing: asyncio.Task[None] | None = None
 
     def went_down(self) -> None:
-        """Note that the server does not answer, and ask it from time to time."""
+        """Note that the server does not answer, and probe it once a second."""
         self._set(False)
         if self._probing is None:
             self._probing = asyncio.create_task(self._probe())
 
     async def aclose(self) -> None:
-        """Ask no more."""
+        """Stop probing."""
         if self._probing is not None:
             self._probing.cancel()
             await asyncio.wait([self._probing])

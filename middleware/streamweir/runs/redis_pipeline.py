@@ -1,8 +1,8 @@
-"""Commands of many callers over one connection: all that wait leave together.
+"""Sends the commands of many callers over one connection, all waiting commands in one batch.
 
-A command by itself costs its processor time mostly for the trip; in company it costs a fifth. While a batch
-is away the next one gathers, and under load for a moment longer, so batches grow with the load; a command
-that comes alone leaves at once.
+Most of the processor time of a single command goes to the round trip; in a batch a command costs a fifth.
+While one batch is on its way the next one is collected, and at least `_PACE_SECONDS` lie between two
+batches, so that batches grow with the load. A command that comes alone is sent at once.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ logger = logging.getLogger("streamweir")
 
 _RETRY_SECONDS: Final = 0.05
 _PACE_SECONDS: Final = 0.001
-"""A batch leaves so long after the one before it at the earliest."""
+"""The shortest time between the starts of two batches."""
 
 _BATCH_BYTES: Final = 4 << 20
-"""So much leaves together at most: the server has to have taken it within the timeout."""
+"""The most bytes of a batch, which the server has to read within the timeout."""
 
 _Argument: TypeAlias = str | bytes | int | float
 
 Answered: TypeAlias = Callable[[Any], None]
-"""Is given the answer to a command; `StoreUnavailable` or `StoreFull` where there is none."""
+"""Called once with the answer to a command, or with a `StoreUnavailable` or `StoreFull`."""
 
 
 class _Command(NamedTuple):
@@ -46,22 +46,22 @@ class _Command(NamedTuple):
 
 
 def packed(words: Sequence[_Argument]) -> bytes:
-    """Return a command, or a part of one, as the server reads it; without its head."""
+    """Return the words of a command in the wire format, without the line that counts them."""
     raw = [word if isinstance(word, bytes) else str(word).encode() for word in words]
     return b"".join([b"$%d\r\n%b\r\n" % (len(word), word) for word in raw])
 
 
 class CommandPipeline:
-    """Sends commands in the order in which they come and gives each its answer.
+    """Sends commands in order and returns their answers.
 
-    A batch that gets no answer is sent again, over a new connection, until `timeout` is over since it was
-    sent first: so every command has to be one that may be done twice.
+    A batch without an answer is sent again over a new connection, until `timeout` has passed since it was
+    first sent. Every command therefore has to be idempotent.
 
     Args:
-        connect: a new connection, not yet connected.
+        connect: returns a new connection, not yet connected.
         health: shared with the other pipelines to the same server.
-        timeout: seconds; the time that a command waits for its batch does not count.
-        batch: so many commands leave together at most.
+        timeout: seconds from the first sending of a batch.
+        batch: the most commands of a batch.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class CommandPipeline:
         """
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         names = packed((len(keys), *keys))
-        self.send(script, names, len(keys), arguments, lambda given: _settle(answer, given))
+        self.send(script, names, len(keys), arguments, lambda given: _resolve(answer, given))
         return await answer
 
     def send(
@@ -95,14 +95,14 @@ class CommandPipeline:
         arguments: Sequence[_Argument],
         answered: Answered,
     ) -> None:
-        """Run a script at the server, and do not wait for its answer.
+        """Run a script at the server without waiting for the answer.
 
         Args:
-            script: it.
-            names: of its keys with their number, packed.
-            count: their number.
+            script: to run.
+            names: the number and the names of its keys, packed.
+            count: the number of its keys.
             arguments: of the script.
-            answered: is given the answer, perhaps before this returns.
+            answered: called with the answer, possibly before this returns.
         """
         if not self._health.is_up:
             answered(StoreUnavailable())
@@ -150,14 +150,16 @@ class CommandPipeline:
         return batch
 
     async def _answers_to(self, batch: Sequence[_Command]) -> list[Any]:
-        """Return the answers to a batch, the server's errors among them.
+        """Return the answers to a batch; an error of the server is the answer to its command.
 
         Raises:
-            StoreUnavailable: there is no answer within the timeout.
+            StoreUnavailable: there was no answer within the timeout.
         """
         spent = 0.0
         while True:
-            limit = AwakeTimeout(self._timeout / 2)  # so that a lost answer can be asked for again
+            limit = AwakeTimeout(
+                self._timeout / 2
+            )  # a lost answer can be asked for once more within the timeout
             try:
                 async with limit:
                     return await self._exchange(batch)
@@ -180,7 +182,7 @@ class CommandPipeline:
             again = await self._round_trip([batch[i].packed for i in unknown])
             for i, answer in zip(unknown, again, strict=True):
                 answers[i] = answer
-        return [_judged(answer) for answer in answers]
+        return [_answer_of(answer) for answer in answers]
 
     async def _round_trip(self, commands: Sequence[bytes]) -> list[Any]:
         connection = self._connection
@@ -207,19 +209,19 @@ class CommandPipeline:
 def _give(command: _Command, answer: Any) -> None:
     try:
         command.answered(answer)
-    except Exception:  # its caller's own, which is no harm to the others
+    except Exception:  # a fault of its caller, which must not fail the other commands
         logger.exception("an answer of the store could not be taken")
 
 
-def _judged(answer: Any) -> Any:
-    """Return an answer of the server as its caller is to have it."""
+def _answer_of(answer: Any) -> Any:
+    """Return an answer, or for an error of the server the exception that its caller gets."""
     if not isinstance(answer, Exception):
         return answer
     is_full = isinstance(answer, OutOfMemoryError) or "OOM " in str(answer)
     return StoreFull() if is_full else StoreUnavailable()
 
 
-def _settle(future: asyncio.Future[Any], answer: Any) -> None:
+def _resolve(future: asyncio.Future[Any], answer: Any) -> None:
     if future.done():
         return
     if isinstance(answer, StoreUnavailable):

@@ -1,10 +1,15 @@
-"""What the Redis store does at the server, each in one step and by the server's clock.
+"""The scripts of the Redis store. Each is one atomic step, by the server's clock.
 
-The keys of a run are those of its hash (`token`, `about`, `n`: how many events, `go`: nobody asked for its
-end, `end`: when it ended), its list of events, its owner's lease and its readers' mark. What has to work in
-a full server only removes fields or moves times of expiry: cancelling removes `go`, discarding removes `n`,
-leases and marks are times to live. A full server refuses a script at its first write alone: where something
-is to be added, that comes first.
+A run has four keys:
+
+    1  a hash: `token`, `about`, `n` (number of events), `go` (absent after a cancel), `end` (time of its end)
+    2  a list: its events
+    3  the lease: exists while the run is owned
+    4  the readers' mark: its time to live tells how long ago a reader was there
+
+Cancelling and discarding have to work on a server whose memory is full: they only remove a field (`go`,
+`n`). Renewing and touching only move times of expiry. A full server refuses a script at its first write and
+at no later one: a script that adds data does that first.
 
 Redis 6.2, Valkey 7.2 or later.
 """
@@ -37,12 +42,12 @@ __all__ = [
 ]
 
 UNREAD_MS: Final = 86_400_000
-"""The readers' mark lives so long after a reader was there: what is left of it says how long that is ago."""
+"""The time to live that a reader gives the readers' mark; the rest of it tells how long ago that was."""
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A script of the server, called by its digest.
+    """A script that is called by its digest.
 
     Attributes:
         text: in Lua.
@@ -85,7 +90,7 @@ redis.call('SET', KEYS[3], 1, 'PX', ARGV[3])
 redis.call('SET', KEYS[4], 1, 'PX', {UNREAD_MS})
 return 1
 """)
-"""token, about, lease and time to live in milliseconds -> 1, or 0 if it is there."""
+"""token, about, lease and time to live in milliseconds -> 1, or 0 if the run exists."""
 
 APPEND: Final = Script(
     _PUSH
@@ -114,7 +119,7 @@ redis.call('PUBLISH', KEYS[1], n)
 return n
 """
 )
-"""token, position, lease, time to live, whether it ends, events -> how many are stored, or -1."""
+"""token, position, lease, time to live, 1 if the run ends, events -> the number of events, or -1."""
 
 RENEW: Final = Script("""
 local m = redis.call('HMGET', KEYS[1], 'token', 'n', 'end', 'go')
@@ -126,8 +131,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[3])
 redis.call('PEXPIRE', KEYS[2], ARGV[3])
 return {m[4] and 0 or 1, redis.call('PTTL', KEYS[4])}
 """)
-"""token, lease, time to live -> whether its end is asked for (-1: lost), what is left of the readers'
-mark."""
+"""token, lease, time to live -> 1 if a cancel was asked for (-1: lost), time to live of the readers' mark."""
 
 DISCARD: Final = Script("""
 local m = redis.call('HMGET', KEYS[1], 'token', 'n', 'end')
@@ -146,7 +150,7 @@ LOOK: Final = Script("""
 local m = redis.call('HMGET', KEYS[1], 'about', 'n', 'end')
 return {m[1], m[2], m[3], redis.call('EXISTS', KEYS[3]), redis.call('LLEN', KEYS[2])}
 """)
-"""-> about, how many events, when it ended, whether it is owned, how many events there really are."""
+"""-> about, number of events, time of the end, whether it is owned, length of the list of events."""
 
 READ: Final = Script(f"""
 local events = redis.call('LRANGE', KEYS[2], ARGV[1], ARGV[1] + {PAGE_EVENTS - 1})
@@ -175,7 +179,7 @@ redis.call('PUBLISH', KEYS[1], 'end')
 return 1
 """
 )
-"""the seizer's own token, position, time to live, events -> 1, or 0 if there is nothing to seize."""
+"""a new token, position, time to live, events -> 1, or 0 if the run cannot be seized."""
 
 CANCEL: Final = Script("return redis.call('HDEL', KEYS[1], 'go')")
 TOUCH: Final = Script(f"return redis.call('PEXPIRE', KEYS[4], {UNREAD_MS})")
@@ -192,7 +196,7 @@ redis.call('ZREMRANGEBYRANK', KEYS[1], 0, {-10 * MAX_FOUND - 1})
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return 1
 """)
-"""run, time to live; of one key."""
+"""run, time to live -> 1; called for each key."""
 
 FIND: Final = Script(f"return redis.call('ZREVRANGE', KEYS[1], 0, {MAX_FOUND - 1})")
 """-> the newest runs of one key."""
@@ -219,7 +223,7 @@ local in_the_way = 1
 if room > 0 then in_the_way = 1 - room / before end
 return string.format('%.6f', math.max(began + seconds * in_the_way - now, 0.001))
 """)
-"""requests, seconds -> the seconds to wait as text; the window of `RateLimiter`, held by the server."""
+"""requests, seconds -> the seconds to wait, as text; the same sliding window as `RateLimiter`."""
 
 TAKE_BACK: Final = Script("""
 local count = tonumber(redis.call('HGET', KEYS[1], 'count'))

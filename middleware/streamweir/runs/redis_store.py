@@ -1,9 +1,9 @@
 """Runs in Redis or Valkey, for all workers and replicas.
 
-Every operation is one script at the server, by the server's clock, and may be done twice. Names are the
-prefix, hex digests and fixed words. Two connections carry commands (one those that change runs, one those
-that read pages, so that large answers hold back no append), a third one listens; more runs or readers take
-no more.
+Every operation is one idempotent script at the server, by the server's clock. Names consist of the prefix,
+hex digests and fixed words. A store has three connections, however many runs and readers there are: one for
+commands that change runs, one for pages of events (a large page would delay an append), and one for
+subscriptions.
 
 Redis 6.2, Valkey 7.2 or later.
 """
@@ -33,7 +33,7 @@ __all__ = ["RedisStore"]
 
 _COMMANDS: Final = 512
 _PAGES: Final = 16
-"""So many leave together at most: of pages fewer, since 16 of them are 4 MiB already."""
+"""The most commands of a batch; 16 pages can be 4 MiB."""
 
 _SCHEMES: Final = {"valkey": "redis", "valkeys": "rediss"}
 _MIN_LEASE: Final = 1.0
@@ -46,11 +46,11 @@ class RedisStore:
     Args:
         url: `redis://`, `rediss://`, `valkey://`, `valkeys://` or `unix://`.
         prefix: of all names in the store.
-        timeout: within which the server has to answer; the time that a command waits here does not count.
-        lease: how long a run is owned since its owner last appended or renewed; 1s at least.
+        timeout: the longest time for an answer; it starts when the command is sent.
+        lease: how long a run is owned after its owner last appended or renewed; at least 1s.
 
     Raises:
-        ConfigurationError: a value that cannot be.
+        ConfigurationError: an option has a value that it cannot have.
     """
 
     def __init__(
@@ -75,15 +75,15 @@ class RedisStore:
 
     @property
     def is_up(self) -> bool:
-        """The server answered when it was last asked."""
+        """Whether the server answered the last time."""
         return self._health.is_up
 
     def observe(self, *, on_change: Callable[[bool], object], on_answer: Callable[[float], object]) -> None:
-        """Let somebody know how the server is.
+        """Report the health of the server.
 
         Args:
-            on_change: told when it goes away, and when it is back.
-            on_answer: told how many seconds an answer took.
+            on_change: called with False when the server stops answering, with True when it answers again.
+            on_answer: called with the seconds that an answer took.
         """
         self._health.on_change, self._health.on_answer = on_change, on_answer
 
@@ -266,13 +266,13 @@ class RedisStore:
                 await changed.wait()
 
     async def _is_waiting(self, run: str, at: int) -> bool:
-        """The run runs and has no event `at`, by the server's word."""
+        """Return whether the run is running and has no event `at`, according to the server."""
         state = await self.look(run)
         return state is not None and state.state == "running" and state.events <= at
 
 
 class _OwnedRun:
-    """A run that is appended to here: its readers here need not ask the server how long it is."""
+    """A run that this store object appends to: its readers here need not ask the server for its length."""
 
     __slots__ = ("_changed", "events", "names", "token")
 
@@ -287,13 +287,13 @@ class _OwnedRun:
         self.wake()
 
     def wake(self) -> None:
-        """Wake those who wait; most runs have none of them."""
+        """Wake the tasks that wait for a change; most runs have none."""
         changed, self._changed = self._changed, None
         if changed is not None:
             changed.set()
 
     async def changes_within(self, seconds: float) -> bool:
-        """Wait for something to change; False if nothing does, here, for so long."""
+        """Wait for an append or the end of ownership; return False if there was none within `seconds`."""
         if self._changed is None:
             self._changed = asyncio.Event()
         try:
@@ -310,7 +310,7 @@ def _connector(url: str) -> Callable[[], AbstractConnection]:
         pool = ConnectionPool.from_url(
             f"{_SCHEMES.get(scheme, scheme)}://{rest}", protocol=2, socket_timeout=None
         )
-    except (ValueError, RedisError):  # what it says may hold the password
+    except (ValueError, RedisError):  # the message of the error may hold the password
         raise ConfigurationError("the store must be a URL such as redis://host:6379/0") from None
 
     make: Callable[[], AbstractConnection] = pool.make_connection

@@ -1,4 +1,4 @@
-"""Runs that change elsewhere wake those who wait for them here, over one connection for all of them."""
+"""Wakes readers when a run changes in another process, over one connection for all runs."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from streamweir.runs.redis_health import BROKEN, connect
 __all__ = ["Channel", "RunWakeups"]
 
 _LINGER_SECONDS: Final = 5.0
-"""A channel is kept so long after its last listener: who reads a run listens again and again."""
+"""A channel is kept for this time after its last listener, because a reader listens again for each page."""
 
 _RECONNECT_SECONDS: Final = 0.2
 _SILENCE_SECONDS: Final = 2.0
-"""After so long without a message the server is asked whether it is still there."""
+"""After this time without a message the server is sent a PING."""
 
 
 class Channel:
-    """Of one run: who listens, and whether the server says what happens.
+    """The subscription of one run.
 
     Attributes:
-        changed: set as soon as anything happens; each time another one.
-        is_subscribed: the server sends what happens from now on.
-        listeners: how many listen.
+        changed: set at the next change of the run or of the subscription; then a new event replaces it.
+        is_subscribed: the server sends a message for each change.
+        listeners: the number of readers that listen.
     """
 
     __slots__ = ("changed", "is_subscribed", "listeners")
@@ -38,17 +38,17 @@ class Channel:
         self.changed = asyncio.Event()
 
     def wake(self, *, subscribed: bool) -> None:
-        """Wake all who wait for `changed`."""
+        """Set `changed` and replace it."""
         self.is_subscribed = subscribed
         self.changed.set()
         self.changed = asyncio.Event()
 
 
 class RunWakeups:
-    """Listens to the channels of runs for as long as somebody waits for them.
+    """Subscribes to the channels of runs while they have listeners.
 
     Args:
-        connect: a new connection, not yet connected.
+        connect: returns a new connection, not yet connected.
         timeout: seconds within which the server has to answer.
     """
 
@@ -62,7 +62,7 @@ class RunWakeups:
 
     @contextmanager
     def listen(self, name: str) -> Iterator[Channel]:
-        """Listen to a channel; it wakes once when the server has taken the subscription."""
+        """Listen to a channel, which also wakes when the server has confirmed the subscription."""
         channel = self._channels.get(name)
         if channel is None:
             channel = self._channels[name] = Channel()
@@ -78,7 +78,7 @@ class RunWakeups:
                 asyncio.get_running_loop().call_later(_LINGER_SECONDS, self._leave, name)
 
     async def aclose(self) -> None:
-        """Listen to nothing more."""
+        """Close the connection; no channel wakes any more."""
         self._channels.clear()
         tasks = {*self._writing, *([self._reading] if self._reading else [])}
         for task in tasks:
@@ -102,7 +102,7 @@ class RunWakeups:
         try:
             await connection.send_packed_command(connection.pack_command(*command))
         except BROKEN:
-            await connection.disconnect(nowait=True)  # the one who reads it notices, and connects anew
+            await connection.disconnect(nowait=True)  # `_read` notices that and connects anew
 
     async def _read(self) -> None:
         try:
@@ -133,7 +133,7 @@ class RunWakeups:
         """Return the next message.
 
         Raises:
-            TimeoutError: the server is silent even where it is asked.
+            TimeoutError: the server does not even answer a PING.
         """
         try:
             async with asyncio.timeout(_SILENCE_SECONDS):

@@ -208,7 +208,7 @@ class ResumableRun:
     @property
     def has_unsent(self) -> bool:
         """Whether `send` has something to do or to wait for."""
-        return self._unsent is not None or not self.owned.has_room
+        return self._unsent is not None or not self.owned.can_take_more
 
     async def send(self) -> None:
         """Store what was written to the log, and wait until there is room for more."""
@@ -216,7 +216,7 @@ class ResumableRun:
         if batch is not None:
             await self._index_ids(batch)
             self.owned.push(batch)
-        await self.owned.until_room()
+        await self.owned.until_can_take_more()
 
     async def finish(self) -> None:
         """Store the last events, and wait until they are stored; the run has ended then."""

@@ -1,4 +1,7 @@
-"""Writes a run for one client: from its position on, what comes before in silence.
+"""Writes a run for one client, from its position on.
+
+The encoder is fed all events, because later frames depend on earlier ones; the bytes of events that the
+client has already are dropped.
 
 Source: the contract of resumable streams, sections 2, 3 and 5.
 """
@@ -31,25 +34,28 @@ _DETACHED: Final = {
 
 
 class FeedTarget(Protocol):
-    """What writes for the client, once it is known what the run is read with."""
+    """The response that a run is written into.
+
+    It is opened when the first event of the run has been read, which holds the `Source` of the run.
+    """
 
     @property
     def is_open(self) -> bool:
-        """It is known."""
+        """Whether `open` was called."""
         ...
 
     @property
     def resumes_itself(self) -> bool:
-        """The client takes a body without an end for one to come back to."""
+        """Whether the client reads on elsewhere after a body without an end."""
         ...
 
     @property
     def sink(self) -> Writer:
-        """What writes the run."""
+        """The writer of the response."""
         ...
 
     def open(self, source: Source) -> None:
-        """Write what comes as a run has to be written that is read with `source`."""
+        """Open the writer for a run with this source."""
         ...
 
 
@@ -57,11 +63,11 @@ class RunFeed:
     """Writes one run for one client.
 
     Attributes:
-        error: that the run ended with, as far as it has been written.
+        error: the terminal error of the run, once it was written.
 
     Args:
-        reader: of the run, whose client is the one that is written for.
-        target: writes the run.
+        reader: of the run.
+        target: the response to the client.
     """
 
     def __init__(self, reader: RunReader, target: FeedTarget) -> None:
@@ -75,16 +81,16 @@ class RunFeed:
         self._first_of: Final = reader.first_of
         self._events: Final = EventReader()
         self._has_warned = False
-        self._is_level = False
-        """The client has all that came before: nothing is written in silence."""
+        self._is_at_position = False
+        """Everything before has been written or dropped: batches are written without looking at positions."""
 
     def write(self, batch: Batch) -> None:
-        """Write what comes next.
+        """Write the next batch.
 
         Raises:
-            UnreadableRun: it is no part of a run.
+            UnreadableRun: the batch holds no events of a run.
         """
-        if self._is_level and batch.items is not None:
+        if self._is_at_position and batch.items is not None:
             if self._first_of is not None and self._first_of.detached is not None:
                 self._warn_of_detachment(batch.items[0][0])
             sink = self._target.sink
@@ -97,7 +103,7 @@ class RunFeed:
             return
         for stamp, item in self._items(batch):
             self._write_item(stamp, item)
-        self._is_level = self._target.is_open and batch.end > self._next
+        self._is_at_position = self._target.is_open and batch.end > self._next
 
     async def close_short(self, code: str) -> None:
         """Write the end of a body that is cut short: nothing in the standard, so that the client resumes.
@@ -124,7 +130,7 @@ class RunFeed:
             self.error = _info_of(event)
 
     def _items(self, batch: Batch) -> Iterator[LogItem]:
-        """Yield what is in a batch, and begin to write once it is known what the run is read with."""
+        """Yield the items of a batch; open the target at the first event of the run."""
         request_id, at = self._about.request_id, batch.at
         if batch.items is not None and (self._target.is_open or at == 0):
             if not self._target.is_open:
@@ -146,7 +152,7 @@ class RunFeed:
             if isinstance(sink, RunWriter) and stamp.sequence == first:
                 sink.skips = self._known_frames
             sink.write(item, stamp)
-            self._forget_what_is_known(stamp.sequence)
+            self._drop_known(stamp.sequence)
             return
         known = max(0, min(len(item.texts), first - stamp.sequence))
         if known:
@@ -162,13 +168,13 @@ class RunFeed:
             if rest:
                 sink.write_run(item.event, rest, at)
 
-    def _forget_what_is_known(self, sequence: int) -> None:
-        """The client has this event already: it was written for what follows from it."""
+    def _drop_known(self, sequence: int) -> None:
+        """Drop the bytes of an event that the client has already."""
         if sequence < self._next:
             self._target.sink.take()
 
     def _warn_of_detachment(self, stamp: Stamp) -> None:
-        """Say once, to the client that the run was started for, that it cannot be resumed any longer."""
+        """Warn the first client, once, before the first event that is not stored."""
         owned = self._first_of
         if owned is None or self._has_warned:
             return
@@ -178,7 +184,7 @@ class RunFeed:
         if isinstance(sink, RunWriter):
             sink.run = None
         if stamp.sequence == 0:
-            return  # a stream begins with its start: what follows that comes behind the warning
+            return  # `session_start` comes first; the warning is written before the next event
         self._has_warned = True
         if isinstance(sink, RunWriter):
             sink.insert(warning, stamp)
@@ -186,7 +192,7 @@ class RunFeed:
             sink.write(warning, stamp)
 
     async def _closing(self, code: str, at: int) -> list[Event]:
-        """Return what ends this client's stream in a protocol that has an end for everything."""
+        """Return the events that end a body that is cut short, for protocols that need an end."""
         lines: list[bytes] = []
         if code != "STORE_UNAVAILABLE":
             try:
@@ -218,7 +224,7 @@ def _single(item: Event | TextRun) -> Iterator[Event]:
 
 
 def _info_of(error: Error) -> ErrorInfo:
-    """Return a stored failure as it was classified, as far as its event says it."""
+    """Return the classified failure behind a stored error event, as far as the event has its facts."""
     try:
         known = error_info(error.code)
     except KeyError:

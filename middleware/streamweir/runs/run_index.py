@@ -1,4 +1,4 @@
-"""What a run can be found by, told to the store as it becomes known.
+"""The ids by which a run can be found, put into the store as they become known.
 
 Source: the contract of resumable streams, section 3 (`find`).
 """
@@ -21,14 +21,14 @@ from streamweir.translation.items import TextRun
 __all__ = ["KINDS", "RunIndex", "index_key", "indexed_runs"]
 
 KINDS: Final = ("thread_id", "session_id", "request_id")
-"""What a run can be found by."""
+"""The kinds of ids."""
 
 _LOOKS: Final = 200
-"""In so many first events ids are looked for: who names a thread does so at the beginning."""
+"""Ids are looked for in this many first events: upstreams name the thread at the beginning."""
 
 
 def index_key(key: str | None, kind: str, value: str) -> str:
-    """Return the name under which the store finds runs: nothing of it can be read from that.
+    """Return the key under which the store finds runs, from which neither name nor id can be read.
 
     Args:
         key: the name of the key that the runs belong to.
@@ -58,7 +58,7 @@ async def indexed_runs(store: RunStore, key: str | None, kind: str, value: str) 
 
 
 class RunIndex:
-    """The ids of one run.
+    """Indexes one run by its ids.
 
     Args:
         store: keeps the run.
@@ -76,7 +76,7 @@ class RunIndex:
         self._indexed_at = 0.0
 
     async def note_request(self, request_id: str, names: Mapping[str, str]) -> None:
-        """Let the run be found by its request, and by what that calls its conversation.
+        """Let the run be found by its request and by the ids of its conversation.
 
         Args:
             request_id: of the request.
@@ -86,16 +86,16 @@ class RunIndex:
         await self._add([index_key(self._key, kind, value) for kind, value in named.items()])
 
     async def renew(self) -> None:
-        """See that a run which goes on for long is still found, and for its time after its end."""
+        """Index the ids again before the store forgets them, for runs that go on for long."""
         if self._known and time.monotonic() - self._indexed_at >= self._ttl / 2:
             await self._index(sorted(self._known))
 
     def looks_at(self, batch: Batch) -> bool:
-        """Ids are looked for in it."""
+        """Return whether ids are looked for in a batch."""
         return batch.at < _LOOKS
 
     async def note(self, batch: Batch) -> None:
-        """Look for ids in what the run says."""
+        """Index the ids in the events of a batch."""
         if not self.looks_at(batch) or batch.items is None:
             return
         found: dict[str, None] = {}

@@ -1,4 +1,14 @@
-"""Reads one run from a position on: what is stored, then what comes, to the end.
+"""Reads one run to its end: stored events first, then events as they are stored.
+
+    the next event is ...                      and is read from
+    ────────────────────────────────────────   ─────────────────────────────────────────────────────────
+    made here, the reader is close behind      the follower of `OwnedRun`, without the store
+    made here, the reader is far behind        the store, page by page
+    made in another process                    the store; `wait` tells when there is more
+    missing: the owner has lost the run        this reader seizes the run and writes its end; so does any
+        other
+                                               reader, and the store lets one of them win
+    missing: the store does not answer         after `lease` seconds the body is cut short
 
 Source: the contract of resumable streams, sections 3 and 5.
 """
@@ -25,7 +35,7 @@ TOUCH_SECONDS: Final = 1.0
 """The time between two notes of one reader in the store that it reads the run."""
 
 _ORPHAN_SECONDS: Final = 1.0
-"""So long after its lease is over a run counts as lost: its owner may only be slow."""
+"""A run counts as lost this time after its lease has expired, because its owner may only be slow."""
 
 CutShort: TypeAlias = Literal["STORE_UNAVAILABLE", "RUN_LOST"]
 
@@ -79,7 +89,7 @@ class RunReader:
             owned.readers += 1
 
     def close(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         if self._owned is not None and self._follower is not None:
             self._owned.readers -= 1
             self._owned.leave(self._follower)
@@ -88,15 +98,16 @@ class RunReader:
 
     @property
     def has_last(self) -> bool:
-        """The last event of a run of this process has been read: it leaves with the end of the body."""
+        """Whether the last event of a local run has been read: it is sent with the end of the body."""
         owned = self._owned
         return owned is not None and owned.ended and self.at >= owned.events
 
     async def next(self, taker: Taker | None = None) -> Batch | None:
-        """Return what is stored next, as soon as it is; None at the end, or where `cut_short` says why.
+        """Return the next batch once it is stored; None at the end of the run, or if `cut_short` is set.
 
         Args:
-            taker: is given what comes while this waits; what it leaves over ends that, with an empty batch.
+            taker: is called with each batch that comes while this waits, which spares waking the task. If it
+                cannot send all of a batch, an empty batch is returned.
         """
         batch = await self._next(taker)
         if batch is not None:
@@ -105,11 +116,11 @@ class RunReader:
 
     async def _next(self, taker: Taker | None) -> Batch | None:
         while self.cut_short is None:
-            if (batch := self._live()) is not None:
+            if (batch := self._followed()) is not None:
                 return batch
-            if self._is_over_here():
+            if self._has_local_end():
                 return None
-            if self._is_fed_here():
+            if self._is_fed_locally():
                 if await self._follow(taker):
                     return Batch.of(self.at, (), ())
                 continue
@@ -117,7 +128,7 @@ class RunReader:
                 if lines := await self.store.read(self.name, self.at):
                     self._failing_since = None
                     return Batch.of(self.at, lines)
-                if await self._is_over_there():
+                if await self._has_remote_end():
                     return None
             except StoreUnavailable:
                 await self._note_failure()
@@ -125,11 +136,11 @@ class RunReader:
                 self.cut_short = "RUN_LOST"
         return None
 
-    def _live(self) -> Batch | None:
+    def _followed(self) -> Batch | None:
         return None if self._follower is None else self._follower.take(self.at)
 
-    def _is_over_here(self) -> bool:
-        """Everything has been read of a run that this process owns."""
+    def _has_local_end(self) -> bool:
+        """Return whether all events have been read of a run that has ended in this process."""
         owned = self._owned
         if owned is None or not owned.ended or owned.detached == "fenced":
             return False
@@ -137,8 +148,8 @@ class RunReader:
             return self.at >= owned.events
         return self._is_first
 
-    def _is_fed_here(self) -> bool:
-        """What comes next comes from this process."""
+    def _is_fed_locally(self) -> bool:
+        """Return whether the next event comes from this process; set `cut_short` if it comes from nowhere."""
         owned = self._owned
         if owned is None or owned.detached == "fenced":
             return False
@@ -149,9 +160,9 @@ class RunReader:
         return self.at >= owned.events
 
     async def _follow(self, taker: Taker | None) -> bool:
-        """Wait for what this process stores next; return whether `taker` has left something over.
+        """Wait for the next batch of this process; return whether `taker` could not send all of one.
 
-        The one who makes the run sees that it is read: the store need not be told.
+        The run counts its readers in this process itself: the store is not touched.
         """
         follower = self._follower
         if self.cut_short is not None or follower is None:
@@ -164,8 +175,8 @@ class RunReader:
         finally:
             self.at = follower.relayed_to
 
-    async def _is_over_there(self) -> bool:
-        """Nothing more is stored for now: wait for it, unless the run is over or lost."""
+    async def _has_remote_end(self) -> bool:
+        """Return whether the run has ended or is lost; if not, wait a moment for its next event."""
         state = await self.store.look(self.name)
         self._failing_since = None
         if state is None or state.state == "gone":
@@ -175,15 +186,15 @@ class RunReader:
             return False
         if state.state == "ended":
             return True
-        await self._look_after(state)
+        await self._check_lease(state)
         if self.cut_short is not None:
             return True
         await self._touch()
         await self.store.wait(self.name, self.at, TOUCH_SECONDS)
         return False
 
-    async def _look_after(self, state: RunState) -> None:
-        """End the run if nobody owns it any longer."""
+    async def _check_lease(self, state: RunState) -> None:
+        """Seize the run if its lease expired too long ago."""
         now = time.monotonic()
         if state.owned:
             self._unowned_since = None
@@ -194,7 +205,7 @@ class RunReader:
             closing = lost_end(lines, request_id=self.about.request_id)
             try:
                 seized = await self.store.seize(self.name, len(lines), closing, ttl=self.about.ttl)
-            except StoreFull:  # which nobody can write an end to
+            except StoreFull:  # no end can be stored either
                 self.cut_short = "RUN_LOST"
             else:
                 self.has_seized = self.has_seized or seized
@@ -209,7 +220,7 @@ class RunReader:
                 return
 
     async def _note_failure(self) -> None:
-        """The store is out of reach: for longer than the lease nobody knows what becomes of the run."""
+        """Note that the store does not answer; cut the body short when that lasts longer than the lease."""
         now = time.monotonic()
         if self._failing_since is None:
             self._failing_since = now
@@ -220,10 +231,10 @@ class RunReader:
 
 
 async def all_lines(store: RunStore, name: str) -> Sequence[bytes]:
-    """Return all that is stored of a run.
+    """Return all stored events of a run.
 
     Raises:
-        StoreUnavailable: it cannot be read.
+        StoreUnavailable: the store does not answer.
     """
     lines: list[bytes] = []
     while page := await store.read(name, len(lines)):

@@ -1,4 +1,4 @@
-"""What keeps runs: the interface, what passes through it, and how it fails.
+"""The interface of stores of runs, with its values and its errors.
 
 Source: the contract of resumable streams, sections 5 and 6.
 """
@@ -26,30 +26,30 @@ __all__ = [
 
 PAGE_EVENTS = 256
 PAGE_BYTES = 256 << 10
-"""Of one page, which holds at least one event, however long."""
+"""The most bytes of a page, unless its only event is longer."""
 
 MAX_FOUND = 100
-"""So many runs are found by one key, the newest."""
+"""The most runs that `find` returns: the newest ones."""
 
 
 class StoreUnavailable(StreamweirError):
-    """The store cannot be asked now; it may be later."""
+    """The store does not answer now; it may later."""
 
 
 class StoreFull(StoreUnavailable):
-    """The store takes nothing more."""
+    """The store has no memory for more events."""
 
 
 class RunLost(StreamweirError):
-    """The run is not its caller's: another token, another position, ended, or not there."""
+    """The caller may not change the run: token or position is another one, or it has ended or is unknown."""
 
 
 class Signals(NamedTuple):
-    """What a run's owner learns when it renews its lease.
+    """The facts that the owner of a run learns when it renews its lease.
 
     Attributes:
-        cancelled: somebody asked for its end.
-        unread_for: seconds since a reader was last there, by the store's clock.
+        cancelled: a client asked for the end of the run.
+        unread_for: seconds since a reader last touched the run, by the store's clock.
     """
 
     cancelled: bool
@@ -57,13 +57,13 @@ class Signals(NamedTuple):
 
 
 class RunState(NamedTuple):
-    """What is known of a run without reading it.
+    """The facts about a run that are known without its events.
 
     Attributes:
-        about: what it was claimed with, JSON.
-        events: how many are stored.
-        state: `gone` has no events any more and never will.
-        owned: its lease is not over.
+        about: the JSON that it was claimed with.
+        events: the number of stored events.
+        state: a `gone` run has no events, and never gets any.
+        owned: its lease has not expired.
         ended_at: Unix milliseconds, by the store's clock; None while it runs.
     """
 
@@ -78,90 +78,90 @@ class RunState(NamedTuple):
 class RunStore(Protocol):
     """Keeps runs as numbered events; one owner at a time may append to each.
 
-    `run` and `key` are 32 lower-case hex digits, `token` is a text that its owner alone knows, `about` and
-    events are JSON, `ttl` and `seconds` are seconds. What may pass is `StoreUnavailable`, and `RunLost`
-    where it is named. Every call may be repeated: an answer that got lost is asked for again.
+    `run` and `key` are 32 lower-case hex digits, `token` is a text that only the owner of the run knows,
+    `about` and events are JSON, `ttl` and `seconds` are seconds. Every method may raise `StoreUnavailable`;
+    some raise `RunLost`. Every call may be repeated: a caller that got no answer asks again.
 
     Attributes:
-        lease: seconds for which an owner owns a run since it last appended or renewed.
+        lease: seconds for which a run is owned after its owner last appended or renewed.
     """
 
     lease: float
 
     async def claim(self, run: str, token: str, about: bytes, *, ttl: float) -> bool:
-        """Begin a run; False if it is there already, but True once more for the same token."""
+        """Begin a run; return False if it exists with another token."""
 
     async def append(
         self, run: str, token: str, at: int, events: Sequence[bytes], *, ttl: float, ends: bool = False
     ) -> None:
-        """Store events from position `at` on, all or none; the same once more is done already.
+        """Store all of `events` from position `at` on, or none of them. A repeated append changes nothing.
 
         Args:
-            run: which one.
-            token: its owner's.
-            at: the position of the first of the events, which is how many are stored.
+            run: to append to.
+            token: of its owner.
+            at: the position of the first event, which is the number of events stored before.
             events: in their order.
-            ttl: for which the run is kept after its end.
-            ends: these are the last.
+            ttl: seconds for which the run is kept after its end.
+            ends: these are the last events.
 
         Raises:
-            RunLost: another token, another position, not there, or ended.
+            RunLost: token or position is another one, or the run has ended or is unknown.
         """
 
     async def renew(self, run: str, token: str, *, ttl: float) -> Signals:
-        """Keep the lease.
+        """Renew the lease.
 
         Raises:
-            RunLost: another token, not there, or ended.
+            RunLost: the token is another one, or the run has ended or is unknown.
         """
 
     async def discard(self, run: str, token: str, *, ttl: float) -> None:
-        """Free the events; the run is `gone` for `ttl`.
+        """Delete the events; the run is `gone` for `ttl`.
 
         Raises:
-            RunLost: another token, not there, or ended.
+            RunLost: the token is another one, or the run has ended or is unknown.
         """
 
     async def look(self, run: str) -> RunState | None:
-        """Return what is known of a run; None if nothing is."""
+        """Return the state of a run; None if it is unknown."""
 
     async def read(self, run: str, at: int) -> Sequence[bytes]:
-        """Return one page of the events from position `at` on; nothing where there are none."""
+        """Return one page of the events from position `at` on; an empty one if there are none."""
 
     async def wait(self, run: str, at: int, seconds: float) -> None:
-        """Return when event `at` is stored, when the run does not run (any more), or after `seconds`."""
+        """Return once event `at` is stored or the run is not running, or after `seconds`."""
 
     async def seize(self, run: str, at: int, events: Sequence[bytes], *, ttl: float) -> bool:
-        """End a run that runs, that nobody owns and that has `at` events; True for the one who did."""
+        """End a running run with an expired lease and `at` events; return whether this call ended it."""
 
     async def ask_to_cancel(self, run: str) -> None:
-        """Leave word for the owner that the run is to end."""
+        """Ask the owner to end the run; it learns that from `renew`."""
 
     async def touch(self, run: str) -> None:
-        """Note that somebody reads the run."""
+        """Note that the run has a reader now."""
 
     async def forget(self, run: str) -> None:
-        """Remove the run and all that is known of it."""
+        """Delete the run and its events."""
 
     async def index(self, run: str, keys: Sequence[str], *, ttl: float) -> None:
-        """Let a run be found by each of `keys`, for `ttl` at least."""
+        """Let `find` return a run for each of `keys`, for `ttl` at least."""
 
     async def find(self, key: str) -> Sequence[str]:
-        """Return the runs that are found by `key`, newest first, 100 at most; some may be gone."""
+        """Return the runs of `key`, newest first, 100 at most; some may have expired."""
 
     async def aclose(self) -> None:
-        """Let go of all connections; runs stay."""
+        """Close all connections; the runs stay in the store."""
 
 
 @runtime_checkable
 class RateStore(Protocol):
-    """A store that counts requests for all who share it."""
+    """A store that counts requests for all processes that share it."""
 
     async def allow(self, bucket: str, requests: int, seconds: float) -> float:
-        """Count a request and return 0, or do not count it and return the seconds until one may come."""
+        """Count a request and return 0, or return the seconds until the next one is allowed."""
 
     async def take_back(self, bucket: str) -> None:
-        """Do not count the request that was counted last: something else refuses it."""
+        """Uncount the last request, because another limit refuses it."""
 
 
 def page_of(events: Sequence[bytes], at: int) -> list[bytes]:

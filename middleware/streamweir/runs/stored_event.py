@@ -1,7 +1,9 @@
-"""The events of a run as they are kept: JSON that says all that the stages gave, whoever is to read it.
+"""The events of a run in the form of the store: JSON with all fields that the stages gave them.
 
-Each is a list: Unix milliseconds, the type, the text of a piece of text (else null), the other fields. Its
-place in the list of all is its sequence number. The first one also says what the run is read with.
+    [Unix milliseconds, type, text, other fields]
+
+`text` is null for events that are no piece of text. The position of an event is its sequence number. The
+first event also has the field `source`, with which every reader writes the run.
 """
 
 from __future__ import annotations
@@ -21,25 +23,25 @@ __all__ = ["EventReader", "EventWriter", "Source", "UnreadableRun"]
 _NO_TEXT: Final = b"null"
 _TEXTS: Final[tuple[type[Event], ...]] = (Content, Thinking)
 _PIECE_FIELDS: Final = frozenset({"content", "format", "channel", "stage", "meta"})
-"""What a piece of text may have in common with the next one; with anything else it stands alone."""
+"""The fields that the pieces of a text run may have; an event with another field is stored by itself."""
 
 
 _write_string: Final = msgspec.json.Encoder().encode
 _lines: Final = msgspec.json.Encoder().encode_lines
-"""They write strings as `write_json` does, and all of them in one call."""
+"""They write strings like `write_json`, but many of them in one call."""
 
 
 class UnreadableRun(Exception):
-    """What the store returned is no event of a run."""
+    """The store returned something that is no event of a run."""
 
 
 class Source(msgspec.Struct, frozen=True):
-    """What a run is read with, as far as it matters to those who write it for a client.
+    """The facts about the stream behind a run that its encoders need.
 
     Attributes:
-        speaks: the dialect of its upstream; `auto` while that is open.
-        options: by dialect, those in force.
-        names: what the client that began it calls what it asked: all who read it are given these.
+        speaks: the dialect of the upstream; `auto` while it is not detected.
+        options: the protocol options, by dialect.
+        names: the names that the first client gave in its request; all readers get these.
     """
 
     speaks: str = "auto"
@@ -48,7 +50,7 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class EventWriter:
-    """Writes the events of one run; those of a text that goes on are filled into what the first was."""
+    """Writes the events of one run. Pieces of one text are filled into the JSON of the first piece."""
 
     __slots__ = ("_kind", "_piece", "_rest")
 
@@ -58,12 +60,12 @@ class EventWriter:
         self._rest = b""
 
     def event(self, event: Event, timestamp: int, source: Source | None = None) -> bytes:
-        """Return one event.
+        """Return one event in the form of the store.
 
         Args:
-            event: it.
+            event: to write.
             timestamp: Unix milliseconds.
-            source: of the run, with the event that begins it.
+            source: of the run, for its first event; else None.
         """
         fields = _fields(event)
         text = fields.pop("content", None) if isinstance(event, _TEXTS) else None
@@ -73,7 +75,7 @@ class EventWriter:
         return b'[%d,"%b",%b,%b]' % (timestamp, type(event).type.encode(), written, write_json(fields))
 
     def run(self, event: Content | Thinking, texts: Sequence[str], timestamp: int) -> list[bytes]:
-        """Return pieces of text that differ from `event` in their text only."""
+        """Return the pieces of a text run as they are stored; they differ from `event` in their text only."""
         if event is not self._piece:
             fields = _fields(event.with_text(""))
             del fields["content"]
@@ -101,10 +103,10 @@ def _fields(event: Event) -> dict[str, Any]:
 
 
 class EventReader:
-    """Reads the events of one run, in their order.
+    """Reads the events of one run, in order.
 
     Attributes:
-        source: what the run is read with, once its first event has been read.
+        source: of the run, set by its first event.
     """
 
     __slots__ = ("_kind", "_piece", "_rest", "source")
@@ -116,7 +118,7 @@ class EventReader:
         self._piece: Content | Thinking | None = None
 
     def items(self, lines: Iterable[bytes]) -> Iterator[tuple[int, Event | TextRun]]:
-        """Yield with its time each event; pieces of text that go on are one `TextRun`.
+        """Yield each event with its time; pieces of one text are yielded as a `TextRun`.
 
         Raises:
             UnreadableRun: a line is no event.
@@ -125,7 +127,7 @@ class EventReader:
         at = 0
         for line in lines:
             timestamp, kind, text, rest = _decoded(line)
-            if text is not None and self._piece is not None and self._goes_on(kind, rest):
+            if text is not None and self._piece is not None and self._can_extend(kind, rest):
                 if texts and timestamp != at:
                     yield at, TextRun(self._piece, texts)
                     texts = []
@@ -139,7 +141,7 @@ class EventReader:
         if texts and self._piece is not None:
             yield at, TextRun(self._piece, texts)
 
-    def _goes_on(self, kind: str, rest: bytes) -> bool:
+    def _can_extend(self, kind: str, rest: bytes) -> bool:
         return kind == self._kind and rest == self._rest
 
     def _event(self, kind: str, text: str | None, rest: bytes) -> Event:

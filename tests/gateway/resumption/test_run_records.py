@@ -16,14 +16,8 @@ FAULTS = [
     *("cut-within@8", "reset@8", "bad-chunk@8", "stall@8:2s", "stall@0:2s", "no-end", "error@8", "garbage@3"),
     *("badjson@3", "open-tools", "cut@999"),
 ]
-OF_THE_RUN = {
-    "run",
-    "request_id",
-    "trace_id",
-    "span_id",
-    "first_event_ms",
-    "duration_ms",
-    "bytes_out",
+DIFFERING = {
+    *("run", "request_id", "trace_id", "span_id", "first_event_ms", "duration_ms", "bytes_in", "bytes_out"),
     "cause",
 }
 """Fields that differ between two requests, or that only a run has; causes are compared without addresses."""
@@ -31,7 +25,7 @@ OF_THE_RUN = {
 
 def facts_of(line: Mapping[str, Any]) -> dict[str, Any]:
     causes = [cause.partition(":")[0] for cause in line.get("cause", ())]
-    return {**{name: value for name, value in line.items() if name not in OF_THE_RUN}, "cause": causes}
+    return {**{name: value for name, value in line.items() if name not in DIFFERING}, "cause": causes}
 
 
 async def test_log_line_of_a_run_equals_that_of_a_request_without_resume() -> None:
