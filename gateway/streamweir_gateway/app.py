@@ -46,6 +46,7 @@ from streamweir_gateway.runs.open_streams import OpenStreams
 from streamweir_gateway.runs.proxy import Proxy
 from streamweir_gateway.runs.request_body import RequestBodies
 from streamweir_gateway.upstream.client import UpstreamClients
+from streamweir_gateway.upstream.via import Via
 
 __all__ = ["GatewayApp", "build_app"]
 
@@ -61,6 +62,7 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
     board: StreamBoard | None = None,
     conversations: ConversationsOfWorker | None = None,
     runs: UpstreamRuns | None = None,
+    via: Via | None = None,
 ) -> GatewayApp:
     """Return the application that serves `config`.
 
@@ -74,7 +76,9 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
         board: where streams under way are named; None: nowhere.
         conversations: of clients with upstreams; where an application replaces another one, they share them.
         runs: that are kept; where an application replaces another one, they share them.
+        via: the mark of requests to upstreams; None: one of its own.
     """
+    via = Via() if via is None else via
     metrics = make_metrics() if metrics is None else metrics
     gateway = _Gateway(
         config,
@@ -90,6 +94,7 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
         ),
         ConversationsOfWorker() if conversations is None else conversations,
         open_runs(config, metrics) if runs is None else runs,
+        via=via,
         owns_runs=runs is None,
     )
     routes = routes_of(
@@ -104,8 +109,9 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
     if config.server.admin is not None:
         routes = [route for route in routes if route not in own]
     cors = None if config.cors is None else CorsPolicy(config.cors)
-    requests = EdgeMiddleware(RequestGuard(config, routes, cors, gateway.observer, gateway.rates), cors)
-    admin = EdgeMiddleware(RequestGuard(config, own, None, gateway.observer), None)
+    guard = RequestGuard(config, routes, cors, gateway.observer, via, gateway.rates)
+    requests = EdgeMiddleware(guard, cors)
+    admin = EdgeMiddleware(RequestGuard(config, own, None, gateway.observer, via), None)
     return GatewayApp(requests, admin, Router(lifespan=gateway.lifespan), gateway.taskless_relays(routes))
 
 
@@ -162,10 +168,12 @@ class _Gateway:
         conversations: ConversationsOfWorker,
         runs: UpstreamRuns,
         *,
+        via: Via,
         owns_runs: bool,
     ) -> None:
         self._resumption = Resumption(runs, config.server.runs, streams, observer)
         self._owns_runs = owns_runs
+        self._via = via
         self._conversations = conversations
         self.streams = streams
         self._bodies = bodies
@@ -209,7 +217,12 @@ class _Gateway:
             return self._relay(config)
         shared: Any = {"streams": self.streams, "bodies": self._bodies, "observer": self.observer}
         if config.models:
-            endpoints = {name: self._endpoint(config.for_model(name)) for name in config.models}
+            own = {
+                name: self._endpoint(config.for_model(name))
+                for name, model in config.models.items()
+                if model.alias is None
+            }
+            endpoints = {name: own[config.resolved_model(name)] for name in config.models}
             return ModelProxy(endpoints, **shared)
         endpoint = self._endpoint(config)
         if config.resume is not None:
@@ -237,12 +250,13 @@ class _Gateway:
 
     def runs_routes(self) -> list[Route]:
         """Return where runs are read; none where no endpoint keeps any."""
-        if all(endpoint.resume is None for endpoint in self._config.endpoints):
+        kept = [endpoint for endpoint in self._config.endpoints if endpoint.resume is not None]
+        if not kept:
             return []
-        return self._resumption.routes()
+        return self._resumption.routes(are_open=any(endpoint.needs_no_key for endpoint in kept))
 
     def _relay(self, config: EndpointConfig) -> Relay:
-        forwarding = Forwarding(self._config.server.trusted_proxies)
+        forwarding = Forwarding(self._config.server.trusted_proxies, self._via)
         services = [self._service(config, upstream, forwarding) for upstream in config.upstreams]
         return Relay(services, streams=self.streams, observer=self.observer)
 
@@ -293,6 +307,7 @@ class _Gateway:
             client=self._clients.of(upstream),
             admission=self._admissions.of(upstream),
             dialects=self._config.known_dialects,
+            via=self._via,
             debug=self._config.debug,
         )
 

@@ -90,7 +90,12 @@ class IndexPage:
         yield "<code>server: {index: off}</code> turns this page off.</p></html>"
 
     def _call(self, endpoint: EndpointConfig, url: str) -> str:
-        return curl_line(endpoint, url, self._config.known_dialects, asks_for_key=self._asks_for_key)
+        return curl_line(
+            endpoint,
+            url,
+            self._config.known_dialects,
+            asks_for_key=self._asks_for_key and not endpoint.needs_no_key,
+        )
 
 
 def _url(scope: Scope, listen: Address) -> str:

@@ -75,8 +75,8 @@ class ModelList:
 
     def _names(self, scope: Scope) -> list[str]:
         """The models that the caller may ask, each once."""
-        allowed, templates = scope["state"].get("models"), scope["state"].get("endpoints")
-        endpoints = [found for found in self.endpoints if not templates or found.template in templates]
+        allowed = scope["state"].get("models")
+        endpoints = scope["state"].get("endpoints", self.endpoints)
         names = dict.fromkeys(name for endpoint in endpoints for name in endpoint.models)
         return [name for name in names if not allowed or name in allowed]
 

@@ -22,6 +22,7 @@ _DOT_SEGMENT: Final = re.compile(rb"(?:^|[/\\])\.{1,2}[\x00-\x20]*(?:$|[/\\;?#])
 _CONTROL: Final = re.compile(rb"[\x00-\x1f\x7f]|\xc2[\x80-\x9f]")
 """The control characters of Unicode, in UTF-8."""
 
+_EMPTY_PIECE: Final = re.compile(rb"^/|//|/$")
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_~-]+(?:\.[A-Za-z0-9_~-]+)*")
 """Most values of names: nothing to decode, no dot segment."""
 
@@ -57,20 +58,22 @@ def raw_rest(template: str, raw_path: str, rest: str) -> str | None:
 def may_be_segment(value: str) -> bool:
     """Return whether a `{name}` may stand for a value: it leads nowhere else, however often it is decoded.
 
+    A coded slash stays a part of the value; between slashes there has to be something.
+
     Args:
         value: decoded once.
     """
     if _PLAIN.fullmatch(value):
         return True
-    return _stays_below(value.encode("utf-8", "surrogatepass"), with_backslash=False)
+    return _stays_below(value.encode("utf-8", "surrogatepass"), is_segment=True)
 
 
-def _stays_below(path: bytes, *, with_backslash: bool = True) -> bool:
+def _stays_below(path: bytes, *, is_segment: bool = False) -> bool:
     """Return whether `path` has neither dot segments nor control characters, however often it is decoded."""
     for _ in range(MAX_DECODINGS):
         if _DOT_SEGMENT.search(path) or _OVERLONG.search(path) or _CONTROL.search(path):
             return False
-        if not with_backslash and b"\\" in path:
+        if is_segment and (b"\\" in path or _EMPTY_PIECE.search(path)):
             return False
         if b"%" not in path:
             return True

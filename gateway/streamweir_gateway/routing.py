@@ -6,10 +6,11 @@ order in the file. A method that the one does not take goes to the next that cov
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -22,6 +23,10 @@ from streamweir_gateway.open_path import may_be_segment, raw_rest
 from streamweir_gateway.runs.open_streams import OpenStreams
 
 __all__ = ["Found", "Route", "RoutingTable", "methods_of", "raw_path_of", "routes_of"]
+
+_CODED_SLASH: Final = re.compile("%2f", re.IGNORECASE)
+_NO_SEPARATOR: Final = "\udc2f"
+"""Stands for a coded slash while a path is cut at its slashes; no decoded path holds this lone surrogate."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,14 +42,25 @@ class Route:
     """It names the endpoints, or what they said: where keys are asked for, for it too."""
     is_private: bool = False
     """What it answers depends on who asks: no cache may keep it."""
+    shows_open_runs: bool = False
+    """Runs of open endpoints are read here too, without a key."""
     beside: tuple[EndpointConfig, ...] = ()
     """More endpoints that it speaks of: who may call one of them may call it."""
 
     @property
-    def templates(self) -> list[str]:
-        """Of the endpoints that it stands for; none where it is the gateway's own."""
-        endpoints = () if self.endpoint is None else (self.endpoint, *self.beside)
-        return [endpoint.template for endpoint in endpoints]
+    def endpoints(self) -> tuple[EndpointConfig, ...]:
+        """The endpoints that it speaks for; empty for a path of the gateway's own."""
+        return () if self.endpoint is None else (self.endpoint, *self.beside)
+
+    @property
+    def needs_no_key(self) -> bool:
+        """Whether every endpoint that it speaks for is open (`auth: open`)."""
+        return bool(self.endpoints) and all(endpoint.needs_no_key for endpoint in self.endpoints)
+
+    @property
+    def is_partly_open(self) -> bool:
+        """Whether a request without a key is served as well: what it sees is that of open endpoints."""
+        return any(endpoint.needs_no_key for endpoint in self.endpoints)
 
     @property
     def relays_all(self) -> bool:
@@ -108,10 +124,13 @@ class RoutingTable:
     def _at(self, path: str, raw_path: str | None) -> Iterator[Found]:
         for route in self._literal.get(path, ()):
             yield Found(route, {})
+        whole = _with_coded_slashes(path, raw_path)
         for match, route in self._templated:
-            values = match(path)
+            values = match(whole)
             if values is None:
                 continue
+            if whole is not path:
+                values = {name: value.replace(_NO_SEPARATOR, "/") for name, value in values.items()}
             rest = values.pop(REST, None) if is_open(route.template) else None
             if not all(map(may_be_segment, values.values())):
                 continue
@@ -122,6 +141,14 @@ class RoutingTable:
                     continue
                 values[REST] = rest
             yield Found(route, values)
+
+
+def _with_coded_slashes(path: str, raw_path: str | None) -> str:
+    """Return a decoded path in which `%2F` does not cut: what it belongs to stays one segment."""
+    if raw_path is None or "%" not in raw_path or not _CODED_SLASH.search(raw_path):
+        return path
+    whole = _NO_SEPARATOR.join(map(unquote, _CODED_SLASH.split(raw_path)))
+    return whole if whole.replace(_NO_SEPARATOR, "/") == path else path
 
 
 def _matching(template: str) -> Callable[[str], dict[str, str] | None]:

@@ -33,6 +33,7 @@ REFUSALS: Final[dict[str, RefusalRow]] = {
     "RUN_EXISTS": RefusalRow(409, False, "This run was started by another request."),
     "RUN_GONE": RefusalRow(410, False, "This run can no longer be resumed."),
     "STORE_UNAVAILABLE": RefusalRow(503, True, "Runs cannot be read at the moment. Please try again."),
+    "LOOP_DETECTED": RefusalRow(508, False, "The request came back to the gateway that had sent it on."),
     "WEBSOCKET_UNSUPPORTED": RefusalRow(501, False, "WebSockets are not supported here."),
     "OVERLOADED": RefusalRow(503, True, "The service is busy. Please try again."),
     "GATEWAY_DRAINING": RefusalRow(503, True, "The gateway is shutting down. Please try again."),

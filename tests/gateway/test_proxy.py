@@ -104,7 +104,7 @@ async def test_only_named_headers_go_on() -> None:
     )
     assert {name for name, _ in call.headers} == {
         "host", "user-agent", "accept", "accept-encoding", "accept-language", "x-ours", "traceparent",
-        "x-request-id", "content-length",
+        "x-request-id", "content-length", "via",
     }  # fmt: skip
     assert call.header("x-request-id") == "mine"
     assert call.header("accept-encoding") == "identity"
@@ -182,12 +182,54 @@ async def test_a_name_in_the_path_settles_how_the_stream_is_read(name: str, reas
     assert b"END_UNCONFIRMED" not in got.body
 
 
-@pytest.mark.parametrize("name", [".", "..", "%2e%2e", "", "a/b", "a%2fb"])
+@pytest.mark.parametrize(
+    "name", [".", "..", "%2e%2e", "", "a/b", "a%2f..", "a%2f%2fb", "a%252f..%252fb", "%2fa"]
+)
 async def test_a_name_that_leads_elsewhere_is_not_found(name: str) -> None:
     endpoint = {"upstream": "http://127.0.0.1:9", "path": "/agents/{agent}/run", "speaks": "legacy"}
     async with gateway(settled(endpoints={"/support/{agent}/chat": endpoint})) as running:
         got = await ask(running, target=f"/support/{name}/chat")
     assert (got.status, got.json["error"]["code"]) == (404, "ENDPOINT_NOT_FOUND")
+
+
+async def test_coded_slash_in_a_name_stays_a_part_of_it() -> None:
+    async with upstream(WHOLE) as server:
+        endpoint = {"upstream": server.url, "path": "/agents/{agent}/run", "speaks": "legacy"}
+        async with gateway(settled(endpoints={"/support/{agent}/chat": endpoint})) as running:
+            got = await ask(running, target="/support/a%2Fb%20c/chat")
+    assert got.status == 200
+    assert server.call.target == "/agents/a%2Fb%20c/run"
+
+
+PATTERNS: dict[str, object] = {"forward_headers": ["X-*", "*"], "headers": {"X-Ours": "yes"}}
+
+
+async def test_pattern_covers_names_but_no_credentials_and_nothing_of_the_connection() -> None:
+    never = [
+        *("Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key", "Forwarded", "X-Forwarded-For"),
+        *("X-Real-Ip", "Last-Event-ID", "TE", "Keep-Alive", "Accept-Encoding"),
+    ]
+    sent = [(name, "hidden") for name in never]
+    sent += [("X-Tenant-Id", "7"), ("Accept-Language", "de"), ("X-Ours", "no"), ("x_forwarded_for", "hidden")]
+    sent += [("X-Of-This-Hop", "hidden"), ("Connection", "x-of-this-hop")]
+    call = await call_of(options=PATTERNS, headers=sent)
+    assert call.header("x-tenant-id") == "7"
+    assert call.header("accept-language") == "de"
+    assert [value for name, value in call.headers if name == "x-ours"] == ["yes"]
+    assert "hidden" not in {value for _, value in call.headers}
+
+
+async def test_pattern_of_response_headers_leaves_ours_alone() -> None:
+    extra = (
+        b"Set-Cookie: a=b\r\nServer: x\r\nX-Tenant: 7\r\nX-Request-Id: theirs\r\nVary: Cookie\r\nETag: e\r\n"
+    )
+    script = WHOLE.replace(b"\r\n", b"\r\n" + extra, 1)
+    got = await relayed(script, forward_response_headers=["X-*", "etag*"])
+    headers = dict(got.headers)
+    assert (headers["x-tenant"], headers["etag"]) == ("7", "e")
+    assert "set-cookie" not in headers
+    assert headers["x-request-id"] != "theirs"
+    assert len(got.headers) == len(headers), "no header is there twice"
 
 
 # --- the response -------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from streamweir_gateway.observability.metrics import make_metrics
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.processes.server import GatewayServer
 from streamweir_gateway.runs.open_streams import OpenStreams
+from streamweir_gateway.upstream.via import Via
 
 
 def settled(dialects: Dialects | None = None, /, **file: Any) -> GatewayConfig:
@@ -68,29 +69,33 @@ class Gateway:
 
 
 @asynccontextmanager
-async def gateway(config: GatewayConfig, app: ASGIApp | None = None) -> AsyncIterator[Gateway]:
+async def gateway(
+    config: GatewayConfig, app: ASGIApp | None = None, *, port: int = 0, via: Via | None = None
+) -> AsyncIterator[Gateway]:
     """Run the gateway, or `app` in its place, under its own server, without main loop and signal handlers."""
     streams, log = OpenStreams(), Log()
     metrics = make_metrics()
     server = GatewayServer(
-        build_app(config, streams=streams, log=log, metrics=metrics) if app is None else app,
+        build_app(config, streams=streams, log=log, metrics=metrics, via=via) if app is None else app,
         streams,
         observer=Observer(log, metrics),
         settings=config.server,
     )
-    async with listening(server, patience=1) as address:
+    async with listening(server, patience=1, port=port) as address:
         yield Gateway(address, streams, log)
 
 
 @asynccontextmanager
-async def listening(server: uvicorn.Server, *, patience: float) -> AsyncIterator[tuple[str, int]]:
+async def listening(
+    server: uvicorn.Server, *, patience: float, port: int = 0
+) -> AsyncIterator[tuple[str, int]]:
     """Run a server without its main loop and its signal handlers; yield where it listens.
 
     At the end of the block its clients leave, and their requests have `patience` seconds to end.
     """
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with socket.create_server(("127.0.0.1", port)) as listener:
         await server.startup([listener])
         try:
             yield listener.getsockname()

@@ -10,7 +10,7 @@ from typing import Final
 
 from streamweir.http.refusals import Refusal
 from streamweir_gateway.access.rate_limit import RateLimiter
-from streamweir_gateway.config import Caller
+from streamweir_gateway.config import Caller, EndpointConfig
 
 __all__ = ["CallerLimits"]
 
@@ -24,27 +24,32 @@ class CallerLimits:
     Attributes:
         rate: counts its requests; None: they count for the gateway's limit.
         open_streams: under way. Who serves a request adds it and takes it away.
-        endpoints: the only ones that it may call, by their paths; none: all.
         models: the only ones that it may ask; none: all.
 
     Args:
+        name: of the key.
         caller: its configuration.
     """
 
-    def __init__(self, caller: Caller) -> None:
+    def __init__(self, name: str, caller: Caller) -> None:
+        self._name = name
         self.rate = None if caller.rate_limit is None else RateLimiter(caller.rate_limit)
         self.open_streams = 0
         self._max_streams = caller.max_streams
-        self.endpoints = frozenset(caller.endpoints)
+        self._caller = caller
         self.models = frozenset(caller.models)
 
-    def check_access(self, templates: Iterable[str]) -> None:
+    def may_call(self, endpoint: EndpointConfig) -> bool:
+        """Whether both the key's own `endpoints` and the endpoint's `auth` let it in."""
+        return endpoint.lets_in(self._name, self._caller)
+
+    def check_access(self, endpoints: Iterable[EndpointConfig]) -> None:
         """Let the caller call one of the endpoints at a path.
 
         Raises:
             Refusal: it may call none of them.
         """
-        if self.endpoints and self.endpoints.isdisjoint(templates):
+        if not any(map(self.may_call, endpoints)):
             raise Refusal("FORBIDDEN")
 
     def check_room(self) -> None:

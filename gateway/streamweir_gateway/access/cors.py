@@ -1,7 +1,7 @@
 """Which pages of other origins may call, and read what they get.
 
-Source: the Fetch standard, section 3.3 (CORS protocol); the configuration contract (`cors`). Requests with
-cookies are not meant: keys travel in headers, which a page must set itself.
+Source: the Fetch standard, section 3.3 (CORS protocol); the configuration contract (`cors`). Keys travel in
+headers, which a page must set itself; cookies are those of an old service, where `credentials` allows them.
 """
 
 from __future__ import annotations
@@ -22,20 +22,24 @@ MAX_AGE_SECONDS: Final = 600
 """How long a browser may go by the answer to a preflight."""
 
 _REQUEST_HEADERS: Final = (
+    "Accept",
     "Authorization",
     "Content-Type",
     "Last-Event-ID",
+    "traceparent",
+    "tracestate",
     "X-Api-Key",
     "X-Request-Id",
     "X-Streamweir-Protocol",
-    "traceparent",
+    "X-Streamweir-Run",
 )
-"""What pages may always send; what else they ask for they may too."""
+"""Headers that every page may send."""
 
 _EXPOSED: Final = (
     b"access-control-expose-headers",
     b"X-Request-Id, Retry-After, X-Streamweir-Run, Content-Location",
 )
+_CREDENTIALS: Final = (b"access-control-allow-credentials", b"true")
 _VARY: Final = (b"vary", b"Origin")
 _MOST_ASKED: Final = 64
 
@@ -52,12 +56,14 @@ class CorsPolicy:
     """The CORS headers of responses.
 
     Args:
-        cors: the allowed origins.
+        cors: the allowed origins, cookies and headers.
     """
 
     def __init__(self, cors: Cors) -> None:
         self._any = "*" in cors.origins
         self._origins = frozenset(origin.encode() for origin in cors.origins)
+        self._credentials: Headers = [_CREDENTIALS] if cors.credentials else []
+        self._listed = cors.headers
 
     def headers(self, request: HeaderList) -> Headers:
         """Return what every response to `request` carries, refusals and errors included."""
@@ -66,7 +72,7 @@ class CorsPolicy:
         origin = self._allowed_origin(request)
         if origin is None:
             return [_VARY]
-        return [(b"access-control-allow-origin", origin), _EXPOSED, _VARY]
+        return [(b"access-control-allow-origin", origin), *self._credentials, _EXPOSED, _VARY]
 
     def lets_in(self, request: HeaderList) -> bool:
         """Whether the page that `request` comes from may call."""
@@ -88,7 +94,8 @@ class CorsPolicy:
             raise Refusal("ENDPOINT_NOT_FOUND")
         if header_value(request, b"access-control-request-method") not in methods:
             raise Refusal("METHOD_NOT_ALLOWED", headers={"Allow": ", ".join(methods)})
-        names = _with_usual(_asked_headers(request))
+        asked = _asked_headers(request)
+        names = _with_usual(self._listed or asked)
         return [
             (b"access-control-allow-methods", ", ".join(methods).encode("ascii")),
             (b"access-control-allow-headers", ", ".join(names).encode("ascii")),

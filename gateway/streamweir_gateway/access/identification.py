@@ -9,7 +9,8 @@ from collections.abc import Mapping, Set
 from typing import Final
 
 from streamweir.http.headers import HeaderList
-from streamweir_gateway.access.keys import Credential, Keys, WrongKey
+from streamweir.http.refusals import Refusal
+from streamweir_gateway.access.keys import Credential, Keys, WrongKey, without_headers
 from streamweir_gateway.access.rate_limit import RateLimiter, rate_limited
 from streamweir_gateway.config import Caller, RateLimit
 
@@ -29,6 +30,17 @@ class Identification:
     def __init__(self, callers: Mapping[str, Caller]) -> None:
         self._keys = Keys(callers)
         self._wrong_keys = RateLimiter(WRONG_KEYS)
+
+    def without_keys(self, headers: HeaderList) -> list[tuple[bytes, bytes]]:
+        """Return `headers` without those that hold a key of the gateway; nothing is judged or counted."""
+        return without_headers(headers, self._keys.headers_with_keys(headers))
+
+    def known(self, headers: HeaderList) -> Credential | None:
+        """Return who sends a request; None without a good key. A wrong one is not counted."""
+        try:
+            return self._keys.credential(headers)
+        except Refusal:
+            return None
 
     def credential(self, headers: HeaderList, *, address: str, foreign: Set[bytes]) -> Credential:
         """Return who sends a request.

@@ -5,17 +5,17 @@ Source: the configuration contract (`auth`); RFC 9110, section 11 (schemes of Au
 
 from __future__ import annotations
 
-import hmac
 import re
+import secrets
 from collections.abc import Mapping, Set
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from typing import Final, NamedTuple
 
 from streamweir.http.headers import HeaderList
 from streamweir.http.refusals import Refusal
 from streamweir_gateway.config import MIN_KEY_CHARACTERS, Caller, key_digest
 
-__all__ = ["KEY_HEADERS", "Credential", "Keys", "WrongKey", "without_headers"]
+__all__ = ["KEY_HEADERS", "Credential", "Keys", "WrongKey", "has_key", "without_headers"]
 
 KEY_HEADERS: Final = frozenset({b"authorization", b"x-api-key"})
 
@@ -47,7 +47,10 @@ class Keys:
     """
 
     def __init__(self, callers: Mapping[str, Caller]) -> None:
-        self._digests = [(name, key_digest(key)) for name, caller in callers.items() for key in caller.key]
+        self._secret = secrets.token_bytes(32)
+        self._names = {
+            self._keyed(key_digest(key)): name for name, caller in callers.items() for key in caller.key
+        }
 
     def credential(self, headers: HeaderList, *, foreign: Set[bytes] = frozenset()) -> Credential:
         """Return who sends a request.
@@ -70,21 +73,27 @@ class Keys:
             raise WrongKey
         return Credential(next(iter(known.values())), frozenset(known))
 
+    def headers_with_keys(self, headers: HeaderList) -> frozenset[bytes]:
+        """Return the names of the headers that hold a key of the gateway, in whatever form."""
+        return frozenset(name for name in KEY_HEADERS if self._holds_key(headers, {name}))
+
     def _holds_key(self, headers: HeaderList, names: Set[bytes]) -> bool:
         """Whether a header of these names, which may go on, holds a key of ours in a wrong form."""
         words = (value.split()[-1:] for header, value in headers if header in names)
         return any(self._name_of(word) is not None for last in words for word in last)
 
     def _name_of(self, given: bytes) -> str | None:
-        """Return whose key it is. It is compared with every one, in full, whichever it is."""
+        """Return the name of a key, None for an unknown one.
+
+        The time of the look-up depends on the digest under a secret that no client knows, so it tells nothing
+        about the keys, and it does not grow with their number.
+        """
         if len(given) < MIN_KEY_CHARACTERS:
             return None
-        digest = sha256(given).digest()
-        found = None
-        for name, own in self._digests:
-            if hmac.compare_digest(digest, own):
-                found = name
-        return found
+        return self._names.get(self._keyed(sha256(given).digest()))
+
+    def _keyed(self, digest: bytes) -> bytes:
+        return blake2b(digest, key=self._secret, digest_size=32).digest()
 
 
 def _given(headers: HeaderList) -> dict[bytes, bytes]:
@@ -105,6 +114,11 @@ def _given(headers: HeaderList) -> dict[bytes, bytes]:
             elif match := _BEARER.fullmatch(value.strip(b" \t")):
                 found[header] = match[1]
     return found
+
+
+def has_key(headers: HeaderList) -> bool:
+    """Whether a request has anything that may be a key: `X-Api-Key`, or `Authorization` of any scheme."""
+    return any(name in KEY_HEADERS for name, _ in headers)
 
 
 def without_headers(headers: HeaderList, names: Set[bytes]) -> list[tuple[bytes, bytes]]:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from streamweir.codec.dialect import Dialect
+from streamweir.http.headers import HeaderList
 from streamweir.http.negotiation import expected_protocol
 from streamweir.http.paths import path_within
 from streamweir.http.refusals import Refusal, send_refusal
@@ -25,7 +26,7 @@ from streamweir_gateway.access.cors import CorsPolicy, is_preflight
 from streamweir_gateway.access.edge_middleware import PRIVATE
 from streamweir_gateway.access.foreign_pages import ForeignPages
 from streamweir_gateway.access.identification import Identification
-from streamweir_gateway.access.keys import KEY_HEADERS, Credential, without_headers
+from streamweir_gateway.access.keys import KEY_HEADERS, has_key, without_headers
 from streamweir_gateway.access.rate_limit import RateLimiter
 from streamweir_gateway.access.request_rates import RequestRates
 from streamweir_gateway.config import GatewayConfig
@@ -33,6 +34,7 @@ from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import settled_trace_context
 from streamweir_gateway.routing import Found, Route, RoutingTable, methods_of, raw_path_of
+from streamweir_gateway.upstream.via import Via
 
 __all__ = ["RequestGuard"]
 
@@ -56,6 +58,7 @@ class RequestGuard:
         routes: what there is to call.
         cors: answers preflights; None: they are requests as any other.
         observer: gets a record of every refused request.
+        via: the mark of requests that this gateway has sent.
         rates: counts requests for all workers and replicas; None: each process for itself.
     """
 
@@ -65,19 +68,21 @@ class RequestGuard:
         routes: Sequence[Route],
         cors: CorsPolicy | None,
         observer: Observer,
+        via: Via,
         rates: RateStore | None = None,
     ) -> None:
         callers = config.auth.keys if config.auth is not None else {}
         self._table = RoutingTable(routes)
         self._identification = Identification(callers) if callers else None
-        self._foreign_pages = None if callers else ForeignPages(config)
-        self._callers = {name: CallerLimits(caller) for name, caller in callers.items()}
+        self._foreign_pages = ForeignPages(config)
+        self._callers = {name: CallerLimits(name, caller) for name, caller in callers.items()}
         self._rates = RequestRates(config.rate_limit, routes, rates)
         self._foreign = {route: _forwarded_key_headers(route) for route in routes}
         self._trusted = config.server.trusted_proxies
         self._runs = config.server.runs if any(route.is_private for route in routes) else None
         self._cors = cors
         self._observer = observer
+        self._via = via
         self._dialects = config.known_dialects
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -88,10 +93,13 @@ class RequestGuard:
         scope["state"]["client"] = client_address(scope, self._trusted)
         scope["state"][PRIVATE] = self._is_private(path)
         try:
+            self._via.check(scope["headers"])
             is_judged_there = found is not None and found.route.relays_all
-            if self._foreign_pages is not None:
+            is_open = self._is_open(routes)
+            if is_open:
                 self._foreign_pages.check(scope, is_judged_there=is_judged_there)
-            if (cors := self._preflights(scope, is_judged_there=is_judged_there)) is not None:
+            cors = self._preflights(scope, is_judged_there=is_judged_there, is_open=is_open)
+            if cors is not None:
                 methods = methods_of(self._table.routes_at(path, raw_path))
                 headers = cors.preflight(scope["headers"], methods)
                 await send_nothing(send, headers)
@@ -111,7 +119,7 @@ class RequestGuard:
             return
         await _serve(admitted, receive, send)
 
-    def _preflights(self, scope: Scope, *, is_judged_there: bool) -> CorsPolicy | None:
+    def _preflights(self, scope: Scope, *, is_judged_there: bool, is_open: bool) -> CorsPolicy | None:
         """Return what answers a preflight; None: it is a request as any other.
 
         A service that judges pages of others itself gets theirs, but where keys are asked for: a preflight
@@ -120,8 +128,14 @@ class RequestGuard:
         cors = self._cors
         if cors is None or not is_preflight(scope):
             return None
-        is_theirs = is_judged_there and self._identification is None and not cors.lets_in(scope["headers"])
+        is_theirs = is_judged_there and is_open and not cors.lets_in(scope["headers"])
         return None if is_theirs else cors
+
+    def _is_open(self, routes: Sequence[Route]) -> bool:
+        """Whether no key is asked for here: there are none, or every endpoint of the path is open."""
+        if self._identification is None:
+            return True
+        return bool(routes) and all(route.needs_no_key for route in routes)
 
     def _is_private(self, path: str) -> bool:
         """Return whether what is said here depends on who asks: of runs, that there are none too."""
@@ -135,18 +149,8 @@ class RequestGuard:
             Refusal: it is not to be served.
         """
         caller = None
-        templates = [template for route in routes for template in route.templates]
-        needs_key = not routes or any(route.needs_key for route in routes)
-        if self._identification is not None and (templates or needs_key):
-            foreign = self._foreign[found.route] if found is not None else frozenset()
-            credential = self._identification.credential(
-                scope["headers"], address=_network(scope), foreign=foreign
-            )
-            scope = _identified(scope, credential)
-            caller = self._callers[credential.name]
-            scope["state"].update(models=caller.models, endpoints=caller.endpoints)
-            if templates:
-                caller.check_access(templates)
+        if self._identification is not None:
+            scope, caller = self._identified(self._identification, scope, found, routes)
         if found is None:
             raise _nothing_here(routes)
         if caller is not None:
@@ -156,9 +160,38 @@ class RequestGuard:
         scope["path_params"] = found.path_params
         return _Admitted(found.route.app, scope, caller)
 
+    def _identified(
+        self, identification: Identification, scope: Scope, found: Found | None, routes: Sequence[Route]
+    ) -> tuple[Scope, CallerLimits | None]:
+        """Return a request without its key, and whose key it was; None where it needs none.
+
+        Raises:
+            Refusal: it needs a key and has none, a wrong one, or one that does not open what it asks for.
+        """
+        endpoints = [endpoint for route in routes for endpoint in route.endpoints]
+        if routes and not endpoints and not any(route.needs_key for route in routes):
+            return scope, None
+        if self._is_open(routes):
+            return {**scope, "headers": identification.without_keys(scope["headers"])}, None
+        if found is not None and _needs_no_key(found.route, identification, scope["headers"]):
+            self._foreign_pages.check(scope)
+            scope["state"]["endpoints"] = [endpoint for endpoint in endpoints if endpoint.needs_no_key]
+            return scope, None
+        foreign = self._foreign[found.route] if found is not None else frozenset()
+        credential = identification.credential(scope["headers"], address=_network(scope), foreign=foreign)
+        caller = self._callers[credential.name]
+        scope["state"].update(
+            key=credential.name,
+            models=caller.models,
+            endpoints=[endpoint for endpoint in endpoints if caller.may_call(endpoint)],
+        )
+        if endpoints:
+            caller.check_access(endpoints)
+        return {**scope, "headers": without_headers(scope["headers"], credential.headers)}, caller
+
     def _expected_protocol(self, scope: Scope, routes: Sequence[Route]) -> Dialect | None:
         """Return the protocol of a refusal: to a stranger, what the request itself tells of its client."""
-        is_known = self._identification is None or "key" in scope["state"]
+        is_known = self._is_open(routes) or "key" in scope["state"]
         endpoints = [route.endpoint for route in routes if route.endpoint is not None]
         answers = endpoints[0].answers if endpoints and is_known else ()
         return expected_protocol(
@@ -192,6 +225,16 @@ async def _serve(admitted: _Admitted, receive: Receive, send: Send) -> None:
         caller.open_streams -= 1
 
 
+def _needs_no_key(route: Route, identification: Identification, headers: HeaderList) -> bool:
+    """Whether a request is served without a key at a path that serves requests with keys as well.
+
+    Who names a run of an open endpoint may send it the headers that it sends the service, which are not keys.
+    """
+    if route.shows_open_runs:
+        return identification.known(headers) is None
+    return route.is_partly_open and not has_key(headers)
+
+
 def _rate(caller: CallerLimits | None) -> RateLimiter | None:
     return None if caller is None else caller.rate
 
@@ -205,12 +248,6 @@ def _client(scope: Scope) -> str:
 def _network(scope: Scope) -> str:
     address = scope["state"]["client"]
     return "" if address is None else client_network(address)
-
-
-def _identified(scope: Scope, credential: Credential) -> Scope:
-    """Return the request without its key, so that nothing below can pass it on; who sent it is in `state`."""
-    scope["state"]["key"] = credential.name
-    return {**scope, "headers": without_headers(scope["headers"], credential.headers)}
 
 
 def _nothing_here(routes: Sequence[Route]) -> Refusal:

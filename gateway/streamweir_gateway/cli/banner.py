@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 import streamweir
 from streamweir_gateway.cli.addresses import base_url
-from streamweir_gateway.config import GatewayConfig
+from streamweir_gateway.config import EndpointConfig, GatewayConfig
 from streamweir_gateway.sample_call import curl_line
 
-__all__ = ["banner"]
+__all__ = ["banner", "callers", "in_order"]
+
+_NAMED: Final = 8
+"""How many keys are named on one line."""
 
 
 def banner(config: GatewayConfig, address: tuple[str, int]) -> Iterator[str]:
@@ -21,9 +25,10 @@ def banner(config: GatewayConfig, address: tuple[str, int]) -> Iterator[str]:
         yield f"Health, readiness and metrics: {base_url(config.server.admin)}"
     for endpoint in config.endpoints:
         yield ""
-        sources = ", then ".join(upstream.label for upstream in endpoint.upstreams)
-        yield f"{endpoint.template}: {sources} -> {', '.join(endpoint.answers)}"
-        yield f"  {curl_line(endpoint, url, config.known_dialects, asks_for_key=bool(keys))}"
+        sources = in_order(endpoint, dict.fromkeys(upstream.label for upstream in endpoint.upstreams))
+        asks_for_key = bool(keys) and not endpoint.needs_no_key
+        yield f"{endpoint.template}: {sources} -> {', '.join(endpoint.answers)}{callers(config, endpoint)}"
+        yield f"  {curl_line(endpoint, url, config.known_dialects, asks_for_key=asks_for_key)}"
     yield ""
     if keys:
         yield f"In place of KEY: one of {', '.join(keys)} from `auth.keys`."
@@ -32,3 +37,21 @@ def banner(config: GatewayConfig, address: tuple[str, int]) -> Iterator[str]:
     others = dict.fromkeys(name for endpoint in config.endpoints for name in endpoint.answers[1:])
     if others:
         yield f"Another protocol: -H 'X-Streamweir-Protocol: {next(iter(others))}'"
+
+
+def in_order(endpoint: EndpointConfig, labels: Iterable[str]) -> str:
+    """Return the upstreams of an endpoint as they are asked: one after the other, or one by the model."""
+    return (" or " if endpoint.chooses else ", then ").join(labels)
+
+
+def callers(config: GatewayConfig, endpoint: EndpointConfig) -> str:
+    """Return who may call an endpoint, as a remark on its line; empty where the gateway has no keys."""
+    if config.auth is None or not config.auth.keys:
+        return ""
+    if endpoint.needs_no_key:
+        return " (open: no key)"
+    names = [name for name, caller in config.auth.keys.items() if endpoint.lets_in(name, caller)]
+    if len(names) == len(config.auth.keys):
+        return " (any key)"
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f" (keys: {', '.join(names[:_NAMED]) or 'none'}{more})"

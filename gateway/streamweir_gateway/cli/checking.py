@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from streamweir_gateway.cli.addresses import address_text
+from streamweir_gateway.cli.banner import callers, in_order
 from streamweir_gateway.cli.command import BAD_CONFIGURATION, FAILED, OK, UsageError
 from streamweir_gateway.cli.configuration import load
 from streamweir_gateway.cli.effective import effective_facts, effective_lines
@@ -79,6 +80,7 @@ def _facts(file: str, config: GatewayConfig) -> dict[str, Any]:
                 ],
                 "answers": endpoint.answers,
                 "framing": endpoint.framing,
+                "auth": "open" if endpoint.needs_no_key else endpoint.auth,
             }
             for endpoint in config.endpoints
         ],
@@ -94,8 +96,10 @@ def _summary(file: str, config: GatewayConfig) -> Iterator[str]:
     yield f"{file} is good: {parts} on {address_text(config.listen)}"
     width = max(len(_request(endpoint)) for endpoint in config.endpoints)
     for endpoint in config.endpoints:
-        sources = ", then ".join(f"{upstream.label} ({upstream.speaks})" for upstream in endpoint.upstreams)
-        yield f"  {_request(endpoint):{width}}  from {sources} to {', '.join(endpoint.answers)}"
+        labels = dict.fromkeys(f"{upstream.label} ({upstream.speaks})" for upstream in endpoint.upstreams)
+        sources = in_order(endpoint, labels)
+        answers = ", ".join(endpoint.answers)
+        yield f"  {_request(endpoint):{width}}  from {sources} to {answers}{callers(config, endpoint)}"
 
 
 def _number(count: int, noun: str) -> str:

@@ -28,11 +28,12 @@ from streamweir_gateway.runs.destination import Destination, Incoming
 from streamweir_gateway.runs.requested_model import requested_model
 from streamweir_gateway.upstream.client import UpstreamClient
 from streamweir_gateway.upstream.request import UpstreamRequest
+from streamweir_gateway.upstream.via import Via
 
 __all__ = ["run"]
 
 _NOT_SHOWN: Final = frozenset(
-    {"authorization", "cookie", "x-api-key", "api-key", "x-request-id", "traceparent", "tracestate"}
+    {"authorization", "cookie", "x-api-key", "api-key", "x-request-id", "traceparent", "tracestate", "via"}
 )
 """Credentials, and what is another one for each request."""
 
@@ -113,6 +114,7 @@ def _destination(endpoint: EndpointConfig, upstream: UpstreamConfig, dialects: D
         client=UpstreamClient(),
         admission=Admissions().of(upstream),
         dialects=dialects,
+        via=Via(),
         debug=False,
     )
 

@@ -123,7 +123,8 @@ class _Merging:
         for name, model in _mapping(own.tree["models"]).items():
             fields = _mapping(model)
             speaks = {"speaks": fields["speaks"]} if "speaks" in fields else {}
-            for reference in _references(fields.get("upstream")) or [Unresolved()]:
+            nothing = [] if "alias" in fields else [Unresolved()]
+            for reference in _references(fields.get("upstream")) or nothing:
                 self.origins[*own.path, "upstream", len(upstream)] = (*own.path, "models", name)
                 layer = Layer(own.path, {**own.tree, **speaks})
                 targets.append(self._target(layer, len(upstream), reference))

@@ -21,6 +21,9 @@ SCHEMA_FILE: Final = Path(__file__).with_name("config.schema.json")
 DIALECT_SCHEMA_FILE: Final = Path(__file__).with_name("dialect.schema.json")
 
 
+_ONE_OF_THESE: Final = {"EndpointConfig": ("upstream", "models"), "ModelConfig": ("upstream", "alias")}
+"""By definition: keys of which one has to be there."""
+
 _DIALECT: Final = {"$ref": "#/$defs/Dialect"}
 _FILE: Final = {
     "type": "object",
@@ -42,6 +45,9 @@ def config_schema() -> dict[str, Any]:
     # what dialects hold is checked where they are compiled, and described by a schema of its own
     schema["properties"]["dialects"]["additionalProperties"] = {"anyOf": [_DIALECT, _FILE, _PYTHON]}
     definitions = {**schema.pop("$defs", {}), **dialect_definitions()}
+    for name, keys in _ONE_OF_THESE.items():
+        definitions[name].pop("required", None)
+        definitions[name]["anyOf"] = [{"required": [key]} for key in keys]
     return {"$schema": GenerateJsonSchema.schema_dialect, **schema, "$defs": definitions}
 
 

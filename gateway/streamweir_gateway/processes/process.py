@@ -23,6 +23,7 @@ from streamweir_gateway.requests.conversations import ConversationsOfWorker
 from streamweir_gateway.resumption.run_store import open_runs
 from streamweir_gateway.runs.open_streams import OpenStreams
 from streamweir_gateway.runs.request_body import RequestBodies
+from streamweir_gateway.upstream.via import Via, mark_of_start
 
 __all__ = ["ServingProcess", "serve_alone"]
 
@@ -58,6 +59,7 @@ class ServingProcess:
         self._bodies = RequestBodies(config.server.body_bytes)
         self._conversations = ConversationsOfWorker()
         self._board = board
+        self._via = Via(mark_of_start())
         self.metrics = make_metrics()
         self._runs = open_runs(config, self.metrics)
         self.metrics.config_served(config.fingerprint)
@@ -116,6 +118,7 @@ class ServingProcess:
             runs=self._runs,
             metrics=self.metrics,
             board=self._board,
+            via=self._via,
         )
 
 

@@ -18,12 +18,11 @@ from starlette.types import Scope
 from streamweir.http_grammar import TOKEN
 from streamweir_gateway.access.client_address import is_sent_by
 from streamweir_gateway.upstream.request import Headers
+from streamweir_gateway.upstream.via import Via
 
 __all__ = ["Forwarding", "is_about_forwarding", "may_go_on"]
 
 _MAX_FORWARDS: Final = b"max-forwards"
-_VIA: Final = {"1.0": (b"Via", b"1.0 streamweir")}
-_VIA_CURRENT: Final = (b"Via", b"1.1 streamweir")
 
 _TOKEN: Final = re.compile(TOKEN.pattern.encode())
 _HOST: Final = re.compile(rb"[0-9A-Za-z.\-_\[\]:]{1,255}")
@@ -43,10 +42,12 @@ class Forwarding:
 
     Args:
         trusted: networks of the proxies whose own are believed.
+        via: the gateway's own mark.
     """
 
-    def __init__(self, trusted: Sequence[IPv4Network | IPv6Network]) -> None:
+    def __init__(self, trusted: Sequence[IPv4Network | IPv6Network], via: Via) -> None:
         self._trusted = trusted
+        self._via = via
 
     def lines(self, client: tuple[str, int] | None, headers: Headers) -> bytes:
         """Return the headers of a request in HTTP/1.1 as they go on the wire.
@@ -73,7 +74,7 @@ class Forwarding:
         if host := _first(given.pop(b"x-forwarded-host", []), host):
             headers.append((b"X-Forwarded-Host", host))
         headers.extend((name, value) for name, values in given.items() for value in values)
-        headers.append(_VIA.get(scope["http_version"], _VIA_CURRENT))
+        headers.append((b"Via", self._via.value(scope["http_version"])))
         return headers
 
     @staticmethod

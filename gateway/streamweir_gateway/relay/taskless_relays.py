@@ -36,7 +36,9 @@ MOST_REMEMBERED: Final = 512
 LONGEST_REMEMBERED: Final = 256
 """Of a target."""
 
-_UNUSUAL: Final = frozenset({b"upgrade", b"sec-websocket-key", b"x-streamweir-protocol", b"max-forwards"})
+_UNUSUAL: Final = frozenset(
+    {b"upgrade", b"sec-websocket-key", b"x-streamweir-protocol", b"max-forwards", b"via"}
+)
 """Headers of requests that ask for more than to be relayed."""
 
 

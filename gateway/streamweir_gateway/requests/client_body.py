@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl
 from streamweir.http.headers import HeaderList, header_values
 from streamweir.requests.errors import RequestError
 from streamweir.requests.reading import body_of_query, parse_body
+from streamweir_gateway.upstream.header_selection import HeaderSelection
 
 __all__ = ["check_type", "client_body", "names_around"]
 
@@ -59,7 +60,7 @@ def names_around(
     path_params: Mapping[str, str],
     query: bytes,
     headers: HeaderList,
-    forwarded: frozenset[str],
+    forwarded: HeaderSelection,
 ) -> dict[str, Any]:
     """Return the names that templates have beside the fields of the body.
 
@@ -68,16 +69,14 @@ def names_around(
         path_params: the names of the endpoint's path.
         query: of the request.
         headers: of the request.
-        forwarded: the names of those that go on to upstreams, in small letters.
+        forwarded: those that go on to upstreams.
     """
-    passed = {
-        name: ", ".join(values)
-        for name in forwarded
-        if (values := [*header_values(headers, name.encode("ascii"))])
-    }
+    passed: dict[str, list[str]] = {}
+    for name, value in forwarded.of(headers):
+        passed.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
     return {
         "body": body,
         "path": dict(path_params),
         "query": dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True)),
-        "headers": passed,
+        "headers": {name: ", ".join(values) for name, values in passed.items()},
     }

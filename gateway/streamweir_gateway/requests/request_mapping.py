@@ -29,6 +29,7 @@ from streamweir_gateway.requests.kept_answers import user_digests, with_kept_ans
 from streamweir_gateway.requests.offers import Offer
 from streamweir_gateway.requests.unknown_answer import unknown_answer
 from streamweir_gateway.runs.destination import Destination, Incoming
+from streamweir_gateway.upstream.header_selection import request_selection
 
 __all__ = ["RequestMapping", "request_mapping"]
 
@@ -98,7 +99,8 @@ class _Mapping:
 
     def __init__(self, config: EndpointConfig, dialects: Dialects) -> None:
         self._dialects = dialects
-        self._forwarded = frozenset(map(str.lower, config.forward_headers))
+        configured = {name.lower() for upstream in config.upstreams for name, _ in upstream.headers}
+        self._forwarded = request_selection(config.forward_headers, ours=configured, sends_body_on=False)
 
     def check(self, incoming: Incoming) -> None:
         check_type(incoming.headers)

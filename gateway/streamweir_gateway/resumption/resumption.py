@@ -55,13 +55,26 @@ class Resumption(RunsShell):
         self._streams: Final = streams
         self._observer: Final = observer
 
-    def routes(self) -> list[Route]:
-        """Return the routes of the path of runs; none if there is no such path."""
+    def routes(self, *, are_open: bool) -> list[Route]:
+        """Return the routes of the path of runs; none if there is no such path.
+
+        Args:
+            are_open: some runs are those of open endpoints, which are read without a key.
+        """
+        self.has_runs_without_owner = are_open
         if self.path is None:
             return []
         app = RunsApp(self.path, self)
         return [
-            Route(f"{self.path}{template}", methods, app, None, needs_key=True, is_private=True)
+            Route(
+                f"{self.path}{template}",
+                methods,
+                app,
+                None,
+                needs_key=True,
+                is_private=True,
+                shows_open_runs=are_open and "{" in template,
+            )
             for template, methods in RUNS_METHODS.items()
         ]
 

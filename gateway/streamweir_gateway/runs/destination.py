@@ -23,6 +23,7 @@ from streamweir_gateway.runs.admission import Admission
 from streamweir_gateway.runs.upstream_request_builder import UpstreamRequestBuilder
 from streamweir_gateway.upstream.client import UpstreamClient
 from streamweir_gateway.upstream.request import UpstreamRequest
+from streamweir_gateway.upstream.via import Via
 
 __all__ = ["Destination", "Incoming"]
 
@@ -67,10 +68,11 @@ class Destination:
         client: what requests go out through.
         admission: shared with the other endpoints of this upstream.
         dialects: in which names are looked up.
+        via: the gateway's own mark.
         debug: let redacted details out.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (one keyword for each thing that endpoints share)
         self,
         endpoint: EndpointConfig,
         upstream: UpstreamConfig,
@@ -79,6 +81,7 @@ class Destination:
         client: UpstreamClient,
         admission: Admission,
         dialects: Dialects,
+        via: Via,
         debug: bool,
     ) -> None:
         self.config = upstream
@@ -87,7 +90,7 @@ class Destination:
         self.client = client
         self.admission = admission
         self.dialects = dialects
-        self._outgoing = UpstreamRequestBuilder(endpoint, upstream, base_url, dialects)
+        self._outgoing = UpstreamRequestBuilder(endpoint, upstream, base_url, dialects, via)
         self._configured = endpoint.protocol_options
         settled = self._outgoing.constant_options
         self._constant = (

@@ -27,6 +27,7 @@ from streamweir_gateway.requests.request_mapping import RequestMapping
 from streamweir_gateway.runs.destination import Destination, Incoming
 from streamweir_gateway.runs.request_body import request_object
 from streamweir_gateway.runs.stream_choice import asks_for_stream, wants_no_stream
+from streamweir_gateway.upstream.header_selection import response_selection
 from streamweir_gateway.upstream.hop_by_hop import end_to_end
 from streamweir_gateway.upstream.response import UpstreamResponse
 
@@ -78,6 +79,7 @@ class Endpoint:
         self.mapping = mapping
         self.copied = frozenset(name for name in config.answers if self._may_be_copied(name))
         self._default = {name: self._default_framing(name) for name in config.answers}
+        self._returned = response_selection(config.forward_response_headers)
 
     def _may_be_copied(self, protocol: str) -> bool:
         """Does nothing here ask for the streams of a protocol to be written in another form?"""
@@ -164,12 +166,7 @@ class Endpoint:
         if self.config.relays_all:
             passed = end_to_end(response.headers, without=_OURS)
             return [header for header in passed if WRITABLE.fullmatch(header[1])]
-        return [
-            (name.lower().encode("ascii"), value)
-            for name in self.config.forward_response_headers
-            for value in response.values_of(name)
-            if WRITABLE.fullmatch(value)
-        ]
+        return [header for header in self._returned.of(response.headers) if WRITABLE.fullmatch(header[1])]
 
 
 def _first(answers: tuple[str, ...], protocol: str | None) -> tuple[str, ...]:

@@ -21,6 +21,9 @@ LONGEST_RETRY_AFTER: Final = 10.0
 LONGEST_BACKOFF: Final = 10.0
 """Seconds that doubling leads to at most, where the first wait is not longer itself."""
 
+LOOP_STATUS: Final = 508
+"""Loop Detected. Source: RFC 5842, section 7.2."""
+
 JITTER: Final = 0.25
 """Up to this share of a wait is added to it, so that many who failed at once do not come back at once."""
 
@@ -73,7 +76,12 @@ class RetryPlan:
         )
 
     def go_on(self, failure: Failure) -> float | None:
-        """Move on to the next attempt; return the seconds to wait before it, or None if there is none."""
+        """Move on to the next attempt; return the seconds to wait before it, or None if there is none.
+
+        An upstream answers 508 to a request that has come back to it: asking again would begin the circle.
+        """
+        if failure.status == LOOP_STATUS:
+            return None
         retries = self.destination.config.retries
         if self._tries < retries.attempts and failure.is_in(retries.on):
             seconds = seconds_before(self._tries, retries, failure.info)

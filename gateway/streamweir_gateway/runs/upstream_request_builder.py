@@ -16,7 +16,9 @@ from streamweir.http.headers import HeaderList, header_values
 from streamweir_gateway.config import EndpointConfig, UpstreamConfig
 from streamweir_gateway.observability.trace_context import TraceContext
 from streamweir_gateway.runs.upstream_target import NoSuchPath, UpstreamTarget, with_query
+from streamweir_gateway.upstream.header_selection import request_selection
 from streamweir_gateway.upstream.request import Origin, UpstreamRequest, authorization_in
+from streamweir_gateway.upstream.via import Via
 
 __all__ = ["NoSuchPath", "UpstreamRequestBuilder"]
 
@@ -51,25 +53,28 @@ class UpstreamRequestBuilder:
         upstream: likewise.
         base_url: of the upstream.
         dialects: what names of dialects mean.
+        via: the gateway's own mark.
     """
 
     def __init__(
-        self, endpoint: EndpointConfig, upstream: UpstreamConfig, base_url: str, dialects: Dialects
+        self, endpoint: EndpointConfig, upstream: UpstreamConfig, base_url: str, dialects: Dialects, via: Via
     ) -> None:
+        self._via = ("Via", via.value().decode("ascii"))
         self._target = UpstreamTarget(endpoint, base_url)
         self._origin = Origin.of(base_url)
         self._authorization = authorization_in(base_url)
         self._speaks: Final = None if upstream.speaks == "auto" else dialects.to_read(upstream.speaks)
         self._dialects = dialects.detectable if self._speaks is None else (self._speaks,)
-        self._forwarded = {
-            name.encode(): name
-            for name in dict.fromkeys((*ALWAYS, *map(str.lower, endpoint.forward_headers)))
-            if name not in _SETTLED
-        }
+        named = (name for name in endpoint.forward_headers if name.lower() not in _SETTLED)
+        self._configured = {name.lower(): [(name, value)] for name, value in upstream.headers}
+        self._selection = request_selection(
+            (*ALWAYS, *named),
+            ours=self._configured,
+            sends_body_on=endpoint.request.kind == "passthrough",
+        )
         self._query = frozenset(endpoint.forward_query)
         self._takes_query = endpoint.appends_rest
         self._ours = self._own_headers()
-        self._configured = {name.lower(): [(name, value)] for name, value in upstream.headers}
 
     def request(
         self,
@@ -99,7 +104,8 @@ class UpstreamRequestBuilder:
 
     def passes_credentials(self, headers: HeaderList) -> bool:
         """Does the upstream see this client's own credentials, so that a 401 is the client's affair?"""
-        passed = (CREDENTIALS & set(self._forwarded.values())) - set(self._configured)
+        named = {name for name in CREDENTIALS if name.encode() in self._selection.named}
+        passed = named - set(self._configured)
         return any(header_values(headers, name.encode()) for name in passed)
 
     @cached_property
@@ -129,11 +135,12 @@ class UpstreamRequestBuilder:
     def _headers(self, headers: HeaderList, request_id: str, trace: TraceContext) -> list[tuple[str, str]]:
         """Ours first, then the client's, then the configured ones; the later replace the earlier."""
         client: _Headers = {}
-        for key, value in headers:
-            if (name := self._forwarded.get(key.lower())) is not None:
-                client.setdefault(name, []).append((name, value.decode("latin-1")))
+        for key, value in self._selection.of(headers):
+            name = key.decode("latin-1")
+            client.setdefault(name, []).append((name, value.decode("latin-1")))
         chosen = {**self._ours, **client, **self._configured, **_IDENTITY}
         chosen["x-request-id"] = [("X-Request-Id", request_id)]
+        chosen["via"] = [*(("Via", value) for value in header_values(headers, b"via")), self._via]
         for name, text in trace.headers():
             chosen[name] = [(name, text)]
         return [pair for pairs in chosen.values() for pair in pairs]

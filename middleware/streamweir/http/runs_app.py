@@ -100,7 +100,11 @@ class RunsShell(ABC):
     Attributes:
         service: the runs.
         path: where they are read; None: at their own endpoints only.
+        has_runs_without_owner: runs with and without an owner are read here; one without an owner belongs to
+            every client that has its handle.
     """
+
+    has_runs_without_owner = False
 
     def __init__(self, service: RunService[Any], path: str | None) -> None:
         self.service: Final = service
@@ -208,10 +212,20 @@ class RunsApp:
                 with run_refusals():
                     verb = self._verb(call)
                     call.owner = self._shell.owner_of(scope)
-                    await verb(self, call)
+                    await self._answer(verb, call)
             except Refusal as refusal:
                 call.refusal = refusal
                 await send_refusal(call.send, refusal, request_id=call.request_id)
+
+    async def _answer(self, verb: _Verb, call: RunsCall) -> None:
+        """Answer a request; where its client has no such run, with a run that belongs to nobody."""
+        try:
+            await verb(self, call)
+        except RunNotFound:
+            if call.owner is None or not call.handle or not self._shell.has_runs_without_owner:
+                raise
+            call.owner = None
+            await verb(self, call)
 
     def _verb(self, call: RunsCall) -> _Verb:
         """Return the verb of a request, whose handle is noted in `call`.

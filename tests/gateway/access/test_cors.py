@@ -157,9 +157,28 @@ async def test_a_preflight_names_the_headers_that_may_be_sent() -> None:
             running, "OPTIONS", headers=asking(headers="content-type, x-tenant,x-TENANT,"), body=b""
         )
     assert names(answer.header("access-control-allow-headers")) == {
-        *("authorization", "content-type", "last-event-id", "traceparent"),
-        *("x-api-key", "x-request-id", "x-streamweir-protocol", "x-tenant"),
+        *("accept", "authorization", "content-type", "last-event-id", "traceparent", "tracestate"),
+        *("x-api-key", "x-request-id", "x-streamweir-protocol", "x-streamweir-run", "x-tenant"),
     }
+
+
+async def test_headers_that_the_file_lists_are_the_only_ones_beside_the_usual() -> None:
+    cors = {"origins": [APP], "headers": ["X-Tenant-Id"], "credentials": True}
+    async with gateway(shared(cors=cors)) as running:
+        answer = await ask(running, "OPTIONS", headers=asking(headers="x-tenant-id, x-other"), body=b"")
+    allowed = names(answer.header("access-control-allow-headers"))
+    assert "x-tenant-id" in allowed
+    assert "x-other" not in allowed
+    assert answer.header("access-control-allow-credentials") == "true"
+
+
+async def test_pages_may_send_cookies_where_the_file_says_so() -> None:
+    cors = {"origins": [APP], "credentials": True}
+    async with upstream(WHOLE) as server, gateway(shared(server.url, cors=cors)) as running:
+        answer = await ask(running, headers=from_page())
+        assert answer.header("access-control-allow-credentials") == "true"
+        refused = await ask(running, target="/nothing", headers=from_page())
+        assert refused.header("access-control-allow-credentials") == "true"
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_this_machine_may_come_without_keys(address: str, tmp_path: Path) -> Non
 def test_the_welcome_names_keys_and_upstreams_but_shows_no_key(tmp_path: Path) -> None:
     config = configured(tmp_path, "auth: {keys: {web: s3cret-of-the-web, batch: s3cret-of-batch}}\n")
     lines = list(banner(config, ("127.0.0.1", 8080)))
-    assert "/a: http://127.0.0.1:9, then demo:legacy -> standard" in lines
+    assert "/a: http://127.0.0.1:9, then demo:legacy -> standard (any key)" in lines
     assert any(line.startswith("  curl -N http://127.0.0.1:8080/a -H 'X-Api-Key: KEY' ") for line in lines)
     assert "In place of KEY: one of web, batch from `auth.keys`." in lines
     assert "s3cret" not in "".join(lines)

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import re
 import socket
 import struct
 import tracemalloc
@@ -226,7 +227,7 @@ async def test_headers_of_the_connection_stay_here_and_all_others_go_on(tmp_path
         *("127.0.0.1", "http", "shop.example:8443"),
     )
     assert seen["forwarded"] == 'for=127.0.0.1;host="shop.example:8443";proto=http'
-    assert seen["via"] == "1.1 streamweir"
+    assert re.fullmatch("1.1 streamweir-[0-9a-f]{8}", seen["via"])
     assert "x-forwarded-prefix" not in seen
     assert "accept" not in seen
     assert "user-agent" not in seen

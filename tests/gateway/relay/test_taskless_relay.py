@@ -15,6 +15,7 @@ from scripted_upstream import PATIENCE, Call, Script, answer, chunk, upstream
 from streamweir_gateway.app import build_app
 from streamweir_gateway.processes.generations import Generations
 from streamweir_gateway.relay import taskless_relays
+from streamweir_gateway.upstream.via import Via
 
 pytestmark = pytest.mark.anyio
 
@@ -89,7 +90,8 @@ async def relaying(script: Script, *, without_task: bool = True, **options: Any)
             **limit,
             **options,
         }
-        async with gateway(settled(endpoints={"/old/*": endpoint})) as running:
+        config = settled(endpoints={"/old/*": endpoint})
+        async with gateway(config, via=Via("00000000")) as running:
             assert b"\r\n\r\nwarm" in await asked(running, GET)
             await running.log.next_line()
             yield running

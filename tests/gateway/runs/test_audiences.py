@@ -27,6 +27,7 @@ from streamweir_gateway.runs.run import Run
 from streamweir_gateway.runs.run_supervisor import RunSupervisor
 from streamweir_gateway.upstream.client import UpstreamClient
 from streamweir_gateway.upstream.response import UpstreamResponse
+from streamweir_gateway.upstream.via import Via
 
 pytestmark = pytest.mark.anyio
 
@@ -116,6 +117,7 @@ def run_for(audience: Audience, url: str, record: RequestRecord) -> Run:
             client=UpstreamClient(),
             admission=Admissions().of(target),
             dialects=dialects,
+            via=Via(),
             debug=False,
         )
         for _ in range(2)

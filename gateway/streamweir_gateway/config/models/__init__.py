@@ -4,7 +4,7 @@ Durations are seconds, sizes bytes, `off` is None. No `repr` shows a key, a head
 """
 
 from streamweir_gateway.config.models.access import Auth, Caller, Cors
-from streamweir_gateway.config.models.endpoint import EndpointConfig, InjectedWarning, Limits
+from streamweir_gateway.config.models.endpoint import EndpointConfig, InjectedWarning, Limits, ModelConfig
 from streamweir_gateway.config.models.gateway import GatewayConfig
 from streamweir_gateway.config.models.resume import Resume, StoreConfig
 from streamweir_gateway.config.models.server import LogForm, LogLevel, ServerConfig
@@ -29,6 +29,7 @@ __all__ = [
     "Limits",
     "LogForm",
     "LogLevel",
+    "ModelConfig",
     "Resume",
     "Retries",
     "ServerConfig",

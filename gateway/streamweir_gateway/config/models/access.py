@@ -13,12 +13,14 @@ from streamweir_gateway.config.models.field_types import (
     NOT_EMPTY,
     ONE_OR_MORE,
     READ_ONLY,
+    Flag,
     Rate,
     Text,
     one_or_more,
 )
 from streamweir_gateway.config.models.section import Section, absent
 from streamweir_gateway.config.values.auth import CALLER_KEY, ORIGIN
+from streamweir_gateway.config.values.http import PAGE_HEADER
 from streamweir_gateway.config.values.scalars import NAME, whole_number
 from streamweir_gateway.config.values.written_as import LISTED, ShortFor
 
@@ -64,3 +66,9 @@ class Cors(Section):
 
     origins: Annotated[tuple[Annotated[str, ORIGIN], ...], LISTED, NOT_EMPTY]
     """As browsers send them, such as `https://app.example`; or `*` alone."""
+    credentials: Flag = False
+    """Whether pages may send cookies; not beside `*`."""
+    headers: Annotated[tuple[Annotated[str, PAGE_HEADER], ...], LISTED, NOT_EMPTY] = Field(
+        (), validate_default=False
+    )
+    """Names that pages may send beside the usual ones, and no others. Absent: all that they ask for."""

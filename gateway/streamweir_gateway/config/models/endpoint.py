@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
+from itertools import accumulate
 from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import Field
@@ -13,6 +15,7 @@ from streamweir.options.limits import Limits as LibraryLimits
 from streamweir.options.sizes import format_size
 from streamweir.options.timeouts import HEARTBEAT
 from streamweir_gateway.config.diagnostics import InvalidValue
+from streamweir_gateway.config.models.access import Caller
 from streamweir_gateway.config.models.field_types import (
     NOT_EMPTY,
     ONE_OR_MORE,
@@ -37,12 +40,13 @@ from streamweir_gateway.config.models.section import (
     written,
 )
 from streamweir_gateway.config.models.upstream import UpstreamConfig, UpstreamOptions
+from streamweir_gateway.config.values.auth import CALLER_NAMES
 from streamweir_gateway.config.values.http import (
-    HEADER_NAME,
+    FORWARDED_HEADER,
     METHOD,
     ORDINARY_METHODS,
     QUERY_NAME,
-    RESPONSE_HEADER_NAME,
+    RETURNED_HEADER,
 )
 from streamweir_gateway.config.values.path_templates import UPSTREAM_PATH, is_open
 from streamweir_gateway.config.values.request_mode import REQUEST_MODE, RequestMode
@@ -146,6 +150,9 @@ class EndpointOptions(UpstreamOptions):
     """Protocols that clients may have; the first is the default."""
     relay: Annotated[str, choice("streams", "all")] = "streams"
     """`all`: what is no agent stream goes through as it came, whatever its method, type and status."""
+    auth: Annotated[tuple[Text, ...] | None, CALLER_NAMES, ONE_OR_MORE] = absent()
+    """The names of `auth.keys` that may call; `open`: no key is asked for. Absent: each key whose own
+    `endpoints` allow it."""
     framing: Annotated[str, choice("sse", "ndjson")] = "sse"
     """The framing where the client's Accept leaves it open."""
     request: Annotated[RequestMode, REQUEST_MODE] = written("passthrough")
@@ -156,12 +163,12 @@ class EndpointOptions(UpstreamOptions):
     """Which conversation of the upstream goes with a client's; `off`: none are kept."""
     heartbeat: DurationOrOff = written(HEARTBEAT)
     """A sign of life after so much silence; may be `off`."""
-    forward_headers: Annotated[tuple[Annotated[str, HEADER_NAME], ...], LISTED] = ()
-    """Headers of the client that go on to the upstream."""
+    forward_headers: Annotated[tuple[Annotated[str, FORWARDED_HEADER], ...], LISTED] = ()
+    """Headers of the client that go on to the upstream; `X-Tenant-*` stands for all that begin so."""
     forward_query: Annotated[tuple[Annotated[str, QUERY_NAME], ...], LISTED] = ()
     """Query parameters of the client that go on to the upstream."""
-    forward_response_headers: Annotated[tuple[Annotated[str, RESPONSE_HEADER_NAME], ...], LISTED] = ()
-    """Headers of the upstream's response that the client gets."""
+    forward_response_headers: Annotated[tuple[Annotated[str, RETURNED_HEADER], ...], LISTED] = ()
+    """Headers of the upstream's response that the client gets; `X-Tenant-*` stands for all that begin so."""
     on_disconnect: Annotated[
         float | None,
         WrittenAs(
@@ -211,7 +218,9 @@ Upstreams: TypeAlias = Annotated[
 class ModelConfig(Section):
     """What a client gets that names this model; a bare upstream stands for this with nothing else."""
 
-    upstream: Upstreams = Field(repr=False)
+    alias: Annotated[str | None, TEXT] = absent()
+    """Another model of the same endpoint, for which this is one more name; nothing else stands beside it."""
+    upstream: Upstreams = Field((), repr=False, validate_default=False)
     """A name of `upstreams`, a URL or `demo:<dialect>`; of a list, the first that gives an event."""
     path: Annotated[str | None, UPSTREAM_PATH] = absent()
     """Appended to the upstream's URL, in place of the endpoint's."""
@@ -245,11 +254,21 @@ class EndpointConfig(EndpointOptions):
     )
     """In place of `upstream`: what the client's `model` chooses from, by name."""
 
+    def resolved_model(self, name: str) -> str:
+        """Return the model that a name stands for: an alias's, else its own."""
+        return self.models[name].alias or name
+
+    @cached_property
+    def first_upstreams(self) -> Mapping[str, int]:
+        """By model: the index in `upstreams` at which its own begin."""
+        ends = accumulate((len(model.upstream) for model in self.models.values()), initial=0)
+        return dict(zip(self.models, ends, strict=False))
+
     def for_model(self, name: str) -> EndpointConfig:
         """Return the endpoint that a client has which names one of the models."""
+        name = self.resolved_model(name)
         model = self.models[name]
-        names = [*self.models]
-        first = sum(len(self.models[other].upstream) for other in names[: names.index(name)])
+        first = self.first_upstreams[name]
         own: dict[str, Any] = {
             "models": {},
             "upstream": model.upstream,
@@ -258,6 +277,18 @@ class EndpointConfig(EndpointOptions):
             "request": self.request if model.request is None else model.request,
         }
         return self.model_copy(update=own)
+
+    @property
+    def needs_no_key(self) -> bool:
+        """Whether the file opens this endpoint to everybody who can reach the address (`auth: open`)."""
+        return self.auth == ()
+
+    def lets_in(self, name: str, caller: Caller) -> bool:
+        """Whether the key called `name` may call this endpoint: its own `endpoints` and `auth` allow it."""
+        if self.needs_no_key:
+            return True
+        is_named = self.auth is None or name in self.auth
+        return is_named and (not caller.endpoints or self.template in caller.endpoints)
 
     @property
     def relays_all(self) -> bool:

@@ -9,6 +9,7 @@ from streamweir.codec.dialects import Dialects
 from streamweir.yaml_files.report import Report
 from streamweir_gateway.config.models import GatewayConfig
 from streamweir_gateway.config.rules.access import check_access
+from streamweir_gateway.config.rules.circles import check_circles
 from streamweir_gateway.config.rules.collisions import check_collisions
 from streamweir_gateway.config.rules.models import check_models
 from streamweir_gateway.config.rules.options import check_endpoint_options, check_upstream_options
@@ -40,5 +41,6 @@ def check_rules(config: GatewayConfig, dialects: Dialects, report: Report) -> No
         else:
             check_request(endpoint, dialects, report)
     check_collisions(config, report)
+    check_circles(config, report)
     check_access(config, report)
     check_resume(config, report)

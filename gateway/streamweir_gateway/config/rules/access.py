@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from streamweir.yaml_files.report import KeyPath, Report
 from streamweir.yaml_files.unresolved import Unresolved
-from streamweir_gateway.config.models import Caller, Cors, GatewayConfig
+from streamweir_gateway.config.models import Caller, Cors, EndpointConfig, GatewayConfig
 from streamweir_gateway.config.rules.names import check_name, check_repetition
 from streamweir_gateway.config.values.addresses import NEEDS_AUTH, is_loopback
 from streamweir_gateway.config.values.auth import ANY_ORIGIN, key_digest
@@ -23,6 +23,9 @@ def check_access(config: GatewayConfig, report: Report) -> None:
         _check_opened(config.auth.keys, {endpoint.template for endpoint in config.endpoints}, report)
         models = {name for endpoint in config.endpoints for name in endpoint.models}
         _check_models(config.auth.keys, models, report)
+    callers = config.auth.keys if config.auth is not None else {}
+    for endpoint in config.endpoints:
+        _check_named_callers(endpoint, callers, report)
     if config.cors is not None:
         _check_origins(config.cors, report)
     check_repetition(config.server.trusted_proxies, ("server", "trusted_proxies"), report)
@@ -51,6 +54,22 @@ def _check_opened(callers: Mapping[str, Caller], templates: Collection[str], rep
             check_name(template, (*path, index), templates, "endpoint", report)
 
 
+def _check_named_callers(endpoint: EndpointConfig, callers: Mapping[str, Caller], report: Report) -> None:
+    """Report names in the `auth` of an endpoint that no key has, or a key that may not call it."""
+    path: KeyPath = ("endpoints", endpoint.template, "auth")
+    names = endpoint.auth or ()
+    if names and not callers:
+        report.at_value(path, "names keys, but the file has no `auth.keys`")
+        return
+    check_repetition(names, path, report)
+    for index, name in enumerate(names):
+        check_name(name, (*path, index), callers, "key of `auth.keys`", report)
+        opened = callers[name].endpoints if name in callers else ()
+        if opened and endpoint.template not in opened:
+            message = "names a key whose own `endpoints` leave this endpoint out"
+            report.at_value((*path, index), message, f": {name}")
+
+
 def _check_models(callers: Mapping[str, Caller], models: Collection[str], report: Report) -> None:
     for name, caller in callers.items():
         path: KeyPath = ("auth", "keys", name, "models")
@@ -64,3 +83,7 @@ def _check_origins(cors: Cors, report: Report) -> None:
     if ANY_ORIGIN in cors.origins and len(cors.origins) > 1:
         index = cors.origins.index(ANY_ORIGIN)
         report.at_value(("cors", "origins", index), "stands for every origin: it must be alone")
+    if ANY_ORIGIN in cors.origins and cors.credentials:
+        message = "cannot be true beside origins: ['*']: browsers refuse cookies there; name the origins"
+        report.at_value(("cors", "credentials"), message)
+    check_repetition(cors.headers, ("cors", "headers"), report, str.lower)

@@ -28,7 +28,8 @@ def check_references(
 ) -> None:
     """Report what an endpoint names as its upstreams and should not."""
     path: KeyPath = ("endpoints", endpoint.template, "upstream")
-    check_repetition(endpoint.upstream, path, report)
+    if not endpoint.chooses:  # several models may have one upstream
+        check_repetition(endpoint.upstream, path, report)
     for index, reference in enumerate(endpoint.upstream):
         _check_demo(reference, (*path, index), dialects, report)
         if not is_url(reference) and demo_dialect(reference) is None:

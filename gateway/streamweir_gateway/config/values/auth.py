@@ -9,14 +9,17 @@ import re
 from hashlib import sha256
 from typing import Any, Final
 
+from pydantic import BeforeValidator
+
 from streamweir_gateway.config.diagnostics import InvalidValue, not_this
 from streamweir_gateway.config.values.scalars import Scalar, read_text, text_schema
 
-__all__ = ["ANY_ORIGIN", "CALLER_KEY", "HASHED", "MIN_KEY_CHARACTERS", "ORIGIN", "key_digest"]
+__all__ = ["ANY_ORIGIN", "CALLER_KEY", "CALLER_NAMES", "HASHED", "MIN_KEY_CHARACTERS", "ORIGIN", "key_digest"]
 
 ANY_ORIGIN: Final = "*"
 HASHED: Final = "sha256:"
 """What a key begins with of which the file holds the digest alone."""
+_OPEN: Final = "open"
 MIN_KEY_CHARACTERS: Final = 12
 """Of a key in plain text."""
 
@@ -77,5 +80,19 @@ def _check_port(origin: str) -> None:
         raise InvalidValue(f"{_ORIGIN_RULE}: without the scheme's own port", not_this(origin))
 
 
+def _caller_names(value: Any) -> Any:
+    """Return the names of the keys that open an endpoint; the word `open` means that it needs none."""
+    if value == _OPEN:
+        return ()
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, list):
+        raise InvalidValue("must be open, the name of a key, or a list of names")
+    if not value:
+        raise InvalidValue("must name at least one key; open: no key is asked for")
+    return value
+
+
+CALLER_NAMES: Final = BeforeValidator(_caller_names)
 CALLER_KEY: Final = Scalar(_caller_key, text_schema("^[!-~]+$"))
 ORIGIN: Final = Scalar(_origin, text_schema(r"^(\*|[a-z][a-z0-9+.-]*://[^/?#A-Z]+)$"))

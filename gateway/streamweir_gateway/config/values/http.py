@@ -13,13 +13,15 @@ from streamweir_gateway.config.diagnostics import InvalidValue, not_this, quoted
 from streamweir_gateway.config.values.scalars import Scalar, read_text, text_schema
 
 __all__ = [
+    "FORWARDED_HEADER",
     "HEADER_NAME",
     "HEADER_VALUE",
     "METHOD",
     "ORDINARY_METHODS",
+    "PAGE_HEADER",
     "QUERY_NAME",
-    "RESPONSE_HEADER_NAME",
     "RETRY_CAUSE",
+    "RETURNED_HEADER",
 ]
 
 _METHODS: Final = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY")
@@ -61,6 +63,22 @@ def _token(value: Any) -> str:
     if not TOKEN.fullmatch(name):
         raise InvalidValue("must be an HTTP token: letters, digits and !#$%&'*+-.^_`|~")
     return name
+
+
+def _name_or_pattern(value: Any) -> str:
+    """Read a header's name, or the beginning of names with a `*` behind it."""
+    name = _token(value)
+    if "*" in name[:-1]:
+        raise InvalidValue("has a * that is not at the end: it stands for the rest of a name", not_this(name))
+    return name
+
+
+def _forwarded_header(value: Any) -> str:
+    return _request_header(_name_or_pattern(value))
+
+
+def _returned_header(value: Any) -> str:
+    return _response_header(_name_or_pattern(value))
 
 
 def _request_header(value: Any) -> str:
@@ -117,10 +135,12 @@ def _retry_cause(value: Any) -> int | str:
 _TOKEN_SCHEMA: Final = text_schema(f"^{TOKEN.pattern}$")
 
 HEADER_NAME: Final = Scalar(_request_header, _TOKEN_SCHEMA)
+FORWARDED_HEADER: Final = Scalar(_forwarded_header, _TOKEN_SCHEMA)
 HEADER_VALUE: Final = Scalar(_header_value, {"type": "string"})
-RESPONSE_HEADER_NAME: Final = Scalar(_response_header, _TOKEN_SCHEMA)
+RETURNED_HEADER: Final = Scalar(_returned_header, _TOKEN_SCHEMA)
 METHOD: Final = Scalar(_method, _TOKEN_SCHEMA)
 QUERY_NAME: Final = Scalar(_query_name, text_schema())
+PAGE_HEADER: Final = Scalar(_token, _TOKEN_SCHEMA)
 RETRY_CAUSE: Final = Scalar(
     _retry_cause,
     {

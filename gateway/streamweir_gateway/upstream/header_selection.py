@@ -1,0 +1,90 @@
+"""Which headers go on to the other side: those that the file names, and those that a pattern of it covers.
+
+A pattern is a name that ends in `*` (`X-Tenant-*`; `*` alone covers every name). It never covers credentials,
+headers about forwarding, headers of one connection or of the framing of the body, or headers that the gateway
+writes itself; each of these goes on only where it is named in full.
+
+Source: the configuration contract (headers by pattern).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from .hop_by_hop import HOP_BY_HOP, connection_options
+from .request import Headers
+
+__all__ = ["HeaderSelection", "request_selection", "response_selection"]
+
+_NEVER_IN_REQUESTS: Final = re.compile(
+    rb"(?:proxy-)?authorization|cookie2?|(?:x-)?api-key|host|via|forwarded|x-forwarded-.*|x-real-ip"
+    rb"|x-streamweir-.*|last-event-id|expect|content-length|accept|accept-encoding|x-request-id|traceparent"
+    rb"|tracestate"
+)
+_BODY: Final = re.compile(rb"content-.*")
+_NEVER_IN_RESPONSES: Final = re.compile(
+    rb"set-cookie2?|server|x-powered-by|content-.*|cache-control|x-accel-buffering|vary|x-request-id|date"
+    rb"|access-control-.*|x-streamweir-.*|x-content-type-options"
+)
+
+
+class HeaderSelection:
+    """Picks headers by name.
+
+    Args:
+        names: of the file; one that ends in `*` is a pattern.
+        never: what no pattern covers, beside the headers of one connection.
+        also: names in lower case that no pattern covers either.
+    """
+
+    def __init__(
+        self, names: Iterable[str], *, never: Iterable[re.Pattern[bytes]], also: Iterable[str] = ()
+    ) -> None:
+        folded = [name.lower().encode("ascii") for name in names]
+        self.named: Final = frozenset(name for name in folded if not name.endswith(b"*"))
+        """The names that stand in full, in lower case."""
+        self._prefixes = tuple({name[:-1] for name in folded if name.endswith(b"*")})
+        self._never = tuple(never)
+        self._also = frozenset(name.encode("ascii") for name in also)
+
+    def __bool__(self) -> bool:
+        return bool(self.named or self._prefixes)
+
+    def of(self, headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+        """Return the headers of a message that are picked, names in lower case, in their order.
+
+        What the message's own `Connection` lists belongs to that connection: no pattern covers it.
+        """
+        listed = connection_options(headers) if self._prefixes else frozenset()
+        picked: Headers = []
+        for name, value in headers:
+            lowered = name.lower()
+            if lowered in self.named or (self._covers(lowered) and lowered not in listed):
+                picked.append((lowered, value))
+        return picked
+
+    def _covers(self, name: bytes) -> bool:
+        """Whether a pattern covers a name; an underscore counts as a hyphen where names are excepted."""
+        if not self._prefixes or not name.startswith(self._prefixes) or name in self._also:
+            return False
+        plain = name.replace(b"_", b"-")
+        return plain not in HOP_BY_HOP and not any(never.fullmatch(plain) for never in self._never)
+
+
+def request_selection(names: Iterable[str], *, ours: Iterable[str], sends_body_on: bool) -> HeaderSelection:
+    """Return which headers of clients go on to an upstream.
+
+    Args:
+        names: `forward_headers`.
+        ours: names in lower case that the configuration writes to this upstream.
+        sends_body_on: the body goes on as it is; else no pattern covers what describes it (`Content-*`).
+    """
+    never = [_NEVER_IN_REQUESTS] if sends_body_on else [_NEVER_IN_REQUESTS, _BODY]
+    return HeaderSelection(names, never=never, also=ours)
+
+
+def response_selection(names: Iterable[str]) -> HeaderSelection:
+    """Return which headers of an upstream's response a client gets, by `forward_response_headers`."""
+    return HeaderSelection(names, never=[_NEVER_IN_RESPONSES])
