@@ -52,12 +52,12 @@ __all__ = [
 
 PROTOCOL_VERSION: Final = "1.1"
 
-Whole = Literal["snapshot", "repeat"]
+Whole = Literal["snapshot", "repeat", "copy"]
 """How a text that is not just the next piece relates to its message.
 
 `snapshot`: all of the message so far (a cumulative frame). `repeat`: all of it, or all since the last tool
-call, once more at the end (`final_answer` after `token`s); the option `full_text` decides what becomes of it.
-"""
+call, once more at the end (`final_answer` after `token`s); the option `full_text` decides about it. `copy`: a
+whole message, perhaps of one that came in pieces under another id."""
 
 
 class Payload(msgspec.Struct, kw_only=True):

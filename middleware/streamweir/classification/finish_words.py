@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["code_of_finish", "is_broken_off", "standard_finish"]
+__all__ = ["code_of_finish", "is_broken_off", "is_finish_word", "standard_finish"]
 
 _NO_WORDS: Final[Mapping[str, str]] = {}
 _LONGEST: Final = 64
@@ -64,6 +64,12 @@ def standard_finish(word: str, listed: Mapping[str, str] = _NO_WORDS) -> str:
         `stop`, `length`, `content_filter` or `tool_calls`; `word` itself if no list has it.
     """
     return listed.get(word) or _STANDARD.get(_letters(word), word)
+
+
+def is_finish_word(word: object) -> bool:
+    """Return whether some list has `word`: it is no sentence, and may be shown."""
+    letters = _letters(word)
+    return letters in _STANDARD or letters in _FAILED or letters in _BROKEN_OFF
 
 
 def _letters(word: object) -> str:

@@ -2,12 +2,14 @@
 
 Source: the NDJSON convention (one JSON text per line, LF). A line also ends at CR, which valid JSON cannot
 hold inside a string.
-Leniency: `data:` in front of a line is skipped, so are comments; the last line counts without its line end; a
-body whose first line is nothing but an opening bracket, or two, is one pretty-printed document.
+Leniency: `data:` in front of a line is skipped, so are comments and a `data: [DONE]` behind JSON in its
+line; the last line counts without its line end; a body whose first line is nothing but an opening bracket, or
+two, is one pretty-printed document.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -18,6 +20,8 @@ from streamweir.framing.frame import Frame
 from streamweir.framing.line_splitter import LineSplitter
 
 __all__ = ["DOCUMENT_STARTS", "DocumentParser", "NDJSONParser", "write_ndjson"]
+
+_DONE_BEHIND: Final = re.compile(rb"\}\s{0,8}data: ?\[DONE\]\Z")
 
 DOCUMENT_STARTS: Final = (b"{", b"[", b"[{")
 """A first line that is nothing but this begins a pretty-printed document."""
@@ -45,7 +49,7 @@ class DocumentParser:
 
     def finish(self) -> Iterator[Frame]:
         """Yield the document, unless it is blank."""
-        body = bytes(self._body).removeprefix(BOM).strip()
+        body = _without_done(bytes(self._body).removeprefix(BOM).strip())
         self._body.clear()
         if body:
             self.recognised = True
@@ -112,12 +116,18 @@ class NDJSONParser:
     def _frame(self, line: bytes) -> Frame | None:
         line = line.strip()
         if line.startswith(b"{"):  # nearly all do
-            return Frame(line, bare=True)
+            return Frame(line if line.endswith(b"}") else _without_done(line), bare=True)
         if line.startswith(BOM) and not self.recognised:
             line = line.removeprefix(BOM).lstrip()
         if line.startswith(b"data:"):
             line = line[5:].lstrip()
         return Frame(line, bare=True) if line and not line.startswith(b":") else None
+
+
+def _without_done(line: bytes) -> bytes:
+    """Return JSON without the `data: [DONE]` that some proxies write behind a whole answer, in its line."""
+    match = _DONE_BEHIND.search(line)
+    return line if match is None else line[: match.start() + 1]
 
 
 def write_ndjson(frame: Frame) -> bytes:

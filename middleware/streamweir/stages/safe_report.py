@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 from streamweir.classification.failure_signs import field_name
+from streamweir.classification.finish_words import is_finish_word
 from streamweir.errors import MACHINE_CODE
 from streamweir.redaction import REDACTED, is_secret_name
 
@@ -54,7 +55,7 @@ class SafeReport:
         if is_secret_name(key):
             return REDACTED
         is_sentence = isinstance(value, str) and SENTENCES.fullmatch(field_name(key))
-        if is_sentence and not MACHINE_CODE.fullmatch(value):
+        if is_sentence and not MACHINE_CODE.fullmatch(value) and not is_finish_word(value):
             return WITHHELD
         return self._copy(value)
 

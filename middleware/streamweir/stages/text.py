@@ -60,6 +60,8 @@ class _Message(msgspec.Struct):
     got_text: bool = False
     """Also if a replacement has taken it all away since: on the client's side the message is there."""
     completed: bool = False
+    copied_as: str | None = None
+    """The id under which all of it came once more, its own or another; None if it has come in pieces only."""
     number: int = 1
     """How many messages there have been under the upstream's id, this one included."""
 
@@ -116,7 +118,11 @@ class TextDeduplication:
                 return (*oldest, *((event,) if rest is None else rest))
             if event.whole == "repeat" and isinstance(event, Content):
                 return self._repeat_of_another(event)
+            if event.whole == "copy" and self._is_copy(event, key):
+                return ()
             message = self._begin(event)
+        if event.whole == "copy":
+            message.copied_as = key[0]
         if event.whole is not None:
             return self._whole(event, message)
         if type(event) is Content:
@@ -139,6 +145,21 @@ class TextDeduplication:
         message.all.append(text)
         if message.segment is not None:
             message.segment.append(text)
+
+    def _is_copy(self, event: Content | Thinking, key: _Key) -> bool:
+        """Return whether a whole message under a new id is the last one, which came in pieces.
+
+        A graph may write the answer of its model into its state as a message of its own. A message is copied
+        once: the next one with the same text, under a third id, is another message.
+        """
+        last = next((known for known in reversed(self._messages) if known[1:] == key[1:]), None)
+        message = None if last is None else self._messages[last]
+        if message is None or message.copied_as not in (None, key[0]) or not event.content:
+            return False
+        is_same = message.all.new_part(event.content) == ""
+        if is_same:
+            message.copied_as = key[0]
+        return is_same
 
     def _repeat_of_another(self, event: Content) -> Iterable[Event]:
         """A repetition with an id after pieces without one, or the other way round: still one message."""

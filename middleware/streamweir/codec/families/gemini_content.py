@@ -12,7 +12,20 @@ from streamweir.codec.coerce import and_extra, leftover, text_of, tool_error
 from streamweir.codec.standard_shapes import file_event, file_type
 from streamweir.events import Data, Meta, ToolCallEnd, ToolCallStart
 
-__all__ = ["TOKENS", "CodeRuns", "file_of"]
+__all__ = ["FINISH_REASONS", "TOKENS", "CodeRuns", "file_of"]
+
+FINISH_REASONS: Final = {
+    **dict.fromkeys(("STOP", "OTHER", "IMAGE_OTHER", "NO_IMAGE", "FINISH_REASON_UNSPECIFIED"), "stop"),
+    "MAX_TOKENS": "length",
+    **dict.fromkeys(
+        (
+            *("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR"),
+            *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
+        ),
+        "content_filter",
+    ),
+}
+"""In the words of the standard."""
 
 TOKENS: Final = {
     "promptTokenCount": "prompt_tokens",

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
+from streamweir.classification.finish_words import is_broken_off, standard_finish
 from streamweir.codec.coerce import (
     and_extra,
     arguments,
@@ -39,18 +40,22 @@ from streamweir.ids import RecentIds, room_for, short_id
 from streamweir.jsontext import write_json
 from streamweir.options.limits import EVENT_BYTES
 
-__all__ = ["ChainMessages"]
+__all__ = ["UNMARKED", "ChainMessages"]
 
 _CHUNK: Final = "Chunk"
+UNMARKED: Final = "unmarked"
+"""The `chunk_position` of pieces of a server that marks the end of no message."""
 _KNOWN: Final = (
     *("type", "role", "content", "id", "name", "example", "tool_calls", "invalid_tool_calls"),
     *("tool_call_chunks", "usage_metadata", "response_metadata", "additional_kwargs", "chunk_position"),
     *("tool_call_id", "status", "artifact"),
 )
-_FINISH: Final = {
-    **dict.fromkeys(("length", "max_tokens", "MAX_TOKENS", "model_length"), "length"),
-    **dict.fromkeys(("content_filter", "SAFETY", "refusal"), "content_filter"),
-}
+_FINISH: Final = (
+    *("finish_reason", "stop_reason", "done_reason"),
+    *("finishReason", "stopReason", "doneReason"),
+)
+"""The fields of `response_metadata` that say why a model stopped; Bedrock writes `stopReason`."""
+
 _TOKENS: Final = {
     "input_tokens": "prompt_tokens",
     "output_tokens": "completion_tokens",
@@ -108,6 +113,8 @@ class ChainMessages:
         self._waiting: dict[str, _Waiting] = {}
         self._nameless: RecentIds[str] = RecentIds(room // 8)
         """By the id of a result that names no call: its call."""
+        self._is_broken_off = False
+        """The last message ended with a word for a run that broke off; its calls are not handed out."""
         self._asks_in = ""
         self._has_answered = False
         """The model has put out text in a message behind the last one with calls."""
@@ -159,8 +166,9 @@ class ChainMessages:
 
     def end_call(self, end: ToolCallEnd) -> Iterator[Event]:
         """Yield `end`, of which no message speaks; nothing if its call is over."""
-        if self._ends(end.tool_id):
+        if end.tool_id not in self._ended:
             yield from self.start_calls()
+            self._ends(end.tool_id)
             yield end
 
     def end_calls_left_behind(self) -> Iterator[Event]:
@@ -216,8 +224,10 @@ class ChainMessages:
         self._count(message.get("usage_metadata"), message_id, is_chunk=True)
         yield from self._call_pieces(message, message_id, meta)
         ends = self._note_end(message)
-        self._note_open(message_id, is_open=not ends)
-        if ends:
+        self._note_open(message_id, is_open=not ends and message.get("chunk_position") != UNMARKED)
+        if self._is_broken_off:
+            self._drop_pieces(message_id)
+        elif ends:
             yield from self._start_pieces(message_id, meta)
 
     def _state(
@@ -226,7 +236,9 @@ class ChainMessages:
         """All of a message, which may have come in pieces before. While it grows its calls may be halves."""
         meta = _with_id(step, message_id)
         self._note_turn(message, message_id)
-        whole: Whole | None = "snapshot" if message_id else "repeat" if form == "whole" else None
+        whole: Whole | None = "repeat" if form == "whole" else None
+        if message_id:
+            whole = "snapshot" if form == "growing" else "copy"
         for event in texts_of(message, meta):
             yield msgspec.structs.replace(event, whole=whole)
         if beside := leftover(message, _KNOWN):
@@ -239,7 +251,8 @@ class ChainMessages:
             return
         self._grown = (), "", None
         self._drop_pieces(message_id)
-        yield from self._start_all(calls, message_id, meta)
+        if not self._is_broken_off:
+            yield from self._start_all(calls, message_id, meta)
 
     def _note_turn(self, message: Mapping[str, Any], message_id: str) -> None:
         if message.get("tool_calls") or message.get("tool_call_chunks"):
@@ -256,16 +269,11 @@ class ChainMessages:
     def _note_end(self, message: Mapping[str, Any]) -> bool:
         """Has the model ended this message?"""
         described = object_in(message, "response_metadata")
-        reason = next(
-            (
-                found
-                for name in ("finish_reason", "stop_reason", "done_reason")
-                if (found := described.get(name))
-            ),
-            None,
-        )
+        reason = next((found for name in _FINISH if (found := described.get(name))), None)
+        self._is_broken_off = is_broken_off(reason)
         if reason:
-            self.summary["finish_reason"] = _FINISH.get(text_of(reason), "stop")
+            finish = standard_finish(text_of(reason))
+            self.summary["finish_reason"] = "stop" if finish == "tool_calls" else finish
         return bool(reason) or message.get("chunk_position") == "last"
 
     # Calls
@@ -329,11 +337,12 @@ class ChainMessages:
         self.found = True
         tool_id = short_id(text_of(message.get("tool_call_id"))) or self._call_of(message)
         beside = leftover(message, _KNOWN)
-        if not self._ends(tool_id):
+        if tool_id in self._ended:
             if beside:
                 yield custom("message", beside, step)
             return
         yield from self.start_calls()
+        self._ends(tool_id)
         name = text_of(message.get("name")) or None
         content = message.get("content")
         meta = and_extra(step, beside)

@@ -21,7 +21,7 @@ from streamweir.codec.coerce import (
 )
 from streamweir.codec.families.langchain_blocks import MessageBlocks, is_block_event
 from streamweir.codec.families.langchain_forms import is_message, plain_message
-from streamweir.codec.families.langchain_messages import ChainMessages
+from streamweir.codec.families.langchain_messages import UNMARKED, ChainMessages
 from streamweir.codec.families.langgraph_interrupts import interrupt_of
 from streamweir.errors import MalformedEvent
 from streamweir.events import (
@@ -108,7 +108,7 @@ class GraphModes:
                 if "thread_id" not in self.ids and isinstance(thread_id, str):
                     self.ids["thread_id"] = thread_id
                 found = {"node_name": beside.get("langgraph_node"), "thread_id": self.ids.get("thread_id")}
-                message = self._as_piece(message) if isinstance(message, str) else message
+                message = self._as_piece(message) if isinstance(message, str) else _plain_piece(message)
                 yield from self.messages.read(message, meta_of(**{**(meta or {}), **found}))
             case _:
                 yield from self._whole(value, meta)
@@ -311,6 +311,14 @@ def state_of(state: Mapping[str, Any] | None, meta: Meta | None) -> Iterator[Eve
         yield Data("state", rest, meta=meta)
     if failing:
         yield named_data("state", failing, meta)
+
+
+def _plain_piece(message: Any) -> Any:
+    """Return a message; one of LangGraph.js that is a piece (its `type` is `ai`) with the type of one."""
+    match message:
+        case {"type": "ai", "tool_call_chunks": list()}:
+            return {**message, "type": "AIMessageChunk", "chunk_position": UNMARKED}
+    return message
 
 
 def _is_origin(item: Any) -> bool:

@@ -6,6 +6,7 @@ ids or indices; arguments that are objects; the older `function_call`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -30,6 +31,8 @@ _HANDED: Final = 256
 """Bytes that the id and the name of a call take that is whole."""
 
 _LONGEST_NAME: Final = 1024
+
+_END_MARK: Final = re.compile(r"<\|\w+\|>\s*$")
 
 
 class ClientCalls:
@@ -65,7 +68,8 @@ class ClientCalls:
         Raises:
             LimitExceeded: they are larger than allowed, or more.
         """
-        pieces = bounded(delta.get("tool_calls"))
+        given = delta.get("tool_calls")
+        pieces = [given] if isinstance(given, dict) else bounded(given)  # TGI: one object
         if isinstance(function := delta.get("function_call"), dict):
             pieces = [*pieces, {"index": "function_call", "function": function}]
         for piece in pieces:
@@ -79,9 +83,10 @@ class ClientCalls:
             for call in calls.all if calls else ():
                 self.room.give_back(call.arguments.size + _CALL - _HANDED)
                 self._handed.setdefault(key, []).append((call.tool_id, call.name))
-                whole = arguments(call.arguments.text)
+                name, whole = _named_within(call)
+                self._handed[key][-1] = (call.tool_id, name)
                 yield ToolCallStart(
-                    call.tool_id, call.name or "unknown", arguments=whole, for_client=self._for_client
+                    call.tool_id, name or "unknown", arguments=whole, for_client=self._for_client
                 )
 
     def hand_over(self) -> Iterator[Event]:
@@ -172,6 +177,22 @@ class _Calls:
             self._by_id[call.upstream_id] = call
         else:
             self._without_id[index] = call
+
+
+def _named_within(call: _Call) -> tuple[str, dict[str, Any]]:
+    """Return the name and the arguments of a call that is whole.
+
+    TGI writes the function within the arguments, `{"function": {"_name": ..., ...}}`, with the end mark of
+    the model behind it, and no name.
+    """
+    text = call.arguments.text
+    if not call.name and (mark := _END_MARK.search(text)):
+        text = text[: mark.start()]
+    whole = arguments(text)
+    within: Any = whole.get("function") if len(whole) == 1 and not call.name else None
+    if isinstance(within, dict) and isinstance(name := within.get("_name"), str):
+        return short_id(name), {key: value for key, value in within.items() if key != "_name"}
+    return call.name, whole
 
 
 def _id_of(piece: Mapping[str, Any]) -> str:

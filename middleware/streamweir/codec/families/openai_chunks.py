@@ -2,8 +2,9 @@
 
 Source: the Chat Completions API (openai-node 6.49 `src/core/streaming.ts`, openai-python 3.52) and what vLLM,
 LiteLLM, OpenRouter, DeepSeek, Azure and one-api make of it. Intended leniency: reasoning under either of its
-names; calls without ids or indices; content as a list of parts; arguments that are objects; a whole
-answer (`message`) in place of a `delta`; an `error` in any shape.
+names, or in `reasoning_details` alone; calls without ids or indices; content as a list of parts, thinking
+among them (Mistral); arguments that are objects; a whole answer (`message`) in place of a `delta`; an `error`
+in any shape.
 """
 
 from __future__ import annotations
@@ -11,9 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
-from streamweir.codec.coerce import custom, leftover, meta_of, text_of, upstream_error
+from streamweir.classification.finish_words import standard_finish
+from streamweir.codec.coerce import custom, leftover, meta_of, named_data, text_of, upstream_error
 from streamweir.codec.counts import keep_counts
+from streamweir.codec.families.content_parts import content_pieces
 from streamweir.codec.families.openai_calls import ClientCalls, bounded
+from streamweir.codec.families.reasoning_details import ReasoningDetails
+from streamweir.codec.finish import finish_error
 from streamweir.events import (
     Content,
     Data,
@@ -30,18 +35,9 @@ from streamweir.options.limits import EVENT_BYTES
 
 __all__ = ["TOKENS", "ChunkReader", "chunk", "is_completion", "tokens_in", "usage_of"]
 
-FINISH_REASONS: Final = {
-    "stop": "stop",
-    "length": "length",
-    "max_tokens": "length",
-    "content_filter": "content_filter",
-    "tool_calls": "tool_calls",
-    "function_call": "tool_calls",
-}
-"""What servers say, in the words of the standard; any other word is a plain stop."""
-
 TOKENS: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
 _REASONING: Final = ("reasoning_content", "reasoning", "thinking")
+_DETAILS: Final = "reasoning_details"
 _TEXTS: Final = ("content", "refusal", *_REASONING)
 _RAN: Final = "tool_call_results"
 """What Haystack's agents end the results of tools with, of which they show nothing else."""
@@ -55,22 +51,33 @@ _DELTA: Final = frozenset(
         "function_call",
         "annotations",
         "audio",
-        "reasoning_details",
+        _DETAILS,
         *_REASONING,
     }
 )
-"""Of these `reasoning_details` repeats `reasoning`; `role` is always the assistant."""
+"""Of these `reasoning_details` is read where none of `_REASONING` has a text, which it repeats otherwise;
+`role` is always the assistant."""
 
 
 _CHUNK: Final = (
     *("id", "object", "created", "model", "choices", "usage", "error"),
-    *("system_fingerprint", "service_tier", "provider", "prompt_filter_results"),
+    *(
+        "system_fingerprint",
+        "service_tier",
+        "provider",
+        "prompt_filter_results",
+        "obfuscation",
+        "x_groq",
+        "moderation",
+    ),
 )
 _CHOICE: Final = (
     *("index", "delta", "message", "text", "finish_reason"),
-    *("native_finish_reason", "stop_reason", "matched_stop", "content_filter_results"),
+    *("native_finish_reason", "stop_reason", "matched_stop", "content_filter_results", "usage", "error"),
 )
-"""What a chunk and a choice consist of: ids, times, and words of the server that its end repeats."""
+"""What a chunk and a choice consist of: ids, times, padding, and words of the server that its end repeats.
+
+Where usage stands: beside the choices, in `x_groq` (Groq), in the last choice (Moonshot)."""
 
 
 class ChunkReader:
@@ -93,6 +100,7 @@ class ChunkReader:
         self.summary: dict[str, Any] = {}
         self._begun = False
         self._id: Any = None
+        self._details = ReasoningDetails()
         self.calls = ClientCalls(room)
 
     def read(self, message: Mapping[str, Any]) -> Iterator[Event]:
@@ -108,6 +116,10 @@ class ChunkReader:
             self._begun = True
             yield SessionStart(meta=meta_of(message_id=self._id, extra=_origin(message)))
         yield from self._count(message.get("usage"), meta)
+        if isinstance(groq := message.get("x_groq"), dict):
+            yield from self._count(groq.get("usage"), meta)
+            if rest := leftover(groq, ("id", "usage", "error")):
+                yield custom("x_groq", rest, meta)
         if rest := leftover(message, _CHUNK):
             yield custom("chunk", rest, meta)
         for choice in bounded(choices):
@@ -143,11 +155,15 @@ class ChunkReader:
         if rest := leftover(fields, self.known):
             yield custom("delta", rest, meta)
         if rest := leftover(choice, _CHOICE):
-            yield custom("choice", rest, meta)
+            is_known = rest.keys() == {"logprobs"}
+            yield (named_data if is_known else custom)("choice", rest, meta)
+        yield from self._count(choice.get("usage"), meta)
         if self.calls.has_asked and any(fields.get(name) for name in _TEXTS):
             yield from self.calls.go_on(index)
         yield from self.read_delta(fields, index, meta, "snapshot" if fields is whole else None)
-        if isinstance(reason := choice.get("finish_reason"), str) and reason:
+        if (error := _error_in(choice)) is not None:  # OpenRouter
+            yield error
+        elif isinstance(reason := choice.get("finish_reason"), str) and reason:
             yield from self.finish(reason, index, meta)
 
     def read_delta(
@@ -155,17 +171,37 @@ class ChunkReader:
     ) -> Iterator[Event]:
         """Yield what the fields of a delta, or of a whole message, say."""
         for name in _REASONING:
-            if text := _text_of_parts(delta.get(name)):
+            if text := "".join(piece.text for piece in content_pieces(delta.get(name))):
                 yield Thinking(text, "reasoning", whole, meta=meta)
                 break
+        else:
+            if details := delta.get(_DETAILS):
+                yield from self._details.read(details, whole, meta)
         for name in ("content", "refusal"):
-            if text := _text_of_parts(delta.get(name)):
-                yield from self.read_text(text, index, meta, whole)
+            value = delta.get(name)
+            if isinstance(value, str):
+                if value:
+                    yield from self.read_text(value, index, meta, whole)
+            elif value is not None:
+                yield from self._read_parts(value, index, meta, whole)
         if citations := _citations(delta.get("annotations")):
             yield Reference(citations, meta=meta)
-        if audio := _audio(delta.get("audio")):
-            yield Data("audio", audio, meta=meta)
+        if isinstance(sound := delta.get("audio"), dict):
+            if transcript := text_of(sound.get("transcript")):
+                yield from self.read_text(transcript, index, meta, whole)
+            if audio := _audio(sound):
+                yield Data("audio", audio, meta=meta)
         yield from self.calls.take(delta, index, meta)
+
+    def _read_parts(self, parts: Any, index: int, meta: Meta | None, whole: Whole | None) -> Iterator[Event]:
+        """Yield the texts and thoughts of a list of parts in their order, and what no rule knows of it."""
+        for piece in content_pieces(parts, joined=whole is not None):
+            if piece.kind == "thinking":
+                yield Thinking(piece.text, "reasoning", whole, meta=meta)
+            elif piece.kind == "text":
+                yield from self.read_text(piece.text, index, meta, whole)
+            else:
+                yield custom("part", piece.part, meta)
 
     def read_text(self, text: str, index: int, meta: Meta | None, whole: Whole | None) -> Iterator[Event]:
         """Yield a piece of the answer; further choices go into channels of their own."""
@@ -173,14 +209,14 @@ class ChunkReader:
 
     def finish(self, reason: str, index: int, meta: Meta | None) -> Iterator[Event]:
         """A choice has ended."""
-        if reason == "error":
-            yield upstream_error(meta=meta)
+        if (error := finish_error(reason, meta)) is not None:
+            yield error
             return
         if reason == _RAN:
             yield from self.calls.go_on(index)
             return
         self.complete = True
-        self.summary["finish_reason"] = FINISH_REASONS.get(reason, "stop")
+        self.summary["finish_reason"] = standard_finish(reason)
         yield from self.calls.start(index)
 
 
@@ -233,6 +269,8 @@ def _origin(message: Mapping[str, Any]) -> dict[str, Any] | None:
 def _error_in(message: Mapping[str, Any]) -> Event | None:
     """The failure that a frame reports: an `error` (object or text), or an object that is one itself."""
     error = message if message.get("object") == "error" else message.get("error")
+    if not error and isinstance(groq := message.get("x_groq"), dict):
+        error = groq.get("error")
     if not error:
         return None
     if not isinstance(error, dict):
@@ -244,16 +282,6 @@ def _error_in(message: Mapping[str, Any]) -> Event | None:
         code=code if isinstance(code, str) and code else error.get("type"),
         status=status if isinstance(status, int) else None,
         details=leftover(error, ("message", "code", "type", "object")),
-    )
-
-
-def _text_of_parts(value: Any) -> str:
-    """Text, or the texts of a list of parts."""
-    if not isinstance(value, list):
-        return text_of(value)
-    return "".join(
-        text_of(part.get("text", part.get("refusal"))) if isinstance(part, dict) else text_of(part)
-        for part in value
     )
 
 
@@ -271,8 +299,8 @@ def _citations(annotations: Any) -> list[dict[str, Any]]:
     return citations
 
 
-def _audio(audio: Any) -> dict[str, Any] | None:
-    if not isinstance(audio, dict) or not isinstance(audio.get("data"), str):
+def _audio(audio: Mapping[str, Any]) -> dict[str, Any] | None:
+    if not isinstance(audio.get("data"), str):
         return None
     return {"base64": audio["data"], "media_type": f"audio/{text_of(audio.get('format')) or 'pcm'}"}
 

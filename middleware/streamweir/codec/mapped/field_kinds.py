@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeGuard
 
+from streamweir.classification.finish_words import standard_finish
 from streamweir.codec.coerce import arguments, text_of, tool_error
-from streamweir.codec.families.openai_chunks import FINISH_REASONS
 from streamweir.codec.standard_shapes import citations, questions
 from streamweir.errors import MalformedEvent
 
@@ -97,7 +97,7 @@ def _finish_reason(value: Any) -> str | None:
     """Upstreams have many words for four things; any other is a plain stop."""
     if not isinstance(value, str):
         raise _refuse("text")
-    return FINISH_REASONS.get(value.lower(), "stop") if value else None
+    return standard_finish(value) if value else None
 
 
 def _citations(value: Any) -> list[dict[str, Any]]:

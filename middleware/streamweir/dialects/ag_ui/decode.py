@@ -11,6 +11,7 @@ from streamweir.codec.coerce import custom, meta_of, named_data, text_of, upstre
 from streamweir.codec.message_template import TextFields
 from streamweir.codec.standard_shapes import structured
 from streamweir.dialects.ag_ui.decode_ending import read_finish
+from streamweir.dialects.ag_ui.decode_names import in_camel_case
 from streamweir.dialects.ag_ui.decode_steps import read_step, read_subagent
 from streamweir.dialects.ag_ui.decode_texts import Texts, read_reasoning
 from streamweir.dialects.ag_ui.decode_tools import Calls
@@ -46,7 +47,7 @@ class AgUiDecoder(Decoder):
         kind = fields.get("type")
         if not isinstance(kind, str) or not kind.startswith(_GROUPS):
             return 0.0
-        return 1.0 if any(name in fields for name in _SURE) else 0.8
+        return 1.0 if any(name in fields for name in _SURE) or any("_id" in name for name in fields) else 0.8
 
     def decode(self, frame: Frame) -> Iterable[Event]:
         """Return the events that `frame` means; the end of a run ends the stream."""
@@ -57,6 +58,7 @@ class AgUiDecoder(Decoder):
             return (custom("message", message),)
         if self._calls.room != self.room:
             self._calls.set_room(self.room)
+        message = in_camel_case(message)
         kind = text_of(message.get("type"))
         if kind in _KEPT:
             return (_other(message, kind),)
@@ -74,7 +76,7 @@ class AgUiDecoder(Decoder):
                 return (_read_start(message),)
             case "RUN_FINISHED":
                 ending = read_finish(message, self._calls.waiting, self._asked)
-                return (*self._calls.never_ended(), *ending)
+                return (*self._texts.left_fields(), *self._calls.never_ended(), *ending)
             case "RUN_ERROR":
                 return (_read_error(message),)
             case "STEP_STARTED" | "STEP_FINISHED":

@@ -26,6 +26,8 @@ class _Message(msgspec.Struct):
 
     piece: Content
     has_text: bool = False
+    has_come_out: bool = False
+    """A text or an end of it has come, which carries the other fields of the start."""
 
 
 class Texts:
@@ -73,6 +75,13 @@ class Texts:
                 piece = begun.piece if begun else _piece_of(item, message_id)
                 yield msgspec.structs.replace(piece, content=text, whole="repeat")
 
+    def left_fields(self) -> Iterator[Event]:
+        """Yield the fields of starts behind which no text and no end of their message came."""
+        for begun in self._begun.values():
+            if not begun.has_come_out and "extra" in (begun.piece.meta or {}):
+                begun.has_come_out = True
+                yield begun.piece
+
     def _begin(self, message: Mapping[str, Any], message_id: str) -> Iterable[Event]:
         self._begun.pop(message_id, None)
         self._begun[message_id] = _Message(_piece_of(message, message_id))
@@ -87,6 +96,7 @@ class Texts:
             piece = _piece_of(message, message_id)
         else:
             begun.has_text = begun.has_text or bool(text)
+            begun.has_come_out = begun.has_come_out or bool(text)
             piece = begun.piece
         rest = leftover(message, _KNOWN) if begun else None
         if not text and not rest:
@@ -102,7 +112,7 @@ class Texts:
         piece = begun.piece if begun else Content("", meta=meta_of(message_id=message_id))
         meta, is_over = and_extra(piece.meta, rest), begun is not None and begun.has_text
         if begun is not None:
-            begun.has_text = False
+            begun.has_text, begun.has_come_out = False, True
         if not is_over and "extra" not in (meta or {}):
             return ()
         return (msgspec.structs.replace(piece, is_complete=is_over, meta=meta),)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
+from streamweir.classification.finish_words import is_broken_off, standard_finish
 from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import and_extra, custom, leftover, meta_of, text_of, upstream_error
 from streamweir.codec.counts import keep_counts
+from streamweir.codec.finish import finish_error
 from streamweir.codec.message_template import TextFields
 from streamweir.codec.suspension import SUSPENSION, asked_in, is_suspended
 from streamweir.dialects.anthropic.decode_blocks import Blocks
@@ -24,6 +26,10 @@ _TYPES: Final = frozenset(
     }
 )
 _TOKENS: Final = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}
+_PAUSES: Final = ("pause_turn", "compaction")
+"""Stop reasons of a turn that goes on when the client asks again with what came."""
+
+_DELTA: Final = ("stop_reason", "stop_sequence", "stop_details", "container")
 _START: Final = ("id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage")
 
 
@@ -92,19 +98,28 @@ class AnthropicDecoder(Decoder):
     def _message_delta(self, message: Mapping[str, Any]) -> Iterator[Event]:
         delta = message.get("delta")
         yield from self._count(message.get("usage"))
+        yield from self._close_blocks(delta if isinstance(delta, dict) else {})
         yield from self._stop_reason(delta if isinstance(delta, dict) else {})
         yield from self._suspension(message)
         if rest := leftover(message, ("type", "delta", "usage", SUSPENSION)):
             yield custom("message_delta", rest, self._meta)
 
+    def _close_blocks(self, delta: Mapping[str, Any]) -> Iterable[Event]:
+        """Return the calls whose blocks were not closed (Kimi), unless the message broke off."""
+        reason = delta.get("stop_reason")
+        return self._blocks.stop_all() if isinstance(reason, str) and not is_broken_off(reason) else ()
+
     def _stop_reason(self, delta: Mapping[str, Any]) -> Iterator[Event]:
         reason = delta.get("stop_reason")
         if isinstance(reason, str):
-            self._summary["finish_reason"] = FINISH_REASONS.get(reason, "stop")
-        if reason == "pause_turn":
+            if (error := finish_error(reason, self._meta)) is not None:
+                yield error
+                return
+            self._summary["finish_reason"] = standard_finish(reason, FINISH_REASONS)
+        if reason in _PAUSES:
             self._waits = True
             yield Interaction("", "continue", meta=self._meta)
-        if rest := leftover(delta, ("stop_reason", "stop_sequence", "stop_details")):
+        if rest := leftover(delta, _DELTA):
             yield custom("delta", rest, self._meta)
 
     def _suspension(self, message: Mapping[str, Any]) -> Iterable[Event]:
@@ -112,6 +127,7 @@ class AnthropicDecoder(Decoder):
         return asked_in(message)
 
     def _stop(self, beside: dict[str, Any] | None) -> Iterator[Event]:
+        yield from self._blocks.stop_all()
         waits = self._waits or self._blocks.called
         meta = and_extra(self._meta, beside)
         yield SessionEnd("suspended" if waits else "completed", summary=self._summary or None, meta=meta)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from streamweir.codec.coerce import and_extra, arguments, custom, leftover, text_of, tool_error
+from streamweir.codec.coerce import and_extra, arguments, custom, leftover, named_data, text_of, tool_error
 from streamweir.codec.room import Room
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.events import (
@@ -28,6 +28,9 @@ __all__ = ["Blocks"]
 
 _CALLS: Final = ("tool_use", "server_tool_use", "mcp_tool_use")
 _RESULT: Final = "_tool_result"
+_BOOKKEEPING: Final = ("compaction", "container_upload", "fallback", "mcp_tool_listing")
+"""Blocks that are no part of the answer; they arrive as custom data with their names."""
+
 _CALL: Final = 2048
 """Bytes that a call takes beside its arguments."""
 _MOST_ASKED: Final = 1000
@@ -80,6 +83,8 @@ class Blocks:
                 yield from self._rest(block, beside, ("type", "thinking", "signature"))
             case {"type": "redacted_thinking"}:
                 return
+            case {"type": str(kind)} if kind in _BOOKKEEPING:
+                yield named_data(kind, leftover({**block, **(beside or {})}, ("type",)) or {}, self.meta)
             case {"type": str(kind)} if kind in _CALLS:
                 self._open_call(index, block, beside)
             case {"type": str(kind), "tool_use_id": _} if kind.endswith(_RESULT):
@@ -101,10 +106,13 @@ class Blocks:
                 known, event = "citation", _reference([citation], self.meta)
             case {"type": "signature_delta"}:
                 return ()
+            case {"type": "compaction_delta"}:
+                rest = leftover({**delta, **(beside or {})}, ("type",))
+                return (named_data("compaction", rest, self.meta),) if rest else ()
             case _:
                 return (custom("delta", {**delta, **(beside or {})}, self.meta),)
-        rest = self._rest(delta, beside, ("type", known))
-        return rest if event is None else (event, *rest)
+        left = self._rest(delta, beside, ("type", known))
+        return left if event is None else (event, *left)
 
     def stop(self, index: Any, beside: dict[str, Any] | None) -> Iterator[Event]:
         """Yield the call that is whole now; the client is to run it unless the server has."""
@@ -123,6 +131,11 @@ class Blocks:
             if len(self._asked) < _MOST_ASKED:
                 self._asked.add(call.tool_id)
             yield Interaction(call.tool_id, "tool", title=call.name, meta=self.meta)
+
+    def stop_all(self) -> Iterator[Event]:
+        """Yield the calls whose blocks were not closed, in the order of their start."""
+        for index in [*self._calls]:
+            yield from self.stop(index, None)
 
     def _text(self, block: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterator[Event]:
         if text := text_of(block.get("text")):

@@ -13,12 +13,13 @@ FINISH_REASONS: Final = {
     "end_turn": "stop",
     "stop_sequence": "stop",
     "pause_turn": "stop",
+    "compaction": "stop",
     "tool_use": "tool_calls",
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
     "refusal": "content_filter",
 }
-"""By stop reason; any other word is a plain stop."""
+"""By stop reason."""
 
 STOP_REASONS: Final = {
     "stop": "end_turn",

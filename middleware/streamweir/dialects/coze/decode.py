@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import (
@@ -36,7 +36,7 @@ from streamweir.events import (
     ToolCallStart,
 )
 from streamweir.framing import Frame
-from streamweir.jsontext import parse_json_text
+from streamweir.jsontext import json_digest, parse_json_text
 
 __all__ = ["CozeDecoder"]
 
@@ -71,6 +71,14 @@ _FINISHED: Final = "generate_answer_finish"
 """A verbose message that says nothing else than that the answer is there."""
 
 
+class _OpenCall(NamedTuple):
+    """A call that a message of the chat has told of, and that has no result."""
+
+    tool_id: str
+    name: str
+    arguments: bytes
+
+
 class CozeDecoder(Decoder):
     """Reads one chat. Its completion, or `done`, completes the stream."""
 
@@ -82,7 +90,7 @@ class CozeDecoder(Decoder):
         self._summary: dict[str, Any] = {}
         self._waits = False
         self._calls = 0
-        self._open: deque[str] = deque(maxlen=_MOST_OPEN)
+        self._open: deque[_OpenCall] = deque(maxlen=_MOST_OPEN)
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
@@ -156,7 +164,7 @@ class CozeDecoder(Decoder):
             case "function_call":
                 yield self._call(arguments(text), meta)
             case "tool_response" | "tool_output":
-                tool_id = self._open.popleft() if self._open else ""
+                tool_id = self._open.popleft().tool_id if self._open else ""
                 yield ToolCallEnd(tool_id, result=_plain(text), meta=meta)
             case "follow_up":
                 yield named_data("follow_up", text, meta)
@@ -175,10 +183,10 @@ class CozeDecoder(Decoder):
         """A call, which has no id of its own: results come in the order of the calls."""
         self._calls += 1
         tool_id = f"call_{self._calls}"
-        self._open.append(tool_id)
         given = arguments(call.get("arguments", call.get("params")))
         rest = leftover(call, ("name", "arguments", "params"))
         name = text_of(call.get("name")) or "unknown"
+        self._open.append(_OpenCall(tool_id, name, json_digest(given)))
         return ToolCallStart(tool_id, name, arguments=given, meta=and_extra(meta, rest))
 
     def _chat(self, state: str, fields: Mapping[str, Any]) -> Iterator[Event]:
@@ -197,7 +205,7 @@ class CozeDecoder(Decoder):
                 yield SessionEnd("cancelled")
             case "requires_action":
                 self.complete = self._waits = True
-                yield from _required(fields, meta)
+                yield from self._required(fields, meta)
                 if rest:
                     yield custom("conversation.chat.requires_action", rest, meta)
             case "created" | "in_progress":
@@ -205,6 +213,39 @@ class CozeDecoder(Decoder):
                 yield Status("session", "started" if is_new else "running", meta=and_extra(meta, rest))
             case _:
                 yield custom(_CHAT + state, {**fields}, meta)
+
+    def _required(self, fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
+        """The calls that the client is to run, whose results the server waits for.
+
+        A message may have told of such a call before, without an id. It keeps the id that it was given then,
+        and `resume` holds the server's.
+        """
+        submit = object_in(object_in(fields, "required_action"), "submit_tool_outputs")
+        ids = {"chat_id": fields.get("id"), "conversation_id": fields.get("conversation_id")}
+        resume = {name: text_of(value) for name, value in ids.items()}
+        for call in objects_in(submit.get("tool_calls")):
+            function = object_in(call, "function")
+            tool_id, name = text_of(call.get("id")) or "call", text_of(function.get("name")) or "unknown"
+            given = arguments(function.get("arguments"))
+            known = self._known_call(name, json_digest(given))
+            if known is None:
+                rest = {
+                    **(leftover(call, ("id", "type", "function")) or {}),
+                    **(leftover(function, ("name", "arguments")) or {}),
+                }
+                own = and_extra(meta, rest)
+                yield ToolCallStart(tool_id, name, arguments=given, for_client=True, meta=own)
+                yield Interaction(tool_id, "tool", title=name, resume=resume, meta=meta)
+            else:
+                held = {**resume, "tool_call_id": tool_id}
+                yield Interaction(known.tool_id, "tool", title=name, resume=held, meta=meta)
+
+    def _known_call(self, name: str, given: bytes) -> _OpenCall | None:
+        """Take the first open call of this name with these arguments; None if there is none."""
+        found = next((call for call in self._open if call.name == name and call.arguments == given), None)
+        if found is not None:
+            self._open.remove(found)
+        return found
 
 
 def _meta(fields: Mapping[str, Any]) -> Meta | None:
@@ -233,23 +274,6 @@ def _plain(text: str) -> Any:
         return parse_json_text(text)
     except MalformedEvent:
         return text
-
-
-def _required(fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
-    """The calls that the client is to run, whose results the server waits for."""
-    submit = object_in(object_in(fields, "required_action"), "submit_tool_outputs")
-    resume = {"chat_id": text_of(fields.get("id")), "conversation_id": text_of(fields.get("conversation_id"))}
-    for call in objects_in(submit.get("tool_calls")):
-        function = object_in(call, "function")
-        tool_id, name = text_of(call.get("id")) or "call", text_of(function.get("name")) or "unknown"
-        rest = {
-            **(leftover(call, ("id", "type", "function")) or {}),
-            **(leftover(function, ("name", "arguments")) or {}),
-        }
-        given = arguments(function.get("arguments"))
-        start_meta = and_extra(meta, rest)
-        yield ToolCallStart(tool_id, name, arguments=given, for_client=True, meta=start_meta)
-        yield Interaction(tool_id, "tool", title=name, resume=resume, meta=meta)
 
 
 def _failure(fields: Mapping[str, Any], error: Any = None, meta: Meta | None = None) -> Event:

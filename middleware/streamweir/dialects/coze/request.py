@@ -68,7 +68,7 @@ def _answered(outgoing: Outgoing) -> Written:
         raise outgoing.cannot_answer()
     outputs = [
         {
-            "tool_call_id": answer["interaction_id"],
+            "tool_call_id": _call_id(outgoing.held(answer), answer["interaction_id"]),
             "output": "cancelled" if answer["action"] in _REFUSED else answer_text(answer.get("value")),
         }
         for answer in outgoing.answers
@@ -78,6 +78,12 @@ def _answered(outgoing: Outgoing) -> Written:
         path=_CHAT.sub("/v3/chat/submit_tool_outputs", outgoing.path),
         query={"conversation_id": conversation, "chat_id": chat},
     )
+
+
+def _call_id(held: Mapping[str, Any], interaction_id: str) -> str:
+    """Return the id that the server has for a call, which clients may know by another one."""
+    own = held.get("tool_call_id")
+    return own if isinstance(own, str) and own else interaction_id
 
 
 WRITER: Final = RequestWriter(

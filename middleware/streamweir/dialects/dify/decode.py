@@ -20,6 +20,7 @@ from streamweir.codec.coerce import (
 )
 from streamweir.codec.message_template import TextFields
 from streamweir.dialects.dify.decode_agent import Thoughts, is_repeated
+from streamweir.dialects.dify.decode_agent_log import AgentLog
 from streamweir.dialects.dify.decode_forms import form, form_state
 from streamweir.dialects.dify.decode_media import message_file, references, speech
 from streamweir.dialects.dify.decode_steps import STEPS, step
@@ -75,6 +76,7 @@ class DifyDecoder(Decoder):
         self._is_paused = False
         self._asked = False
         self._thoughts = Thoughts()
+        self._log = AgentLog()
         self._summary: dict[str, Any] = {}
 
     @classmethod
@@ -131,6 +133,8 @@ class DifyDecoder(Decoder):
             yield SessionStart(session_id=text_of(conversation) or None, meta=meta)
         if name in STEPS:
             yield from step(name, fields, meta)
+            if name == "agent_log":
+                yield from self._log.calls_in(fields, meta)
         elif name in _STATELESS:
             yield from _STATELESS[name](fields, meta)
         else:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from streamweir.codec.base import NO_EXTRA
 from streamweir.codec.coerce import leftover, meta_of, milliseconds, same_as, text_of
 from streamweir.dialects.easyflow.shared_vocabulary import DOMAINS, META_IDS
-from streamweir.events import FINISH_REASONS, Meta, SessionEnd
+from streamweir.events import Meta, SessionEnd
 from streamweir.ids import RecentIds, short_id
 
 __all__ = ["Envelope", "Run", "is_envelope", "snake_keys"]
@@ -139,8 +139,8 @@ class Run:
         summary: dict[str, Any] = {**self._usage, **_tokens(source)}
         status = text_of(source.get("status")).lower()
         known = [*_TOKENS, *(("status",) if status in _ENDS else ())]
-        if source.get("finish_reason") in FINISH_REASONS:
-            summary["finish_reason"] = source["finish_reason"]
+        if isinstance(finish := source.get("finish_reason"), str) and finish:
+            summary["finish_reason"] = finish
             known.append("finish_reason")
         if (duration := envelope.duration()) is not None:
             summary["duration_ms"] = duration

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
+from streamweir.classification.finish_words import standard_finish
 from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import counts_in, custom, leftover, meta_of, text_of, upstream_error
-from streamweir.codec.families.gemini_content import TOKENS
+from streamweir.codec.families.gemini_content import FINISH_REASONS, TOKENS
+from streamweir.codec.finish import finish_error
 from streamweir.codec.head_messages import head_objects
 from streamweir.codec.message_template import TextFields
 from streamweir.dialects.gemini.decode_parts import Parts, citations
@@ -16,19 +18,7 @@ from streamweir.framing import Frame
 
 __all__ = ["GeminiDecoder"]
 
-FINISH_REASONS: Final = {
-    "MAX_TOKENS": "length",
-    **dict.fromkeys(
-        (
-            *("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR"),
-            *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
-        ),
-        "content_filter",
-    ),
-}
-"""In the words of the standard; any other one is a plain stop."""
-
-_FAILED: Final = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"})
+_FAILED: Final = frozenset({"UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MISSING_THOUGHT_SIGNATURE"})
 """The model has asked for what cannot be done: there is no answer."""
 
 _RESPONSE: Final = (
@@ -153,8 +143,11 @@ class GeminiDecoder(Decoder):
         if reason in _FAILED:
             yield upstream_error(candidate.get("finishMessage"), code=reason, meta=self._meta)
             return
+        if (error := finish_error(reason, self._meta)) is not None:
+            yield error
+            return
         self.complete = True
-        self._summary["finish_reason"] = FINISH_REASONS.get(reason, "stop")
+        self._summary["finish_reason"] = standard_finish(reason, FINISH_REASONS)
 
     def _count(self, usage: Any) -> None:
         """Note the tokens; counts are of all so far, so that later ones replace earlier ones."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
+from streamweir.classification.finish_words import standard_finish
 from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import and_extra, counts_in, custom, leftover, meta_of, text_of, upstream_error
-from streamweir.codec.families.gemini_content import TOKENS
+from streamweir.codec.families.gemini_content import FINISH_REASONS, TOKENS
+from streamweir.codec.finish import finish_error
 from streamweir.codec.head_messages import head_objects
 from streamweir.codec.message_template import TextFields
-from streamweir.dialects.google_adk.decode_parts import Parts
+from streamweir.dialects.google_adk.decode_parts import Form, Parts
 from streamweir.events import Content, Data, Event, Meta, SessionEnd
 from streamweir.framing import Frame
 
@@ -22,10 +24,9 @@ _EVENT: Final = (
     *("errorCode", "errorMessage", "interrupted", "avgLogprobs", "logprobsResult", "interactionId"),
 )
 _ACTIONS: Final = ("stateDelta", "requestedToolConfirmations", "skipSummarization", "requestedAuthConfigs")
-_FINISH: Final = {
-    "MAX_TOKENS": "length",
-    **dict.fromkeys(("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"), "content_filter"),
-}
+_LIMITS: Final = ("length", "content_filter")
+"""What an `errorCode` may mean beside a text that is an answer all the same."""
+
 _LARGEST_COUNT: Final = 1 << 53
 
 
@@ -40,6 +41,8 @@ class GoogleAdkDecoder(Decoder):
         self._parts = Parts()
         self._summary: dict[str, Any] = {}
         self._is_whole = False
+        self._has_pieces = False
+        """The message that is open came in pieces so far, which the whole event repeats."""
         self._message_id: str | None = None
         """Of the message whose pieces come; older servers give each piece an id of its own."""
 
@@ -92,14 +95,19 @@ class GoogleAdkDecoder(Decoder):
         partial = event.get("partial") is True
         meta = self._meta(event)
         code, content = text_of(event.get("errorCode")), event.get("content")
-        if code and code not in _FINISH:
-            yield upstream_error(event.get("errorMessage"), code=code, meta=meta)
+        if code and standard_finish(code, FINISH_REASONS) not in _LIMITS:
+            yield finish_error(code, meta) or upstream_error(event.get("errorMessage"), code=code, meta=meta)
+            return
+        if (error := finish_error(event.get("finishReason"), meta)) is not None:
+            yield error
             return
         self._is_whole = not partial
         if isinstance(content, dict):
-            yield from self._parts.read(content, event, meta, partial=partial)
+            form: Form = "piece" if partial else "repeat" if self._has_pieces else "whole"
+            yield from self._parts.read(content, event, meta, form)
+        self._has_pieces = partial and (self._has_pieces or isinstance(content, dict))
         if reason := code or text_of(event.get("finishReason")):
-            self._summary["finish_reason"] = _FINISH.get(reason, "stop")
+            self._summary["finish_reason"] = standard_finish(reason, FINISH_REASONS)
         self.complete = bool(reason) and not partial and not self._parts.is_open
         if not partial:
             self._count(event.get("usageMetadata"))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from itertools import groupby
+from typing import Any, Final, Literal
 
 from streamweir.codec.coerce import (
     arguments,
@@ -28,7 +29,9 @@ from streamweir.events import (
 )
 from streamweir.ids import short_id
 
-__all__ = ["Parts"]
+__all__ = ["Form", "Parts"]
+
+Form = Literal["piece", "repeat", "whole"]
 
 CONFIRMATION: Final = "adk_request_confirmation"
 _ASKING: Final = ("adk_request_credential", "adk_request_input")
@@ -54,16 +57,26 @@ class Parts:
         return bool(self._open)
 
     def read(
-        self, content: Mapping[str, Any], event: Mapping[str, Any], meta: Meta | None, *, partial: bool
+        self, content: Mapping[str, Any], event: Mapping[str, Any], meta: Meta | None, form: Form
     ) -> Iterator[Event]:
-        """Yield what the parts of an event say: pieces if it is `partial`, else all of the message."""
+        """Yield what the parts of an event say.
+
+        Args:
+            content: of the event.
+            event: as it came.
+            meta: of the event.
+            form: pieces of a message; a `repeat` of all pieces that came; or a `whole` message, whose texts,
+                calls and code are in their order.
+        """
         if rest := leftover(content, ("parts", "role")):
             yield custom("content", rest, meta)
         parts = objects_in(content.get("parts"))
-        yield from _texts(parts, meta, None if partial else "snapshot")
-        long_running = event.get("longRunningToolIds")
-        for part in parts:
-            yield from self._part(part, long_running, _confirmed_later(event), meta, partial=partial)
+        long_running, partial = event.get("longRunningToolIds"), form == "piece"
+        groups = _in_order(parts) if form == "whole" else [parts]
+        for group in groups:
+            yield from _texts(group, meta, "snapshot" if form == "repeat" else None)
+            for part in group:
+                yield from self._part(part, long_running, _confirmed_later(event), meta, partial=partial)
 
     def _part(
         self, part: Mapping[str, Any], long_running: Any, pending: Any, meta: Meta | None, *, partial: bool
@@ -123,6 +136,15 @@ class Parts:
         if rest:
             result = {**rest, "response": result}
         return ToolCallEnd(tool_id, result=result, tool_name=name, meta=meta)
+
+
+def _in_order(parts: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Return the parts in groups: neighbours that are thoughts, or texts, or neither."""
+    return [[*group] for _, group in groupby(parts, _sort_of)]
+
+
+def _sort_of(part: Mapping[str, Any]) -> tuple[bool, bool]:
+    return isinstance(part.get("text"), str), part.get("thought") is True
 
 
 def _confirmed_later(event: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
+from streamweir.classification.finish_words import standard_finish
 from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import (
     arguments,
@@ -16,6 +17,7 @@ from streamweir.codec.coerce import (
     text_of,
     upstream_error,
 )
+from streamweir.codec.finish import finish_error
 from streamweir.codec.message_template import TextFields
 from streamweir.codec.standard_shapes import file_event
 from streamweir.events import (
@@ -35,6 +37,9 @@ __all__ = ["OllamaDecoder"]
 _ORIGIN: Final = ("model", "remote_model", "remote_host")
 _COUNTS: Final = {"prompt_eval_count": "prompt_tokens", "eval_count": "completion_tokens"}
 _DURATIONS: Final = ("total_duration", "load_duration", "prompt_eval_duration", "eval_duration")
+_FINISH: Final = {"load": "stop", "unload": "stop"}
+"""A request without a prompt loads the model, or unloads it."""
+
 _NANOSECONDS: Final = 1e-6
 _BOOKKEEPING: Final = ("created_at", "context", "logprobs")
 _LINE: Final = frozenset({*_ORIGIN, *_COUNTS, *_DURATIONS, *_BOOKKEEPING, "done", "done_reason"})
@@ -97,7 +102,7 @@ class OllamaDecoder(Decoder):
         if rest:
             yield custom("line", rest)
         if line.get("done") is True:
-            yield self._end(line)
+            yield finish_error(line.get("done_reason")) or self._end(line)
 
     def _parts(self, message: Mapping[str, Any]) -> Iterator[Event]:
         """What a message says, or a line that is one itself (`/api/generate`)."""
@@ -127,7 +132,8 @@ class OllamaDecoder(Decoder):
 
     def _end(self, line: Mapping[str, Any]) -> Event:
         reason = line.get("done_reason")
-        summary: dict[str, Any] = {"finish_reason": "length" if reason == "length" else "stop"}
+        finish = standard_finish(reason, _FINISH) if isinstance(reason, str) and reason else "stop"
+        summary: dict[str, Any] = {"finish_reason": finish}
         summary |= counts_in(line, _COUNTS)
         if len(summary) > len(_COUNTS):
             summary["total_tokens"] = summary["prompt_tokens"] + summary["completion_tokens"]

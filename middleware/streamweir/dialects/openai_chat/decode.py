@@ -29,7 +29,7 @@ class OpenAIChatDecoder(Decoder):
             ("choices", 0, "delta", "reasoning_content"),
             ("choices", 0, "delta", "reasoning"),
         ),
-        ignored=(("created",),),
+        ignored=(("created",), ("obfuscation",)),
     )
 
     judges_texts = False  # until a chunk is RAGFlow's

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
+from streamweir.classification.finish_words import standard_finish
 from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import custom, leftover, meta_of, text_of, upstream_error
+from streamweir.codec.finish import finish_error
 from streamweir.codec.message_template import TextFields
 from streamweir.codec.suspension import SUSPENSION, asked_in, is_suspended
 from streamweir.dialects.openai_responses.decode_items import Items
@@ -17,7 +19,7 @@ from streamweir.dialects.openai_responses.shared_words import (
     TEXT_DELTAS,
     THINKING_DELTAS,
 )
-from streamweir.events import Content, Event, Meta, SessionEnd, SessionStart, Thinking
+from streamweir.events import Content, Data, Event, Meta, SessionEnd, SessionStart, Thinking
 from streamweir.framing import Frame
 
 __all__ = ["ResponsesDecoder"]
@@ -92,6 +94,8 @@ class ResponsesDecoder(Decoder):
                 return self._items.finish(message.get("output_index"), item)
             case {"type": "response.function_call_arguments.delta", "delta": str(text)}:
                 return self._items.piece(message, text)
+            case {"type": "response.audio.delta", "delta": str(sound)}:
+                return (Data("audio", {"base64": sound, "media_type": "audio/pcm"}, meta=self._meta),)
             case {"type": "response.output_text.annotation.added", "annotation": dict(annotation)}:
                 return self._annotation(message, annotation)
             case {"object": "response", "output": list()}:
@@ -142,6 +146,8 @@ class ResponsesDecoder(Decoder):
         if rest := leftover(response, _SETTINGS):
             yield custom("response", rest, self._meta)
         summary = _usage(response.get("usage"))
+        if response.get("status") in (None, "completed"):
+            yield from self._items.finish_rest()
         match response:
             case {"status": "failed"} | {"error": dict()}:
                 yield _failure(response.get("error"))
@@ -150,10 +156,13 @@ class ResponsesDecoder(Decoder):
                 yield SessionEnd("cancelled", summary=summary or None)
                 return
             case {"incomplete_details": {"reason": str(reason)}}:
-                summary["finish_reason"] = _INCOMPLETE.get(reason, "stop")
+                if (error := finish_error(reason, self._meta)) is not None:
+                    yield error
+                    return
+                summary["finish_reason"] = standard_finish(reason, _INCOMPLETE)
             case _:
                 summary["finish_reason"] = "tool_calls" if self._items.called else "stop"
-        waits = self._items.called or is_suspended(response)
+        waits = self._items.waits or is_suspended(response)
         yield SessionEnd("suspended" if waits else "completed", summary=summary, meta=self._meta)
 
 

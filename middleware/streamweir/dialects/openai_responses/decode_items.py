@@ -7,9 +7,16 @@ from typing import Any, Final
 
 import msgspec
 
-from streamweir.codec.coerce import and_extra, arguments, custom, leftover, meta_of, text_of, tool_error
+from streamweir.codec.coerce import and_extra, arguments, custom, leftover, meta_of, named_data, text_of
 from streamweir.codec.room import Room
 from streamweir.codec.text_pieces import TextPieces
+from streamweir.dialects.openai_responses.decode_tools import (
+    CLIENT_CALLS,
+    OUTPUTS,
+    client_call,
+    output_of,
+    read_server_call,
+)
 from streamweir.events import (
     Content,
     Data,
@@ -19,7 +26,6 @@ from streamweir.events import (
     Reference,
     Thinking,
     ToolCallDelta,
-    ToolCallEnd,
     ToolCallStart,
 )
 from streamweir.ids import short_id
@@ -29,13 +35,19 @@ __all__ = ["Items"]
 _ITEM: Final = 512
 """Bytes that an item takes: it is known by its index."""
 
-_RAN: Final = ("action", "queries", "results", "code", "outputs", "output", "result")
-"""Where the calls of the server's own tools have what they were asked, and what came of it."""
+_BOOKKEEPING: Final = frozenset({"mcp_list_tools", "mcp_approval_response", "additional_tools", "compaction"})
+"""Items that are no part of the answer; they arrive as custom data with their names."""
+
+_MOST_ASKED: Final = 1000
 
 
 class _Item(msgspec.Struct):
-    """What has been read of an item."""
+    """An item, and how much of it has been read.
 
+    `kind` is its type, as it began. `is_over`: its end has come, so that a repetition of it says nothing new.
+    """
+
+    kind: str = ""
     tool_id: str = ""
     name: str = ""
     arguments: TextPieces | None = None
@@ -47,18 +59,30 @@ class Items:
     """Reads items, whose end says all of them again: what was streamed is not read twice.
 
     Attributes:
-        called: a call is the client's to run.
-        room: for what is kept of them.
+        room: for the bytes that are kept of them.
+        waits: a person is asked for an approval, or the client is to run a call.
     """
 
     def __init__(self) -> None:
         self.room = Room("the items of a response")
-        self.called = False
+        self._asked: set[str] = set()
+        self._is_approval_asked = False
         self._items: dict[int | str, _Item] = {}
+
+    @property
+    def called(self) -> bool:
+        """A call is the client's to run: it has no result."""
+        return bool(self._asked)
+
+    @property
+    def waits(self) -> bool:
+        """The response pauses for its client."""
+        return self.called or self._is_approval_asked
 
     def begin(self, index: Any, item: Mapping[str, Any]) -> Iterable[Event]:
         """Take an item that begins; all of it comes again at its end."""
         found = self._at(index, item.get("id"))
+        found.kind = text_of(item.get("type"))
         if item.get("type") == "function_call":
             found.tool_id = short_id(text_of(item.get("call_id")) or text_of(item.get("id")))
             found.name = short_id(text_of(item.get("name")))
@@ -88,8 +112,11 @@ class Items:
     def finish(self, index: Any, item: Mapping[str, Any]) -> Iterator[Event]:
         """Yield what has not been said of an item that is over."""
         known = self._at(index, item.get("id"))
+        if known.kind and known.kind != item.get("type"):  # a router shows another item in its place
+            known = self._at(None, item.get("id"))
         if known.is_over:
             return
+        known.kind = text_of(item.get("type"))
         known.is_over = True
         match item:
             case {"type": "message"}:
@@ -99,12 +126,51 @@ class Items:
             case {"type": "function_call"}:
                 yield from self._call(item, known)
             case {"type": "image_generation_call", "result": str(image)} if image:
-                yield from _ran(item)
+                yield from read_server_call(item)
                 yield Data("image", {"base64": image, "media_type": "image/png"})
-            case {"type": str(kind)} if kind.endswith("_call"):
-                yield from _ran(item)
+            case {"type": "mcp_approval_request"}:
+                yield from self._approval(item)
+            case {"type": str(kind)} if kind in CLIENT_CALLS or item.get("execution") == "client":
+                call = client_call(item)
+                yield call
+                yield self._ask(call.tool_id, call.tool_name)
+            case {"type": str(kind)} if kind in OUTPUTS:
+                yield from self._output(item)
+            case {"type": str(kind)} if kind.endswith("_call") or kind == "program":
+                yield from read_server_call(item)
+            case {"type": str(kind)} if kind in _BOOKKEEPING:
+                yield named_data(kind, leftover(item, ("type",)) or {})
             case _:
                 yield custom(text_of(item.get("type")) or "item", leftover(item, ("type",)))
+
+    def finish_rest(self) -> Iterator[Event]:
+        """Yield the calls whose end was left out, in a response that is complete."""
+        for item in self._items.values():
+            if item.tool_id and not item.is_over:
+                item.is_over = True
+                yield from self._call({}, item)
+
+    def _ask(self, tool_id: str, name: str) -> Interaction:
+        if len(self._asked) < _MOST_ASKED:
+            self._asked.add(tool_id)
+        return Interaction(tool_id, "tool", title=name)
+
+    def _approval(self, item: Mapping[str, Any]) -> Iterator[Event]:
+        """A call behind MCP that a person has to allow."""
+        tool_id, name = short_id(text_of(item.get("id"))), text_of(item.get("name")) or "unknown"
+        rest = leftover(item, ("id", "type", "name", "arguments"))
+        given = arguments(item.get("arguments"))
+        yield ToolCallStart(tool_id, name, arguments=given, meta=and_extra(None, rest))
+        self._is_approval_asked = True
+        yield Interaction(tool_id, "approval", title=name)
+
+    def _output(self, item: Mapping[str, Any]) -> Iterator[Event]:
+        """The result of a call, which the server has run then."""
+        end = output_of(item)
+        if end.tool_id in self._asked:
+            self._asked.discard(end.tool_id)
+            yield Interaction(end.tool_id, "tool", "resolved")
+        yield end
 
     def _at(self, index: Any, item_id: Any) -> _Item:
         """The item in this place; of servers that count none, the one of this id."""
@@ -156,33 +222,7 @@ class Items:
             tool_id, name, arguments=arguments(text), for_client=True, meta=and_extra(None, rest)
         )
         if item.get("status") != "incomplete":  # else nobody can run it: its arguments may be a half
-            self.called = True
-            yield Interaction(tool_id, "tool", title=name)
-
-
-def _ran(item: Mapping[str, Any]) -> Iterator[Event]:
-    """A call that the server has run itself: of a tool of its own, or of one behind MCP."""
-    kind = text_of(item.get("type"))
-    tool_id = text_of(item.get("id"))
-    name = text_of(item.get("name")) or kind.removesuffix("_call")
-    asked = item.get("arguments") or item.get("action") or (leftover(item, ()) and _asked(item))
-    rest = leftover(item, ("id", "type", "name", "arguments", "status", "error", "server_label", *_RAN))
-    label = item.get("server_label")
-    extra = {**({"server_label": label} if label else {}), **(rest or {})}
-    yield ToolCallStart(tool_id, name, arguments=arguments(asked), meta=and_extra(None, extra))
-    if item.get("error") is not None or item.get("status") == "failed":
-        yield ToolCallEnd(tool_id, "failed", error=tool_error(item.get("error")))
-        return
-    yield ToolCallEnd(tool_id, result=_outcome(item))
-
-
-def _asked(item: Mapping[str, Any]) -> dict[str, Any] | None:
-    return {name: item[name] for name in ("queries", "code") if item.get(name) is not None} or None
-
-
-def _outcome(item: Mapping[str, Any]) -> Any:
-    found = (item.get(name) for name in ("output", "outputs", "results"))
-    return next((value for value in found if value is not None), None)
+            yield self._ask(tool_id, name)
 
 
 def _rest(item: Mapping[str, Any], known: tuple[str, ...], meta: Meta | None) -> Iterator[Event]:

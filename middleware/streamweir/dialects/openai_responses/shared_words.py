@@ -9,8 +9,17 @@ from typing import Final
 
 __all__ = ["EVENTS", "REPETITIONS", "RESPONSE_ENDS", "TEXT_DELTAS", "THINKING_DELTAS"]
 
-TEXT_DELTAS: Final = frozenset({"response.output_text.delta", "response.refusal.delta"})
-THINKING_DELTAS: Final = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
+TEXT_DELTAS: Final = frozenset(
+    {"response.output_text.delta", "response.refusal.delta", "response.audio.transcript.delta"}
+)
+THINKING_DELTAS: Final = frozenset(
+    {
+        *("response.reasoning_summary_text.delta", "response.reasoning_text.delta"),
+        *("response.reasoning_summary.delta", "response.reasoning.delta"),
+    }
+)
+"""Those of the API, and the names that older releases and some servers have for them."""
+
 RESPONSE_ENDS: Final = frozenset({"response.completed", "response.incomplete", "response.failed"})
 
 REPETITIONS: Final = frozenset(
@@ -20,6 +29,13 @@ REPETITIONS: Final = frozenset(
         *("response.output_text.done", "response.refusal.done"),
         *("response.reasoning_summary_part.added", "response.reasoning_summary_part.done"),
         *("response.reasoning_summary_text.done", "response.reasoning_text.done"),
+        *("response.reasoning_part.added", "response.reasoning_part.done"),
+        *("response.reasoning_summary.done", "response.reasoning.done"),
+        *("response.audio.done", "response.audio.transcript.done", "response.compaction.compacting"),
+        *("response.custom_tool_call_input.delta", "response.custom_tool_call_input.done"),
+        *("response.shell_call_command.added", "response.shell_call_command.delta"),
+        *("response.shell_call_command.done", "response.shell_call_output_content.delta"),
+        *("response.shell_call_output_content.done", "response.image_generation_call.partial_image"),
         *("response.function_call_arguments.done", "response.mcp_call_arguments.done"),
         *("response.mcp_call.in_progress", "response.mcp_call.completed", "response.mcp_call.failed"),
         *("response.web_search_call.in_progress", "response.web_search_call.searching"),
@@ -30,7 +46,7 @@ REPETITIONS: Final = frozenset(
         *("response.code_interpreter_call_code.done", "response.image_generation_call.in_progress"),
         *("response.image_generation_call.generating", "response.image_generation_call.completed"),
         *("response.mcp_list_tools.in_progress", "response.mcp_list_tools.completed"),
-        "response.mcp_call_arguments.delta",
+        *("response.mcp_list_tools.failed", "response.mcp_call_arguments.delta"),
     }
 )
 """Events whose content the end of their item says again, and all of it."""
@@ -43,5 +59,6 @@ EVENTS: Final = frozenset(
         *REPETITIONS,
         *("response.created", "response.output_item.added", "response.output_item.done", "error"),
         *("response.output_text.annotation.added", "response.function_call_arguments.delta"),
+        "response.audio.delta",
     }
 )

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from streamweir.codec.coerce import leftover, meta_of, same_as, text_of
 from streamweir.dialects.stream_envelope.shared_vocabulary import TRACE
-from streamweir.events import FINISH_REASONS, Meta, SessionEnd
+from streamweir.events import Meta, SessionEnd
 from streamweir.ids import RecentIds, short_id
 
 __all__ = ["Message", "Run"]
@@ -160,8 +160,8 @@ class Run:
         summary: dict[str, Any] = {**self._usage, **_tokens(message.fields)}
         known = [name for name in _USAGE if isinstance(message.fields.get(name), dict)]
         known += ["stopped", "done", *_ALL_TOKENS]
-        if message.fields.get("finish_reason") in FINISH_REASONS:
-            summary["finish_reason"] = message.fields["finish_reason"]
+        if isinstance(finish := message.fields.get("finish_reason"), str) and finish:
+            summary["finish_reason"] = finish
             known.append("finish_reason")
         return SessionEnd(status, summary=summary or None, meta=message.meta(*known))
 

@@ -121,6 +121,9 @@ class VercelDataDecoder(Decoder):
         if self._ending.has_failed:
             yield SessionEnd("error", summary=self._ending.summary, meta=meta)
             return
+        if (error := self._ending.error) is not None:
+            yield error
+            return
         yield from calls.start_all()
         waiting = calls.waiting
         for tool_id, name in waiting.items():

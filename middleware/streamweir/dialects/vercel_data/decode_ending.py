@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
+from streamweir.classification.finish_words import standard_finish
 from streamweir.codec.coerce import leftover, text_of
+from streamweir.codec.finish import finish_error
+from streamweir.events import Error
 from streamweir.jsontext import write_json
 
 __all__ = ["Ending"]
 
-_REASONS: Final = {"content-filter": "content_filter", "tool-calls": "tool_calls"}
+_REASONS: Final = {"other": "stop", "unknown": "stop"}
+"""Words of the SDK for reasons that a provider has not given, or that it does not know."""
+
 _TOKENS: Final = {
     "prompt_tokens": ("promptTokens", "inputTokens"),
     "completion_tokens": ("completionTokens", "outputTokens"),
@@ -53,6 +58,11 @@ class Ending:
         """The model did not come to an end."""
         return self._reason == "error"
 
+    @property
+    def error(self) -> Error | None:
+        """The failure of a run that broke off by another word than `error`; None for a proper end."""
+        return finish_error(self._reason)
+
     def begin_step(self) -> None:
         """A step begins."""
         self._is_in_step, self._is_continued, self._reason = True, False, ""
@@ -86,7 +96,7 @@ class Ending:
         if len(self._spent) == len(_TOKENS):
             summary["total_tokens"] = sum(self._spent.values())
         if self._reason:
-            summary["finish_reason"] = _REASONS.get(self._reason, self._reason)
+            summary["finish_reason"] = standard_finish(self._reason, _REASONS)
         return summary or None
 
 

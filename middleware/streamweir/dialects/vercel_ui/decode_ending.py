@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from streamweir.classification.finish_words import standard_finish
 from streamweir.codec.coerce import leftover, meta_of, object_in, text_of
+from streamweir.codec.finish import finish_error
 from streamweir.dialects.vercel_ui.decode_tools import Calls
 from streamweir.events import Event, Interaction, SessionEnd
 
 __all__ = ["read_finish"]
 
 _FINISHED: Final = ("type", "finishReason", "messageMetadata")
-_REASONS: Final = {"content-filter": "content_filter", "tool-calls": "tool_calls"}
+_REASONS: Final = {"other": "stop", "unknown": "stop"}
+"""Words of the SDK for reasons that a provider has not given, or that it does not know."""
+
 _TOKENS: Final = {
     "prompt_tokens": ("inputTokens", "promptTokens"),
     "completion_tokens": ("outputTokens", "completionTokens"),
@@ -29,6 +33,9 @@ def read_finish(message: Mapping[str, Any], calls: Calls) -> Iterator[Event]:
     meta = meta_of(extra=rest)
     if text_of(message.get("finishReason")) == "error":
         yield SessionEnd("error", summary=summary or None, meta=meta)
+        return
+    if (error := finish_error(message.get("finishReason"), meta)) is not None:
+        yield error
         return
     tools = calls.for_client()
     for tool_id, name in tools:
@@ -49,5 +56,5 @@ def _summary(message: Mapping[str, Any]) -> dict[str, Any]:
             summary[own] = count
     reason = text_of(message.get("finishReason") or metadata.get("finishReason"))
     if reason:
-        summary["finish_reason"] = _REASONS.get(reason, reason)
+        summary["finish_reason"] = standard_finish(reason, _REASONS)
     return summary

@@ -18,6 +18,7 @@ from streamweir.classification.failure_signs import (
     is_failing_name,
     may_name_failure,
 )
+from streamweir.classification.finish_words import is_finish_word
 from streamweir.errors import MACHINE_CODE, WARNINGS, MalformedEvent
 from streamweir.events import (
     Content,
@@ -166,6 +167,8 @@ class SafeFrame:
             self._replaced[text] = self._without_message(text)
         if (replaced := self._replaced[text]) is not None:
             return replaced
+        if is_finish_word(text):
+            return text
         is_sentence = SENTENCES.fullmatch(field_name(key)) and not MACHINE_CODE.fullmatch(text)
         if not is_sentence and (_TIME.fullmatch(text) or self._is_code(text)):
             return text

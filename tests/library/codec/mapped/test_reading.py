@@ -199,7 +199,7 @@ def test_the_end_of_a_stream(entry: str, expected: tuple[str, str]) -> None:
 
 def test_final_evidence_ends_the_stream_at_once() -> None:
     speaks = dialect("rules: [{has: end, emit: {type: session_end}}, {emit: {type: content, content: x}}]")
-    assert spoken(speaks, sse({"end": 1}, {"n": 1})) == [END]
+    assert spoken(speaks, sse({"n": 0}, {"end": 1}, {"n": 1}))[-1] == END
 
 
 EOF_TEXT = """

@@ -1,0 +1,55 @@
+"""Reasoning that stands in `reasoning_details` alone: in pieces, or all of it so far in every chunk.
+
+Source: OpenRouter's page on reasoning tokens (pieces); MiniMax's on interleaved thinking (cumulative).
+MiniMax names its `format`. The second text of any other server decides: if it begins with all of the first
+one, the texts are cumulative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from streamweir.codec.coerce import text_of
+from streamweir.events import Meta, Thinking, Whole
+
+__all__ = ["ReasoningDetails"]
+
+_CUMULATIVE: Final = "MiniMax"
+_TEXTS: Final = ("text", "summary")
+_LONGEST_COMPARED: Final = 4096
+
+
+class ReasoningDetails:
+    """Reads the `reasoning_details` of one stream.
+
+    Whether they are cumulative is not known (`_is_cumulative` is None) until the second text; it is settled
+    then and does not change.
+    """
+
+    def __init__(self) -> None:
+        self._first: str | None = None
+        self._is_cumulative: bool | None = None
+
+    def read(self, details: Any, whole: Whole | None, meta: Meta | None) -> Iterator[Thinking]:
+        """Yield the texts of `details`, which are one object or a list of them."""
+        items = [
+            item for item in (details if isinstance(details, list) else [details]) if isinstance(item, dict)
+        ]
+        text = "".join(
+            text_of(next((item[name] for name in _TEXTS if item.get(name)), None)) for item in items
+        )
+        if not text:
+            return
+        if any(text_of(item.get("format")).startswith(_CUMULATIVE) for item in items):
+            self._is_cumulative = True
+        elif self._is_cumulative is None:
+            self._compare(text)
+        yield Thinking(text, "reasoning", "snapshot" if self._is_cumulative else whole, meta=meta)
+
+    def _compare(self, text: str) -> None:
+        if self._first is None:
+            self._first = text[:_LONGEST_COMPARED]
+        else:
+            self._is_cumulative = len(text) > len(self._first) and text.startswith(self._first)
+            self._first = None
