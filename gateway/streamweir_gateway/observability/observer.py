@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any, Final, Protocol
 
 from streamweir.redaction import hide_credentials
+from streamweir_gateway.observability.event_lines import BreakerLines
 from streamweir_gateway.observability.metrics import BreakerState, Metrics
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.secrets import Secrets
@@ -81,6 +82,7 @@ class Observer:
         self._secrets = Secrets(secrets)
         self._board = board
         self._has_complained = False
+        self._breakers = BreakerLines()
         for endpoint in endpoints:
             metrics.endpoint_known(endpoint)
 
@@ -159,10 +161,17 @@ class Observer:
         except Exception:
             self._complain()
 
-    def breaker_changed(self, upstream: str, state: BreakerState) -> None:
-        """The breaker of the upstream with this label changed, or begins as `closed`."""
+    def breaker_changed(self, upstream: str, state: BreakerState, failures: int) -> None:
+        """The breaker of an upstream changed, or begins as `closed`.
+
+        Args:
+            upstream: its label.
+            state: of the breaker.
+            failures: in a row.
+        """
         try:
             self.metrics.breaker_changed(upstream, state)
+            self._breakers.changed(upstream, state, failures)
         except Exception:
             self._complain()
 

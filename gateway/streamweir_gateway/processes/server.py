@@ -9,10 +9,10 @@ protocol 1.1, section 5 (`GATEWAY_DRAINING`).
 from __future__ import annotations
 
 import asyncio
-import logging
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -26,13 +26,12 @@ from streamweir_gateway.config import LEFT_SECONDS, ServerConfig
 from streamweir_gateway.connection.limits import RequestLimits
 from streamweir_gateway.connection.protocol import HttpProtocol
 from streamweir_gateway.connection.server_context import ServerContext
+from streamweir_gateway.observability.event_lines import drain_began, drain_ended
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.processes.sockets import BACKLOG
 from streamweir_gateway.runs.open_streams import OpenStreams
 
 __all__ = ["GatewayServer"]
-
-logger = logging.getLogger("streamweir.server")
 
 HURRIED_GOODBYE_SECONDS: Final = 1.0
 """How long clients may take for what is left after a second signal."""
@@ -122,11 +121,13 @@ class GatewayServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Take no new streams, let those under way run for a while, end them, stop."""
         self._streams.refuse()
+        began = time.monotonic()
+        drain_began(len(self._streams))
         await self._wait_while(self._is_streaming, self._drain, hurried=0.0)
-        if count := len(self._streams):
-            logger.info("ending streams", extra={"count": count})
+        left = len(self._streams)
         self._streams.drain()
         await self._wait_while(self._is_anything_left, self._goodbye, hurried=HURRIED_GOODBYE_SECONDS)
+        drain_ended(left, time.monotonic() - began)
         late = asyncio.get_running_loop().call_later(0.75 * CLOSING_SECONDS, self._abort_connections)
         try:
             await super().shutdown(sockets)

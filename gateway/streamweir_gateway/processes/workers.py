@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import Final
 
 from streamweir_gateway.config import GatewayConfig
+from streamweir_gateway.observability.event_lines import worker_replaced
 from streamweir_gateway.observability.exposition import shared_directory
 from streamweir_gateway.observability.logs import LogSettings, configure_logging
 from streamweir_gateway.observability.secrets import secrets_of
@@ -128,6 +129,8 @@ class _Workers:
         if place.has_ended():
             self._ended(place)
         if not self._stops and time.monotonic() >= place.starts_at:
+            if place.replaces is not None:
+                worker_replaced(place.replaces)
             place.start(self._config)
 
     @property

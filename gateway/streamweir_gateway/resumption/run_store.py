@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from streamweir.redaction import hide_credentials
 from streamweir.runs.memory_store import MemoryStore
 from streamweir.runs.service import RunService
 from streamweir.runs.store import RunStore
 from streamweir_gateway.config import GatewayConfig
+from streamweir_gateway.observability.event_lines import StoreLines
 from streamweir_gateway.observability.metrics import Metrics
 from streamweir_gateway.resumption.upstream_run import UpstreamRun
 
@@ -32,5 +34,11 @@ def _open_store(config: GatewayConfig, metrics: Metrics) -> RunStore:
     from streamweir.runs.redis_store import RedisStore  # noqa: PLC0415 (it loads redis)
 
     redis = RedisStore(store.url, prefix=store.prefix, timeout=store.timeout, lease=store.lease)
-    redis.observe(on_change=metrics.store_changed, on_answer=metrics.store_answered)
+    lines = StoreLines(hide_credentials(store.url))
+
+    def changed(is_up: bool) -> None:
+        metrics.store_changed(is_up)
+        lines.changed(is_up)
+
+    redis.observe(on_change=changed, on_answer=metrics.store_answered)
     return redis

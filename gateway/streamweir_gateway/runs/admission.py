@@ -111,10 +111,11 @@ class Admissions:
     """The doors of all upstreams of a process, one each, made when the first endpoint asks for it.
 
     Args:
-        on_breaker: called with an upstream's label and the state that its breaker begins in or changes to.
+        on_breaker: called with an upstream's label, the state that its breaker begins in or changes to, and
+            the number of failures in a row.
     """
 
-    def __init__(self, on_breaker: Callable[[str, BreakerState], None] = lambda _label, _state: None) -> None:
+    def __init__(self, on_breaker: Callable[[str, BreakerState, int], None] = lambda *_: None) -> None:
         self._all: dict[str, Admission] = {}
         self._on_breaker = on_breaker
 
@@ -126,6 +127,9 @@ class Admissions:
         key = config.name or config.url
         if key not in self._all:
             self._all[key] = admission = Admission(config)
-            admission.breaker.on_change = partial(self._on_breaker, admission.label)
+            admission.breaker.on_change = partial(self._breaker_changed, admission)
             admission.breaker.on_change(admission.breaker.state)
         return self._all[key]
+
+    def _breaker_changed(self, admission: Admission, state: BreakerState) -> None:
+        self._on_breaker(admission.label, state, admission.breaker.failures)
