@@ -15,7 +15,7 @@ from streamweir.context import WarningCollector
 from streamweir.errors import ConfigurationError
 from streamweir.http.headers import header_value, replaced, settled_request_id
 from streamweir.http.negotiation import UnknownProtocolError, accepts_any, choose_protocol
-from streamweir.http.ownership import hand_down
+from streamweir.http.ownership import hand_down, offer_runs
 from streamweir.http.paths import PathPatterns
 from streamweir.http.refusals import Refusal, send_refusal
 from streamweir.http.sending import ASGIApp, Receive, Scope, Send
@@ -91,6 +91,8 @@ class NormalizeMiddleware:
         if self._runs is not None and scope["type"] == "http" and self._runs.serves(scope["path"]):
             await self._runs(scope, receive, send)
             return
+        if self._resumption is not None:
+            scope = offer_runs(scope, self._resumption)
         if scope["type"] != "http" or scope["method"] == "HEAD" or not self._paths.cover(scope["path"]):
             await self.app(scope, receive, send)
             return

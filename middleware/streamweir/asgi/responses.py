@@ -6,33 +6,33 @@ Source: the library contract, sections 2 and 3.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextvars import copy_context
-from typing import Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
-import anyio
 from starlette.background import BackgroundTask
 from starlette.responses import JSONResponse, Response
 
 from streamweir.asgi.asgi_client import AsgiClient
+from streamweir.asgi.listening import deliver_while_listening
 from streamweir.asgi.response_delivery import ResponseDelivery
 from streamweir.classification import classify_exception
-from streamweir.delivery.delivery import Delivery
 from streamweir.emit.application_stream import ApplicationStream
-from streamweir.emit.background import start_in_background
-from streamweir.emit.event_sending import ALWAYS_PASS
-from streamweir.emit.event_source import LEAVING_SECONDS
 from streamweir.emit.event_stream import EventContent, EventStream
 from streamweir.emit.event_stream_options import EVENT_STREAM_DEFAULTS, EventStreamOptions
 from streamweir.errors import ConfigurationError, ErrorInfo
 from streamweir.http.headers import header_value, kept_headers, settled_request_id, stream_headers
 from streamweir.http.negotiation import UnknownProtocolError, choose_protocol
-from streamweir.http.ownership import take_ownership
+from streamweir.http.ownership import offered_runs, runs_are_kept_above, take_ownership
 from streamweir.http.refusals import Refusal, failure_parts, send_refusal
 from streamweir.http.sending import Receive, Scope, Send
 from streamweir.jsontext import write_json
 from streamweir.options.durations import optional_duration
 from streamweir.options.signatures import checked, spells_out
 from streamweir.stream_error import StreamError
+
+if TYPE_CHECKING:
+    from streamweir.asgi.resumption.resumption import Resumption
+    from streamweir.runs.options import Resume
+    from streamweir.runs.store import RunStore
 
 __all__ = ["EventStreamResponse", "preflight_error"]
 
@@ -44,6 +44,10 @@ class EventStreamResponse(Response):
     closed within a second when the client leaves. It needs no middleware; below one it shares its request id
     and warnings, and is not read again.
 
+    With `resume` of a middleware above, or its own, the stream becomes a run: the content goes on without its
+    client, and a later request reads the run on. With its own `resume` the runs are read at the URL of the
+    response; a middleware with the same `resume` and `store` serves them at `Resume.path` too.
+
     Args:
         content: see `streamweir.EventStream`.
         answers: the protocols that a client may choose from; the first is the default.
@@ -52,6 +56,8 @@ class EventStreamResponse(Response):
         headers: sent beside those of the stream.
         background: a task that runs when the response is over.
         speaks: the dialect of items that are text, and of dicts that have not the standard's shape.
+        resume: keeps the stream as a run, if no middleware above does; needs `store` and asyncio.
+        store: keeps the runs. It has to outlive the response.
         options: see `streamweir.EventStream`.
 
     Raises:
@@ -60,7 +66,7 @@ class EventStreamResponse(Response):
     """
 
     @spells_out(EventStreamOptions, EVENT_STREAM_DEFAULTS)
-    def __init__(
+    def __init__(  # noqa: PLR0913 (the keyword-only options are the contract of the library)
         self,
         content: EventContent,
         *,
@@ -70,6 +76,8 @@ class EventStreamResponse(Response):
         headers: Mapping[str, str] | None = None,
         background: BackgroundTask | None = None,
         speaks: str = "standard",
+        resume: Resume | None = None,
+        store: RunStore | None = None,
         **options: Unpack[EventStreamOptions],
     ) -> None:
         given = cast("EventStreamOptions", checked(options, EVENT_STREAM_DEFAULTS))
@@ -78,6 +86,10 @@ class EventStreamResponse(Response):
         self.init_headers(headers)
         self._content = content
         self._answers = (answers,) if isinstance(answers, str) else tuple(answers)
+        if (resume is None) != (store is None):
+            raise ConfigurationError("resume and store go together: a store per response would keep nothing")
+        self._resume = resume
+        self._store = store
         self._request_id = given["request_id"]
         self._heartbeat = optional_duration(given["heartbeat"], name="heartbeat")
         self._options: dict[str, Any] = {
@@ -103,7 +115,12 @@ class EventStreamResponse(Response):
             await self._stream(request_id, self._answers[0], scope).aclose()
             await send_refusal(send, refusal, request_id=request_id)
             return
-        await self._respond(self._stream(request_id, protocol, scope), scope, receive, send)
+        stream = self._stream(request_id, protocol, scope)
+        if scope["method"] == "HEAD":
+            await self._send_head(stream, send)
+        elif not await self._respond(stream, scope, receive, send):
+            await stream.aclose()
+            return
         if self.background is not None:
             await self.background()
 
@@ -117,15 +134,42 @@ class EventStreamResponse(Response):
             **self._options,
         )
 
-    async def _respond(self, stream: EventStream, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] == "HEAD":
-            await stream.aclose()
-            headers = stream_headers(stream.media_type, stream.request_id, kept_headers(self.raw_headers))
-            await send({"type": "http.response.start", "status": self.status_code, "headers": headers})
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
-            return
-        delivery = _OwnDelivery(self, stream, AsgiClient(receive, send), scope)
-        await _send_while_listening(stream, delivery)
+    async def _send_head(self, stream: EventStream, send: Send) -> None:
+        await stream.aclose()
+        headers = stream_headers(stream.media_type, stream.request_id, kept_headers(self.raw_headers))
+        await send({"type": "http.response.start", "status": self.status_code, "headers": headers})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _respond(self, stream: EventStream, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Send the stream; return False if the client was sent a run that exists instead."""
+        if self._resume is not None or runs_are_kept_above(scope):
+            from streamweir.asgi.resumption.response_run import admit, deliver_run  # noqa: PLC0415 (asyncio)
+
+            admitted = await admit(self._own_runs, stream, scope, receive, send)
+            if admitted is None:
+                return False
+            receive = admitted.receive
+            if admitted.run is not None:
+                headers = kept_headers(self.raw_headers)
+                await deliver_run(admitted, stream, scope, send, headers=headers, status=self.status_code)
+                return True
+        await deliver_while_listening(stream, _OwnDelivery(self, stream, AsgiClient(receive, send), scope))
+        return True
+
+    def _own_runs(self, scope: Scope) -> Resumption | None:
+        """Return the runs of the response's own store; None if it has none."""
+        from streamweir.asgi.resumption.resumption import Resumption  # noqa: PLC0415 (it loads asyncio)
+
+        if self._resume is None or self._store is None:
+            return None
+        return Resumption(
+            self._resume,
+            self._store,
+            answers=self._answers,
+            framing=self._options["framing"],
+            heartbeat=self._heartbeat,
+            below=offered_runs(scope),
+        )
 
 
 class _OwnDelivery(ResponseDelivery):
@@ -141,52 +185,6 @@ class _OwnDelivery(ResponseDelivery):
     async def _start(self, data: bytes, *, more: bool) -> None:
         take_ownership(self._scope)
         await super()._start(data, more=more)
-
-
-async def _send_while_listening(stream: EventStream, delivery: Delivery) -> None:
-    """Send the stream until it is over or the client has left.
-
-    The stream has a task of its own, which is cancelled once: a cancel scope would cancel what the content's
-    generator awaits while it cleans up as well.
-    """
-    failure: BaseException | None = None
-    finished = anyio.Event()
-
-    async def run() -> None:
-        nonlocal failure
-        try:
-            await stream.deliver(delivery)
-        except OSError:
-            pass  # the server says that the client has left
-        except (Exception, *ALWAYS_PASS) as error:
-            failure = error
-        finally:
-            finished.set()
-
-    listening, waiting = anyio.CancelScope(), anyio.CancelScope()
-
-    async def listen() -> None:
-        with listening:
-            await delivery.client.until_left()
-            waiting.cancel()
-
-    sending = start_in_background(run, copy_context())
-    try:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(listen)
-            with waiting:
-                await finished.wait()
-            listening.cancel()
-    finally:
-        if not finished.is_set():
-            sending.cancel()
-            with anyio.move_on_after(LEAVING_SECONDS, shield=True):
-                await finished.wait()
-    if failure is not None:
-        try:
-            raise failure
-        finally:
-            failure = None  # its traceback has this frame, which would keep it and all of the stream
 
 
 def preflight_error(

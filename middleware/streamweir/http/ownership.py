@@ -11,9 +11,18 @@ from typing import Final
 from streamweir.context import WarningCollector
 from streamweir.http.sending import Scope
 
-__all__ = ["StreamOwnership", "hand_down", "ownership_in", "take_ownership"]
+__all__ = [
+    "StreamOwnership",
+    "hand_down",
+    "offer_runs",
+    "offered_runs",
+    "ownership_in",
+    "runs_are_kept_above",
+    "take_ownership",
+]
 
 _EXTENSION: Final = "streamweir.ownership"
+_RUNS: Final = "streamweir.runs"
 
 
 class StreamOwnership:
@@ -74,3 +83,19 @@ def ownership_in(scope: Scope) -> StreamOwnership | None:
     """Return the ownership that the nearest layer above has handed down; None if there is no such layer."""
     found = (scope.get("extensions") or {}).get(_EXTENSION)
     return found if isinstance(found, StreamOwnership) else None
+
+
+def offer_runs(scope: Scope, shell: object) -> Scope:
+    """Return a copy of `scope` that tells the layers below which shell serves runs."""
+    return {**scope, "extensions": {**(scope.get("extensions") or {}), _RUNS: shell}}
+
+
+def offered_runs(scope: Scope) -> object:
+    """Return the nearest shell above that serves runs; None if there is none."""
+    return (scope.get("extensions") or {}).get(_RUNS)
+
+
+def runs_are_kept_above(scope: Scope) -> bool:
+    """Return whether a layer above makes a run of the response."""
+    ownership = ownership_in(scope)
+    return ownership is not None and ownership.nearest_run is not None

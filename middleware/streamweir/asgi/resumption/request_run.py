@@ -78,6 +78,7 @@ class RequestRun:
         self._heartbeat: Final = heartbeat
         self._about = about
         self._is_brought: Final = about is not None
+        self._is_looked_after = False
         self._tasks: Final[list[asyncio.Task[None]]] = []
         self._waiting: asyncio.Task[None] | None = None
         self._delivery: asyncio.Task[None] | None = None
@@ -114,6 +115,7 @@ class RequestRun:
             self._about = self._facts(translator)
             with suppress(StoreUnavailable):  # the run is `unclaimed` then
                 await self._service.start(run, self._about)
+        if not self._is_looked_after:
             self._note_kept(source)
         if find:
             dialect = process_dialects().to_write(translator.answers)
@@ -158,6 +160,7 @@ class RequestRun:
             await self.run.owned.forget()
 
     def _note_kept(self, source: RunSource) -> None:
+        self._is_looked_after = True
         if self.run.owned.detached is None:
             self.client.is_kept = True
             self._start(self.run.look_after(source))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final
 
 from streamweir.asgi.normalized_stream import NormalizedStream
 from streamweir.asgi.resumption.request_run import RequestRun
+from streamweir.asgi.resumption.run_writing import RunWriting
 from streamweir.delivery.client_port import ClientPort
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.errors import ErrorInfo
@@ -17,7 +17,7 @@ from streamweir.http.sending import Message
 __all__ = ["ResumableStream"]
 
 
-class ResumableStream(NormalizedStream):
+class ResumableStream(RunWriting, NormalizedStream):
     """The response of one request, whose events are those of a run. Nothing is sent from here.
 
     Args:
@@ -40,7 +40,7 @@ class ResumableStream(NormalizedStream):
         **options: Any,
     ) -> None:
         super().__init__(events, client, _send_nothing, headers=headers, **options)
-        self._run: Final = run
+        self.request_run = run
         self._begin: Final = begin
         self._begun = False
 
@@ -69,22 +69,10 @@ class ResumableStream(NormalizedStream):
         await self._begin_once()
         await super().end(how)
 
-    async def send(self) -> None:
-        """Store what the stream has become so far."""
-        await self._store(ends=False)
-
-    async def finish(self, error: ErrorInfo | None = None, failure: ErrorInfo | None = None) -> None:
-        """Store the end of the stream."""
-        del error, failure
-        await self._store(ends=True)
-
-    async def beat(self) -> None:
-        """Do nothing: each reader has heartbeats of its own."""
-
     def abandon(self) -> None:
         """Drop all that the application still says."""
         self.is_over = True
-        self._run.run.owned.finish()
+        self.request_run.run.owned.finish()
         self._on_over()
         self._on_sent()
 
@@ -95,16 +83,6 @@ class ResumableStream(NormalizedStream):
             if not self._begun:
                 await self._begin()
                 self._begun = True
-
-    async def _store(self, *, ends: bool) -> None:
-        clock = self.clock
-        async with self._lock:
-            clock.is_busy = True
-            try:
-                await self._run.write(ends=ends)
-            finally:
-                clock.is_busy = False
-                clock.last_read = clock.last_write = time.monotonic()
 
 
 async def _send_nothing(message: Message) -> None:

@@ -39,6 +39,10 @@ Exchange: TypeAlias = Callable[..., ResponseInterceptor]
 """What makes the interceptor of a request."""
 
 
+_ITSELF: Final = object()
+"""In place of a shell above: runs are served here."""
+
+
 class Admitted(NamedTuple):
     """A request that the application is to answer.
 
@@ -68,7 +72,8 @@ class Resumption(RunsShell):
         answers: the protocols that clients may choose from.
         framing: the one where `Accept` and the stream leave it open.
         heartbeat: seconds of silence after which a reader is sent a heartbeat; None: never.
-        is_served: runs are read below `resume.path`.
+        below: for the runs of a response, the shell above that serves runs, or None. With the same store and
+            path it serves the runs of the response too; otherwise these are read at its own URL only.
 
     Raises:
         ConfigurationError: `resume` or `store` has another type.
@@ -82,12 +87,15 @@ class Resumption(RunsShell):
         answers: Sequence[str],
         framing: StreamFraming,
         heartbeat: float | None,
-        is_served: bool = True,
+        below: object = _ITSELF,
     ) -> None:
         if not isinstance(resume, Resume):
             raise ConfigurationError(f"resume must be a streamweir.runs.Resume, not {resume!r}")
         if not isinstance(store, RunStore):
             raise ConfigurationError(f"store must be a streamweir.runs.RunStore, not {store!r}")
+        is_served = below is _ITSELF or (
+            isinstance(below, Resumption) and below.service.store is store and below.path == resume.path
+        )
         super().__init__(RunService(store, _under_way_in(store)), resume.path if is_served else None)
         self.resume: Final = resume
         self._answers: Final = answers

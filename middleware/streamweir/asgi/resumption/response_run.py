@@ -1,0 +1,179 @@
+"""The content of an `EventStreamResponse` as the source of a run.
+
+Source: the library contract, section 3; the contract of resumable streams, section 6.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from streamweir.asgi.asgi_client import AsgiClient
+from streamweir.asgi.listening import deliver_while_listening
+from streamweir.asgi.resumption.request_run import RequestRun
+from streamweir.asgi.resumption.resumption import Resumption
+from streamweir.asgi.resumption.run_writing import RunWriting
+from streamweir.emit.event_stream import EventStream
+from streamweir.http.headers import HeaderList
+from streamweir.http.ownership import ownership_in, take_ownership
+from streamweir.http.sending import Message, Receive, Scope, Send
+from streamweir.runs.resumable_run import StopReason
+from streamweir.runs.stored_event import Source
+
+__all__ = ["AdmittedResponse", "ResponseRun", "admit", "deliver_run"]
+
+
+class ResponseRun(RunWriting):
+    """Stores the stream of one response; a `RunSource`.
+
+    `client.until_left` tells when the content has to be closed: its run is stopped or fenced, or the client
+    of a run that is not kept has left. The end is stored before it returns.
+
+    Args:
+        run: of the request.
+        stream: of the response; nothing has been read of its content.
+        receive: of the server, or of the layer above.
+        send: likewise.
+    """
+
+    def __init__(self, run: RequestRun, stream: EventStream, receive: Receive, send: Send) -> None:
+        super().__init__(_RunClient(self, receive, send), stream.clock)
+        self.request_run = run
+        self.stopped: Final = asyncio.Event()
+        translator = stream.translator
+        self.translator: Final = translator
+        translator.write_to(run.run.open_log(lambda: Source(translator.speaks)))
+
+    async def end(self, reason: StopReason) -> None:
+        """Store the end of a run that has not ended, and let the content be closed; see `RunSource`."""
+        if not self.translator.ended:
+            self.translator.cancel(reason)
+            await self.finish()
+        self.stopped.set()
+
+    async def break_off(self) -> None:
+        """Store the end of a run that has not ended, because the server cancels the request."""
+        if not self.translator.ended:
+            self.translator.fail("GATEWAY_DRAINING")
+            await self.finish()
+
+    def abandon(self) -> None:
+        """Let the content be closed, and store nothing more; see `RunSource`."""
+        self.request_run.run.owned.finish()
+        self.stopped.set()
+
+
+class _RunClient(AsgiClient):
+    """The client of a response whose stream is stored."""
+
+    def __init__(self, run: ResponseRun, receive: Receive, send: Send) -> None:
+        super().__init__(receive, send)
+        self._run = run
+
+    async def until_left(self) -> None:
+        """Return once the content has to be closed; see `ResponseRun`."""
+        run = self._run
+        waits = [asyncio.ensure_future(super().until_left()), asyncio.ensure_future(run.stopped.wait())]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+        if not run.stopped.is_set():
+            await run.end(run.request_run.run.stop_reason or "client_gone")
+
+
+class AdmittedResponse(NamedTuple):
+    """A request whose response is sent.
+
+    Attributes:
+        run: the run that the stream becomes; None: the request is of nobody who could have runs.
+        receive: of the request, from here on.
+        owns_run: the run was made here, and not by a middleware above.
+    """
+
+    run: RequestRun | None
+    receive: Receive
+    owns_run: bool
+
+
+async def admit(
+    own_runs: Callable[[Scope], Resumption | None],
+    stream: EventStream,
+    scope: Scope,
+    receive: Receive,
+    send: Send,
+) -> AdmittedResponse | None:
+    """Admit a request to its response, or answer it with a run that exists.
+
+    Args:
+        own_runs: returns the runs of the response's own store, which are used if no layer above keeps runs.
+        stream: of the response.
+        scope: of the request.
+        receive: of the server, or of the layer above.
+        send: likewise.
+
+    Returns:
+        None if the request has been answered.
+    """
+    ownership = ownership_in(scope)
+    above = None if ownership is None else ownership.nearest_run
+    if isinstance(above, RequestRun):
+        return AdmittedResponse(above, receive, owns_run=False)
+    runs = own_runs(scope)
+    if runs is None:
+        return AdmittedResponse(None, receive, owns_run=False)
+    translator = stream.translator
+    admitted = await runs.admit(
+        scope, receive, send, answers=translator.answers, request_id=stream.request_id
+    )
+    if admitted is None:
+        return None
+    return AdmittedResponse(admitted.run, admitted.client.receive, owns_run=True)
+
+
+async def deliver_run(
+    admitted: AdmittedResponse,
+    stream: EventStream,
+    scope: Scope,
+    send: Send,
+    *,
+    headers: HeaderList,
+    status: int,
+) -> None:
+    """Make the run of a response, and deliver it to its first client; return when both are done.
+
+    Args:
+        admitted: the request, with a run.
+        stream: of the response.
+        scope: of the request.
+        send: of the server, or of the layer above.
+        headers: of the response, beside those of a stream.
+        status: of the response.
+    """
+    run = admitted.run
+    assert run is not None, "a request with a run"
+
+    async def send_own(message: Message) -> None:
+        take_ownership(scope)
+        await send(message)
+
+    delivery = ResponseRun(run, stream, admitted.receive, send_own)
+    try:
+        await run.begin(
+            delivery,
+            stream.translator,
+            send=send_own,
+            headers=headers,
+            failure=lambda: stream.translator.error,
+            status=status,
+        )
+        await deliver_while_listening(stream, delivery)
+        await run.until_delivered()
+    except BaseException:
+        await asyncio.shield(delivery.break_off())
+        raise
+    finally:
+        if admitted.owns_run:
+            await run.let_go()
