@@ -107,6 +107,11 @@ class WarningCollector:
                 self._left_out += 1
             return True
 
+    @property
+    def takes_more(self) -> bool:
+        """A stream can take a warning, or the response is not known yet: `add` would return True."""
+        return not self._closed
+
     def attach(self) -> bool:
         """Take over the draining; False if somebody has, or if the stream is known or over already."""
         with self._lock:

@@ -32,6 +32,7 @@ CALLABLES = {
     "streamweir.asgi.EventStreamResponse": f"""content, *, answers=("standard",), framing="sse",
         status_code=200, headers=None, background=None, speaks="standard", {EVENT_STREAM}""",
     "streamweir.asgi.preflight_error": "error, *, status_code=None, request_id=None, debug=False",
+    "streamweir.asgi.receive_request": 'request, *, answers=("standard",)',
     "streamweir.RequestIDLogFilter": 'default="-"',
     "streamweir.new_request_id": "",
     "streamweir.valid_request_id": "value",
@@ -94,7 +95,7 @@ EMITTERS = {
     "emit_interaction": """interaction_id, kind, state="requested", *, title=None, description=None,
         schema=None, ui=None, questions=None, resume=None""",
     "emit_error": """error_type, message, details=None, recoverable=False, *, code=None,
-        terminal=True""",
+        terminal=None""",
     "emit_session_end": 'status="completed", summary=None, *, reason=None',
     "emit_exception": "exc",
 }

@@ -14,6 +14,7 @@ from typing import Any, Protocol, cast
 from streamweir.codec.answer_ids import answer_id, new_answer_secret
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
+from streamweir.http.client_body import check_type, client_body, names_around
 from streamweir.requests.canonical import Request
 from streamweir.requests.errors import RequestError
 from streamweir.requests.reading import body_of_query, read_canonical
@@ -21,7 +22,6 @@ from streamweir.requests.sides import RequestReader, RequestWriter
 from streamweir.requests.templates import Tree, compile_request, compile_tree, overlay_root
 from streamweir.requests.writing import Target, plan_request, upstream_thread
 from streamweir_gateway.config import EndpointConfig
-from streamweir_gateway.requests.client_body import check_type, client_body, names_around
 from streamweir_gateway.requests.conversation_tap import Asking, ConversationTap
 from streamweir_gateway.requests.conversations import Conversation, Conversations
 from streamweir_gateway.requests.dropped_parameters import DroppedParameters
@@ -192,7 +192,7 @@ class _Mapped(_Mapping):
             except RequestError as error:
                 problem = problem or error
         if not found and problem is not None:
-            raise problem
+            raise problem.for_client(writing.reader.field_names)
         return found
 
     def _offer(self, writing: _Writing, destination: Destination) -> Offer:

@@ -20,13 +20,13 @@ from streamweir.http.negotiation import (
     expected_protocol,
 )
 from streamweir.http.refusals import Refusal
+from streamweir.http.stream_choice import asks_for_stream, wants_no_stream
 from streamweir.metadata import unix_milliseconds
 from streamweir_gateway.config import EndpointConfig
 from streamweir_gateway.observability.trace_context import settled_trace_context
 from streamweir_gateway.requests.request_mapping import RequestMapping
 from streamweir_gateway.runs.destination import Destination, Incoming
 from streamweir_gateway.runs.request_body import request_object
-from streamweir_gateway.runs.stream_choice import asks_for_stream, wants_no_stream
 from streamweir_gateway.upstream.header_selection import response_selection
 from streamweir_gateway.upstream.hop_by_hop import end_to_end
 from streamweir_gateway.upstream.response import UpstreamResponse

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from streamweir.asgi.middleware import StreamweirMiddleware
 from streamweir.asgi.normalize import NormalizeMiddleware
+from streamweir.asgi.received_request import ReceivedRequest, receive_request
 from streamweir.asgi.request_id import RequestIDMiddleware
 from streamweir.asgi.safe_errors import SafeErrorMiddleware
 
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
 __all__ = [
     "EventStreamResponse",
     "NormalizeMiddleware",
+    "ReceivedRequest",
     "RequestIDMiddleware",
     "SafeErrorMiddleware",
     "StreamweirMiddleware",
     "preflight_error",
+    "receive_request",
 ]
 
 

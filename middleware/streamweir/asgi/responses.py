@@ -14,11 +14,11 @@ from starlette.responses import JSONResponse, Response
 from streamweir.asgi.asgi_client import AsgiClient
 from streamweir.asgi.listening import deliver_while_listening
 from streamweir.asgi.response_delivery import ResponseDelivery
-from streamweir.classification import classify_exception
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.emit.event_stream import EventContent, EventStream
 from streamweir.emit.event_stream_options import EVENT_STREAM_DEFAULTS, EventStreamOptions
 from streamweir.errors import ConfigurationError, ErrorInfo
+from streamweir.http.error_envelope import info_of
 from streamweir.http.headers import header_value, kept_headers, settled_request_id, stream_headers
 from streamweir.http.negotiation import UnknownProtocolError, choose_protocol
 from streamweir.http.ownership import offered_runs, runs_are_kept_above, take_ownership
@@ -27,7 +27,6 @@ from streamweir.http.sending import Receive, Scope, Send
 from streamweir.jsontext import write_json
 from streamweir.options.durations import optional_duration
 from streamweir.options.signatures import checked, spells_out
-from streamweir.stream_error import StreamError
 
 if TYPE_CHECKING:
     from streamweir.asgi.resumption.resumption import Resumption
@@ -205,9 +204,7 @@ def preflight_error(
     Raises:
         ValueError: `error` is text, but no code.
     """
-    if isinstance(error, str):
-        error = StreamError(error)
-    info = error if isinstance(error, ErrorInfo) else classify_exception(error, debug=debug)
+    info = info_of(error, debug=debug)
     status, body, headers = failure_parts(info, request_id=request_id, debug=debug)
     return _JSON(body, status_code=status_code or status, headers=headers)
 

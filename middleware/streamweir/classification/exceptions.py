@@ -108,6 +108,9 @@ _PROGRAMMING_ERRORS: Final = (
 )  # fmt: skip
 """What these say is about code, data or files, so that their words are no evidence."""
 
+_CONNECTION_ERROR: Final = "Connection error."
+"""All that the SDKs of OpenAI and Anthropic say where they reach nobody (`APIConnectionError`)."""
+
 _MAX_CAUSES: Final = 8  # deep enough for every SDK, and a chain may be a ring
 
 
@@ -161,11 +164,16 @@ def _info_of_exception(exc: BaseException) -> ErrorInfo:
         if info := _info_of_facts(cause):
             return info
     for cause in causes:
-        if not issubclass(type(cause), _PROGRAMMING_ERRORS) and (
-            code := most_exact(None, _attribute(cause, "code"), _text_of_exception(cause))
-        ):
+        if not issubclass(type(cause), _PROGRAMMING_ERRORS) and (code := _code_of_words(cause)):
             return error_info(code)
     return error_info("INTERNAL")
+
+
+def _code_of_words(exc: BaseException) -> str | None:
+    text = _text_of_exception(exc)
+    if text.strip() == _CONNECTION_ERROR:
+        return "UPSTREAM_UNREACHABLE"
+    return most_exact(None, _attribute(exc, "code"), text)
 
 
 def _causes(exc: object) -> Iterator[BaseException]:

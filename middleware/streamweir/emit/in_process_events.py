@@ -1,6 +1,8 @@
 """Events that the host application puts into a stream as text, marked so that nobody else can write them.
 
 `marked_event` says how they are known; whoever reads the stream in the same process takes them as they are.
+Where no stream of ours can take such an event, it is a plain event of the standard: the mark is a secret of
+the process, and a reader who saw it could write events in its name.
 
 Source: the library contract, section 2.
 """
@@ -63,9 +65,10 @@ def stream_error_event(
 
 
 def _framed(event: Event, framing: str) -> str:
-    request_id = current_request_id()
+    request_id, collector = current_request_id(), current_collector()
+    is_taken = collector is not None and collector.takes_more
     message = {
-        TOKEN_KEY: PROCESS_TOKEN,
+        **({TOKEN_KEY: PROCESS_TOKEN} if is_taken else {}),
         "type": event.type,
         "data": wire_data(event),
         "metadata": {

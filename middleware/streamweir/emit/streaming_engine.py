@@ -129,13 +129,21 @@ class StreamingEngine(Emitters):
         recoverable: bool = False,
         *,
         code: str | None = None,
-        terminal: bool = True,
+        terminal: bool | None = None,
         meta: MetaFields = None,
     ) -> str:
         """Report a failure; after a terminal one only the end may come.
 
-        `message` is written for users; it is redacted. `details` leave only under `debug`.
+        Args:
+            error_type: the kind of failure, as the protocol lists them.
+            message: written for users; it is redacted.
+            details: leave only under `debug`.
+            recoverable: asking again may help.
+            code: of the protocol or of your own; None: `INTERNAL`.
+            terminal: the run is over; None: it is, unless the error is recoverable.
+            meta: ids of the event.
         """
+        terminal = not recoverable if terminal is None else terminal
         event = self._event(
             Error,
             meta,
@@ -143,7 +151,7 @@ class StreamingEngine(Emitters):
             message=message,
             details=details,
             recoverable=recoverable,
-            code=code or ("UPSTREAM_TIMEOUT" if error_type == "timeout" else "UPSTREAM_ERROR"),
+            code=code or "INTERNAL",
             terminal=terminal,
         )
         self._check_open()

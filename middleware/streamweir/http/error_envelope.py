@@ -11,9 +11,10 @@ from streamweir.classification import classify_exception
 from streamweir.context import current_request_id
 from streamweir.errors import ErrorInfo
 from streamweir.request_id import new_request_id
+from streamweir.requests.errors import RequestError
 from streamweir.stream_error import StreamError
 
-__all__ = ["envelope", "preflight_envelope"]
+__all__ = ["envelope", "info_of", "preflight_envelope"]
 
 
 def envelope(code: str, message: str, *, retry: bool, request_id: str) -> dict[str, Any]:
@@ -38,7 +39,7 @@ def preflight_envelope(
     Raises:
         ValueError: `error` is text, but no code.
     """
-    info = _info_of(error, debug=debug)
+    info = info_of(error, debug=debug)
     body = envelope(
         info.code,
         info.message,
@@ -50,7 +51,21 @@ def preflight_envelope(
     return info.status, body
 
 
-def _info_of(error: BaseException | ErrorInfo | str, *, debug: bool) -> ErrorInfo:
+def info_of(error: BaseException | ErrorInfo | str, *, debug: bool) -> ErrorInfo:
+    """Return what is reported of a failure in place of a stream; a `RequestError` says it itself.
+
+    Raises:
+        ValueError: `error` is text, but no code.
+    """
     if isinstance(error, ErrorInfo):
         return error
+    if isinstance(error, RequestError):
+        return ErrorInfo(
+            code=error.code,
+            error_type="validation",
+            message=str(error),
+            recoverable=False,
+            status=error.status,
+            reason="internal",  # no stream ends with it
+        )
     return classify_exception(StreamError(error) if isinstance(error, str) else error, debug=debug)

@@ -5,6 +5,7 @@ Source: the request contract, section 3 (refused before any upstream is asked).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from streamweir.errors import StreamweirError
@@ -30,6 +31,17 @@ class RequestError(StreamweirError, ValueError):
 
     def __init__(self, problem: str, *, field: str | None = None, code: str = "BAD_REQUEST") -> None:
         super().__init__(f"{field} {problem}." if field else f"{problem[:1].upper()}{problem[1:]}.")
+        self._problem = problem
         self.status = _STATUSES[code]
         self.code = code
         self.field = field
+
+    def for_client(self, names: Mapping[str, str]) -> RequestError:
+        """Return the same error with the field named as the client's protocol calls it.
+
+        Args:
+            names: by the name of a canonical field, the client's own.
+        """
+        if self.field is None or self.field not in names:
+            return self
+        return RequestError(self._problem, field=names[self.field], code=self.code)

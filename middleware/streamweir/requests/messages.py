@@ -139,11 +139,11 @@ def arguments_of(value: Any) -> dict[str, Any]:
     return found if isinstance(found, dict) else {"_raw": value}
 
 
-def check_count(messages: Sequence[Message]) -> None:
-    """Raise `RequestError` where there are more messages, or more parts in all, than may be."""
+def check_count(messages: Sequence[Message], name: str) -> None:
+    """Raise `RequestError`, naming the field `name`, if there are more messages or parts than may be."""
     parts = sum(len(content) for message in messages if isinstance(content := message.get("content"), list))
     if max(len(messages), parts) > MAX_ITEMS:
-        raise RequestError(f"must be at most {MAX_ITEMS} messages and parts", field="messages")
+        raise RequestError(f"must be at most {MAX_ITEMS} messages and parts", field=name)
 
 
 # What writers ask

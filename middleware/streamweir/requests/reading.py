@@ -30,18 +30,22 @@ _MAX_PARAMETERS: Final = 1000
 _BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
-def parse_body(body: bytes | str | Mapping[str, Any]) -> dict[str, Any]:
+def parse_body(body: object) -> dict[str, Any]:
     """Return the object that a body is.
+
+    Args:
+        body: JSON as bytes or text, or the object itself.
 
     Raises:
         RequestError: it is no JSON, no object, nested too deeply, or names one of `DECIDING_KEYS` twice.
     """
     try:
-        if isinstance(body, Mapping):
-            found = plain_json(dict(body))
-        else:
-            data = body.encode("utf-8", "replace") if isinstance(body, str) else body
+        if isinstance(body, bytes | bytearray | memoryview | str):
+            data = body.encode("utf-8", "replace") if isinstance(body, str) else bytes(body)
             found = parse_json(data)[0]
+        else:
+            data = b""
+            found = plain_json(dict(body)) if isinstance(body, Mapping) else None
     except MalformedEvent as error:
         problem = "nested too deeply" if "deep" in str(error) else "no JSON"
         raise RequestError(f"the body is {problem}") from None
@@ -49,8 +53,7 @@ def parse_body(body: bytes | str | Mapping[str, Any]) -> dict[str, Any]:
         raise RequestError(f"the body {error}") from None
     if not isinstance(found, dict):
         raise RequestError("the body must be a JSON object")
-    if not isinstance(body, Mapping):
-        _check_keys(repeated_key(data))
+    _check_keys(repeated_key(data))
     return found
 
 
@@ -82,14 +85,14 @@ def read_canonical(reader: RequestReader, body: Mapping[str, Any]) -> Request:
     fields = Fields(body)
     request = reader.read(fields)
     messages = request.setdefault("messages", [])
-    check_count(messages)
+    check_count(messages, reader.field_names.get("messages", "messages"))
     at = last_user_index(messages)
     if at is not None and (text := text_of_message(messages[at])):
         request["message"] = text
     if reader.keeps_extra and (extra := {**request.get("extra", {}), **fields.rest()}):
         request["extra"] = extra
     if reader.asks_by_inputs.isdisjoint(request.get("inputs", ())):
-        _check_asks(request, messages)
+        _check_asks(request, messages, reader.field_names.get("message", "message"))
     return ordered(request)
 
 
@@ -99,7 +102,7 @@ def ordered(request: Request) -> Request:
     return cast("Request", found)
 
 
-def _check_asks(request: Request, messages: list[Message]) -> None:
+def _check_asks(request: Request, messages: list[Message], name: str) -> None:
     asks = (
         request.get("message")
         or request.get("resume")
@@ -108,6 +111,6 @@ def _check_asks(request: Request, messages: list[Message]) -> None:
     )
     if not asks:
         raise RequestError(
-            "must be a text: there is neither a message nor a file, an answer or a tool's result",
-            field="message",
+            "must say something: there is neither a message nor a file, an answer or a tool's result",
+            field=name,
         )

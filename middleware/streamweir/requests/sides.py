@@ -45,6 +45,7 @@ class RequestReader:
             a tool, is one.
         asks_by_inputs: names of inputs that are a question by themselves.
         keeps_extra: fields that nobody reads are kept, for the writer of the same dialect.
+        field_names: by the name of a canonical field, what the protocol calls it, where an error may name it.
     """
 
     read: ReadRequest
@@ -53,6 +54,7 @@ class RequestReader:
     answers_by_message: bool = False
     asks_by_inputs: frozenset[str] = frozenset()
     keeps_extra: bool = True
+    field_names: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

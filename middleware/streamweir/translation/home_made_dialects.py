@@ -6,6 +6,7 @@ Source: the dialect-file contract, sections 1 and 9.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -55,7 +56,7 @@ def load_dialect(source: Mapping[str, Any] | str | Path, *, name: str = "dialect
     Raises:
         ConfigurationError: something is wrong with the dialect; the text is the list of problems.
     """
-    if isinstance(source, Mapping):
+    if not isinstance(source, str | PathLike):
         return _loaded(name, source, Path())
     path = Path(source)
     value, report = _read_yaml(path)

@@ -6,7 +6,7 @@ Source: the request contract, section 8.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
@@ -15,8 +15,9 @@ from streamweir.codec.registry import process_dialects
 from streamweir.errors import ConfigurationError
 from streamweir.requests.canonical import Request
 from streamweir.requests.canonical_reader import read_fields
+from streamweir.requests.errors import RequestError
 from streamweir.requests.reading import parse_body, read_canonical
-from streamweir.requests.sides import RequestReader
+from streamweir.requests.sides import RequestReader, RequestWriter
 from streamweir.requests.templates import compile_tree, overlay_root
 from streamweir.requests.writing import Target, made_ids, plan_request, shown
 
@@ -108,11 +109,24 @@ def planned_request(
     known = process_dialects() if dialects is None else dialects
     found = known.find(dialect)
     target = request_target(found, path=path, options=options)
-    canonical = read_canonical(_reader_of(known.find(protocol)), parse_body(body))
+    reader = _reader_of(known.find(protocol))
+    canonical = read_canonical(reader, parse_body(body))
     extra = canonical.get("extra", {}) if protocol == found.name else {}
-    plan = plan_request(canonical, target, extra=extra, new_id=made_ids())
+    try:
+        plan = plan_request(
+            _of_new_conversation(canonical, reader, target.writer), target, extra=extra, new_id=made_ids()
+        )
+    except RequestError as error:
+        raise error.for_client(reader.field_names) from None
     requests = [shown(written, path) for written in plan.requests]
     return {"requests": requests, "lost": [*plan.lost], "request": canonical}
+
+
+def _of_new_conversation(request: Request, reader: RequestReader, writer: RequestWriter) -> Request:
+    """The request without a thread that only its client knows, where the upstream makes its own ids."""
+    if not (reader.has_own_threads and writer.threads == "server"):
+        return request
+    return cast("Request", {name: value for name, value in request.items() if name != "thread_id"})
 
 
 def request_target(

@@ -33,6 +33,16 @@ def test_shows_what_would_be_sent() -> None:
     assert found["request"]["message"] == "hi"
 
 
+@pytest.mark.parametrize("dialect", ["dify", "coze", "a2a", "ragflow"])
+def test_a_thread_that_only_the_client_knows_begins_a_new_conversation(dialect: str) -> None:
+    run_input = {"threadId": "mine", "runId": "r", "messages": [{"id": "1", "role": "user", "content": "hi"}]}
+    found = shown("--from", "ag-ui", "--to", dialect, "--path", "/x/stream", body=json.dumps(run_input))
+    assert found["request"]["thread_id"] == "mine"
+    assert "mine" not in json.dumps(found["requests"])
+    known = shown("--from", "standard", "--to", dialect, body='{"message": "hi", "thread_id": "theirs"}')
+    assert "theirs" in json.dumps(known["requests"])
+
+
 def test_the_body_may_stand_on_the_command_line() -> None:
     assert shown("--from", "standard", "--to", "legacy", '{"text": "hi"}')["requests"][0]["body"] == {
         "message": "hi",

@@ -1,6 +1,8 @@
 """Events that the application puts into its stream: taken as they are, and never to be forged."""
 
 import json
+from collections.abc import Iterator
+from contextvars import Context
 from typing import Any
 
 import pytest
@@ -19,6 +21,15 @@ from streamweir.codec.registry import process_dialects
 from streamweir.context import WarningCollector, bound_request_id
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.testing import check_stream, cuts
+
+
+@pytest.fixture(autouse=True)
+def request_at_work() -> Iterator[WarningCollector]:
+    """A request whose stream takes events: elsewhere they have no mark."""
+    collector = WarningCollector("req_1")
+    with collector.bound():
+        yield collector
+
 
 FIRST = {stream.dialect: stream for stream in reversed(recorded_streams()) if stream.path.suffix != ".json"}
 TOKEN = b'data: {"type": "token", "content": "Hi"}\n\n'
@@ -56,6 +67,27 @@ def test_it_is_a_framed_event_of_the_standard() -> None:
     assert json.loads(stream_warning_event("Careful", framing="ndjson"))["type"] == "warning"
     with pytest.raises(ConfigurationError):
         stream_warning_event("Careful", framing="xml")  # type: ignore[arg-type]
+
+
+def test_a_text_that_no_stream_of_ours_takes_has_no_mark(request_at_work: WarningCollector) -> None:
+    def texts() -> list[str]:
+        return [
+            made
+            for framing in ("sse", "ndjson")
+            for made in (
+                stream_warning_event("Careful", framing=framing),
+                stream_error_event(StreamError("ACME_DOWN"), framing=framing),
+            )
+        ]
+
+    assert all(PROCESS_TOKEN in text for text in texts())
+    request_at_work.finish()
+    assert not any(PROCESS_TOKEN in text or f'"{TOKEN_KEY}"' in text for text in texts())
+    outside = Context().run(texts)
+    assert not any(PROCESS_TOKEN in text or f'"{TOKEN_KEY}"' in text for text in outside)
+    for text in outside:
+        event = json.loads(text.removeprefix("data: "))
+        assert event.keys() == {"type", "data", "metadata"}
 
 
 def test_an_error_never_holds_the_exceptions_text(caplog: pytest.LogCaptureFixture) -> None:

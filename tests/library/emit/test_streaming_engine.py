@@ -316,7 +316,7 @@ async def test_pieces_of_arguments_come_before_their_call() -> None:
 async def test_a_terminal_error_leaves_the_end_to_the_caller() -> None:
     engine = StreamingEngine()
     body = await engine.emit_content("Hi")
-    body += await engine.emit_error("timeout", "Too slow")
+    body += await engine.emit_error("timeout", "Too slow", code="UPSTREAM_TIMEOUT")
     assert kinds(body)[-1] == "error"
     assert not engine.closed
     await refused(engine, lambda e: e.emit_content("more"))
@@ -328,6 +328,29 @@ async def test_a_terminal_error_leaves_the_end_to_the_caller() -> None:
     assert check_stream(body.encode()) == []
     end = events_in(body)[-1]["data"]
     assert (end["status"], end["reason"], end["summary"]["total_tokens"]) == ("error", "idle_timeout", 3)
+
+
+async def test_emit_error_with_recoverable_lets_the_run_go_on() -> None:
+    engine = StreamingEngine()
+    body = await engine.emit_error("timeout", "Once more", recoverable=True)
+    body += await engine.emit_content("Hi")
+    body += await engine.close()
+    assert check_stream(body.encode()) == []
+    (error,) = [event["data"] for event in events_in(body) if event["type"] == "error"]
+    assert (error["error_type"], error["code"]) == ("timeout", "INTERNAL")
+    assert (error["recoverable"], error["terminal"]) == (True, False)
+    assert events_in(body)[-1]["data"]["status"] == "completed"
+
+
+@pytest.mark.parametrize("recoverable", [True, False])
+@pytest.mark.parametrize("terminal", [True, False])
+async def test_emit_error_with_terminal_goes_by_it(recoverable: bool, terminal: bool) -> None:
+    engine = StreamingEngine()
+    body = await engine.emit_error("execution", "Broken", recoverable=recoverable, terminal=terminal)
+    body += await engine.close()
+    assert check_stream(body.encode()) == []
+    end = events_in(body)[-1]["data"]
+    assert (end["status"], end["reason"]) == (("error", "internal") if terminal else ("completed", "done"))
 
 
 async def test_close_after_a_terminal_error_ends_with_error() -> None:

@@ -224,7 +224,7 @@ WRONG = [
         {"messages": [{"role": "user", "content": [{"type": "image", "source": {"type": "base64"}}]}]},
         "messages[0].content[0].source",
     ),
-    ("anthropic", {"messages": []}, "message"),
+    ("anthropic", {"messages": []}, "messages"),
 ]
 
 

@@ -203,6 +203,12 @@ WRITTEN: list[Row] = [
     (
         "stream-envelope",
         "/api/v1/chat/stream",
+        {"messages": [user(BYTES, PICTURE)]},
+        [{"body": {"message": "hi", "metadata": {"files": ["data:image/png;base64,YWI=", PICTURE["url"]]}}}],
+    ),
+    (
+        "stream-envelope",
+        "/api/v1/chat/stream",
         {"resume": [answer("approve", None, {"thread_id": "t", "command": {}})]},
         [{"path": "/api/v1/chat/resume", "body": {"thread_id": "t", "command": {"resume": True}}}],
     ),
@@ -256,7 +262,41 @@ WRITTEN: list[Row] = [
         "data-formulator",
         "/api/agent/data-agent-streaming",
         {"resume": [answer("submit", ["Ulm", "May"], TRAJECTORY)], "inputs": {"a": 1}},
-        [{"body": {"a": 1, **TRAJECTORY, "user_question": "1. Ulm\n2. May"}}],
+        [{"body": {"a": 1, **TRAJECTORY, "user_question": "1. Ulm; 2. May"}}],
+    ),
+    *(
+        (
+            "data-formulator",
+            "/api/agent/data-agent-streaming",
+            {"resume": [answer("submit", value, TRAJECTORY) for value in values]},
+            [{"body": {**TRAJECTORY, "user_question": question}}],
+        )
+        for values, question in (
+            ([{"question_1": "Revenue", "question_2": "May"}], "1. Revenue; 2. May"),
+            (
+                [{"question_1": "Revenue", "question_2": "May", "text": "Growth."}],
+                "1. Revenue; 2. May\nGrowth.",
+            ),
+            ([{"question_2": "May", "question_1": ""}], "2. May"),
+            ([["Revenue", "May"], "Focus on growth."], "1. Revenue; 2. May\nFocus on growth."),
+            (["Revenue", "May"], "1. Revenue; 2. May"),
+            ([{"question_1": "Revenue"}], "Revenue"),
+            (["Revenue"], "Revenue"),
+        )
+    ),
+    *(
+        ("ragflow", path, {**TWO, "thread_id": "t", "user": "u"}, [{"body": body}])
+        for paths, body in (
+            (
+                ("/api/v1/completion", "/v1/api/completion", "/api/v1/completion/"),
+                {"conversation_id": "t", "messages": TWO["messages"], "stream": True},
+            ),
+            (
+                ("/v1/canvas/completion", "/api/v1/canvas/completion"),
+                {"query": TWO["messages"][-1]["content"], "stream": True, "session_id": "t", "user_id": "u"},
+            ),
+        )
+        for path in paths
     ),
     (
         "ragflow",

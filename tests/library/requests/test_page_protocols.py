@@ -29,6 +29,15 @@ def written(request: dict[str, Any], dialect: str) -> dict[str, Any]:
     return body
 
 
+def test_a_message_without_parts_is_its_content() -> None:
+    """Of AI SDK 4."""
+    turns = [("user", "hi"), ("assistant", "Hello"), ("user", "more")]
+    body = {"id": "c", "messages": [{"role": role, "content": text} for role, text in turns]}
+    request = read_request(body, protocol="vercel-ui")
+    assert [(message["role"], message["content"]) for message in request["messages"]] == turns
+    assert (request["message"], request["thread_id"]) == ("more", "c")
+
+
 @pytest.mark.parametrize("dialect", ["ag-ui", "vercel-ui"])
 def test_a_conversation_is_written_and_read_again(dialect: str) -> None:
     body = written({"messages": TALK, "thread_id": "t-1"}, dialect)

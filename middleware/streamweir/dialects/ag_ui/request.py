@@ -226,7 +226,9 @@ def _tool(tool: Any) -> dict[str, Any]:
     }
 
 
-READER: Final = RequestReader(_read, has_own_threads=True)
+READER: Final = RequestReader(
+    _read, has_own_threads=True, field_names={"message": "messages", "thread_id": "threadId"}
+)
 WRITER: Final = RequestWriter(
     _write,
     history="all",

@@ -249,7 +249,9 @@ def _written_choice(choice: str | dict[str, str] | None) -> dict[str, str] | Non
     return {"auto": {"type": "auto"}, "none": {"type": "none"}, "required": {"type": "any"}}.get(choice or "")
 
 
-READER: Final = RequestReader(_read, answers_by_message=True)
+READER: Final = RequestReader(
+    _read, answers_by_message=True, field_names={"message": "messages", "user": "metadata.user_id"}
+)
 WRITER: Final = RequestWriter(
     _write,
     history="all",

@@ -6,6 +6,7 @@ to 5.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -32,6 +33,8 @@ _QUESTION_FIELDS: Final[Mapping[str, str]] = {
 """By endpoint: what the question is called."""
 
 _STATE: Final = ("trajectory", "completed_step_count")
+_QUESTION_NAME: Final = re.compile(r"(?:question_)?(\d{1,3})")
+"""What a form calls the answer to a question (`form_schema`)."""
 
 
 def _read(fields: Fields) -> Request:
@@ -92,25 +95,50 @@ def _answered(outgoing: Outgoing) -> dict[str, Any]:
     if any(answer["action"] in ("cancel", "reject") for answer in outgoing.answers):
         raise outgoing.cannot_answer()
     held = outgoing.held(outgoing.answers[0])
-    texts = [text for answer in outgoing.answers for text in _texts(answer)]
-    lines = texts if len(texts) < 2 else [f"{number}. {text}" for number, text in enumerate(texts, 1)]
-    return {**{name: held[name] for name in _STATE if name in held}, _QUESTION: "\n".join(lines)}
+    return {**{name: held[name] for name in _STATE if name in held}, _QUESTION: _reply(outgoing.answers)}
 
 
-def _texts(answer: Answer) -> Sequence[str]:
-    match answer.get("value"):
-        case None:
-            return ["yes"] if answer["action"] == "approve" else []
-        case dict() as fields:
-            return [answer_text(value) for value in fields.values()]
-        case list() as items:
-            return [answer_text(value) for value in items]
-        case value:
-            return [answer_text(value)]
+def _reply(answers: Sequence[Answer]) -> str:
+    """The answers as the page writes them: `1. first; 2. second`, and free text in the next line."""
+    numbered: dict[int, str] = {}
+    free: list[str] = []
+    is_structured = any(isinstance(answer.get("value"), dict | list) for answer in answers)
+    for answer in answers:
+        value = answer.get("value")
+        if isinstance(value, dict | list):
+            own, others = _numbered(value, len(numbered))
+            numbered |= own
+            free += others
+        elif text := answer_text(value) or ("yes" if answer["action"] == "approve" else ""):
+            if is_structured:
+                free.append(text)
+            else:
+                numbered[len(numbered) + 1] = text
+    if [*numbered] == [1] and not free:
+        return numbered[1]
+    line = "; ".join(f"{number}. {text}" for number, text in sorted(numbered.items()))
+    return "\n".join(filter(None, [line, *free]))
+
+
+def _numbered(value: Mapping[str, Any] | Sequence[Any], before: int) -> tuple[dict[int, str], list[str]]:
+    """The answers to questions by their numbers, and what answers none of them."""
+    if not isinstance(value, Mapping):
+        texts = [answer_text(item) for item in value]
+        return {before + number: text for number, text in enumerate(texts, 1) if text}, []
+    texts_of = {name: answer_text(item) for name, item in value.items()}
+    known = {name: int(found[1]) for name in texts_of if (found := _QUESTION_NAME.fullmatch(name))}
+    if not known:
+        return {before + number: text for number, text in enumerate(texts_of.values(), 1) if text}, []
+    own = {known[name]: text for name, text in texts_of.items() if name in known and text}
+    return own, [text for name, text in texts_of.items() if name not in known and text]
 
 
 READER: Final = RequestReader(
-    _read, has_resume=True, keeps_extra=False, asks_by_inputs=frozenset({"input_tables"})
+    _read,
+    has_resume=True,
+    keeps_extra=False,
+    asks_by_inputs=frozenset({"input_tables"}),
+    field_names={"message": "user_question"},
 )
 """`get-recommendation-questions` is asked with nothing but tables."""
 WRITER: Final = RequestWriter(_write, takes=frozenset({"files", "inputs"}))

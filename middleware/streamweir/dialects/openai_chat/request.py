@@ -19,7 +19,7 @@ def _write(outgoing: Outgoing) -> Written:
     return Written(chat_body(outgoing))
 
 
-READER: Final = RequestReader(read_chat, answers_by_message=True)
+READER: Final = RequestReader(read_chat, answers_by_message=True, field_names={"message": "messages"})
 WRITER: Final = RequestWriter(
     _write,
     history="all",

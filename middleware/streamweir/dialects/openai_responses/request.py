@@ -260,7 +260,12 @@ def _text_format(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return None
 
 
-READER: Final = RequestReader(_read, has_own_threads=True, answers_by_message=True)
+READER: Final = RequestReader(
+    _read,
+    has_own_threads=True,
+    answers_by_message=True,
+    field_names={"message": "input", "messages": "input", "thread_id": "conversation"},
+)
 WRITER: Final = RequestWriter(
     _write,
     history="all",

@@ -13,7 +13,7 @@ from typing import Any, Final
 from streamweir.requests.canonical import Answer, Message, Request
 from streamweir.requests.canonical_reader import add_files, add_message, made_request, read_files
 from streamweir.requests.fields import Fields
-from streamweir.requests.messages import last_user_index, text_of_message
+from streamweir.requests.messages import files_of, last_user_index, text_of_message
 from streamweir.requests.openai_chat import chat_body, read_chat
 from streamweir.requests.outgoing import Outgoing
 from streamweir.requests.sides import RequestReader, RequestWriter
@@ -24,13 +24,18 @@ __all__ = ["READER", "WRITER"]
 _AGENT_CHAT: Final = re.compile(r"/agents/chat/completions?/?\Z")
 _CHAT: Final = re.compile(r"(?<!/agents)/(?:chats/[^/]+|chat)/completions/?\Z")
 _CHAT_WITH_SESSIONS: Final = re.compile(r"(?P<chat>.*/chats/[^/]+)/completions/?\Z")
+_CONVERSATION: Final = re.compile(
+    r"(?=.*/api(?:/|\Z))(?!.*/(?:agents|agentbots|chats|chatbots|chat|canvas)/).*/completion/?\Z"
+)
+"""The route of conversations of the API; those of agents, chats and canvases have bodies of their own."""
+_CANVAS: Final = re.compile(r"/canvas/completion/?\Z")
 _OPENAI: Final = "openai"
 _NAME_LENGTH: Final = 50
 _UNNAMED: Final = "New conversation"
 
 
 def _read(fields: Fields) -> Request:
-    session = fields.text("session_id")
+    session = fields.text("session_id") or fields.text("conversation_id")
     if "messages" in fields:
         return made_request(**{**read_chat(fields), "thread_id": session})
     messages: list[Message] = []
@@ -72,6 +77,8 @@ def _write(outgoing: Outgoing) -> list[Written]:
             outgoing.lose(name)
     if outgoing.answers:
         return [Written(_answered(outgoing, outgoing.answers[0]))]
+    if _CONVERSATION.match(path):
+        return [Written(_conversation(outgoing))]
     return _chat(outgoing) if _CHAT.search(path) else [Written(_agent(outgoing))]
 
 
@@ -85,6 +92,24 @@ def _agent(outgoing: Outgoing) -> dict[str, Any]:
     )
     outgoing.files("none")
     return {**outgoing.extra, **body}
+
+
+def _conversation(outgoing: Outgoing) -> dict[str, Any]:
+    """All messages; the server goes on from the last one."""
+    if outgoing.inputs:
+        outgoing.lose("inputs")
+    if any(map(files_of, outgoing.new_messages)):
+        outgoing.lose("files")
+    messages = [_said(message) for message in outgoing.messages if text_of_message(message)]
+    body = without_absent(conversation_id=outgoing.thread_id, messages=messages, stream=True)
+    return {**outgoing.extra, **body}
+
+
+def _said(message: Message) -> dict[str, str]:
+    text = text_of_message(message)
+    if message["role"] == "tool":
+        return {"role": "user", "content": f"tool: {text}"}
+    return {"role": message["role"], "content": text}
 
 
 def _chat(outgoing: Outgoing) -> list[Written]:
@@ -115,7 +140,8 @@ def _name(outgoing: Outgoing) -> str:
 
 def _answered(outgoing: Outgoing, answer: Answer) -> dict[str, Any]:
     """The form as it was asked, filled in."""
-    if answer["action"] in ("cancel", "reject") or _CHAT.search(outgoing.path):
+    is_agent = not (_CHAT.search(outgoing.path) or _CONVERSATION.match(outgoing.path))
+    if answer["action"] in ("cancel", "reject") or not is_agent:
         raise outgoing.cannot_answer()
     held = outgoing.held(answer)
     asked = held.get("inputs")
@@ -151,10 +177,13 @@ def _value(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _question_field(outgoing: Outgoing) -> str:
-    return "query" if _AGENT_CHAT.search(outgoing.path) else "question"
+    is_query = _AGENT_CHAT.search(outgoing.path) or _CANVAS.search(outgoing.path)
+    return "query" if is_query else "question"
 
 
-READER: Final = RequestReader(_read, has_resume=True)
+READER: Final = RequestReader(
+    _read, has_resume=True, field_names={"message": "question", "thread_id": "session_id", "user": "user_id"}
+)
 WRITER: Final = RequestWriter(
     _write, threads="server", takes=frozenset({"inputs", "files", "tools", "response_format"})
 )

@@ -11,6 +11,7 @@ from typing import Any, Final
 from streamweir.requests.canonical import Message, Request
 from streamweir.requests.canonical_reader import add_files, add_message, made_request, read_files
 from streamweir.requests.fields import Fields
+from streamweir.requests.media import url_of
 from streamweir.requests.outgoing import Outgoing
 from streamweir.requests.sides import RequestReader, RequestWriter
 from streamweir.requests.written import Written, without_absent
@@ -54,7 +55,7 @@ def _write(outgoing: Outgoing) -> Written:
     inputs = outgoing.inputs
     if inputs.keys() - {_GRAPH}:
         outgoing.lose("inputs")
-    files = [part["url"] for part in outgoing.files("remote")]
+    files = [url_of(part) for part in outgoing.files()]
     metadata = {**outgoing.extra.get("metadata", {}), **without_absent(files=files)}
     body = without_absent(
         message=outgoing.text,

@@ -15,7 +15,9 @@ from streamweir.requests.sides import RequestReader, RequestWriter
 
 __all__ = ["READER", "WRITER"]
 
-READER: Final = RequestReader(read_chat, has_own_threads=True)
+READER: Final = RequestReader(
+    read_chat, has_own_threads=True, field_names={"message": "messages", "thread_id": "id"}
+)
 WRITER: Final = RequestWriter(
     write_chat, history="all", threads="client", takes=frozenset({"system", "history", "files"})
 )

@@ -32,6 +32,8 @@ def read_chat(fields: Fields) -> Request:
         turn = _Turn(str(role), item.text("id"))
         for part in item.objects("parts"):
             turn.add(part)
+        if "parts" not in item and (text := item.text("content")):
+            turn.add_text(text)  # of AI SDK 4
         messages += turn.messages()
         answers = turn.answers  # of the last message alone: what was asked before has been answered
     return made_request(
@@ -62,7 +64,7 @@ class _Turn:
         if kind == "step-start":
             self._end_step()
         elif kind == "text":
-            self._parts.append({"type": "text", "text": part.required_text("text")})
+            self.add_text(part.required_text("text"))
         elif kind == "file":
             url, name = part.required_text("url"), part.text("filename")
             self._parts.append(file_part(None, url=url, media_type=part.text("mediaType"), name=name))
@@ -71,6 +73,10 @@ class _Turn:
             self._add_call(part, name)
         elif not kind.startswith(_LEFT_OUT):
             raise part.error("type", "text, file, tool-NAME, dynamic-tool, step-start or data-NAME")
+
+    def add_text(self, text: str) -> None:
+        """Add a text."""
+        self._parts.append({"type": "text", "text": text})
 
     def _add_call(self, part: Fields, name: str) -> None:
         call_id, state = part.required_text("toolCallId"), part.text("state")

@@ -1,0 +1,150 @@
+"""A client's request, read in the protocol that the client asks for: for a new endpoint of an application.
+
+Source: the library contract, section 1 (`receive_request`); the request contract, sections 2 and 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from streamweir.codec.dialect import Dialect
+from streamweir.codec.registry import process_dialects
+from streamweir.errors import ConfigurationError
+from streamweir.framing import FramingChoice
+from streamweir.http.accept import StreamFraming, choose_framing
+from streamweir.http.client_body import check_type, client_body
+from streamweir.http.headers import HeaderList, header_value
+from streamweir.http.negotiation import UnknownProtocolError, choose_protocol
+from streamweir.http.sending import Scope
+from streamweir.http.stream_choice import asks_for_stream, wants_no_stream
+from streamweir.requests.canonical import Request
+from streamweir.requests.errors import RequestError
+from streamweir.requests.messages import files_of, last_user_index
+from streamweir.requests.reading import read_canonical
+
+__all__ = ["ReceivedRequest", "receive_request"]
+
+MAX_BODY_BYTES: Final = 10 << 20
+"""A larger body is refused, as the gateway's default is (`limits.request_bytes`)."""
+
+
+class StarletteRequest(Protocol):
+    """What is needed of a `starlette.requests.Request`."""
+
+    @property
+    def scope(self) -> Any:
+        """The ASGI scope."""
+        ...
+
+    def stream(self) -> AsyncIterator[bytes]:
+        """Yield the body in pieces."""
+        ...
+
+
+@dataclass(frozen=True)
+class ReceivedRequest:
+    """A client's request, whichever protocol it came in.
+
+    Attributes:
+        protocol: the one of `answers` that the client asks for: hand it to `EventStreamResponse`.
+        framing: `sse`, `ndjson`, or `json` for a client that wants one whole answer.
+        message: the text of the user's last message; empty if there is none.
+        thread_id: the conversation, as the client names it; None if it names none.
+        messages: the conversation, oldest first.
+        inputs: named inputs.
+        files: the files of the user's last message.
+        resume: answers to interactions.
+        raw: all of the canonical request, as `streamweir.read_request` returns it.
+    """
+
+    protocol: str
+    framing: FramingChoice
+    message: str
+    thread_id: str | None
+    messages: list[dict[str, Any]]
+    inputs: dict[str, Any]
+    files: list[dict[str, Any]]
+    resume: list[dict[str, Any]]
+    raw: dict[str, Any]
+
+
+async def receive_request(
+    request: StarletteRequest, *, answers: str | Sequence[str] = ("standard",)
+) -> ReceivedRequest:
+    """Return what a client asks for, read by the rules of the protocol that it wants its answer in.
+
+    Args:
+        request: a `starlette.requests.Request`, of FastAPI too.
+        answers: the protocols that a client may choose from; the first is the default.
+
+    Raises:
+        RequestError: the request cannot be understood; `preflight_error(error)` is the response.
+        ConfigurationError: clients of one of `answers` have no requests that can be read.
+    """
+    names = (answers,) if isinstance(answers, str) else tuple(answers)
+    protocols = {name: _readable(name) for name in names}
+    if not protocols:
+        raise ConfigurationError("answers must be one name or several")
+    scope = request.scope
+    headers: HeaderList = scope["headers"]
+    protocol = protocols[_chosen(scope, names)]
+    check_type(headers)
+    data = await _body_of(request)
+    body = client_body(scope["method"], data, scope.get("query_string", b""), may_be_absent=False) or {}
+    assert protocol.request_reader is not None, "it was looked for"
+    found = read_canonical(protocol.request_reader, body)
+    return _received(found, protocol.name, _framing(protocol, header_value(headers, b"accept"), body))
+
+
+def _readable(name: str) -> Dialect:
+    protocol = process_dialects().to_write(name)
+    if protocol.request_reader is None:
+        raise ConfigurationError(f"{name} has no requests that can be read")
+    return protocol
+
+
+def _chosen(scope: Scope, names: Sequence[str]) -> str:
+    try:
+        return choose_protocol(scope["headers"], scope.get("query_string", b""), names)
+    except UnknownProtocolError as error:
+        raise RequestError(f"is not spoken here: {error}", field="X-Streamweir-Protocol") from None
+
+
+async def _body_of(request: StarletteRequest) -> bytes:
+    pieces: list[bytes] = []
+    size = 0
+    async for piece in request.stream():
+        size += len(piece)
+        if size > MAX_BODY_BYTES:
+            raise RequestError(f"the body must have at most {MAX_BODY_BYTES} bytes", code="REQUEST_TOO_LARGE")
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _framing(protocol: Dialect, accept: str, body: dict[str, Any]) -> FramingChoice:
+    usual: StreamFraming = next((name for name in protocol.framings if name != "lines"), "sse")
+    chosen = choose_framing(accept, usual)
+    if not protocol.asks_by_body:
+        return "json" if wants_no_stream(body) else chosen
+    wanted = asks_for_stream(body, accept)
+    if wanted is None or wanted == (chosen != "json"):
+        return chosen
+    return usual if wanted else "json"
+
+
+def _received(request: Request, protocol: str, framing: FramingChoice) -> ReceivedRequest:
+    messages = request.get("messages", [])
+    at = last_user_index(messages)
+    return ReceivedRequest(
+        protocol=protocol,
+        framing=framing,
+        message=request.get("message", ""),
+        thread_id=request.get("thread_id"),
+        messages=[dict(message) for message in messages],
+        inputs=request.get("inputs", {}),
+        files=[] if at is None else [dict(part) for part in files_of(messages[at])],
+        resume=[dict(answer) for answer in request.get("resume", [])],
+        raw=dict(request),
+    )
