@@ -100,12 +100,12 @@ def _conversation(outgoing: Outgoing) -> dict[str, Any]:
         outgoing.lose("inputs")
     if any(map(files_of, outgoing.new_messages)):
         outgoing.lose("files")
-    messages = [_said(message) for message in outgoing.messages if text_of_message(message)]
+    messages = [_turn(message) for message in outgoing.messages if text_of_message(message)]
     body = without_absent(conversation_id=outgoing.thread_id, messages=messages, stream=True)
     return {**outgoing.extra, **body}
 
 
-def _said(message: Message) -> dict[str, str]:
+def _turn(message: Message) -> dict[str, str]:
     text = text_of_message(message)
     if message["role"] == "tool":
         return {"role": "user", "content": f"tool: {text}"}
