@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 from streamweir.codec.answer_ids import answer_id, new_answer_secret
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
-from streamweir.http.client_body import check_type, client_body, names_around
+from streamweir.http.client_body import check_type, client_body
 from streamweir.requests.canonical import Request
 from streamweir.requests.errors import RequestError
 from streamweir.requests.reading import body_of_query, read_canonical
@@ -27,6 +27,7 @@ from streamweir_gateway.requests.conversations import Conversation, Conversation
 from streamweir_gateway.requests.dropped_parameters import DroppedParameters
 from streamweir_gateway.requests.kept_answers import user_digests, with_kept_answers
 from streamweir_gateway.requests.offers import Offer
+from streamweir_gateway.requests.template_names import names_around
 from streamweir_gateway.requests.unknown_answer import unknown_answer
 from streamweir_gateway.runs.destination import Destination, Incoming
 from streamweir_gateway.upstream.header_selection import request_selection

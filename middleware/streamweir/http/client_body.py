@@ -1,20 +1,17 @@
 """What a client sent, as far as a request to an upstream is made of it.
 
-Source: the request contract, sections 3 (refusals) and 6 (names of templates).
+Source: the request contract, section 3 (refusals).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
-from urllib.parse import parse_qsl
 
 from streamweir.http.headers import HeaderList, header_values
 from streamweir.requests.errors import RequestError
 from streamweir.requests.reading import body_of_query, parse_body
-from streamweir_gateway.upstream.header_selection import HeaderSelection
 
-__all__ = ["check_type", "client_body", "names_around"]
+__all__ = ["check_type", "client_body"]
 
 _JSON: Final = "application/json"
 _JSON_SUFFIX: Final = "+json"
@@ -52,31 +49,3 @@ def client_body(method: str, data: bytes, query: bytes, *, may_be_absent: bool) 
     if not data and method in _WITHOUT_BODY:
         return body_of_query(query.decode("latin-1"), left_out=_OURS)
     return parse_body(data)
-
-
-def names_around(
-    body: Mapping[str, Any] | None,
-    *,
-    path_params: Mapping[str, str],
-    query: bytes,
-    headers: HeaderList,
-    forwarded: HeaderSelection,
-) -> dict[str, Any]:
-    """Return the names that templates have beside the fields of the body.
-
-    Args:
-        body: of the client's request; None where there is none.
-        path_params: the names of the endpoint's path.
-        query: of the request.
-        headers: of the request.
-        forwarded: those that go on to upstreams.
-    """
-    passed: dict[str, list[str]] = {}
-    for name, value in forwarded.of(headers):
-        passed.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
-    return {
-        "body": body,
-        "path": dict(path_params),
-        "query": dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True)),
-        "headers": {name: ", ".join(values) for name, values in passed.items()},
-    }
