@@ -27,6 +27,7 @@ class _Answer:
     """The state of a relayed answer, as the clock of a stream asks for it."""
 
     complete: ClassVar = False
+    waits: ClassVar = False
     started: bool = False
     """The headers of the answer have come."""
 

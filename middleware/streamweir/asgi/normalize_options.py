@@ -34,8 +34,8 @@ class ResponseOptions(TypedDict, total=False):
         framing: `sse` or `ndjson` where `Accept` leaves it open; None for the framing of the application.
         heartbeat: the longest silence, in seconds or as text such as `"15s"`, before bytes that say nothing
             are sent; `None` or `"off"` sends none.
-        timeouts: `first_event`, `idle`, `total`, in seconds or as text; a clock that is not named never runs
-            out.
+        timeouts: `first_event`, `idle`, `total`, `waiting`, in seconds or as text; a clock that is not named
+            never runs out.
     """
 
     answers: str | Sequence[str]

@@ -34,7 +34,7 @@ _FRAMINGS: Final[dict[str, StreamFraming]] = {
     "application/json-seq": "ndjson",
     "application/json": "ndjson",
 }
-_TIMEOUTS: Final = ("first_event", "idle", "total")
+_TIMEOUTS: Final = ("first_event", "idle", "total", "waiting")
 
 
 class StreamFactory:
@@ -45,7 +45,7 @@ class StreamFactory:
         media_types: of the responses that are streams.
         framing: where `Accept` leaves it open; None for that of the application.
         heartbeat: how long a stream may be silent; None or `off` for ever.
-        timeouts: `first_event`, `idle`, `total`; what is not named never runs out.
+        timeouts: `first_event`, `idle`, `total`, `waiting`; what is not named never runs out.
         speaks: the dialect of the application's streams.
         options: of every stream.
 

@@ -28,6 +28,11 @@ class BodyReader(Protocol):
         ...
 
     @property
+    def waits(self) -> bool:
+        """A person is asked, and the service may go on in the same connection."""
+        ...
+
+    @property
     def ended(self) -> bool:
         """The stream is over; nothing more will be returned."""
         ...

@@ -31,6 +31,7 @@ class StandardReader:
     """
 
     complete = False
+    waits = False
 
     def __init__(self, request_id: str, *, limits: Limits | None = None, goes_on: bool = False) -> None:
         self.started = goes_on

@@ -52,6 +52,11 @@ class TranslatingReader:
         return self._stream.complete
 
     @property
+    def waits(self) -> bool:
+        """A person is asked, and the service may go on in the same connection."""
+        return self._stream.waits
+
+    @property
     def ended(self) -> bool:
         """The stream is over."""
         return self.was_rejected or self._stream.pipeline.ended

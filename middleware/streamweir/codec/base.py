@@ -64,6 +64,9 @@ class Decoder:
     Attributes:
         complete: *soft* evidence of a proper end has been seen (`[DONE]`, a finish reason): more may follow,
             but the stream counts as completed whenever it ends. *Final* evidence is a `SessionEnd` event.
+        pauses: what makes it `complete` is a question to a person, behind which the run may go on in the same
+            connection (True), or is none (False). None: it does so if a question is open and the dialect's
+            own end has not come.
         options: the chosen options.
         given: what the answer belongs to and does not say itself, by the names that the request's writer uses
             (`Written.given`): the id of a run that was started before its events were asked for. What
@@ -84,6 +87,7 @@ class Decoder:
     given_in: ClassVar[Mapping[str, re.Pattern[str]]] = MappingProxyType({})
 
     complete: bool = False
+    pauses: bool | None = None
     options: Options = NO_OPTIONS
     given: Mapping[str, str] = NO_EXTRA
     room: int = EVENT_BYTES

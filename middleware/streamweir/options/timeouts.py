@@ -30,12 +30,14 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
         first_event: from sending the request to the first event; comments do not count.
         idle: from then on, between two bytes.
         total: for everything.
+        waiting: how long an open connection may be silent while a person is asked; `idle` does not run then.
     """
 
     connect: float | None = 5.0
     first_event: float | None = 60.0
     idle: float | None = 120.0
     total: float | None = None
+    waiting: float | None = 600.0
 
     @classmethod
     def of(cls, given: Timeouts | Mapping[str, Duration | None] | str | None) -> Timeouts:
@@ -48,7 +50,7 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
         if isinstance(given, cls):
             return given
         if given == "off":
-            return cls(connect=None, first_event=None, idle=None)
+            return NO_TIMEOUTS
         if given is not None and not isinstance(given, Mapping):
             raise ConfigurationError(f"timeouts must be a mapping or 'off', not {given!r}")
         known = cls.__struct_fields__
@@ -61,7 +63,7 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
         return cls(**named)
 
 
-NO_TIMEOUTS: Final = Timeouts(connect=None, first_event=None, idle=None)
+NO_TIMEOUTS: Final = Timeouts(connect=None, first_event=None, idle=None, waiting=None)
 
 
 def _check_order(named: Mapping[str, float | None]) -> None:

@@ -83,6 +83,8 @@ class Lifecycle:
         has_answer: something came that is an answer or a part of one: text other than blanks, thinking, a
             call, an interaction, a reference, or data other than custom data and states. Never cleared.
         waiting: warnings to be sent before the next event.
+        pauses: a person was asked something; since then neither an answer to it nor more of the stream's
+            own answer has come.
         on_silence: asked where the stream ends well and `has_answer` is False; returns the warning to send
             before the end, or None. None in its place: a stream may end without an answer.
         closing_warnings: asked, one after the other, when the stream ends, for what is only known then.
@@ -121,6 +123,7 @@ class Lifecycle:
         self.started = False
         self.ended = False
         self.has_answer = False
+        self.pauses = False
         self.error: ErrorInfo | None = None
         self.on_silence: Callable[[], Warning | None] | None = None
         self.reason: Reason | None = None
@@ -174,7 +177,7 @@ class Lifecycle:
             return self._end_behind_error(event, self._end)
         kind = type(event)
         if self.started and not self.waiting and kind not in _TURNING_POINTS:
-            if not (self._has_text and kind is Content):  # more text says nothing new
+            if not (self._has_text and kind is Content) or self.pauses:  # more text says nothing new
                 self._note(event)
             return None
         return self._turn(event)
@@ -217,7 +220,8 @@ class Lifecycle:
         return (self._session_end(end),)
 
     def _note(self, event: Event) -> None:
-        self.has_answer = self.has_answer or _is_answer(event)
+        if _is_answer(event):
+            self.has_answer, self.pauses = True, False
         match event:
             case Content():
                 self._has_text = self._has_text or not _is_blank(event.content)
@@ -229,11 +233,13 @@ class Lifecycle:
                 self._asked.add(event.interaction_id, None)
                 if event.kind != "tool":
                     self._asked_of_person.add(event.interaction_id, None)
+                    self.pauses = True
             case Interaction():
                 self._close_question(event.interaction_id)
             case Status(state="resumed"):
                 self._asked.clear()
                 self._asked_of_person.clear()
+                self.pauses = False
             case Warning(message_code=str(code)) if code in _FINISH_CODES:
                 self._reported.add(code)
             case Error():

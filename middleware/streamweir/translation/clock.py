@@ -4,8 +4,9 @@
     ───────────────────   ───────────   ─────────────────────────────   ─────────────────────────────────────
     total_timeout         total         the beginning
     first_event_timeout   first_event   asking the source               no event has come
-    idle_timeout          idle          the last read                   an event has come, nobody is busy
-    settled               5 s           the last read                   there is soft evidence, nobody is busy
+    idle_timeout          idle          the last read                   not busy, no person is asked
+    settled               5 s           the last read                   soft evidence, and the same
+    settled               waiting       the last read                   a person is asked, not busy
     slow_client           write         the last that a client took     something is being written
     heartbeat             heartbeat     the last write                  nothing is, and there is a client
 
@@ -46,6 +47,11 @@ class Evidence(Protocol):
         """There is soft evidence of a proper end."""
         ...
 
+    @property
+    def waits(self) -> bool:
+        """A person is asked, and the upstream may go on in the same connection."""
+        ...
+
 
 class Durations(Protocol):
     """How long to wait for a source, in seconds; None never runs out."""
@@ -63,6 +69,11 @@ class Durations(Protocol):
     @property
     def total(self) -> float | None:
         """For everything."""
+        ...
+
+    @property
+    def waiting(self) -> float | None:
+        """Between two reads while a person is asked."""
         ...
 
 
@@ -187,12 +198,21 @@ def _first_event_since(clock: StreamClock) -> float | None:
 
 def _idle_since(clock: StreamClock) -> float | None:
     has_begun = clock.source is not None and clock.source.started
-    return clock.last_read if has_begun and not clock.is_busy else None
+    is_running = has_begun and not (clock.is_busy or _waits(clock))
+    return clock.last_read if is_running else None
 
 
 def _settled_since(clock: StreamClock) -> float | None:
     is_complete = clock.source is not None and clock.source.complete
-    return clock.last_read if is_complete and not clock.is_busy else None
+    return clock.last_read if is_complete and not (clock.is_busy or _waits(clock)) else None
+
+
+def _asked_since(clock: StreamClock) -> float | None:
+    return clock.last_read if _waits(clock) and not clock.is_busy else None
+
+
+def _waits(clock: StreamClock) -> bool:
+    return clock.source is not None and clock.source.waits
 
 
 def _silent_since(clock: StreamClock) -> float | None:
@@ -205,6 +225,7 @@ _TABLE: Final = (
     _Row("first_event_timeout", _first_event_since, lambda clock: clock.timeouts.first_event),
     _Row("idle_timeout", _idle_since, lambda clock: clock.timeouts.idle),
     _Row("settled", _settled_since, lambda clock: None if clock.source is None else SETTLE_SECONDS),
+    _Row("settled", _asked_since, lambda clock: clock.timeouts.waiting),
     _Row("slow_client", lambda clock: clock.writing_since, lambda clock: clock.write),
     _Row("heartbeat", _silent_since, lambda clock: clock.heartbeat),
 )

@@ -66,6 +66,14 @@ class StreamNormalizer:
         """There is soft evidence of the end: silence from here on is no failure."""
         return self.reader.complete or self.pipeline.has_failed
 
+    @property
+    def waits(self) -> bool:
+        """A person is asked, and the upstream may go on: silence is no end of the stream, and no failure."""
+        pauses = self.reader.pauses
+        if pauses is not None:
+            return pauses
+        return self.pipeline.pauses and not self.reader.complete
+
     def feed(self, data: bytes) -> None:
         """Take what has arrived from the upstream."""
         position = self._position

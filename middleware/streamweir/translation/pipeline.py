@@ -142,6 +142,11 @@ class Pipeline:
         return self._lifecycle.waits_for_person
 
     @property
+    def pauses(self) -> bool:
+        """A person was asked something, and nothing of an answer has come since."""
+        return self._lifecycle.pauses
+
+    @property
     def has_answer(self) -> bool:
         """The stream holds an answer, or a part of one; see `Lifecycle.has_answer`."""
         return self._lifecycle.has_answer

@@ -100,6 +100,12 @@ class StreamReader:
         return self.has_ended or (decoder is not None and decoder.complete)
 
     @property
+    def pauses(self) -> bool | None:
+        """The dialect says that a person is asked, or that none is; None if it leaves that open."""
+        decoder = self.frames.decoder
+        return False if decoder is None or self.has_ended else decoder.pauses
+
+    @property
     def cut_off(self) -> bool:
         """The body ended within an event, or a line of one."""
         return self.frames.unreadable.half_a_frame is not None or self.parser.cut_off

@@ -139,6 +139,11 @@ class Translator:
         return self.stream.complete
 
     @property
+    def waits(self) -> bool:
+        """A person is asked, and the upstream may go on: silence is no end of the stream, and no failure."""
+        return self.stream.waits
+
+    @property
     def ended(self) -> bool:
         """The stream is over: nothing more will be returned."""
         return self.stream.pipeline.position.ended

@@ -47,7 +47,8 @@ REPORTED: dict[str, dict[str, Any]] = {
 
 def body_of(name: str) -> tuple[str, bytes]:
     dialect, _, stream = name.partition("/")
-    return dialect, (RECORDED / dialect / f"reported-{stream}.sse").read_bytes()
+    (path,) = (RECORDED / dialect).glob(f"reported-{stream}.[sj]s*")
+    return dialect, path.read_bytes()
 
 
 def meaning_of(output: bytes) -> dict[str, Any]:

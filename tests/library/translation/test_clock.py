@@ -11,9 +11,10 @@ from streamweir.translation.clock import SETTLE_SECONDS, Due, StreamClock, timeo
 
 
 class Source:
-    def __init__(self, *, started: bool = False, complete: bool = False) -> None:
+    def __init__(self, *, started: bool = False, complete: bool = False, waits: bool = False) -> None:
         self.started = started
         self.complete = complete
+        self.waits = waits
 
 
 def limits(**seconds: float) -> Timeouts:
@@ -28,6 +29,7 @@ def clock(source: Source | None = None, facts: dict[str, Any] | None = None, **o
 
 
 BEGUN, COMPLETE = Source(started=True), Source(started=True, complete=True)
+ASKING = Source(started=True, complete=True, waits=True)
 
 RUNNING: list[tuple[Due, float, StreamClock]] = [
     ("total_timeout", 160.0, clock(timeouts=limits(total=60))),
@@ -37,6 +39,7 @@ RUNNING: list[tuple[Due, float, StreamClock]] = [
     ("idle_timeout", 113.0, clock(BEGUN, {"last_read": 103.0}, timeouts=limits(idle=10))),
     ("settled", 103.0 + SETTLE_SECONDS, clock(COMPLETE, {"last_read": 103.0})),
     ("settled", 103.0 + SETTLE_SECONDS, clock(COMPLETE, {"last_read": 103.0}, timeouts=limits(idle=10))),
+    ("settled", 133.0, clock(ASKING, {"last_read": 103.0}, timeouts=limits(idle=10, waiting=30))),
     ("idle_timeout", 105.0, clock(COMPLETE, {"last_read": 103.0}, timeouts=limits(idle=2))),
     ("slow_client", 134.0, clock(facts={"writing_since": 104.0}, write=30)),
     ("heartbeat", 115.0, clock(heartbeat=15)),

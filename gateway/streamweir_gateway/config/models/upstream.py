@@ -55,6 +55,8 @@ class Timeouts(Section):
     """Over all attempts."""
     write: DurationOrOff = written("30s")
     """How long a client may not read."""
+    waiting: DurationOrOff = written(format_duration(_LIBRARY.waiting))
+    """How long an open connection may be silent while a person is asked."""
 
     @property
     def left(self) -> float:

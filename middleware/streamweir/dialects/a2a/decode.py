@@ -185,7 +185,7 @@ class A2aDecoder(Decoder):
         status = _object(update.get("status"))
         yield from self._status(status, meta if steps else and_extra(meta, rest), update.get("metadata"))
         if update.get("final") is True:
-            self._end, self.complete = self._end or "completed", True
+            self._end, self.complete, self.pauses = self._end or "completed", True, False
 
     def _status(self, status: Fields, meta: Meta | None, beside: Any = None) -> Iterator[Event]:
         """A state, which may come more than once, and the message that stands with it."""
@@ -202,6 +202,7 @@ class A2aDecoder(Decoder):
             yield from self._asked
             self._asked.clear()
         self.complete = self._end is not None and state != "auth-required"
+        self.pauses = self._end == "suspended"
         meta = and_extra(meta, leftover(status, _STATUS if state in _STATES else _STATUS[1:]))
         if (changes and state in _STATES) or (meta and "extra" in meta):
             yield Status("workflow", _STATES.get(state, "running"), meta=meta)

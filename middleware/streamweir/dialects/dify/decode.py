@@ -245,7 +245,7 @@ class DifyDecoder(Decoder):
             yield Interaction(run, "continue", resume={"workflow_run_id": run}, meta=meta)
 
     def _form(self, fields: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
-        self._asked = self._is_paused = self.complete = True
+        self._asked = self._is_paused = self.complete = self.pauses = True
         yield form(fields, meta)
 
 

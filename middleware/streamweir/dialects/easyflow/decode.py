@@ -78,7 +78,8 @@ class EasyflowDecoder(Decoder):
             yield event
         if envelope.ends:
             yield self._run.end(envelope)
-        self.complete = self._is_done or self._run.waits
+        self.pauses = self._run.pauses and self._run.waits and not self._is_done
+        self.complete = self._is_done or self.pauses
 
     def _events(self, envelope: Envelope) -> Iterable[Event]:
         if envelope.type == "error" or envelope.event == "error":

@@ -74,6 +74,7 @@ class Run:
         pieces: the current message without id has deltas; likewise `thought` for thinking.
         thoughts: so many thoughts without id have come whole.
         failure: the last thing that was said is an error that did not end the stream.
+        pauses: the last that was said is a question to a person, or that the run is suspended.
         went_on: something was said after the server had called the run suspended.
     """
 
@@ -87,6 +88,7 @@ class Run:
         self.thoughts = 0
         self.failure = False
         self.went_on = False
+        self.pauses = False
         self._calls: RecentIds[str] = RecentIds(_ROOM)
         self._usage: Counter[str] = Counter()
 
@@ -97,18 +99,18 @@ class Run:
 
     def resume(self) -> None:
         """The run goes on."""
-        self.is_suspended = False
+        self.is_suspended = self.pauses = False
         self.paused_steps.clear()
         self.forms.clear()
 
     def suspend(self) -> None:
         """The server says that the run waits."""
-        self.is_suspended = True
+        self.is_suspended = self.pauses = True
         self.went_on = False
 
     def go_on(self) -> None:
         """The run says something, which it may have been resumed for without a word."""
-        self.failure = False
+        self.failure = self.pauses = False
         self.went_on = self.is_suspended
 
     def pause(self, node_id: str) -> None:
@@ -118,6 +120,7 @@ class Run:
     def ask(self, form_id: str) -> None:
         """A form waits for its answer."""
         self.forms.add(short_id(form_id), None)
+        self.pauses = True
 
     def is_new_call(self, call_id: str, source: str) -> bool:
         """False where another source (an event, the saved history) has told of this call already."""

@@ -112,7 +112,7 @@ class FastGPTDecoder(Decoder):
             case "workflowDuration", {"durationSeconds": seconds}:
                 return (_duration(seconds, value),)
             case "interactive", {"interactive": dict(asked)}:
-                self._asked = self.complete = True
+                self._asked = self.complete = self.pauses = True
                 return question(asked, leftover(value, ("interactive",)))
             case "updateVariables", _:
                 return (named_data("updateVariables", value),)

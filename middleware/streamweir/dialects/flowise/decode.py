@@ -107,6 +107,7 @@ class FlowiseDecoder(Decoder):
     def _action(self, value: Any) -> Iterator[Event]:
         if event := approval(value):
             self.complete = self._asked = self._asked or isinstance(event, Interaction)
+            self.pauses = self._asked
             yield event
 
     def _usage(self, usage: Any) -> Iterator[Event]:
