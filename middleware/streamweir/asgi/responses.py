@@ -74,9 +74,9 @@ class EventStreamResponse(Response):
         status_code: int = 200,
         headers: Mapping[str, str] | None = None,
         background: BackgroundTask | None = None,
-        speaks: str = "standard",
         resume: Resume | None = None,
         store: RunStore | None = None,
+        speaks: str = "standard",
         **options: Unpack[EventStreamOptions],
     ) -> None:
         given = cast("EventStreamOptions", checked(options, EVENT_STREAM_DEFAULTS))

@@ -9,11 +9,10 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
-import anyio
-
 from streamweir.client.body_readers import BodyReader, open_reader
 from streamweir.client.http_request import HttpRequest, failed_body, failed_connection
 from streamweir.client.rejections import info_of_rejection, request_id_in
+from streamweir.client.waits import WaitOver, Waits
 from streamweir.errors import ErrorInfo, error_info
 from streamweir.events import Error, SessionEnd
 from streamweir.options.timeouts import Timeouts
@@ -32,6 +31,9 @@ from streamweir.translation.received_event import ReceivedEvent, failure_events
 __all__ = ["StreamAttempt"]
 
 _T = TypeVar("_T")
+STREAM_STATUSES: Final = frozenset({200, 201, 202})
+"""Statuses of an answer that may be a stream."""
+
 _NO_STREAM: Final = ("audio", "font", "image", "multipart", "video")
 
 
@@ -54,6 +56,7 @@ class StreamAttempt:
         speaks: str,
         timeouts: Timeouts,
         request_id: str,
+        waits: Waits,
         goes_on: bool = False,
     ) -> None:
         self.request_id = request_id
@@ -72,8 +75,7 @@ class StreamAttempt:
         self._is_named = False
         self._at_end = False
         self._is_over = False
-        self._io: anyio.CancelScope | None = None
-        self._left: anyio.Event | None = None
+        self._waits = waits
 
     async def next(self) -> ReceivedEvent | None:
         """Return the next event that has come; None where nothing more comes."""
@@ -88,12 +90,8 @@ class StreamAttempt:
         self._is_over = True
         self._events.clear()
         self.ending.clear()
-        if self._io is None:
-            await self._close()
-            return
-        self._left = self._left or anyio.Event()
-        self._io.cancel()
-        await self._left.wait()
+        await self._waits.interrupt()
+        await self._close()
 
     async def aclose_connection(self) -> None:
         """Close the connection; what has come stays."""
@@ -106,10 +104,6 @@ class StreamAttempt:
         except BaseException:
             await self._close()
             raise
-        finally:
-            self._io = None
-            if self._left is not None:
-                self._left.set()
         for event in events:
             self._note_request_id(event.metadata.request_id)
         (self.ending if self._at_end or self._failure is not None else self._events).extend(events)
@@ -141,8 +135,8 @@ class StreamAttempt:
         self.location = response.headers.get("content-location", "")
         named = response.headers.get("x-request-id", "")
         self._note_request_id(named)
-        if response.status_code != 200:
-            body = await self._exchange.read_rejection()
+        if response.status_code not in STREAM_STATUSES:
+            body = await self._exchange.read_rejection(self._waits)
             info = info_of_rejection(
                 response.status_code, retry_after=response.headers.get("retry-after"), body=body
             )
@@ -166,17 +160,18 @@ class StreamAttempt:
         One scope for each wait for the network, whatever number of events it gives.
         """
         deadline, due = self._next_due()
-        with anyio.CancelScope(deadline=deadline) as self._io:
-            return await step()
-        if self._is_over:
-            raise _LeftError
+        try:
+            return await self._waits.within(deadline, step, self._exchange.abort)
+        except WaitOver:
+            if self._is_over:
+                raise _LeftError from None
         if due in ("total_timeout", "first_event_timeout", "idle_timeout"):
             raise self._error(RequestTimeout, timeout_error(due))
         return None
 
     def _next_due(self) -> tuple[float, Due | None]:
         """Return when the wait that begins now is over at the latest, and what is due then."""
-        now = anyio.current_time()
+        now = self._waits.now()
         if self._clock is None:
             self._clock = StreamClock(now=now, timeouts=self._timeouts)
             self._clock.asked = now
@@ -186,6 +181,7 @@ class StreamAttempt:
 
     async def _close(self) -> None:
         self._is_over = True
+        self._waits.release()
         await self._exchange.aclose()
 
     def _error(self, kind: type[StreamRequestError], info: ErrorInfo) -> StreamRequestError:

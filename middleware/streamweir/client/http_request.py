@@ -1,4 +1,4 @@
-"""One HTTP request and its answer. The only module of the library that imports httpx."""
+"""One HTTP request and its answer, over httpx."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import contextlib
 import functools
 import re
 import ssl
-from collections.abc import AsyncIterable, AsyncIterator, Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import anyio
 
 from streamweir.classification import classify_exception
+from streamweir.client.waits import Waits
 from streamweir.errors import ConfigurationError, ErrorInfo, error_info
 from streamweir.framing.content_coding import BodyDecoder, body_decoder
 from streamweir.http_grammar import TOKEN
@@ -28,7 +31,17 @@ try:
 except ModuleNotFoundError as error:
     raise ImportError("streamweir.client needs httpx: pip install 'streamweir[client]'") from error
 
-__all__ = ["AsyncClient", "Body", "HttpRequest", "failed_body", "failed_connection", "on_same_server"]
+__all__ = [
+    "AsyncClient",
+    "Body",
+    "HttpRequest",
+    "LoopRequest",
+    "RequestParts",
+    "failed_body",
+    "failed_connection",
+    "on_same_server",
+    "tls_context",
+]
 
 AsyncClient: TypeAlias = httpx.AsyncClient
 Body: TypeAlias = str | bytes | AsyncIterable[bytes]
@@ -47,85 +60,105 @@ _VALUE: Final = re.compile(r"(?:[^\x00-\x20\x7f](?:[^\x00-\x08\x0a-\x1f\x7f]*[^\
 """RFC 9110, section 5: a header can hold no line end, with which another could be smuggled in."""
 
 
-class HttpRequest:
-    """One request and its answer.
+class HttpRequest(ABC):
+    """One request and its answer: what a client with an event loop and one without have in common.
 
     Args:
-        client: to send it with, left open; one of our own if None.
-        connect: how long the connection may take; the other clocks are the caller's.
+        request: ready to be sent.
+        owns_client: the client was made for this request, and is closed with it.
 
     Raises:
         ConfigurationError: such a request cannot be sent.
     """
 
-    def __init__(
-        self,
-        client: AsyncClient | None,
-        method: str,
-        url: str,
-        *,
-        body: Body | None,
-        headers: Mapping[str, str],
-        params: Mapping[str, Any] | None,
-        connect: float | None,
-    ) -> None:
-        self._owns_client = client is None
-        self._client = client or httpx.AsyncClient(verify=_tls(), trust_env=False)
-        _check_headers(headers)
-        try:
-            self._request = self._client.build_request(
-                method,
-                url,
-                content=body,
-                headers=dict(headers),
-                params=params,
-                timeout=httpx.Timeout(None, connect=connect),
-            )
-        except (httpx.InvalidURL, TypeError, ValueError) as error:
-            raise ConfigurationError(f"not a request that can be sent: {error}") from error
-        target = self._request.url
-        if self._owns_client and not (target.scheme in ("http", "https") and target.host):
-            raise ConfigurationError(f"not the URL of an HTTP server: {url!r}")
+    def __init__(self, request: httpx.Request, *, owns_client: bool) -> None:
+        target = request.url
+        if owns_client and not (target.scheme in ("http", "https") and target.host):
+            raise ConfigurationError(f"not the URL of an HTTP server: {str(target)!r}")
+        self._owns_client: Final = owns_client
+        self._request: Final = request
         self._response: httpx.Response | None = None
-        self._chunks: AsyncIterator[bytes] | None = None
         self._decoder: BodyDecoder | None = None
         self._pieces: Iterator[bytes] = iter(())
         self._is_closed = False
 
     async def send(self) -> httpx.Response:
         """Send the request and return the answer, its body unread."""
-        self._response = await self._client.send(self._request, stream=True, follow_redirects=False)
-        self._decoder = body_decoder(self._response.headers.get("content-encoding", ""))
-        self._chunks = self._response.aiter_raw()
-        return self._response
+        self._response = response = await self._send()
+        self._decoder = body_decoder(response.headers.get("content-encoding", ""))
+        return response
 
     async def read(self) -> bytes:
         """Return what one read gave, decoded; nothing at the end of the body."""
-        assert self._chunks is not None
         while True:
             piece = next(self._pieces, b"")
             if piece:
                 return piece
-            data = await anext(self._chunks, None)
+            data = await self._next_chunk()
             if data is None:
                 if self._decoder is not None:
                     self._decoder.finish()
                 return b""
             self._pieces = iter((data,)) if self._decoder is None else self._decoder.feed(data)
 
-    async def read_rejection(self) -> bytes:
+    async def read_rejection(self, waits: Waits) -> bytes:
         """Return the body of a small answer, as much of it as is there soon."""
         body = bytearray()
-        with anyio.move_on_after(REJECTION_SECONDS), contextlib.suppress(Exception):
-            while len(body) < REJECTION_BYTES and (data := await self.read()):
+        deadline = waits.now() + REJECTION_SECONDS
+        with contextlib.suppress(Exception):
+            while len(body) < REJECTION_BYTES and (
+                data := await waits.within(deadline, self.read, self.abort)
+            ):
                 body += data
         return bytes(body[:REJECTION_BYTES])
 
     async def aclose(self) -> None:
         """Close the connection, unless that has been done."""
-        if self._is_closed:
-            return
-        self._is_closed = True
+        if not self._is_closed:
+            self._is_closed = True
+            await self._close()
+
+    @abstractmethod
+    def abort(self) -> None:
+        """End a call that blocks another thread."""
+
+    @abstractmethod
+    async def _send(self) -> httpx.Response: ...
+
+    @abstractmethod
+    async def _next_chunk(self) -> bytes | None:
+        """Return the bytes of one read; None at the end of the body."""
+
+    @abstractmethod
+    async def _close(self) -> None: ...
+
+
+class LoopRequest(HttpRequest):
+    """A request on an event loop.
+
+    Args:
+        client: to send it with, left open; one of our own if None.
+        parts: of the request.
+    """
+
+    def __init__(self, client: AsyncClient | None, parts: RequestParts) -> None:
+        self._client = client or httpx.AsyncClient(verify=tls_context(), trust_env=False)
+        self._chunks: AsyncIterator[bytes] | None = None
+        super().__init__(parts.built_by(self._client.build_request), owns_client=client is None)
+
+    async def _send(self) -> httpx.Response:
+        response = await self._client.send(self._request, stream=True, follow_redirects=False)
+        self._chunks = response.aiter_raw()
+        return response
+
+    async def _next_chunk(self) -> bytes | None:
+        assert self._chunks is not None
+        return await anext(self._chunks, None)
+
+    def abort(self) -> None:
+        """Do nothing: no call blocks a thread, and what waits on an event loop is cancelled."""
+
+    async def _close(self) -> None:
         with anyio.move_on_after(CLOSE_SECONDS, shield=True), contextlib.suppress(Exception):
             if self._chunks is not None:
                 await _finish(self._chunks)
@@ -133,6 +166,46 @@ class HttpRequest:
                 await self._response.aclose()
             if self._owns_client:
                 await self._client.aclose()
+
+
+@dataclass(frozen=True, slots=True)
+class RequestParts:
+    """What a request is made of.
+
+    Attributes:
+        method: of HTTP.
+        url: as it was given.
+        body: None where there is none.
+        headers: all of them.
+        params: the query.
+        connect: seconds that the connection may take; the other clocks are the caller's. None: any time.
+    """
+
+    method: str
+    url: str
+    body: Any
+    headers: Mapping[str, str]
+    params: Mapping[str, Any] | None
+    connect: float | None
+
+    def built_by(self, build: Callable[..., httpx.Request]) -> httpx.Request:
+        """Return the request, made by a client.
+
+        Raises:
+            ConfigurationError: such a request cannot be sent.
+        """
+        _check_headers(self.headers)
+        try:
+            return build(
+                self.method,
+                self.url,
+                content=self.body,
+                headers=dict(self.headers),
+                params=self.params,
+                timeout=httpx.Timeout(None, connect=self.connect),
+            )
+        except (httpx.InvalidURL, TypeError, ValueError) as error:
+            raise ConfigurationError(f"not a request that can be sent: {error}") from error
 
 
 def on_same_server(url: str, location: str, *, otherwise: str) -> str:
@@ -167,7 +240,7 @@ async def _finish(chunks: AsyncIterator[bytes]) -> None:
 
 
 @functools.cache
-def _tls() -> ssl.SSLContext:
+def tls_context() -> ssl.SSLContext:
     """Loading the certificates takes long: once is enough."""
     return httpx.create_ssl_context(trust_env=False)
 

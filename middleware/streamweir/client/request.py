@@ -1,4 +1,4 @@
-"""A stream that was asked for, event by event, over as many connections as it takes.
+"""Asking for a stream on an event loop, asyncio's or trio's.
 
 Source: the library contract, section 5; the standard protocol 1.1, sections 4 to 6; the contract of resumable
 streams, section 6.
@@ -6,38 +6,19 @@ streams, section 6.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping
+from functools import partial
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, NoReturn, Self
 
-import anyio
-
-from streamweir.client.attempt import StreamAttempt
-from streamweir.client.http_request import AsyncClient, Body
-from streamweir.client.request_plan import RequestPlan
-from streamweir.events import Error
+from streamweir.client.engine import StreamEngine, open_engine
+from streamweir.client.http_request import AsyncClient, Body, LoopRequest
+from streamweir.client.waits import LoopWaits
 from streamweir.options.durations import Duration
 from streamweir.options.timeouts import Timeouts
-from streamweir.request_errors import (
-    ConnectionFailed,
-    RequestRejected,
-    RequestTimeout,
-    StreamRequestError,
-    StreamTruncated,
-)
-from streamweir.runs.handles import new_handle
-from streamweir.translation.received_event import ReceivedEvent, failure_events
+from streamweir.translation.received_event import ReceivedEvent
 
 __all__ = ["StreamRequest", "stream_request"]
-
-_COMES_BACK: Final = frozenset({429, 502, 503, 504})
-_NO_MORE: Final = frozenset({204, 404, 410})
-"""The run cannot be read on: it is over and all is here, unknown or gone."""
-
-_FIRST_PAUSE: Final = 0.5
-_LONGEST_PAUSE: Final = 10.0
-_JITTER: Final = 0.25
 
 
 def stream_request(  # noqa: PLR0913 (the options are the documentation)
@@ -79,7 +60,9 @@ def stream_request(  # noqa: PLR0913 (the options are the documentation)
         ConfigurationError: an option has a value that it cannot have.
         UnknownDialectError: nobody reads `speaks`.
     """
-    plan = RequestPlan(
+    engine = open_engine(
+        partial(LoopRequest, client),
+        LoopWaits(),
         method,
         url,
         json=json,
@@ -89,46 +72,43 @@ def stream_request(  # noqa: PLR0913 (the options are the documentation)
         speaks=speaks,
         timeouts=timeouts,
         request_id=request_id,
-        client=client,
-        handle=new_handle() if resume and speaks == "standard" else None,
+        raise_errors=raise_errors,
+        resume=resume,
     )
-    return StreamRequest(plan, raise_errors=raise_errors, resume=speaks == "standard" and resume is not False)
+    return StreamRequest(engine)
 
 
 class StreamRequest:
-    """The events of one stream: an async iterator, and a context manager that closes the connection.
+    """The events of one stream: an async iterator and context manager that closes the connection."""
 
-    Attributes:
-        run: the handle of the run that the answer is one of; None where it can only be read once.
-        resumes: how often it came back.
-    """
-
-    def __init__(self, plan: RequestPlan, *, raise_errors: bool, resume: bool) -> None:
-        self.run: str | None = plan.handle
-        self.resumes = 0
-        self._plan: Final = plan
-        self._raise_errors: Final = raise_errors
-        self._may_resume: Final = resume
-        self._attempt: StreamAttempt = plan.first()
-        self._position: int | None = None
-        self._event_at: float | None = None
-        self._pause = 0.0
-        self._is_over = False
-        self._has_come_back = False
-        self._waiting: anyio.CancelScope | None = None
+    def __init__(self, engine: StreamEngine) -> None:
+        self._engine: Final = engine
 
     @property
     def request_id(self) -> str:
         """Of the request; once there is an answer, the one that it names."""
-        return self._attempt.request_id
+        return self._engine.request_id
 
     @property
     def status(self) -> int | None:
         """The HTTP status of the answer, None while there is none."""
-        return self._attempt.status
+        return self._engine.status
+
+    @property
+    def run(self) -> str | None:
+        """The handle of the run that the answer is one of; None where it can only be read once."""
+        return self._engine.run
+
+    @property
+    def resumes(self) -> int:
+        """How often the request came back."""
+        return self._engine.resumes
 
     def __aiter__(self) -> Self:
         return self
+
+    async def __anext__(self) -> ReceivedEvent:
+        return await self._engine.next()
 
     async def __aenter__(self) -> Self:
         return self
@@ -141,27 +121,9 @@ class StreamRequest:
     ) -> None:
         await self.aclose()
 
-    async def __anext__(self) -> ReceivedEvent:
-        while True:
-            event = await self._attempt.next()
-            if event is None:
-                event = await self._at_end()
-                if event is None:
-                    continue
-            elif self._is_known(event):
-                continue
-            if isinstance(event.data, Error) and event.data.terminal and self._raise_errors:
-                failure = self._attempt.error_of(event.data)
-                await self.aclose()
-                raise failure
-            return event
-
     async def aclose(self) -> None:
         """Close the connection, also while another task is reading: its iteration then ends."""
-        self._is_over = True
-        if self._waiting is not None:
-            self._waiting.cancel()
-        await self._attempt.aclose()
+        await self._engine.aclose()
 
     async def cancel(self) -> str:
         """Stop the run, wherever it is made, and return its status: `cancelled`, unless it ended before.
@@ -169,112 +131,19 @@ class StreamRequest:
         Raises:
             StreamRequestError: the server could not be asked, or does not know the run.
         """
-        self._note_run()
-        if self.run is None:
-            await self.aclose()
-            return "cancelled"
-        status = await self._plan.cancel(self.run, self._attempt.location)
-        await self.aclose()
-        return status
+        return await self._engine.cancel()
 
-    async def _at_end(self) -> ReceivedEvent | None:
-        """Return what ends the stream; None where it goes on over another connection."""
-        attempt = self._attempt
-        if self._is_over:
-            raise StopAsyncIteration
-        failure = attempt.failure
-        if failure is not None and self._may_resume and await self._comes_back(failure):
-            return None
-        if self._is_over or not attempt.ending:
-            raise StopAsyncIteration
-        if failure is None:
-            return attempt.ending.popleft()
-        final = self._as_final(failure)
-        if self._raise_errors:
-            await self.aclose()
-            raise final
-        if final is not failure:
-            attempt.ending.clear()
-            following = 0 if self._position is None else self._position + 1
-            attempt.ending.extend(failure_events(final.info, request_id=self.request_id, sequence=following))
-        return attempt.ending.popleft()
+    def __iter__(self) -> NoReturn:
+        raise TypeError(_NEEDS_LOOP)
 
-    def _is_known(self, event: ReceivedEvent) -> bool:
-        """Note how far the stream is; an event that came before is left out."""
-        sequence = event.metadata.sequence
-        if sequence is not None:
-            if self.resumes and self._position is not None and sequence <= self._position:
-                return True
-            self._position = sequence
-        self._event_at, self._pause = None, 0.0
-        return False
+    def __enter__(self) -> NoReturn:
+        raise TypeError(_NEEDS_LOOP)
 
-    def _note_run(self) -> None:
-        attempt = self._attempt
-        if attempt.run is not None:
-            self.run = attempt.run
-        elif self._has_answer and not self.resumes:
-            self.run = None
+    def __exit__(self, *_: object) -> None:
+        """Exist, for `with` looks for it first."""
 
-    @property
-    def _has_answer(self) -> bool:
-        """The server has said what becomes of the request; one that has no time for it has not."""
-        status = self._attempt.status
-        return self.resumes > 0 or (status is not None and status not in _COMES_BACK)
 
-    # Coming back
-
-    async def _comes_back(self, failure: StreamRequestError) -> bool:
-        """Begin another attempt, after a while; False where there is to be none."""
-        attempt = self._attempt
-        self._note_run()
-        if not self._may_go_on_elsewhere(failure) or self.run is None or not self._can_ask_again():
-            return False
-        now = anyio.current_time()
-        self._event_at = now if self._event_at is None else self._event_at
-        seconds = self._next_pause(failure)
-        if now + seconds - self._event_at > self._plan.resume_seconds:
-            return False
-        await attempt.aclose_connection()
-        with anyio.CancelScope() as self._waiting:
-            await anyio.sleep(seconds)
-        self._waiting = None
-        if self._is_over:
-            return False
-        self._has_come_back = True
-        if not self._has_answer:
-            self._attempt = self._plan.first()
-        else:
-            self._attempt = self._plan.reading(self.run, attempt.location, self._position)
-            self._attempt.location = attempt.location
-            self.resumes += 1
-        return True
-
-    def _may_go_on_elsewhere(self, failure: StreamRequestError) -> bool:
-        """The connection failed, not the stream: the run may go on without it."""
-        if isinstance(failure, RequestRejected):
-            return failure.status in _COMES_BACK
-        if isinstance(failure, RequestTimeout):
-            clocks = ("idle_timeout", "connect_timeout", *(("first_event_timeout",) if self.resumes else ()))
-            return failure.info.reason in clocks
-        return isinstance(failure, ConnectionFailed | StreamTruncated)
-
-    def _can_ask_again(self) -> bool:
-        return self._has_answer or self._plan.may_be_repeated
-
-    def _next_pause(self, failure: StreamRequestError) -> float:
-        pause, self._pause = self._pause, min(_LONGEST_PAUSE, max(_FIRST_PAUSE, self._pause * 2))
-        if failure.info.retry_after_ms:  # who says 0 says nothing, and is not to be asked without a pause
-            return failure.info.retry_after_ms / 1000
-        return pause * (1 - random.random() * _JITTER)
-
-    def _as_final(self, failure: StreamRequestError) -> StreamRequestError:
-        """Return what a failure means where nothing more is tried."""
-        if isinstance(failure, RequestRejected):
-            gives_up = self._has_come_back and failure.status in _COMES_BACK
-            is_lost = gives_up or (self.resumes > 0 and failure.status in _NO_MORE)
-        else:
-            is_lost = self._has_come_back
-        if is_lost and not isinstance(failure, StreamTruncated):
-            return StreamTruncated(failure.info, request_id=self.request_id, status=failure.status)
-        return failure
+_NEEDS_LOOP: Final = (
+    "this stream is read with `async for` and `async with`; without an event loop use "
+    "streamweir.client.sync.stream_request"
+)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-import anyio
 import msgspec
 
 from streamweir.client.attempt import StreamAttempt
-from streamweir.client.http_request import AsyncClient, Body, HttpRequest, failed_connection, on_same_server
+from streamweir.client.http_request import HttpRequest, RequestParts, failed_connection, on_same_server
 from streamweir.client.rejections import info_of_rejection
+from streamweir.client.waits import WaitOver, Waits
 from streamweir.codec.registry import process_dialects
 from streamweir.errors import ConfigurationError, error_info
 from streamweir.jsontext import write_json
@@ -46,6 +46,7 @@ class RequestPlan:
     """The requests of one stream; see `stream_request`.
 
     Attributes:
+        waits: of the stream.
         handle: that the first request brings along; None: none.
         resume_seconds: for which it is tried to come back without an event.
         may_be_repeated: the first request can be sent once more, since its body is here.
@@ -61,13 +62,14 @@ class RequestPlan:
         url: str,
         *,
         json: Any,
-        content: Body | None,
+        content: Any,
         headers: Mapping[str, str] | None,
         params: Mapping[str, Any] | None,
         speaks: str,
         timeouts: Timeouts | Mapping[str, Duration | None] | str | None,
         request_id: str | None,
-        client: AsyncClient | None,
+        open_request: Callable[[RequestParts], HttpRequest],
+        waits: Waits,
         handle: str | None,
     ) -> None:
         if json is not None and content is not None:
@@ -87,7 +89,8 @@ class RequestPlan:
             )
         self._request_id: Final = request_id
         self._speaks: Final = speaks
-        self._client: Final = client
+        self._open_request: Final = open_request
+        self.waits: Final = waits
         self._method: Final = method
         self._url: Final = url
         self._body: Final = content if json is None else write_json(json)
@@ -130,11 +133,12 @@ class RequestPlan:
         url = f"{self._where(run, location)}/cancel"
         headers = {name: value for name, value in self._headers.items() if name != "content-type"}
         exchange = self._exchange("POST", url, headers={**headers, "accept": "application/json"})
+        seconds = self._timeouts.first_event
+        deadline = self.waits.now() + (float("inf") if seconds is None else seconds)
         try:
-            with anyio.fail_after(self._timeouts.first_event):
-                response = await exchange.send()
-            body = await exchange.read_rejection()
-        except TimeoutError as error:
+            response = await self.waits.within(deadline, exchange.send, exchange.abort)
+            body = await exchange.read_rejection(self.waits)
+        except WaitOver as error:
             raise RequestTimeout(timeout_error("first_event_timeout"), request_id=self._request_id) from error
         except Exception as error:
             kind, info = failed_connection(error)
@@ -159,18 +163,11 @@ class RequestPlan:
         url: str,
         *,
         headers: Mapping[str, str],
-        body: Body | None = None,
+        body: Any = None,
         params: Mapping[str, Any] | None = None,
     ) -> HttpRequest:
-        return HttpRequest(
-            self._client,
-            method,
-            url,
-            body=body,
-            headers=headers,
-            params=params,
-            connect=self._timeouts.connect,
-        )
+        parts = RequestParts(method, url, body, headers, params, self._timeouts.connect)
+        return self._open_request(parts)
 
     def _attempt(self, exchange: HttpRequest, *, goes_on: bool = False) -> StreamAttempt:
         return StreamAttempt(
@@ -178,6 +175,7 @@ class RequestPlan:
             speaks=self._speaks,
             timeouts=self._timeouts,
             request_id=self._request_id,
+            waits=self.waits,
             goes_on=goes_on,
         )
 

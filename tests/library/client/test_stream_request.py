@@ -557,8 +557,10 @@ async def test_cancelling_before_the_headers_closes_the_connection() -> None:
         await call.until_closed()
 
     async with upstream(script) as server:
-        with anyio.move_on_after(0.1):
-            await read(server)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(read, server)
+            await server.called.wait()
+            tasks.cancel_scope.cancel()
         await server.until_finished()
 
 

@@ -1,0 +1,239 @@
+"""A stream that was asked for, event by event, over as many connections as it takes.
+
+Both clients, the one for event loops and the one without, are short shells around this class.
+
+Source: the library contract, section 5; the standard protocol 1.1, sections 4 to 6; the contract of resumable
+streams, section 6.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any, Final
+
+from streamweir.client.attempt import StreamAttempt
+from streamweir.client.http_request import HttpRequest, RequestParts
+from streamweir.client.request_plan import RequestPlan
+from streamweir.client.waits import Waits
+from streamweir.events import Error
+from streamweir.request_errors import (
+    ConnectionFailed,
+    RequestRejected,
+    RequestTimeout,
+    StreamRequestError,
+    StreamTruncated,
+)
+from streamweir.runs.handles import new_handle
+from streamweir.translation.received_event import ReceivedEvent, failure_events
+
+__all__ = ["StreamEngine", "open_engine"]
+
+_COMES_BACK: Final = frozenset({429, 502, 503, 504})
+_NO_MORE: Final = frozenset({204, 404, 410})
+"""The run cannot be read on: it is over and all is here, unknown or gone."""
+
+_FIRST_PAUSE: Final = 0.5
+_LONGEST_PAUSE: Final = 10.0
+_JITTER: Final = 0.25
+
+
+def open_engine(
+    open_request: Callable[[RequestParts], HttpRequest],
+    waits: Waits,
+    method: str,
+    url: str,
+    *,
+    speaks: str,
+    raise_errors: bool,
+    resume: bool | None,
+    **options: Any,
+) -> StreamEngine:
+    """Return the engine of a stream; see `stream_request` for what the other options mean."""
+    plan = RequestPlan(
+        method,
+        url,
+        speaks=speaks,
+        open_request=open_request,
+        waits=waits,
+        handle=new_handle() if resume and speaks == "standard" else None,
+        **options,
+    )
+    return StreamEngine(plan, raise_errors=raise_errors, resume=speaks == "standard" and resume is not False)
+
+
+class StreamEngine:
+    """The events of one stream.
+
+    Attributes:
+        run: the handle of the run that the answer is one of; None where it can only be read once.
+        resumes: how often it came back.
+
+    Args:
+        plan: its requests.
+        raise_errors: raise where the stream fails; else each failure arrives as events.
+        resume: come back where the connection breaks.
+    """
+
+    def __init__(self, plan: RequestPlan, *, raise_errors: bool, resume: bool) -> None:
+        self.run: str | None = plan.handle
+        self.resumes = 0
+        self._plan: Final = plan
+        self._raise_errors: Final = raise_errors
+        self._may_resume: Final = resume
+        self._attempt: StreamAttempt = plan.first()
+        self._position: int | None = None
+        self._event_at: float | None = None
+        self._pause = 0.0
+        self._is_over = False
+        self._has_come_back = False
+
+    @property
+    def request_id(self) -> str:
+        """Of the request; once there is an answer, the one that it names."""
+        return self._attempt.request_id
+
+    @property
+    def status(self) -> int | None:
+        """The HTTP status of the answer, None while there is none."""
+        return self._attempt.status
+
+    async def next(self) -> ReceivedEvent:
+        """Return the next event.
+
+        Raises:
+            StopAsyncIteration: there is none.
+            StreamRequestError: the stream has failed, with `raise_errors`.
+        """
+        while True:
+            event = await self._attempt.next()
+            if event is None:
+                event = await self._at_end()
+                if event is None:
+                    continue
+            elif self._is_known(event):
+                continue
+            if isinstance(event.data, Error) and event.data.terminal and self._raise_errors:
+                failure = self._attempt.error_of(event.data)
+                await self.aclose()
+                raise failure
+            return event
+
+    async def aclose(self) -> None:
+        """Close the connection, also while another task is reading: its iteration then ends."""
+        self._is_over = True
+        await self._attempt.aclose()
+
+    async def cancel(self) -> str:
+        """Stop the run, wherever it is made, and return its status: `cancelled`, unless it ended before.
+
+        Raises:
+            StreamRequestError: the server could not be asked, or does not know the run.
+        """
+        self._note_run()
+        if self.run is None:
+            await self.aclose()
+            return "cancelled"
+        status = await self._plan.cancel(self.run, self._attempt.location)
+        await self.aclose()
+        return status
+
+    async def _at_end(self) -> ReceivedEvent | None:
+        """Return what ends the stream; None where it goes on over another connection."""
+        attempt = self._attempt
+        if self._is_over:
+            raise StopAsyncIteration
+        failure = attempt.failure
+        if failure is not None and self._may_resume and await self._comes_back(failure):
+            return None
+        if self._is_over or not attempt.ending:
+            raise StopAsyncIteration
+        if failure is None:
+            return attempt.ending.popleft()
+        final = self._as_final(failure)
+        if self._raise_errors:
+            await self.aclose()
+            raise final
+        if final is not failure:
+            attempt.ending.clear()
+            following = 0 if self._position is None else self._position + 1
+            attempt.ending.extend(failure_events(final.info, request_id=self.request_id, sequence=following))
+        return attempt.ending.popleft()
+
+    def _is_known(self, event: ReceivedEvent) -> bool:
+        """Note how far the stream is; an event that came before is left out."""
+        sequence = event.metadata.sequence
+        if sequence is not None:
+            if self.resumes and self._position is not None and sequence <= self._position:
+                return True
+            self._position = sequence
+        self._event_at, self._pause = None, 0.0
+        return False
+
+    def _note_run(self) -> None:
+        attempt = self._attempt
+        if attempt.run is not None:
+            self.run = attempt.run
+        elif self._has_answer and not self.resumes:
+            self.run = None
+
+    @property
+    def _has_answer(self) -> bool:
+        """The server has said what becomes of the request; one that has no time for it has not."""
+        status = self._attempt.status
+        return self.resumes > 0 or (status is not None and status not in _COMES_BACK)
+
+    # Coming back
+
+    async def _comes_back(self, failure: StreamRequestError) -> bool:
+        """Begin another attempt, after a while; False where there is to be none."""
+        attempt = self._attempt
+        self._note_run()
+        if not self._may_go_on_elsewhere(failure) or self.run is None or not self._can_ask_again():
+            return False
+        now = self._plan.waits.now()
+        self._event_at = now if self._event_at is None else self._event_at
+        seconds = self._next_pause(failure)
+        if now + seconds - self._event_at > self._plan.resume_seconds:
+            return False
+        await attempt.aclose_connection()
+        await self._plan.waits.sleep(seconds)
+        if self._is_over:
+            return False
+        self._has_come_back = True
+        if not self._has_answer:
+            self._attempt = self._plan.first()
+        else:
+            self._attempt = self._plan.reading(self.run, attempt.location, self._position)
+            self._attempt.location = attempt.location
+            self.resumes += 1
+        return True
+
+    def _may_go_on_elsewhere(self, failure: StreamRequestError) -> bool:
+        """The connection failed, not the stream: the run may go on without it."""
+        if isinstance(failure, RequestRejected):
+            return failure.status in _COMES_BACK
+        if isinstance(failure, RequestTimeout):
+            clocks = ("idle_timeout", "connect_timeout", *(("first_event_timeout",) if self.resumes else ()))
+            return failure.info.reason in clocks
+        return isinstance(failure, ConnectionFailed | StreamTruncated)
+
+    def _can_ask_again(self) -> bool:
+        return self._has_answer or self._plan.may_be_repeated
+
+    def _next_pause(self, failure: StreamRequestError) -> float:
+        pause, self._pause = self._pause, min(_LONGEST_PAUSE, max(_FIRST_PAUSE, self._pause * 2))
+        if failure.info.retry_after_ms:  # who says 0 says nothing, and is not to be asked without a pause
+            return failure.info.retry_after_ms / 1000
+        return pause * (1 - random.random() * _JITTER)
+
+    def _as_final(self, failure: StreamRequestError) -> StreamRequestError:
+        """Return what a failure means where nothing more is tried."""
+        if isinstance(failure, RequestRejected):
+            gives_up = self._has_come_back and failure.status in _COMES_BACK
+            is_lost = gives_up or (self.resumes > 0 and failure.status in _NO_MORE)
+        else:
+            is_lost = self._has_come_back
+        if is_lost and not isinstance(failure, StreamTruncated):
+            return StreamTruncated(failure.info, request_id=self.request_id, status=failure.status)
+        return failure

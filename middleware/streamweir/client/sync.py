@@ -1,0 +1,201 @@
+"""Asks for a stream without an event loop: the same events, errors, clocks and resuming, for scripts.
+
+    with stream_request("https://example.org/chat", json={"message": "Hi"}) as events:
+        for event in events:
+            ...
+
+No event loop is started or needed; within a running one it works, and blocks it. Needs the extra `client`.
+
+Source: the library contract, section 5.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from types import TracebackType
+from typing import Any, Final, NoReturn, Self, TypeAlias
+
+import httpx
+
+from streamweir.client.engine import StreamEngine, open_engine
+from streamweir.client.http_request import HttpRequest, RequestParts, tls_context
+from streamweir.client.waits import ThreadWaits, run_now
+from streamweir.options.durations import Duration
+from streamweir.options.timeouts import Timeouts
+from streamweir.translation.received_event import ReceivedEvent
+
+__all__ = ["StreamRequest", "stream_request"]
+
+Body: TypeAlias = str | bytes | Iterable[bytes]
+
+
+def stream_request(  # noqa: PLR0913 (the options are the documentation)
+    url: str,
+    *,
+    method: str = "POST",
+    json: Any = None,
+    content: Body | None = None,
+    headers: Mapping[str, str] | None = None,
+    params: Mapping[str, Any] | None = None,
+    speaks: str = "standard",
+    timeouts: Timeouts | Mapping[str, Duration | None] | str | None = None,
+    request_id: str | None = None,
+    client: httpx.Client | None = None,
+    raise_errors: bool = True,
+    resume: bool | None = None,
+) -> StreamRequest:
+    """Return the events of the stream at `url`, to be read with `for`.
+
+    Nothing is sent before the first event is asked for. The arguments and the errors are those of
+    `streamweir.client.stream_request`; `client` is an `httpx.Client`, and `content` may be an iterable.
+
+    Raises:
+        ConfigurationError: an option has a value that it cannot have.
+        UnknownDialectError: nobody reads `speaks`.
+    """
+    engine = open_engine(
+        partial(_ThreadRequest, client),
+        ThreadWaits(),
+        method,
+        url,
+        json=json,
+        content=content,
+        headers=headers,
+        params=params,
+        speaks=speaks,
+        timeouts=timeouts,
+        request_id=request_id,
+        raise_errors=raise_errors,
+        resume=resume,
+    )
+    return StreamRequest(engine)
+
+
+class StreamRequest:
+    """The events of one stream: an iterator, and a context manager that closes the connection.
+
+    Iterated without `with` it closes the connection at the end of the stream, or by `close`.
+    """
+
+    def __init__(self, engine: StreamEngine) -> None:
+        self._engine: Final = engine
+
+    @property
+    def request_id(self) -> str:
+        """Of the request; once there is an answer, the one that it names."""
+        return self._engine.request_id
+
+    @property
+    def status(self) -> int | None:
+        """The HTTP status of the answer, None while there is none."""
+        return self._engine.status
+
+    @property
+    def run(self) -> str | None:
+        """The handle of the run that the answer is one of; None where it can only be read once."""
+        return self._engine.run
+
+    @property
+    def resumes(self) -> int:
+        """How often the request came back."""
+        return self._engine.resumes
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> ReceivedEvent:
+        try:
+            return run_now(self._engine.next())
+        except StopAsyncIteration:
+            raise StopIteration from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection, also while another thread is reading: its iteration then ends."""
+        run_now(self._engine.aclose())
+
+    def cancel(self) -> str:
+        """Stop the run, wherever it is made, and return its status: `cancelled`, unless it ended before.
+
+        Raises:
+            StreamRequestError: the server could not be asked, or does not know the run.
+        """
+        return run_now(self._engine.cancel())
+
+    def __aiter__(self) -> NoReturn:
+        raise TypeError(_HAS_NO_LOOP)
+
+    def __aenter__(self) -> NoReturn:
+        raise TypeError(_HAS_NO_LOOP)
+
+    def __aexit__(self, *_: object) -> NoReturn:
+        raise TypeError(_HAS_NO_LOOP)
+
+
+_HAS_NO_LOOP: Final = (
+    "this stream is read with `for` and `with`; on an event loop use streamweir.client.stream_request"
+)
+
+
+class _ThreadRequest(HttpRequest):
+    """A request whose calls block.
+
+    Args:
+        client: to send it with, left open; one of our own if None.
+        parts: of the request.
+    """
+
+    def __init__(self, client: httpx.Client | None, parts: RequestParts) -> None:
+        self._client = client or httpx.Client(verify=tls_context(), trust_env=False)
+        self._chunks: Iterator[bytes] | None = None
+        self._connected: Any = None
+        super().__init__(parts.built_by(self._client.build_request), owns_client=client is None)
+        self._request.extensions["trace"] = self._note_connection
+
+    def _note_connection(self, event: str, info: Mapping[str, Any]) -> None:
+        """Keep the connection that httpcore has opened for this request, so that it can be aborted."""
+        if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
+            self._connected = info["return_value"]
+
+    async def _send(self) -> httpx.Response:
+        response = self._client.send(self._request, stream=True, follow_redirects=False)
+        self._connected = response.extensions.get("network_stream", self._connected)
+        self._chunks = response.iter_raw()
+        return response
+
+    async def _next_chunk(self) -> bytes | None:
+        assert self._chunks is not None
+        return next(self._chunks, None)
+
+    def abort(self) -> None:
+        """Shut the socket down: the thread that waits for it goes on at once, with an error.
+
+        The descriptor is duplicated, for shutting a TLS socket down is nothing for another thread.
+        """
+        connected = self._connected
+        opened = None if connected is None else connected.get_extra_info("socket")
+        with contextlib.suppress(OSError):
+            if opened is not None and opened.fileno() >= 0:
+                with socket.socket(fileno=os.dup(opened.fileno())) as same:
+                    same.shutdown(socket.SHUT_RDWR)
+
+    async def _close(self) -> None:
+        with contextlib.suppress(Exception):
+            if self._response is not None:
+                self._response.close()
+        if self._owns_client:
+            self._client.close()
