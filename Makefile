@@ -7,9 +7,11 @@ TESTS := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n auto --maxproces
 READY := .venv/.ready
 CHROMIUM ?= chromium
 DRIVER := .cache/browser
+CLIENT := clients/typescript
+HAS_NODE := command -v npm > /dev/null && node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2> /dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test fast check lint bench bench-quick soak storm costs mutate real compat audit browser image clients docs format clean
+.PHONY: help setup run test test-typescript fast check lint bench bench-quick soak storm costs mutate real compat audit browser image clients docs format clean
 
 help:  ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,8 +30,18 @@ $(READY): pyproject.toml
 run: $(READY)  ## serve config.yaml; LISTEN=HOST:PORT listens elsewhere
 	@$(BIN)/streamweir serve config.yaml $(if $(LISTEN),--listen $(LISTEN))
 
-test: $(READY)  ## run the tests; ARGS="-k retries" hands pytest more options
+test: $(READY)  ## run the tests, the TypeScript client's too where Node 20 is; ARGS="-k retries" hands pytest more options
 	@$(TESTS) $(ARGS)
+	@$(if $(ARGS),true,if $(HAS_NODE); then $(MAKE) -s --no-print-directory test-typescript; \
+	else echo 'The tests of clients/typescript are left out: they need Node 20 or newer, and npm'; fi)
+
+test-typescript: $(READY) $(CLIENT)/node_modules/.ready  ## run the TypeScript client's tests alone (Node 20; a browser where Chromium is)
+	@cd $(CLIENT) && npm run --silent lint && npm run --silent check:types && npm test --silent
+
+$(CLIENT)/node_modules/.ready: $(CLIENT)/package.json $(CLIENT)/package-lock.json
+	@echo "Setting up $(CLIENT)/node_modules, once: a minute" >&2
+	@cd $(CLIENT) && timeout 300 npm ci --silent --ignore-scripts --no-audit --no-fund >&2
+	@touch $@
 
 fast: $(READY)  ## run the tests that take no time (under a minute): all but those marked slow
 	@$(TESTS) -m 'not slow and not browser and not image' --hypothesis-profile fast $(ARGS)
@@ -102,4 +114,4 @@ format: $(READY)  ## format the code, fix what lint can fix
 	@$(BIN)/ruff check --quiet --fix .
 
 clean:  ## remove .venv and caches
-	@rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	@rm -rf $(CLIENT)/node_modules $(CLIENT)/dist .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

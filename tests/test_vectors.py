@@ -9,11 +9,13 @@ import pytest
 
 from client_vectors import line_vectors, rejection_vectors
 from message_vectors import message_vectors
+from normalize_vectors import normalize_vectors
 from places import ROOT
 
 VECTORS = ROOT / "tests" / "vectors"
 MADE: dict[str, Callable[[], list[Any]]] = {
     "messages.json": message_vectors,
+    "normalize.json": normalize_vectors,
     "lines.json": line_vectors,
     "rejections.json": rejection_vectors,
 }

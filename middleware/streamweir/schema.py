@@ -86,9 +86,10 @@ class Dataframe(TypedDict):
 class File(TypedDict):
     """An image, a sound or any other file: by its address, or as it is."""
 
-    media_type: str
     url: NotRequired[str]
     base64: NotRequired[str]
+    file_id: NotRequired[str]
+    media_type: NotRequired[str]
     name: NotRequired[str]
 
 
@@ -129,7 +130,12 @@ _CLOSER: Final[dict[tuple[str, str], dict[str, Any]]] = {
     },
     ("reference", "citations"): _list_of("Citation"),
     ("interaction", "questions"): _list_of("Question"),
-    ("error", "code"): {"type": "string", "pattern": f"^{MACHINE_CODE.pattern}$"},
+    ("error", "code"): {
+        "anyOf": [
+            _reference("ErrorCode"),
+            {"type": "string", "pattern": f"^{MACHINE_CODE.pattern}$"},
+        ]
+    },
     ("error", "retry_after_ms"): {"type": "integer", "minimum": 0},
     ("session_end", "summary"): _reference("Summary"),
 }
@@ -137,9 +143,11 @@ _CLOSER: Final[dict[tuple[str, str], dict[str, Any]]] = {
 
 _BY_DATA_TYPE: Final[dict[str, dict[str, Any]]] = {
     "dataframe": _reference("Dataframe"),
+    "chart": {"type": "object"},
     "image": _reference("File"),
     "audio": _reference("File"),
     "file": _reference("File"),
+    "state": {"type": "object"},
     "state_delta": _list_of("PatchOperation"),
     "custom": _reference("Custom"),
 }
@@ -158,6 +166,7 @@ def protocol_schema() -> dict[str, Any]:
     _, components = msgspec.json.schema_components((*classes, *_PARTS), ref_template="#/$defs/{name}")
     events = {cls.__name__: _event(cls, components[cls.__name__]) for cls in classes}
     parts = {part.__name__: components[part.__name__] for part in _PARTS}
+    parts["ToolError"]["properties"]["code"] = {"anyOf": [_reference("ErrorCode"), {"type": "string"}]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"An event of the standard agent-event protocol {PROTOCOL_VERSION}",

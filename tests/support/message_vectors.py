@@ -229,7 +229,7 @@ def _made() -> dict[str, list[list[Wire]]]:
             .status("finished", node_id="1", duration_ms=3000)
             .status("started", node_id="1")
             .status("failed", name="other")
-            .end("error", "upstream_error")
+            .end()
         ],
         "questions": [
             _start().ask("i1").ask("i2").ask("i1", "cancelled").end("suspended", "interaction"),

@@ -27,6 +27,7 @@ from streamweir.events import (
 )
 from streamweir.own_warnings import own_warning
 from streamweir.request_errors import StreamRequestError
+from streamweir.stages import REASON_OF_STATUS
 from streamweir.translation.fold import Fold
 from streamweir.translation.json_patch import PatchError, apply_patch
 from streamweir.translation.message_parts import MessagePart, PartList
@@ -142,8 +143,9 @@ class MessageState:
 
     @property
     def reason(self) -> Reason | None:
-        """Why it ended."""
-        return self._fold.end.reason if self._fold.end else None
+        """Why it ended; of protocol 1.0, which has no word for that, as its status has it."""
+        end = self._fold.end
+        return (end.reason or REASON_OF_STATUS[end.status]) if end else None
 
     @property
     def summary(self) -> dict[str, Any] | None:

@@ -1,0 +1,119 @@
+import { isObject } from "../events/read-event.js";
+
+/** A patch that is none, or that does not fit its document; the message says why. */
+export class PatchError extends Error {}
+
+type Container = Record<string, unknown> | unknown[];
+
+/**
+ * `document` with the operations of `patch` applied in order: JSON Patch (RFC 6902), JSON Pointer (RFC 6901).
+ *
+ * The document is never changed: what a patch touches is copied on the way there, the rest is shared. A name is an
+ * own property, whatever it is called. Throws `PatchError`; then nothing of the patch counts.
+ */
+export function applyPatch(document: unknown, patch: unknown): unknown {
+  if (!Array.isArray(patch)) throw new PatchError("a patch is a list of operations");
+  return patch.reduce(applied, document);
+}
+
+function applied(document: unknown, operation: unknown): unknown {
+  const { op, path, from, value } = isObject(operation) ? operation : ({} as Record<string, unknown>);
+  const hasValue = isObject(operation) && Object.hasOwn(operation, "value");
+  if (typeof path === "string") {
+    if (op === "add" && hasValue) return add(document, steps(path), value);
+    if (op === "remove") return remove(document, steps(path));
+    if (op === "replace" && hasValue) return replace(document, steps(path), value);
+    if (op === "move" && typeof from === "string") return move(document, steps(from), steps(path));
+    if (op === "copy" && typeof from === "string") return add(document, steps(path), valueAt(document, steps(from)));
+    if (op === "test" && hasValue) {
+      if (!isSame(valueAt(document, steps(path)), value)) throw new PatchError("a test fails");
+      return document;
+    }
+  }
+  throw new PatchError("an operation is malformed or unknown");
+}
+
+function steps(pointer: string): string[] {
+  if (!pointer) return [];
+  if (!pointer.startsWith("/") || /~(?![01])/.test(pointer)) throw new PatchError("a path is no JSON Pointer");
+  return pointer
+    .slice(1)
+    .split("/")
+    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
+}
+
+const add = (document: unknown, path: string[], value: unknown): unknown =>
+  path.length ? changed(document, path, (parent, step) => insert(parent, step, value)) : value;
+
+const replace = (document: unknown, path: string[], value: unknown): unknown =>
+  path.length ? changed(document, path, (parent, step) => put(parent, place(parent, step), value)) : value;
+
+function remove(document: unknown, path: string[]): unknown {
+  if (!path.length) throw new PatchError("the whole document cannot be removed");
+  return changed(document, path, (parent, step) => {
+    const key = place(parent, step);
+    if (Array.isArray(parent)) parent.splice(key as number, 1);
+    else delete parent[key];
+  });
+}
+
+function move(document: unknown, source: string[], path: string[]): unknown {
+  const value = valueAt(document, source);
+  const isPrefix = source.every((step, index) => path[index] === step);
+  if (isPrefix && source.length === path.length) return document;
+  if (isPrefix) throw new PatchError("a value cannot be moved into itself");
+  return add(remove(document, source), path, value);
+}
+
+/** A copy of `document` whose container at the end of `path` has been changed. */
+function changed(document: unknown, path: string[], change: (parent: Container, step: string) => void): unknown {
+  if (!isContainer(document)) throw new PatchError("a path leads into a value that holds nothing");
+  const copy = Array.isArray(document) ? [...document] : { ...document };
+  const [step, ...rest] = path as [string, ...string[]];
+  if (!rest.length) change(copy, step);
+  else {
+    const key = place(copy, step);
+    put(copy, key, changed(get(copy, key), rest, change));
+  }
+  return copy;
+}
+
+const valueAt = (document: unknown, path: string[]): unknown =>
+  path.reduce((value, step) => get(value as Container, place(value, step)), document);
+
+/** The key or the index of a value that is there. */
+function place(parent: unknown, step: string): string | number {
+  if (isObject(parent) && Object.hasOwn(parent, step)) return step;
+  if (Array.isArray(parent) && indexOf(step) < parent.length) return indexOf(step);
+  throw new PatchError("a path leads nowhere");
+}
+
+function indexOf(step: string): number {
+  if (!/^(0|[1-9][0-9]{0,9})$/.test(step)) throw new PatchError("not an index of a list");
+  return Number(step);
+}
+
+function insert(parent: Container, step: string, value: unknown): void {
+  if (!Array.isArray(parent)) return put(parent, step, value);
+  const index = step === "-" ? parent.length : indexOf(step);
+  if (index > parent.length) throw new PatchError("an index is beyond the end of its list");
+  parent.splice(index, 0, value);
+}
+
+const isContainer = (value: unknown): value is Container => typeof value === "object" && value !== null;
+const get = (parent: Container, key: string | number): unknown => (parent as Record<string | number, unknown>)[key];
+
+/** Sets an own property: `parent.__proto__ = value` would change what the object inherits. */
+function put(parent: Container, key: string | number, value: unknown): void {
+  Object.defineProperty(parent, key, { value, writable: true, enumerable: true, configurable: true });
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  if (one === other) return true;
+  if (!isContainer(one) || !isContainer(other) || Array.isArray(one) !== Array.isArray(other)) return false;
+  const keys = Object.keys(one);
+  return (
+    keys.length === Object.keys(other).length &&
+    keys.every((key) => Object.hasOwn(other, key) && isSame(get(one, key), get(other, key)))
+  );
+}

@@ -1,0 +1,13 @@
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    include: ["test/**/*.test.ts"],
+    globalSetup: ["test/support/gateway.ts"],
+    testTimeout: 20_000,
+    hookTimeout: 30_000,
+    // Sockets and timers of the tests are real: files side by side would wait for each other's processor.
+    maxWorkers: 2,
+    dangerouslyIgnoreUnhandledErrors: false,
+  },
+});
