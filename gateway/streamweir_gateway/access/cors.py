@@ -16,7 +16,7 @@ from streamweir.http.refusals import Refusal
 from streamweir.http_grammar import TOKEN
 from streamweir_gateway.config import Cors
 
-__all__ = ["CorsPolicy", "is_preflight"]
+__all__ = ["CorsPolicy", "is_preflight", "speaks_of_cors"]
 
 MAX_AGE_SECONDS: Final = 600
 """How long a browser may go by the answer to a preflight."""
@@ -35,6 +35,7 @@ _REQUEST_HEADERS: Final = (
 )
 """Headers that every page may send."""
 
+_ALLOW_ORIGIN: Final = b"access-control-allow-origin"
 _EXPOSED: Final = (
     b"access-control-expose-headers",
     b"X-Request-Id, Retry-After, X-Streamweir-Run, Content-Location",
@@ -42,6 +43,11 @@ _EXPOSED: Final = (
 _CREDENTIALS: Final = (b"access-control-allow-credentials", b"true")
 _VARY: Final = (b"vary", b"Origin")
 _MOST_ASKED: Final = 64
+
+
+def speaks_of_cors(response: HeaderList) -> bool:
+    """Whether the headers of a response say which pages may read it."""
+    return any(name.lower() == _ALLOW_ORIGIN for name, _ in response)
 
 
 def is_preflight(scope: Scope) -> bool:

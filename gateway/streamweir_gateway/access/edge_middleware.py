@@ -18,12 +18,15 @@ from streamweir.http.headers import REQUEST_ID, Headers, request_id_of
 from streamweir.http.refusals import send_failure
 from streamweir.http.response_headers import VARIES
 from streamweir.stream_error import log_failure
-from streamweir_gateway.access.cors import CorsPolicy
+from streamweir_gateway.access.cors import CorsPolicy, speaks_of_cors
 
-__all__ = ["RELAYED", "EdgeMiddleware"]
+__all__ = ["PRIVATE", "RELAYED", "RELAYS_ALL", "EdgeMiddleware"]
 
 RELAYED: Final = "relayed"
 """Where `scope["state"]` says that the response is the upstream's own."""
+
+RELAYS_ALL: Final = "relays_all"
+"""Where `scope["state"]` says that a whole service is behind the path: its own word on CORS holds."""
 
 _NO_SNIFFING: Final = (b"x-content-type-options", b"nosniff")
 _OURS: Final = frozenset({REQUEST_ID, _NO_SNIFFING[0]})
@@ -99,12 +102,19 @@ class _Response:
 
     def _headers(self, start: Message) -> Headers:
         request_id = (REQUEST_ID, self._state["request_id"].encode("ascii"))
+        is_theirs = self._state.get(RELAYS_ALL) and speaks_of_cors(start.get("headers", ()))
+        cors = () if self._cors is None or is_theirs else self._cors
         if self._state.get(RELAYED):
-            cors = self._cors if self._cors and self._cors[0][0] == _ALLOW_ORIGIN else ()
+            cors = cors if cors and cors[0][0] == _ALLOW_ORIGIN else ()
             return [*_without(_RELAYED_WITH_CORS if cors else _RELAYED, start), request_id, *cors]
-        ours = _OURS if self._cors is None else _OURS_WITH_CORS
         private = (VARIES,) if self._state.get(PRIVATE) and VARIES not in start["headers"] else ()
-        return [*_without(ours, start), request_id, _NO_SNIFFING, *private, *(self._cors or ())]
+        return [
+            *_without(_OURS_WITH_CORS if cors else _OURS, start),
+            request_id,
+            _NO_SNIFFING,
+            *private,
+            *cors,
+        ]
 
 
 def _without(names: Set[bytes], start: Message) -> Headers:

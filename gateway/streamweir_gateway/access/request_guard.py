@@ -9,6 +9,7 @@ Source: the configuration contract (`auth`, `rate_limit`, `cors`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -23,11 +24,12 @@ from streamweir.runs.store import RateStore
 from streamweir_gateway.access.caller_limits import CallerLimits
 from streamweir_gateway.access.client_address import client_address, client_network
 from streamweir_gateway.access.cors import CorsPolicy, is_preflight
-from streamweir_gateway.access.edge_middleware import PRIVATE
+from streamweir_gateway.access.edge_middleware import PRIVATE, RELAYS_ALL
 from streamweir_gateway.access.foreign_pages import ForeignPages
 from streamweir_gateway.access.identification import Identification
 from streamweir_gateway.access.keys import KEY_HEADERS, has_key, without_headers
 from streamweir_gateway.access.rate_limit import RateLimiter
+from streamweir_gateway.access.relayed_preflight import serve_preflight
 from streamweir_gateway.access.request_rates import RequestRates
 from streamweir_gateway.config import GatewayConfig
 from streamweir_gateway.observability.observer import Observer
@@ -98,11 +100,15 @@ class RequestGuard:
             is_open = self._is_open(routes)
             if is_open:
                 self._foreign_pages.check(scope, is_judged_there=is_judged_there)
-            cors = self._preflights(scope, is_judged_there=is_judged_there, is_open=is_open)
-            if cors is not None:
+            scope["state"][RELAYS_ALL] = is_judged_there
+            if self._cors is not None and is_preflight(scope):
                 methods = methods_of(self._table.routes_at(path, raw_path))
-                headers = cors.preflight(scope["headers"], methods)
-                await send_nothing(send, headers)
+                preflight = partial(self._cors.preflight, scope["headers"], methods)
+                if found is None or not (is_judged_there and is_open):
+                    await send_nothing(send, preflight())
+                else:
+                    scope["path_params"] = found.path_params
+                    await serve_preflight(found.route.app, scope, receive, send, preflight)
                 return
             admitted = self._admitted(scope, found, routes)
             if found is not None and self._rates.is_shared:
@@ -118,18 +124,6 @@ class RequestGuard:
             )
             return
         await _serve(admitted, receive, send)
-
-    def _preflights(self, scope: Scope, *, is_judged_there: bool, is_open: bool) -> CorsPolicy | None:
-        """Return what answers a preflight; None: it is a request as any other.
-
-        A service that judges pages of others itself gets theirs, but where keys are asked for: a preflight
-        carries none, and would come through without.
-        """
-        cors = self._cors
-        if cors is None or not is_preflight(scope):
-            return None
-        is_theirs = is_judged_there and is_open and not cors.lets_in(scope["headers"])
-        return None if is_theirs else cors
 
     def _is_open(self, routes: Sequence[Route]) -> bool:
         """Whether no key is asked for here: there are none, or every endpoint of the path is open."""

@@ -1,0 +1,59 @@
+"""A preflight that a service behind `relay: all` is asked first: what it says of CORS is its own affair.
+
+Source: the configuration contract (`relay: all`, `cors`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from streamweir.http.headers import Headers
+from streamweir.http.refusals import Refusal
+from streamweir.http.sending import send_nothing
+from streamweir_gateway.access.cors import speaks_of_cors
+
+__all__ = ["serve_preflight"]
+
+
+async def serve_preflight(
+    app: ASGIApp, scope: Scope, receive: Receive, send: Send, preflight: Callable[[], Headers]
+) -> None:
+    """Send a preflight to a service, and answer in its place if its answer does not speak of CORS.
+
+    Args:
+        app: asks the service.
+        scope: of the request.
+        receive: of the server.
+        send: takes the answer.
+        preflight: gives the headers of the answer in its place, or raises `Refusal`: then the page gets the
+            service's answer as it is.
+    """
+    answer = _Answer(send, preflight)
+    await app(scope, receive, answer.send)
+    if answer.ours is not None:
+        await send_nothing(send, answer.ours)
+
+
+class _Answer:
+    """The service's answer, which passes or is dropped as a whole.
+
+    Attributes:
+        ours: the headers of the answer in its place; None where it passes.
+    """
+
+    def __init__(self, send: Send, preflight: Callable[[], Headers]) -> None:
+        self.ours: Headers | None = None
+        self._send: Final = send
+        self._preflight: Final = preflight
+
+    async def send(self, message: Message) -> None:
+        """Take a message of the answer."""
+        if message["type"] == "http.response.start" and not speaks_of_cors(message["headers"]):
+            with suppress(Refusal):
+                self.ours = self._preflight()
+        if self.ours is None:
+            await self._send(message)
