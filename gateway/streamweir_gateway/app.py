@@ -237,6 +237,7 @@ class _Gateway:
             destinations,
             dialects=dialects,
             debug=self._config.debug,
+            allows_cookies=self._config.cors is not None and self._config.cors.credentials,
             mapping=request_mapping(
                 config, dialects, self._conversations_of(config), dropped=DROPPED_PARAMETERS
             ),

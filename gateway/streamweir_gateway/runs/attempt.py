@@ -25,7 +25,7 @@ from streamweir_gateway.runs.admission import CircuitOpen, Overloaded, Permit
 from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.interruptible_wait import Interrupted
-from streamweir_gateway.runs.operator_hints import about_breaker, about_failure, about_status
+from streamweir_gateway.runs.operator_hints import about_breaker, about_cookies, about_failure, about_status
 from streamweir_gateway.runs.request_context import RequestContext
 from streamweir_gateway.runs.response_classification import classify_response, first_answer
 from streamweir_gateway.runs.retry_plan import Failure
@@ -310,11 +310,22 @@ class Attempt:
             debug=context.endpoint.debug,
         )
         if info is not None:
-            self.why = about_status(response)
+            self.why = "; ".join(filter(None, (about_status(response), self._about_cookies(response))))
             return Failure(info, status=response.status)
         if self._is_last:
             context.audience.forward_headers(response)
         return None
+
+    def _about_cookies(self, response: UpstreamResponse) -> str | None:
+        endpoint, headers = self._context.endpoint, self._context.incoming.headers
+        if response.status < _ERRORS:
+            return None
+        return about_cookies(
+            response,
+            headers,
+            forwards_cookies=self.destination.forwards_cookies,
+            allows_cookies=endpoint.allows_cookies,
+        )
 
     def _commit(self, response: UpstreamResponse | None = None) -> None:
         """The first event has come."""

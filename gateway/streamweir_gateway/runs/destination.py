@@ -182,6 +182,11 @@ class Destination:
             return self._constant
         return self.dialects.checked_options(_merged(self._outgoing.options(target), self._configured))
 
+    @property
+    def forwards_cookies(self) -> bool:
+        """Whether the client's cookies go on to this upstream."""
+        return self._outgoing.forwards_cookies
+
     def passes_credentials(self, incoming: Incoming) -> bool:
         """Does the upstream see this client's own credentials, so that a 401 is the client's affair?"""
         return self._outgoing.passes_credentials(incoming.headers)

@@ -59,6 +59,7 @@ class Endpoint:
         destinations: to its upstreams, in the order in which they are asked.
         dialects: in which the protocols of its answers are looked up.
         debug: let redacted details out.
+        allows_cookies: pages of other origins may send cookies (`cors.credentials`).
         mapping: makes requests to upstreams of its clients'; None: bodies go through as they came.
     """
 
@@ -69,6 +70,7 @@ class Endpoint:
         *,
         dialects: Dialects,
         debug: bool,
+        allows_cookies: bool = False,
         mapping: RequestMapping | None = None,
     ) -> None:
         assert destinations, "an endpoint has an upstream"
@@ -76,6 +78,7 @@ class Endpoint:
         self.destinations = tuple(destinations)
         self.dialects = dialects
         self.debug = debug
+        self.allows_cookies = allows_cookies
         self.mapping = mapping
         self.copied = frozenset(name for name in config.answers if self._may_be_copied(name))
         self._default = {name: self._default_framing(name) for name in config.answers}

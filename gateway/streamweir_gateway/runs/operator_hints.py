@@ -14,6 +14,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from streamweir.errors import ErrorInfo
+from streamweir.http.headers import HeaderList, header_values
 from streamweir.options.durations import format_duration
 from streamweir_gateway.runs.breaker import CircuitBreaker
 from streamweir_gateway.upstream.failures import (
@@ -26,8 +27,9 @@ from streamweir_gateway.upstream.failures import (
 )
 from streamweir_gateway.upstream.response import UpstreamResponse
 
-__all__ = ["about_breaker", "about_failure", "about_status", "about_stop"]
+__all__ = ["about_breaker", "about_cookies", "about_failure", "about_status", "about_stop"]
 
+_NOT_LOGGED_IN: Final = frozenset({401, 403})
 _ADVICE: Final = {
     400: "it does not take this request",
     401: "it wants other credentials (headers.Authorization)",
@@ -51,6 +53,35 @@ def about_status(response: UpstreamResponse) -> str:
         return f"the upstream answered {status}{_target(response)}: redirects are not followed"
     advice = f": {_ADVICE[status]}" if status in _ADVICE else ""
     return f"the upstream answered {status}{advice}"
+
+
+def about_cookies(
+    response: UpstreamResponse, headers: HeaderList, *, forwards_cookies: bool, allows_cookies: bool
+) -> str | None:
+    """Return what lets cookies through, where a request was refused that may have needed them; else None.
+
+    Args:
+        response: the refusal of the upstream.
+        headers: of the client's request.
+        forwards_cookies: the endpoint sends the client's cookies on.
+        allows_cookies: `cors` has `credentials: true`.
+    """
+    if forwards_cookies:
+        return None
+    sends_cookies = bool(header_values(headers, b"cookie"))
+    is_foreign_page = bool(header_values(headers, b"origin")) and header_values(
+        headers, b"sec-fetch-site"
+    ) not in (
+        [],
+        ["same-origin"],
+    )
+    wants_cookies = response.status in _NOT_LOGGED_IN and (
+        sends_cookies or bool(response.values_of("set-cookie"))
+    )
+    if not wants_cookies and not (sends_cookies and is_foreign_page):
+        return None
+    found = "cookies are not passed on here: relay: all (or forward_headers: [Cookie])"
+    return found if allows_cookies or not is_foreign_page else f"{found}; cors has no credentials: true"
 
 
 def _target(response: UpstreamResponse) -> str:

@@ -102,6 +102,11 @@ class UpstreamRequestBuilder:
         """
         return self._target.filled(path_params).partition("?")[0]
 
+    @property
+    def forwards_cookies(self) -> bool:
+        """Whether the client's cookies go on."""
+        return b"cookie" in self._selection.named and "cookie" not in self._configured
+
     def passes_credentials(self, headers: HeaderList) -> bool:
         """Does the upstream see this client's own credentials, so that a 401 is the client's affair?"""
         named = {name for name in CREDENTIALS if name.encode() in self._selection.named}

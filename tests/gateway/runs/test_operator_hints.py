@@ -183,3 +183,38 @@ async def test_a_name_that_is_none() -> None:
     async with gateway(config) as running, httpx.AsyncClient() as client:
         await client.post("http://{}:{}/chat".format(*running.address[:2]), json={})
         assert (await running.log.next_line())["hint"] == "no such host"
+
+
+COOKIES = "cookies are not passed on here: relay: all (or forward_headers: [Cookie])"
+NO_CREDENTIALS = "cors has no credentials: true"
+COOKIE = ("Cookie", "session=SECRET")
+PAGE = [("Origin", "http://localhost:3000"), ("Sec-Fetch-Site", "cross-site")]
+
+
+@pytest.mark.parametrize(
+    ("status", "sent", "answered", "options", "expected"),
+    [
+        (401, [COOKIE], "", {}, [COOKIES]),
+        (403, [], "Set-Cookie: session=SECRET", {}, [COOKIES]),
+        (401, [], "", {}, []),
+        (401, [COOKIE], "", {"forward_headers": ["Cookie"]}, []),
+        (500, [COOKIE], "", {}, []),
+        (500, [COOKIE, *PAGE], "", {}, [COOKIES, NO_CREDENTIALS]),
+        (422, [*PAGE], "", {}, []),
+        (401, [COOKIE, PAGE[0], ("Sec-Fetch-Site", "same-origin")], "", {}, [COOKIES]),
+        (200, [COOKIE, *PAGE], "", {}, []),
+    ],
+)
+async def test_hint_about_cookies_of_a_refused_request_says_what_lets_them_through(
+    status: int, sent: list[tuple[str, str]], answered: str, options: dict[str, Any], expected: list[str]
+) -> None:
+    refusal = answer(b"no", *filter(None, [answered]), status=f"{status} Whatever")
+    script = stream(LEGACY) if status == 200 else refusal
+    async with upstream(script) as server:
+        endpoint = {"upstream": server.url, "speaks": "legacy", **options}
+        async with gateway(settled(endpoints={"/chat": endpoint})) as running, httpx.AsyncClient() as client:
+            host, port = running.address
+            await client.post(f"http://{host}:{port}/chat", headers=sent, json={})
+            hint = str((await running.log.next_line()).get("hint"))
+    assert [text for text in (COOKIES, NO_CREDENTIALS) if text in hint] == expected
+    assert "SECRET" not in hint
