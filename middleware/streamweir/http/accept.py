@@ -40,7 +40,7 @@ def choose_framing(accept: str, default: StreamFraming) -> FramingChoice:
 
 
 def accepts_any(accept: str, media_types: Collection[str]) -> bool:
-    """Does an `Accept` header name one of these types itself?"""
+    """Return whether an `Accept` header names one of these types itself, not by a wildcard."""
     return any(name in media_types and weight > 0 for name, weight in _media_ranges(accept))
 
 

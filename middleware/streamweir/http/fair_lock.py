@@ -1,6 +1,6 @@
-"""A lock that costs nothing while nobody else wants it.
+"""A lock that costs nothing while it is free.
 
-anyio's own looks up the current task each time, which is as much as translating an event.
+The lock of anyio looks up the current task each time, which costs as much as translating an event.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ class FairLock:
     """An asynchronous context manager: one task at a time, in the order in which they came.
 
     Attributes:
-        is_taken: it is somebody's turn.
-        waiting: those who wait for theirs, if anybody does.
+        is_taken: a task holds the lock.
+        waiting: the events of the tasks that wait, in order; None until a task has waited.
     """
 
     def __init__(self) -> None:
         self.is_taken = False
-        self.waiting: deque[anyio.Event] | None = None  # made for who waits: it takes 700 bytes
+        self.waiting: deque[anyio.Event] | None = None  # made on demand: a deque takes 700 bytes
 
     async def __aenter__(self) -> None:
         if self.is_taken:
@@ -31,7 +31,7 @@ class FairLock:
             self.is_taken = True
 
     async def wait(self) -> None:
-        """Wait for the turn while it is taken; it is the caller's then, who passes it on."""
+        """Wait for the lock, which is taken. The caller holds it afterwards and has to call `pass_on`."""
         mine = anyio.Event()
         waiting = self.waiting = deque() if self.waiting is None else self.waiting
         waiting.append(mine)
@@ -40,7 +40,7 @@ class FairLock:
         except BaseException:
             if mine in waiting:
                 waiting.remove(mine)
-            else:  # it came at the moment in which we were cancelled
+            else:  # the lock was passed to this task while it was cancelled
                 self.pass_on()
             raise
 
@@ -48,7 +48,7 @@ class FairLock:
         self.pass_on()
 
     def pass_on(self) -> None:
-        """Let the next one have its turn."""
+        """Give the lock to the next task that waits, or free it."""
         if self.waiting:
             self.waiting.popleft().set()
         else:

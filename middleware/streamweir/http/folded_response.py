@@ -1,4 +1,4 @@
-"""The status of an answer that is sent as a whole, so that a failure can still say what it is.
+"""The status of an answer that is sent as a whole: that of its failure, if it is nothing but a failure.
 
 Source: the standard protocol 1.1, sections 4 and 5.
 """
@@ -12,7 +12,7 @@ from streamweir.errors import ErrorInfo
 __all__ = ["NO_RETRY", "folded_response"]
 
 NO_RETRY: Final = (b"x-should-retry", b"false")
-"""What the clients of OpenAI and Anthropic go by, whatever the status."""
+"""The header by which the clients of OpenAI and Anthropic decide not to retry, whatever the status."""
 
 
 def folded_response(
@@ -27,12 +27,12 @@ def folded_response(
     """Return the status of a folded answer, and the headers that it has beside those of a stream.
 
     Args:
-        body: all of it.
-        error: that the stream ended with.
+        body: the whole body.
+        error: the error that the stream ended with; None if it succeeded.
         has_answer: the answer holds more than the failure.
-        status: of an answer that does.
-        failure: the same failure as it was classified, which may know its status better than an event.
-        own_form: the protocol's clients go by status and headers: they are told not to try again in vain.
+        status: of an answer that is not just a failure.
+        failure: the classified failure behind `error`, whose status is more exact; None if it is not known.
+        own_form: clients of the protocol decide by status and headers whether to retry.
     """
     headers = [(b"content-length", b"%d" % len(body))]
     if error is None or has_answer:

@@ -28,10 +28,10 @@ __all__ = [
 ]
 
 HeaderList: TypeAlias = Iterable[tuple[bytes, bytes]]
-"""Headers as a scope has them: names in lower case."""
+"""Headers of a scope: names in lower case."""
 
 Headers: TypeAlias = list[tuple[bytes, bytes]]
-"""Headers as a response has them."""
+"""Headers of a response."""
 
 REQUEST_ID: Final = b"x-request-id"
 
@@ -45,7 +45,7 @@ _OURS: Final = frozenset(
         *(name.lower().encode("ascii") for name in (*STREAM_HEADERS, *NO_SNIFFING)),
     }
 )
-"""What speaks of the body that is replaced, or is set anew."""
+"""Headers that describe the body that is replaced, or that are set anew."""
 
 
 def header_values(headers: HeaderList, name: bytes) -> list[str]:
@@ -54,18 +54,18 @@ def header_values(headers: HeaderList, name: bytes) -> list[str]:
 
 
 def header_value(headers: HeaderList, name: bytes) -> str:
-    """Return the lines of a list header joined by commas, empty where it is absent."""
+    """Return the lines of a list header, joined by commas; empty if the header is absent."""
     return ", ".join(header_values(headers, name))
 
 
 def media_type_of(headers: HeaderList) -> str:
-    """Return the media type of a body, without parameters and in lower case; empty where none is given."""
+    """Return the media type without parameters, in lower case; empty if there is no content type."""
     given = header_values(headers, b"content-type")
     return given[0].partition(";")[0].strip().lower() if given else ""
 
 
 def replaced(headers: HeaderList, name: bytes, value: str) -> list[tuple[bytes, bytes]]:
-    """Return `headers` with `name` in them exactly once, as `value`."""
+    """Return `headers` with exactly one header `name`, whose value is `value`."""
     others = [(key, old) for key, old in headers if key.lower() != name]
     return [*others, (name, value.encode("latin-1"))]
 
@@ -77,13 +77,13 @@ def request_id_of(
     is_valid: Callable[[str], bool] = valid_request_id,
     make: Callable[[], str] = new_request_id,
 ) -> str:
-    """Return the client's own request id where it gave a single valid one, else a new one."""
+    """Return the client's request id if it sent exactly one and that is valid, else a new one."""
     given = header_values(headers, name)
     return given[0] if len(given) == 1 and is_valid(given[0]) else make()
 
 
 def settled_request_id(scope: Scope) -> str:
-    """Return the id of a request: as a layer above has settled it, else settled here for all that follow."""
+    """Return the id of a request, which is put into the scope unless a layer above has done that."""
     state = scope.setdefault("state", {})
     request_id = state.get("request_id")
     if not isinstance(request_id, str):
@@ -92,17 +92,17 @@ def settled_request_id(scope: Scope) -> str:
 
 
 def kept_headers(headers: HeaderList) -> list[tuple[bytes, bytes]]:
-    """Return the application's headers that still hold once the body has become a stream of ours."""
+    """Return the application's headers that are still true once the body has been replaced by a stream."""
     return [(name, value) for name, value in headers if name.lower() not in _OURS]
 
 
 def stream_headers(
     media_type: str, request_id: str, others: Sequence[tuple[bytes, bytes]] = ()
 ) -> list[tuple[bytes, bytes]]:
-    """Return the headers of a stream, or of a folded answer; `others` follow."""
+    """Return the headers of a stream or a folded answer, followed by `others`."""
     return [*encoded_headers(response_headers(media_type, request_id)), *others]
 
 
 def encoded_headers(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
-    """Return headers as ASGI has them."""
+    """Return headers in the form of ASGI."""
     return [(name.lower().encode("ascii"), value.encode("latin-1")) for name, value in headers.items()]

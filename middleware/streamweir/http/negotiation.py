@@ -1,4 +1,4 @@
-"""What the client asked for: its framing by `Accept`, its protocol by header or query.
+"""The framing that a client chooses by `Accept`, and the protocol that it chooses by header or query.
 
 Source: the standard protocol 1.1, section 4.
 """
@@ -30,16 +30,16 @@ PROTOCOL_QUERY: Final = "protocol"
 
 
 class UnknownProtocolError(ConfigurationError):
-    """The client's header names a protocol that this endpoint does not answer in."""
+    """The header names a protocol that is not among the answers."""
 
 
 def choose_protocol(headers: HeaderList, query: bytes, answers: Sequence[str]) -> str:
-    """Return the one of `answers` that the request asks for; the first where it asks for none.
+    """Return the protocol that the request chooses among `answers`; the first one if it chooses none.
 
-    A foreign value in the query is the application's own affair.
+    Another value in the query belongs to the application and is ignored.
 
     Raises:
-        UnknownProtocolError: the header holds another value.
+        UnknownProtocolError: the header has a value that is not among `answers`.
     """
     named = {value.strip() for value in header_values(headers, PROTOCOL_HEADER)}
     if named:
@@ -54,14 +54,14 @@ def choose_protocol(headers: HeaderList, query: bytes, answers: Sequence[str]) -
 def expected_protocol(
     headers: HeaderList, query: bytes, path: str, answers: Sequence[str], dialects: Dialects
 ) -> Dialect | None:
-    """Return the protocol in which a client would understand a refusal; None where nothing tells.
+    """Return the protocol in which a client understands a refusal; None if it is unknown.
 
     Args:
         headers: of the request.
-        query: likewise.
-        path: likewise.
-        answers: of the endpoint; none where the client may not know what there is.
-        dialects: in which names are looked up.
+        query: of the request.
+        path: of the request.
+        answers: of the endpoint; empty if the client may not learn which endpoint there is.
+        dialects: by which names are looked up.
     """
     if not answers:
         return dialects.called_at(path)

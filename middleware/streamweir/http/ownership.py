@@ -1,7 +1,7 @@
-"""How a layer below tells the layers above that a response is a finished stream, not to be read again.
+"""Tells the middlewares above that a response is a finished stream, which they must not read again.
 
-Each middleware hands an object of its own down in the scope; who writes a stream finds it there and takes it.
-Nothing of it is on the wire, so that nothing that an upstream sends can look like it.
+Each middleware puts a `StreamOwnership` into the scope; a layer below that writes a stream calls `take` on
+it. Nothing of that is on the wire, so that no upstream can forge it.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _RUNS: Final = "streamweir.runs"
 
 
 class StreamOwnership:
-    """Of one request and one layer: has a layer below begun a stream that needs no reading?
+    """The ownership of one response, as one middleware hands it down.
 
     Attributes:
-        taken: it has.
-        collector: where this layer collects the request's warnings, if it does.
+        taken: a layer below has begun a finished stream. Set by `take`, never cleared.
+        collector: the collector of warnings of this layer; None if it has none.
         request_run: the run that the response of the request can be, if this layer keeps runs; else None.
     """
 
@@ -49,31 +49,31 @@ class StreamOwnership:
 
     @property
     def outer_collector(self) -> WarningCollector | None:
-        """Where the nearest layer above collects the request's warnings."""
+        """The collector of the nearest layer above that has one; None if there is none."""
         if self._outer is None:
             return None
         return self._outer.collector or self._outer.outer_collector
 
     def take(self) -> None:
-        """From here on the response is a stream of ours: that of a layer below."""
+        """Note that a layer below has begun a finished stream, here and in all layers above."""
         self.taken = True
         self.take_above()
 
     def take_above(self) -> None:
-        """From here on the response is a stream of ours: that of this layer."""
+        """Note in all layers above that this layer has begun a finished stream."""
         if self._outer is not None:
             self._outer.take()
 
 
 def hand_down(scope: Scope) -> tuple[Scope, StreamOwnership]:
-    """Return a copy of `scope` for the application below, and the ownership that is in it."""
+    """Return a copy of `scope` for the application below, and the new ownership in it."""
     ownership = StreamOwnership(ownership_in(scope))
     extensions = {**(scope.get("extensions") or {}), _EXTENSION: ownership}
     return {**scope, "extensions": extensions}, ownership
 
 
 def take_ownership(scope: Scope) -> None:
-    """Say that the response to be started needs no reading."""
+    """Note in all layers above that the response is a finished stream."""
     ownership = ownership_in(scope)
     if ownership is not None:
         ownership.take()

@@ -1,7 +1,8 @@
-"""Paths with names in them, such as `/agents/{id}/chat`, and what the names stand for in a request's path.
+"""Path templates such as `/agents/{id}/chat`, and the values of their names in the path of a request.
 
-A name stands for one segment or a part of one, at least one character; a `*` at the end for any rest, empty
-or of several segments. Of names that share a segment each takes as much as it can, the first one first.
+A name matches one segment or a part of one, at least one character. A `*` at the end matches any rest, which
+may be empty or have several segments. Of names in one segment the first one matches as much as it can, then
+the next.
 
 Matching looks at each character a bounded number of times, whatever the path: a regular expression would try
 all ways to share a segment between its names.
@@ -16,19 +17,19 @@ from typing import Final
 __all__ = ["PathTemplate"]
 
 REST: Final = "rest"
-"""What the `*` at the end is called among the names."""
+"""The name of the `*` at the end."""
 
 _NAME: Final = re.compile(r"\{([^{}]*)\}")
 
 
 class PathTemplate:
-    """A path with names in it.
+    """A path template.
 
     Args:
-        template: its text; every brace belongs to a name, and only a `*` at the end is not literal.
+        template: its text. Every brace belongs to a name; a `*` is a wildcard at the end only.
 
     Attributes:
-        names: what `match` finds, in order.
+        names: the keys of the result of `match`, in order.
     """
 
     def __init__(self, template: str) -> None:
@@ -38,7 +39,7 @@ class PathTemplate:
         self._segments = [_NAME.sub("{}", segment).split("{}") for segment in stem.split("/")]
 
     def match(self, path: str) -> dict[str, str] | None:
-        """Return what each name stands for in a decoded path; None if the path is another one."""
+        """Return the value of each name in a decoded path; None if the path does not match."""
         segments = path.split("/", len(self._segments) - 1 if self._is_open else len(self._segments))
         if len(segments) != len(self._segments):
             return None
@@ -54,7 +55,7 @@ class PathTemplate:
 
 
 def _values(literals: Sequence[str], segment: str) -> list[str] | None:
-    """Return what stands between `literals`, the first and last of which are the segment's ends."""
+    """Return the texts between `literals`, where the segment begins with the first and ends with the last."""
     first, last = literals[0], literals[-1]
     if len(literals) == 1:
         return [] if segment == first else None
@@ -64,7 +65,7 @@ def _values(literals: Sequence[str], segment: str) -> list[str] | None:
 
 
 def _values_and_rest(literals: Sequence[str], segments: str) -> list[str] | None:
-    """Return what stands between `literals`, which one segment begins with, and all that comes after them."""
+    """Return the texts between `literals` in the first segment, and the rest behind the last one."""
     segment, slash, others = segments.partition("/")
     first, last = literals[0], literals[-1]
     end = segment.rfind(last, len(first)) if len(literals) > 1 else 0
@@ -75,9 +76,9 @@ def _values_and_rest(literals: Sequence[str], segments: str) -> list[str] | None
 
 
 def _between(literals: Sequence[str], segment: str, end: int) -> list[str] | None:
-    """Return what stands between `literals` where the last of them begins at `end`.
+    """Return the texts between `literals`, the last of which begins at `end`.
 
-    Each is sought from the right, so that what stands before it is as long as it can be.
+    Each literal is searched from the right, so that the text before it is as long as possible.
     """
     values: list[str] = []
     for literal in literals[-2:0:-1]:

@@ -1,7 +1,7 @@
-"""Which requests a middleware is meant for: patterns of paths.
+"""Path patterns: the requests that a middleware covers.
 
-A pattern is a path, taken literally but for `{name}`, which stands for one segment or a part of one, and a
-`*` at the end, which stands for any rest. Source: the library contract, section 1.
+A pattern is a literal path in which `{name}` matches one segment or a part of one, and a `*` at the end
+matches any rest. Source: the library contract, section 1.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def path_within(scope: Scope) -> str:
 
 
 class PathPatterns:
-    """One or more patterns; none at all (`None`) covers every path.
+    """One or more patterns; `None` covers every path.
 
     Raises:
-        ConfigurationError: a pattern cannot be understood.
+        ConfigurationError: a pattern has another form.
     """
 
     def __init__(self, paths: Paths) -> None:
@@ -43,7 +43,7 @@ class PathPatterns:
         self._templates = tuple(_template(pattern) for pattern in patterns)
 
     def cover(self, path: str) -> bool:
-        """Is `path` (of a scope) one of those meant?"""
+        """Return whether a pattern matches `path`, the path of a scope."""
         return not self.are_given or any(template.match(path) is not None for template in self._templates)
 
 

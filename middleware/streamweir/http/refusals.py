@@ -1,4 +1,4 @@
-"""Requests that never reach an application or an upstream: a status and one JSON envelope.
+"""Refusals of requests, before an application or an upstream is called: a status and a JSON envelope.
 
 Source: the standard protocol 1.1, section 5 (end).
 """
@@ -28,11 +28,12 @@ __all__ = [
 
 
 class Refusal(Exception):
-    """Raised where a request is judged; the shell turns it into a response.
+    """A request is refused; the shell makes the response.
 
     Args:
         code: one of `REFUSALS`.
-        message: in the place of the row's; written for the client's developer, never an exception's text.
+        message: replaces the message of the row. It is written for developers of clients and never contains
+            the text of an exception.
         headers: of the response.
     """
 
@@ -51,9 +52,9 @@ def refusal_parts(
     """Return status, body and headers of the response to a refused request.
 
     Args:
-        refusal: what it is refused with.
+        refusal: of the request.
         request_id: of the request.
-        protocol: that its client speaks, which may have error bodies of its own; None: the envelope.
+        protocol: of the client, which may define an error body; None: the body is the envelope.
     """
     row = REFUSALS[refusal.code]
     message = refusal.message or row.message
@@ -73,7 +74,7 @@ async def send_refusal(
 def failure_parts(
     info: ErrorInfo, *, request_id: str | None, debug: bool
 ) -> tuple[int, dict[str, Any], dict[str, str]]:
-    """Return status, body and headers of the response that tells of a failure in place of a stream."""
+    """Return status, body and headers of the response that reports a failure in place of a stream."""
     status, body = preflight_envelope(info, request_id=request_id, debug=debug)
     headers = _headers(body["request_id"])
     if info.retry_after_ms is not None:
@@ -82,13 +83,13 @@ def failure_parts(
 
 
 async def send_failure(send: Send, info: ErrorInfo, *, request_id: str, debug: bool) -> None:
-    """Tell of a failure in place of a stream."""
+    """Send the response that reports a failure in place of a stream."""
     status, body, headers = failure_parts(info, request_id=request_id, debug=debug)
     await _send(send, status, body, headers)
 
 
 def _body(failure: FailedRequest, protocol: Dialect | None) -> tuple[Mapping[str, Any], dict[str, str]]:
-    """Return the body in the form of the protocol, with the headers that its clients go by; else ours."""
+    """Return the error body of the protocol and its headers, or the envelope if it defines none."""
     own = None if protocol is None else protocol.failure_body(failure)
     headers = _headers(failure.request_id)
     if own is None:

@@ -1,4 +1,4 @@
-"""What a request says of a run: its handle, and how far its client has read it.
+"""The run that a request names: its handle, the position of its client, and the ids to find it by.
 
 Source: the contract of resumable streams, sections 2 and 3.
 """
@@ -41,10 +41,10 @@ _AFTER: Final = re.compile(r"-1|0|[1-9][0-9]{0,17}")
 
 
 def brought_handle(scope: Scope) -> str | None:
-    """Return the handle that a request brings along, if it does.
+    """Return the handle that a request brings; None if it brings none.
 
     Raises:
-        Refusal: its header holds something else, or two of them.
+        Refusal: the header has another form, or occurs twice.
     """
     values = header_values(scope["headers"], RUN_HEADER)
     if len(values) > 1 or (values and not is_handle(values[0])):
@@ -52,14 +52,14 @@ def brought_handle(scope: Scope) -> str | None:
     if values:
         return values[0]
     named = [value for value in _query(scope, "run") if is_handle(value)]
-    return named[0] if len(named) == 1 else None  # another form is the application's own
+    return named[0] if len(named) == 1 else None  # a value of another form belongs to the application
 
 
 def position_of(scope: Scope) -> Position | None:
-    """Return how far the client of a request is; None if it does not say.
+    """Return the position of the client in a run; None if the request names none.
 
     Raises:
-        Refusal: what it says is no position.
+        Refusal: the value is no position.
     """
     given = header_values(scope["headers"], b"last-event-id")
     if given:
@@ -76,7 +76,13 @@ def position_of(scope: Scope) -> Position | None:
 
 
 def named_run(scope: Scope) -> tuple[str | None, Position | None]:
-    """Return the run that a client wants to read on in, and where; an EventSource's own ids name none."""
+    """Return the handle and the position that a request to an endpoint names, or None twice.
+
+    An id of another form in `Last-Event-ID` is not ours: an EventSource may send ids of other streams.
+
+    Raises:
+        Refusal: the request brings a handle, and its `Last-Event-ID` has another form or names another run.
+    """
     brought = brought_handle(scope)
     try:
         position = position_of(scope)
@@ -92,7 +98,7 @@ def named_run(scope: Scope) -> tuple[str | None, Position | None]:
 
 
 def without_handle(scope: Scope) -> Scope:
-    """Return a request as it goes on: its handle is between the client and us."""
+    """Return a request without the handle that it brings, which no upstream gets."""
     pieces = scope["query_string"].split(b"&")
     query = b"&".join(piece for piece in pieces if not _names_run(piece))
     headers = [pair for pair in scope["headers"] if pair[0].lower() != RUN_HEADER]
@@ -105,10 +111,10 @@ def _names_run(piece: bytes) -> bool:
 
 
 def requested_ids(scope: Scope) -> tuple[str, str]:
-    """Return by what runs are to be found: one of `KINDS`, and its value.
+    """Return the kind of id to find runs by, one of `KINDS`, and the id.
 
     Raises:
-        Refusal: the query names none of them, or several.
+        Refusal: the query has none of them, or several.
     """
     asked = [(kind, value) for kind in KINDS for value in _query(scope, kind) if value]
     if len(asked) != 1:

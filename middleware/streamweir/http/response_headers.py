@@ -14,17 +14,17 @@ __all__ = ["NOT_STORED", "NO_SNIFFING", "STREAM_HEADERS", "VARIES", "response_he
 STREAM_HEADERS: Final = {
     "Cache-Control": "no-cache, no-transform",
     "X-Accel-Buffering": "no",
-    "Content-Encoding": "identity",  # keeps compressing middleware and proxies off the stream
+    "Content-Encoding": "identity",  # keeps compressing middleware and proxies from the stream
 }
 
 NOT_STORED: Final = (b"cache-control", b"no-cache, no-store, no-transform")
-"""Of streams that are read by their handle."""
+"""The cache control of streams below the path of runs."""
 
 VARIES: Final = (b"vary", b"Accept, Authorization, Last-Event-ID, X-Api-Key, X-Streamweir-Protocol")
-"""Of what depends on who asks, and how."""
+"""The request headers on which answers below the path of runs depend."""
 
 NO_SNIFFING: Final = {"X-Content-Type-Options": "nosniff"}
-"""No browser takes an answer for a page, whatever stands in it."""
+"""Keeps browsers from taking an answer for a page."""
 
 
 def response_headers(media_type: str, request_id: str) -> dict[str, str]:

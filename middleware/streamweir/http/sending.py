@@ -28,6 +28,6 @@ async def send_nothing(send: Send, headers: Sequence[tuple[bytes, bytes]]) -> No
 
 
 def with_header_list(start: Message) -> Message:
-    """Return the message with its headers as a list: an iterator could be looked at only once."""
+    """Return the message with its headers as a list: an iterator can be read only once."""
     headers = start.get("headers", ())
     return start if isinstance(headers, list | tuple) else {**start, "headers": list(headers)}

@@ -1,4 +1,4 @@
-"""The library's client comes back by itself: every event once, in order, however often it is cut off."""
+"""The library's client reconnects by itself: it yields every event once, in order."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -35,7 +35,7 @@ async def words(call: Call) -> None:
 
 
 class Cutter:
-    """A proxy that cuts each connection after so many bytes of its answer, so many times."""
+    """A proxy that cuts each connection after a given number of bytes, as often as there are numbers."""
 
     def __init__(self, target: tuple[str, int], cuts: list[int]) -> None:
         self.target = target
@@ -80,7 +80,7 @@ async def cut(cuts: list[int], resume: str = "on") -> AsyncIterator[tuple[Cutter
                 yield cutter, server, running
 
 
-async def test_every_event_comes_once_however_often_it_breaks() -> None:
+async def test_client_with_breaking_connections_yields_every_event_once() -> None:
     async with cut([3000, 2000, 700, 4000, 900]) as (cutter, server, _):
         events = stream_request(cutter.url, json={})
         received = [event async for event in events]
@@ -93,7 +93,7 @@ async def test_every_event_comes_once_however_often_it_breaks() -> None:
     assert len(server.calls) == 1
 
 
-async def test_with_a_handle_of_its_own_it_joins_before_any_answer() -> None:
+async def test_client_with_its_own_handle_joins_its_run_before_any_answer() -> None:
     async with cut([0, 0, 2500]) as (cutter, server, _):
         events = stream_request(cutter.url, json={}, resume=True)
         received = [event async for event in events]
@@ -103,7 +103,9 @@ async def test_with_a_handle_of_its_own_it_joins_before_any_answer() -> None:
 
 
 @pytest.mark.parametrize("resume", [None, True])
-async def test_silence_after_it_came_back_is_no_missing_first_event(resume: bool | None) -> None:
+async def test_client_that_reconnected_applies_idle_and_not_first_event_to_silence(
+    resume: bool | None,
+) -> None:
     goes_on = asyncio.Event()
 
     async def pausing(call: Call) -> None:
@@ -135,7 +137,7 @@ async def test_silence_after_it_came_back_is_no_missing_first_event(resume: bool
         ([500], True, RequestRejected),
     ],
 )
-async def test_a_server_that_has_no_time_yet_is_asked_again_where_that_is_safe(
+async def test_client_repeats_a_busy_request_only_with_a_handle(
     statuses: list[int], resume: bool | None, raised: type[Exception] | None
 ) -> None:
     async with cut([]) as (cutter, server, _):
@@ -163,7 +165,7 @@ async def test_a_server_that_has_no_time_yet_is_asked_again_where_that_is_safe(
 
 
 @pytest.mark.parametrize("option", [None, False])
-async def test_what_names_no_run_or_is_not_to_be_resumed_is_truncated(option: bool | None) -> None:
+async def test_client_without_a_run_raises_stream_truncated(option: bool | None) -> None:
     async with cut([3000], "off" if option is None else "on") as (cutter, _, _):
         events = stream_request(cutter.url, json={}, resume=option)
         with pytest.raises((StreamTruncated, ConnectionFailed)):
@@ -171,7 +173,7 @@ async def test_what_names_no_run_or_is_not_to_be_resumed_is_truncated(option: bo
         assert events.resumes == 0
 
 
-async def test_without_exceptions_the_end_of_trying_arrives_as_events() -> None:
+async def test_client_without_exceptions_yields_error_events_when_it_gives_up() -> None:
     async with cut([1500, *[0] * 50]) as (cutter, _, _):
         events = stream_request(cutter.url, json={}, raise_errors=False, timeouts={"resume": "1s"})
         received = [event async for event in events]
@@ -180,7 +182,7 @@ async def test_without_exceptions_the_end_of_trying_arrives_as_events() -> None:
     assert events.resumes >= 2
 
 
-async def test_a_run_is_stopped_by_its_client() -> None:
+async def test_client_cancel_stops_the_run() -> None:
     async with cut([]) as (cutter, server, _):
         async with stream_request(cutter.url, json={}) as events:
             async for event in events:

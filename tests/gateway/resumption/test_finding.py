@@ -1,4 +1,4 @@
-"""Runs that are found again by what their client calls the conversation, before anything has been said."""
+"""Runs are found by the id of the conversation in their request, before their first event."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ NAMED: dict[str, tuple[str, dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("protocol", "body", "kind"), NAMED.values(), ids=NAMED)
-async def test_a_run_is_found_by_what_its_client_calls_the_conversation(
+async def test_find_returns_a_run_by_the_conversation_id_of_its_request(
     protocol: str, body: dict[str, Any], kind: str
 ) -> None:
     goes_on = asyncio.Event()
@@ -67,7 +67,7 @@ async def test_a_run_is_found_by_what_its_client_calls_the_conversation(
             assert [run["id"] for run in found.json["runs"]] == [handle]
 
 
-async def test_a_handle_goes_on_to_no_upstream() -> None:
+async def test_upstream_gets_no_handle() -> None:
     whole = SSE + chunk(b'data: {"type": "done"}\n\n') + LAST_CHUNK
     handle, other = f"run_{'1' * 32}", f"run_{'2' * 32}"
     options = {

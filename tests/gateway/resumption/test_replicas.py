@@ -1,4 +1,4 @@
-"""Several replicas before one store: any of them serves a run, and none has to live for it."""
+"""Several replicas with one store: each of them serves every run, also after the death of another."""
 
 import asyncio
 import re
@@ -22,7 +22,7 @@ WORDS = 30
 
 
 async def slowly(call: Call) -> None:
-    """Say a word every 50 ms; notice the client's leaving."""
+    """Send a word every 50 ms until the gateway closes the connection."""
     left = asyncio.create_task(call.until_closed())
     try:
         await call.send(SSE, chunk(b'data: {"type": "tool_call", "tool_name": "t", "tool_id": "c"}\n\n'))
@@ -60,7 +60,7 @@ async def replicas(
         yield running, backend
 
 
-async def test_a_run_is_read_on_at_another_replica(tmp_path: Path) -> None:
+async def test_run_is_read_on_at_another_replica(tmp_path: Path) -> None:
     async with replicas(tmp_path, 2) as ((first, second), server):
         async with client(first.at) as reader:
             reader.send()
@@ -76,7 +76,7 @@ async def test_a_run_is_read_on_at_another_replica(tmp_path: Path) -> None:
         assert len(server.calls) == 1
 
 
-async def test_a_replica_that_is_killed_ends_its_runs_once_for_all(tmp_path: Path) -> None:
+async def test_run_of_a_killed_replica_ends_once_for_all_readers(tmp_path: Path) -> None:
     async with replicas(tmp_path, 3) as ((first, second, third), server):
         async with client(first.at) as reader:
             reader.send()
@@ -100,7 +100,7 @@ async def test_a_replica_that_is_killed_ends_its_runs_once_for_all(tmp_path: Pat
         assert len(server.calls) == 1
 
 
-async def test_a_run_is_stopped_from_another_replica(tmp_path: Path) -> None:
+async def test_cancel_at_another_replica_stops_the_run(tmp_path: Path) -> None:
     async with replicas(tmp_path, 2) as ((first, second), server), client(first.at) as reader:
         reader.send()
         await reader.until(b"word 1 ")
@@ -113,7 +113,7 @@ async def test_a_run_is_stopped_from_another_replica(tmp_path: Path) -> None:
             await server.call.closed.wait()
 
 
-async def test_a_replica_that_was_only_slow_is_fenced(tmp_path: Path) -> None:
+async def test_slow_replica_whose_run_was_seized_is_fenced(tmp_path: Path) -> None:
     async with replicas(tmp_path, 2) as ((first, second), server), client(first.at) as reader:
         reader.send()
         await reader.until(b"word 3 ")
@@ -128,7 +128,7 @@ async def test_a_replica_that_was_only_slow_is_fenced(tmp_path: Path) -> None:
         assert len(server.calls) == 1
 
 
-async def test_a_replica_that_was_slow_and_not_taken_over_goes_on(tmp_path: Path) -> None:
+async def test_slow_replica_whose_run_was_not_seized_goes_on(tmp_path: Path) -> None:
     async with replicas(tmp_path, 2) as ((first, second), _), client(first.at) as reader:
         reader.send()
         await reader.until(b"word 3 ")
@@ -142,7 +142,7 @@ async def test_a_replica_that_was_slow_and_not_taken_over_goes_on(tmp_path: Path
         assert (await reading).body == whole.body
 
 
-async def test_a_store_that_is_full_cuts_readers_elsewhere_short(tmp_path: Path) -> None:
+async def test_full_store_cuts_readers_at_other_replicas_short(tmp_path: Path) -> None:
     with redis_server(redis_binaries()[0], "--maxmemory-policy", "noeviction") as store:
         async with replicas(tmp_path, 2, server=store) as ((first, second), _), client(first.at) as reader:
             reader.send()
@@ -164,7 +164,7 @@ async def test_a_store_that_is_full_cuts_readers_elsewhere_short(tmp_path: Path)
             assert other.body.endswith(b'"code":"RUN_LOST"}}\n\n')
 
 
-async def test_many_clients_that_drop_again_and_again_get_every_byte_once(tmp_path: Path) -> None:
+async def test_many_clients_that_reconnect_often_get_every_byte_once(tmp_path: Path) -> None:
     async with replicas(tmp_path, 2) as (running, server):
 
         async def one(number: int) -> None:
@@ -194,7 +194,7 @@ async def test_many_clients_that_drop_again_and_again_get_every_byte_once(tmp_pa
         assert len(server.calls) == 20
 
 
-async def test_a_limit_holds_over_all_replicas_and_without_its_store_in_each(tmp_path: Path) -> None:
+async def test_rate_limit_holds_over_all_replicas_and_per_replica_without_the_store(tmp_path: Path) -> None:
     async with replicas(tmp_path, 2, rate_limit="5/minute") as (running, _):
         statuses = [
             (await ask(running[i % 2].at, headers=[("Accept", "application/json")], target="/chat")).status

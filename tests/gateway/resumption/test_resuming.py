@@ -1,4 +1,4 @@
-"""A client that comes back gets the rest, byte for byte, and nothing is asked upstream."""
+"""A client that comes back gets the rest of its run byte for byte; the upstream gets no second request."""
 
 import asyncio
 import re
@@ -39,14 +39,14 @@ def store(request: pytest.FixtureRequest) -> Any:
 
 
 def kept(url: str, store: str = "memory", **options: Any) -> GatewayConfig:
-    """A gateway with `/chat` before `url` whose runs are kept."""
+    """Return a configuration with `/chat` in front of `url`, with `resume`."""
     file = {key: options.pop(key) for key in ("auth", "server", "cors", "rate_limit") if key in options}
     endpoint = {"upstream": url, "speaks": "legacy", "resume": "on", "answers": ANSWERS, **options}
     return settled(endpoints={"/chat": endpoint}, store=store, **file)
 
 
 class Gate:
-    """Lets an upstream say so much, and no more."""
+    """An upstream script that sends events up to a place, and waits there until it is opened further."""
 
     def __init__(self) -> None:
         self.said = 0
@@ -93,7 +93,7 @@ def handle_of(answer: Answer) -> str:
 
 
 def frames_of(body: bytes) -> list[tuple[str | None, bytes]]:
-    """Each frame with its id; heartbeats are left out."""
+    """Return each frame with its id, without heartbeats."""
     frames = []
     for block in body.split(b"\n\n")[:-1]:
         if not block.startswith(b":"):
@@ -102,7 +102,7 @@ def frames_of(body: bytes) -> list[tuple[str | None, bytes]]:
     return frames
 
 
-async def test_a_whole_answer_is_valid_and_says_where_it_is_kept(store: str) -> None:
+async def test_answer_of_a_run_is_valid_and_names_the_run(store: str) -> None:
     async with started(store) as (running, server, gate):
         gate.open()
         answer = (await ask(running)).assert_valid()
@@ -115,7 +115,9 @@ async def test_a_whole_answer_is_valid_and_says_where_it_is_kept(store: str) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", ANSWERS)
-async def test_every_id_of_every_protocol_is_resumed_byte_for_byte(store: str, protocol: str) -> None:
+async def test_run_read_after_any_id_in_any_protocol_is_the_rest_byte_for_byte(
+    store: str, protocol: str
+) -> None:
     async with started(store) as (running, server, gate):
         gate.open()
         headers = [("X-Streamweir-Protocol", protocol), ("Accept", "text/event-stream")]
@@ -138,7 +140,7 @@ async def test_every_id_of_every_protocol_is_resumed_byte_for_byte(store: str, p
         assert len(server.calls) == 1
 
 
-async def test_all_readers_of_a_run_read_the_names_that_its_first_client_gave(store: str) -> None:
+async def test_readers_of_a_run_get_the_names_of_its_first_request(store: str) -> None:
     async with started(store) as (running, _, gate):
         gate.open()
         headers = [("X-Streamweir-Protocol", "openai-chat")]
@@ -149,7 +151,7 @@ async def test_all_readers_of_a_run_read_the_names_that_its_first_client_gave(st
     assert again.body == first.body
 
 
-async def test_leaving_is_not_stopping(store: str) -> None:
+async def test_run_goes_on_after_its_client_has_left(store: str) -> None:
     async with started(store) as (running, server, gate):
         gate.open(10)
         async with client(running) as first:
@@ -174,7 +176,7 @@ async def test_leaving_is_not_stopping(store: str) -> None:
         assert line["event"] == "request"
 
 
-async def test_who_does_not_read_is_cut_off_and_the_run_is_not(store: str) -> None:
+async def test_client_that_does_not_read_is_cut_off_and_its_run_goes_on(store: str) -> None:
     async def flood(call: Call) -> None:
         await call.send(SSE)
         for _ in range(60):
@@ -196,7 +198,7 @@ async def test_who_does_not_read_is_cut_off_and_the_run_is_not(store: str) -> No
         assert (line["reason"], line["method"]) == ("done", "POST")
 
 
-async def test_a_hundred_readers_of_a_run_get_the_same(store: str) -> None:
+async def test_hundred_readers_of_a_run_get_the_same_bytes(store: str) -> None:
     async with started(store) as (running, server, gate):
         gate.open(3)
         async with client(running) as first:
@@ -214,7 +216,7 @@ async def test_a_hundred_readers_of_a_run_get_the_same(store: str) -> None:
         assert len(server.calls) == 1
 
 
-async def test_a_run_is_stopped_by_its_handle(store: str) -> None:
+async def test_cancel_stops_a_run_within_a_second(store: str) -> None:
     async with started(store) as (running, server, gate):
         gate.open(10)
         async with client(running) as first:
@@ -242,7 +244,7 @@ async def test_a_run_is_stopped_by_its_handle(store: str) -> None:
         assert (gone.status, gone.json["error"]["code"]) == (404, "RUN_NOT_FOUND")
 
 
-async def test_the_result_so_far_is_one_object(store: str) -> None:
+async def test_run_read_as_json_is_the_folded_result_so_far(store: str) -> None:
     async with started(store) as (running, _, gate):
         gate.open(8)
         async with client(running) as first:
@@ -266,7 +268,7 @@ async def test_the_result_so_far_is_one_object(store: str) -> None:
         assert done.json["run"]["status"] == "completed"
 
 
-async def test_an_answer_that_is_asked_for_whole_is_a_run_too(store: str) -> None:
+async def test_folded_answer_is_a_run(store: str) -> None:
     async with started(store) as (running, _, gate):
         gate.open()
         answer = await ask(running, headers=[("Accept", "application/json")])
@@ -277,7 +279,7 @@ async def test_an_answer_that_is_asked_for_whole_is_a_run_too(store: str) -> Non
         assert read.json == answer.json
 
 
-async def test_what_is_told_as_a_status_leaves_no_run(store: str) -> None:
+async def test_failure_reported_by_status_leaves_no_run(store: str) -> None:
     async def refuse(call: Call) -> None:
         await call.send(b"HTTP/1.1 500 Oops\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
 
@@ -291,7 +293,7 @@ async def test_what_is_told_as_a_status_leaves_no_run(store: str) -> None:
         assert (read.status, read.json["error"]["code"]) == (404, "RUN_NOT_FOUND")
 
 
-async def test_what_is_stored_and_cannot_be_read_is_gone() -> None:
+async def test_unreadable_run_is_answered_410() -> None:
     with redis_server(redis_binaries()[0]) as server:
         async with started(server.url) as (running, _, gate):
             gate.open()
@@ -303,7 +305,7 @@ async def test_what_is_stored_and_cannot_be_read_is_gone() -> None:
             assert (await ask(running, "DELETE", f"/-/runs/{handle}", body=b"")).status == 204
 
 
-async def test_of_equal_requests_with_one_handle_one_starts(store: str) -> None:
+async def test_equal_requests_with_one_handle_start_one_run(store: str) -> None:
     async with started(store) as (running, server, gate):
         handle = "run_" + "ab" * 16
         headers = [("X-Streamweir-Run", handle)]
@@ -328,7 +330,9 @@ async def test_of_equal_requests_with_one_handle_one_starts(store: str) -> None:
         ("/chat", [("Last-Event-ID", "run_" + "0" * 32 + ".1")], 404),
     ],
 )
-async def test_what_is_no_run_is_refused(target: str, headers: list[tuple[str, str]], status: int) -> None:
+async def test_request_for_no_run_is_refused(
+    target: str, headers: list[tuple[str, str]], status: int
+) -> None:
     async with started("memory") as (running, server, _):
         answer = await ask(running, "POST" if target == "/chat" else "GET", target, headers=headers)
         assert answer.status == status
@@ -336,7 +340,7 @@ async def test_what_is_no_run_is_refused(target: str, headers: list[tuple[str, s
         assert len(server.calls) == 0
 
 
-async def test_every_answer_below_runs_is_for_one_reader_alone() -> None:
+async def test_answers_below_the_path_of_runs_are_private() -> None:
     async with started("memory", methods=["GET", "POST"]) as (running, _, gate):
         gate.open()
         answer = await ask(running)
@@ -361,7 +365,7 @@ async def test_every_answer_below_runs_is_for_one_reader_alone() -> None:
             assert nothing.header("x-request-id") == answer.header("x-request-id")
 
 
-async def test_the_log_names_where_runs_are_read_and_no_handle() -> None:
+async def test_log_line_of_a_reader_has_the_path_of_runs_and_no_handle() -> None:
     async with started("memory", server={"runs": "/kept/answers"}) as (running, _, gate):
         gate.open()
         answer = await ask(running)
@@ -374,7 +378,7 @@ async def test_the_log_names_where_runs_are_read_and_no_handle() -> None:
     assert str(handle) not in str(line)
 
 
-async def test_a_run_belongs_to_its_key() -> None:
+async def test_run_does_not_exist_for_another_key() -> None:
     auth = {"keys": {"alice": "alice-key-123456", "bob": "bob-key-12345678"}}
     async with started("memory", auth=auth) as (running, _, gate):
         gate.open()
@@ -391,7 +395,7 @@ async def test_a_run_belongs_to_its_key() -> None:
         assert (await ask(running, "GET", f"/-/runs/{handle}")).status == 401
 
 
-async def test_runs_are_found_by_their_thread() -> None:
+async def test_find_returns_the_runs_of_a_thread_newest_first() -> None:
     auth = {"keys": {"alice": "alice-key-123456", "bob": "bob-key-12345678"}}
     alice = [("Authorization", "Bearer alice-key-123456")]
     async with started("memory", auth=auth, resume={"find": True}) as (running, _, gate):
@@ -412,7 +416,7 @@ async def test_runs_are_found_by_their_thread() -> None:
         assert nothing.status == 204
 
 
-async def test_where_nothing_can_be_stored_the_answer_begins_with_its_start(store: str) -> None:
+async def test_answer_that_cannot_be_stored_begins_with_session_start(store: str) -> None:
     async with started(store, resume={"max_bytes": 10}) as (running, _, gate):
         gate.open()
         answer = await ask(running)
@@ -423,7 +427,7 @@ async def test_where_nothing_can_be_stored_the_answer_begins_with_its_start(stor
         assert answer.end["status"] == "completed"
 
 
-async def test_what_is_too_long_cannot_be_resumed_but_is_whole(store: str) -> None:
+async def test_answer_longer_than_max_bytes_is_whole_and_cannot_be_resumed(store: str) -> None:
     async with started(store, resume={"max_bytes": "2KiB"}) as (running, _, gate):
         gate.open()
         answer = (await ask(running)).assert_valid()
@@ -434,7 +438,7 @@ async def test_what_is_too_long_cannot_be_resumed_but_is_whole(store: str) -> No
         assert (gone.status, gone.json["error"]["code"]) == (410, "RUN_GONE")
 
 
-async def test_a_run_that_nobody_reads_ends() -> None:
+async def test_run_without_readers_ends_after_on_disconnect() -> None:
     async with started("memory", on_disconnect={"continue_for": "2s"}) as (running, server, gate):
         gate.open(5)
         async with client(running) as first:
@@ -452,7 +456,7 @@ async def test_a_run_that_nobody_reads_ends() -> None:
 
 
 @pytest.mark.slow
-async def test_a_store_that_goes_leaves_the_first_client_its_answer(tmp_path: Path) -> None:
+async def test_first_client_gets_its_whole_answer_when_the_store_stops(tmp_path: Path) -> None:
     with redis_server(redis_binaries()[0]) as server:
         store: dict[str, Any] = {"url": server.url, "timeout": "400ms", "lease": "1s"}
         gate = Gate()

@@ -1,4 +1,4 @@
-"""One at a time, in order, whoever is cancelled meanwhile."""
+"""`FairLock`: one task at a time, in order, also if tasks are cancelled while they wait."""
 
 import anyio
 import anyio.lowlevel
@@ -14,7 +14,7 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-async def test_order() -> None:
+async def test_lock_is_passed_on_in_the_order_of_arrival() -> None:
     turn, order = FairLock(), list[str]()
 
     async def take(number: int) -> None:
@@ -33,7 +33,7 @@ async def test_order() -> None:
     assert not turn.is_taken
 
 
-async def test_cancelled_while_waiting() -> None:
+async def test_lock_skips_a_task_cancelled_while_it_waits() -> None:
     turn, done = FairLock(), list[str]()
 
     async def take(name: str, scope: anyio.CancelScope) -> None:
@@ -52,7 +52,7 @@ async def test_cancelled_while_waiting() -> None:
     assert not turn.is_taken
 
 
-async def test_cancelled_at_its_turn() -> None:
+async def test_lock_passed_to_a_cancelled_task_goes_to_the_next_one() -> None:
     turn, done = FairLock(), list[str]()
 
     async def take(name: str, scope: anyio.CancelScope) -> None:

@@ -1,4 +1,4 @@
-"""Framing by Accept, protocol by header or query."""
+"""Framing by `Accept`, protocol by header or query, headers and refusals."""
 
 import pytest
 
@@ -38,11 +38,11 @@ from streamweir.refusal_codes import REFUSALS
     ],
 )
 @pytest.mark.parametrize("default", ["sse", "ndjson"])
-def test_framing(accept: str, framing: str, default: str) -> None:
+def test_choose_framing_returns_the_best_accepted_framing(accept: str, framing: str, default: str) -> None:
     assert choose_framing(accept, default) == (default if framing == "default" else framing)  # type: ignore[arg-type]
 
 
-def test_the_default_that_is_refused_is_not_sent() -> None:
+def test_choose_framing_with_a_refused_default_returns_the_other_framing() -> None:
     assert choose_framing("text/event-stream;q=0, */*", "sse") == "ndjson"
 
 
@@ -64,29 +64,29 @@ ANSWERS = ("standard", "legacy")
         ([], b"\xff=%ff&protocol", "standard"),
     ],
 )
-def test_protocol(headers: list[bytes], query: bytes, chosen: str) -> None:
+def test_choose_protocol_prefers_header_over_query(headers: list[bytes], query: bytes, chosen: str) -> None:
     named = [(b"x-streamweir-protocol", value) for value in headers]
     assert choose_protocol(named, query, ANSWERS) == chosen
 
 
 @pytest.mark.parametrize("values", [[b"other"], [b""], [b"Legacy"], [b"legacy", b"standard"], [b"\xff"]])
-def test_a_foreign_protocol_in_the_header(values: list[bytes]) -> None:
+def test_choose_protocol_with_a_foreign_header_raises(values: list[bytes]) -> None:
     with pytest.raises(UnknownProtocolError):
         choose_protocol([(b"x-streamweir-protocol", value) for value in values], b"", ANSWERS)
 
 
-def test_the_lines_of_a_list_header_are_one_value() -> None:
+def test_header_value_joins_the_lines_of_a_list_header() -> None:
     headers = [(b"accept", b"text/html"), (b"host", b"x"), (b"accept", b"text/event-stream")]
     assert header_value(headers, b"accept") == "text/html, text/event-stream"
 
 
-def test_only_a_single_valid_request_id_is_kept() -> None:
+def test_request_id_of_keeps_only_a_single_valid_id() -> None:
     assert request_id_of([(b"x-request-id", b"a-1")]) == "a-1"
     for values in ([], [b"a", b"a"], [b"a b"], [b"x" * 129]):
         assert request_id_of([(b"x-request-id", value) for value in values]).startswith("req_")
 
 
-def test_other_headers_follow_those_of_a_stream() -> None:
+def test_stream_headers_are_followed_by_other_headers() -> None:
     headers = stream_headers("text/event-stream", "r1", [(b"x-cost", b"3")])
     assert headers[-1] == (b"x-cost", b"3")
     assert (b"content-encoding", b"identity") in headers

@@ -1,4 +1,4 @@
-"""Paths with names in them: what a regular expression would find, in time that grows with the path only."""
+"""`PathTemplate` matches like a regular expression, in time that grows with the path only."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ PATHS = st.text(alphabet="ab-/\n", max_size=10).map(lambda text: f"/{text}")
 
 
 def named(stem: str) -> str:
-    """Return `stem` with a name of its own in each pair of braces."""
+    """Return `stem` with a different name in each pair of braces."""
     parts = stem.split("{}")
     return parts[0] + "".join(f"{{n{index}}}{part}" for index, part in enumerate(parts[1:]))
 
 
 def expression(template: str) -> re.Pattern[str]:
-    """Return what matches the same paths by trying everything."""
+    """Return a regular expression that matches the same paths."""
     literals = re.split(r"\{n\d+\}", template.removesuffix("*"))
     names = (f"(?P<n{index}>[^/]+)" for index in range(len(literals) - 1))
     text = re.escape(literals[0]) + "".join(
@@ -33,7 +33,7 @@ def expression(template: str) -> re.Pattern[str]:
 
 
 @given(stem=PIECES, star=st.sampled_from(["", "*"]), path=PATHS)
-def test_a_template_matches_what_its_expression_does(stem: str, star: str, path: str) -> None:
+def test_match_finds_the_same_values_as_a_regular_expression(stem: str, star: str, path: str) -> None:
     template = f"/{named(stem)}{star}"
     match = expression(template).fullmatch(path)
     assert PathTemplate(template).match(path) == (None if match is None else match.groupdict())
@@ -41,14 +41,14 @@ def test_a_template_matches_what_its_expression_does(stem: str, star: str, path:
 
 @pytest.mark.parametrize("template", ["/{a}-{b}-{c}-{d}-{e}!", "/{a}{b}{c}{d}{e}/", "/{a}-{b}-{c}-{d}-{e}!*"])
 @pytest.mark.parametrize("path", ["/" + "-" * 60_000, "/" + "a-" * 30_000, "/" * 60_000, "/" + "a" * 60_000])
-def test_a_long_path_takes_no_time(template: str, path: str) -> None:
+def test_match_of_a_long_path_takes_linear_time(template: str, path: str) -> None:
     began = time.perf_counter()
     assert PathTemplate(template).match(path) is None
     assert not PathPatterns(template).cover(path)
     assert time.perf_counter() - began < 1
 
 
-def test_the_rest_may_hold_slashes_or_nothing() -> None:
+def test_wildcard_matches_an_empty_rest_and_several_segments() -> None:
     template = PathTemplate("/old/{x}/*")
     assert template.names == ("x", "rest")
     assert template.match("/old/a/b/c") == {"x": "a", "rest": "b/c"}

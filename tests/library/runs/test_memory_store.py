@@ -1,4 +1,4 @@
-"""Runs in memory."""
+"""`MemoryStore`: eviction, expiry and options."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ class TestMemoryStore(RunStoreConformance):
         return store
 
 
-async def test_what_has_ended_makes_room_the_oldest_end_first() -> None:
+async def test_full_store_evicts_ended_runs_in_the_order_of_their_ends() -> None:
     store = MemoryStore(max_bytes="64KiB")
     event = b'"' + b"x" * 10_000 + b'"'
     for run in ("first", "second", "third"):
@@ -36,7 +36,7 @@ async def test_what_has_ended_makes_room_the_oldest_end_first() -> None:
     assert len(await store.read("third", 0)) == 6, "all or none"
 
 
-async def test_running_runs_are_never_evicted() -> None:
+async def test_full_store_never_evicts_running_runs() -> None:
     store = MemoryStore(max_runs=2)
     for run in ("a", "b"):
         assert await store.claim(run, "t", b"{}", ttl=60)
@@ -49,7 +49,9 @@ async def test_running_runs_are_never_evicted() -> None:
 
 
 @pytest.mark.parametrize("options", [{"max_runs": 2}, {"max_bytes": "16KiB"}])
-async def test_what_its_owner_has_left_makes_room_when_its_time_is_over(options: dict[str, Any]) -> None:
+async def test_full_store_evicts_a_running_run_once_its_lease_and_ttl_have_expired(
+    options: dict[str, Any],
+) -> None:
     store = MemoryStore(**options)
     store.lease = 0.05
     event = b'"' + b"x" * 6_000 + b'"'
@@ -65,7 +67,7 @@ async def test_what_its_owner_has_left_makes_room_when_its_time_is_over(options:
     assert len(await store.read("kept", 0)) == 1
 
 
-async def test_what_is_over_its_time_leaves_nothing_behind() -> None:
+async def test_expired_runs_leave_no_memory_behind() -> None:
     store = MemoryStore()
     for i in range(200):
         run = f"{i:032x}"
@@ -90,6 +92,6 @@ async def _begin(store: MemoryStore, run: str, event: bytes) -> None:
 @pytest.mark.parametrize(
     "options", [{"max_bytes": "lots"}, {"max_bytes": 0}, {"max_runs": 0}, {"max_runs": True}]
 )
-def test_a_value_that_cannot_be_is_refused(options: dict[str, int]) -> None:
+def test_store_with_an_invalid_option_is_refused(options: dict[str, int]) -> None:
     with pytest.raises(ConfigurationError, match=next(iter(options))):
         MemoryStore(**options)

@@ -1,4 +1,4 @@
-"""Runs in real servers: each one that is there."""
+"""`RedisStore` with each real server that is installed."""
 
 import asyncio
 import os
@@ -50,7 +50,7 @@ class TestRedisStore(RunStoreConformance):
         return RedisStore(self.url, lease="1s"), RedisStore(self.url, lease="1s")
 
 
-async def test_no_byte_of_a_client_is_in_a_name(server: RedisServer) -> None:
+async def test_names_in_the_store_contain_no_byte_of_a_client(server: RedisServer) -> None:
     server.command("FLUSHALL")
     store = RedisStore(server.url, prefix="acme:")
     await store.claim(_RUN, "t", b"{}", ttl=60)
@@ -69,7 +69,7 @@ async def test_no_byte_of_a_client_is_in_a_name(server: RedisServer) -> None:
     await store.aclose()
 
 
-async def test_a_run_that_goes_on_for_long_is_found_for_its_time_after_its_end(server: RedisServer) -> None:
+async def test_find_returns_a_long_run_for_its_ttl_after_its_end(server: RedisServer) -> None:
     store = RedisStore(server.url, lease="1s")
     index = RunIndex(store, _RUN, "alice", ttl=0.2)
     key = index_key("alice", "thread_id", "t1")
@@ -83,7 +83,7 @@ async def test_a_run_that_goes_on_for_long_is_found_for_its_time_after_its_end(s
     await store.aclose()
 
 
-async def test_connections_do_not_grow_with_runs_or_readers(server: RedisServer) -> None:
+async def test_store_with_many_runs_and_readers_has_at_most_three_connections(server: RedisServer) -> None:
     store = RedisStore(server.url, timeout="30s")  # on a busy machine
 
     async def one(i: int) -> None:
@@ -99,7 +99,7 @@ async def test_connections_do_not_grow_with_runs_or_readers(server: RedisServer)
     await store.aclose()
 
 
-async def test_a_stopped_server_is_unavailable_within_its_timeout_and_then_at_once(
+async def test_call_to_a_stopped_server_fails_within_the_timeout_and_later_ones_at_once(
     server: RedisServer,
 ) -> None:
     with redis_server(Path(server.process.args[0])) as other:  # type: ignore[index,arg-type]
@@ -125,7 +125,9 @@ async def test_a_stopped_server_is_unavailable_within_its_timeout_and_then_at_on
 
 
 @pytest.mark.parametrize("anyio_backend", [True, False], indirect=True, ids=["uvloop", "asyncio"])
-async def test_a_process_that_was_held_up_takes_the_answer_that_is_there(server: RedisServer) -> None:
+async def test_call_from_a_process_that_slept_returns_the_answer_that_has_arrived(
+    server: RedisServer,
+) -> None:
     store = RedisStore(server.url, timeout="200ms")
     run = os.urandom(16).hex()
     assert await store.claim(run, "t", b"{}", ttl=60)
@@ -140,7 +142,7 @@ async def test_a_process_that_was_held_up_takes_the_answer_that_is_there(server:
 
 
 @pytest.mark.parametrize("anyio_backend", [True, False], indirect=True, ids=["uvloop", "asyncio"])
-async def test_broken_connections_are_nothing_while_the_server_is_there(server: RedisServer) -> None:
+async def test_calls_survive_broken_connections_while_the_server_answers(server: RedisServer) -> None:
     server.command("SCRIPT", "FLUSH")
     store = RedisStore(server.url)
     run = os.urandom(16).hex()
@@ -152,7 +154,7 @@ async def test_broken_connections_are_nothing_while_the_server_is_there(server: 
     await store.aclose()
 
 
-async def test_waiting_outlives_a_broken_connection(server: RedisServer) -> None:
+async def test_wait_survives_a_broken_connection(server: RedisServer) -> None:
     store, other = RedisStore(server.url), RedisStore(server.url)
     run = os.urandom(16).hex()
     assert await store.claim(run, "t", b"{}", ttl=60)
@@ -168,7 +170,7 @@ async def test_waiting_outlives_a_broken_connection(server: RedisServer) -> None
 
 
 async def _claimed_soon(store: RedisStore, run: str) -> bool:
-    """Whether a run can be claimed once the server has freed, in its own time, what it was told to forget."""
+    """Return whether a run can be claimed once the server has freed deleted keys, which it does later."""
     async with asyncio.timeout(10):
         while True:
             with suppress(StoreFull):
@@ -176,7 +178,7 @@ async def _claimed_soon(store: RedisStore, run: str) -> bool:
             await asyncio.sleep(0.02)
 
 
-async def test_a_full_server_still_takes_cancels_and_frees(server: RedisServer) -> None:
+async def test_full_server_still_accepts_cancels_and_discards(server: RedisServer) -> None:
     binary = Path(server.process.args[0])  # type: ignore[index,arg-type]
     with redis_server(binary, "--maxmemory", "8mb", "--maxmemory-policy", "noeviction") as small:
         store = RedisStore(small.url)
@@ -201,7 +203,7 @@ async def test_a_full_server_still_takes_cancels_and_frees(server: RedisServer) 
         await store.aclose()
 
 
-async def test_what_was_emptied_or_evicted_is_gone_not_half_there(server: RedisServer) -> None:
+async def test_run_whose_keys_were_evicted_is_gone(server: RedisServer) -> None:
     store = RedisStore(server.url)
     run = os.urandom(16).hex()
     assert await store.claim(run, "t", b"{}", ttl=60)
@@ -215,7 +217,7 @@ async def test_what_was_emptied_or_evicted_is_gone_not_half_there(server: RedisS
     await store.aclose()
 
 
-async def test_limits_are_shared_and_give_their_share(server: RedisServer) -> None:
+async def test_allow_of_several_stores_counts_together(server: RedisServer) -> None:
     stores = [RedisStore(server.url) for _ in range(3)]
     bucket = os.urandom(16).hex()
     waits = [await stores[i % 3].allow(bucket, 5, 1.0) for i in range(9)]
@@ -229,7 +231,7 @@ async def test_limits_are_shared_and_give_their_share(server: RedisServer) -> No
         await store.aclose()
 
 
-async def test_many_appends_leave_together(server: RedisServer) -> None:
+async def test_appends_of_many_runs_are_sent_in_few_batches(server: RedisServer) -> None:
     store = RedisStore(server.url)
     runs = [os.urandom(16).hex() for _ in range(100)]
     await asyncio.gather(*(store.claim(run, "t", b"{}", ttl=60) for run in runs))
@@ -242,13 +244,13 @@ async def test_many_appends_leave_together(server: RedisServer) -> None:
 @pytest.mark.parametrize(
     "url", ["localhost", "http://localhost", "redis://:secret@host:port/", "redis://host/?db=secret"]
 )
-def test_a_url_that_is_none_is_refused_without_its_password(url: str) -> None:
+def test_error_about_an_invalid_url_does_not_show_its_password(url: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
         RedisStore(url)
     assert "secret" not in str(refused.value)
 
 
-def test_importing_runs_loads_no_redis() -> None:
+def test_import_of_runs_does_not_load_redis() -> None:
     code = (
         "import sys, streamweir.runs; assert not any(name.split('.')[0] == 'redis' for name in sys.modules)"
     )

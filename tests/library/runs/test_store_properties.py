@@ -1,4 +1,4 @@
-"""Whatever several owners do in whatever order: a run is one sequence with one end."""
+"""Any operations of several owners, in any order, leave one sequence of events with one end."""
 
 import secrets
 from collections.abc import Awaitable, Callable, Iterator
@@ -44,7 +44,7 @@ def url() -> Iterator[str]:
 
 @given(st.lists(_steps, max_size=30))
 @settings(max_examples=300)
-def test_in_memory(steps: list[tuple[object, ...]]) -> None:
+def test_memory_store_after_any_operations_holds_one_sequence(steps: list[tuple[object, ...]]) -> None:
     store = _LapsingMemoryStore()
 
     async def lapse(run: str) -> None:
@@ -55,7 +55,9 @@ def test_in_memory(steps: list[tuple[object, ...]]) -> None:
 
 @given(st.lists(_steps, max_size=30))
 @settings(max_examples=100)
-def test_in_a_server(url: str, steps: list[tuple[object, ...]]) -> None:
+def test_redis_store_after_any_operations_holds_one_sequence(
+    url: str, steps: list[tuple[object, ...]]
+) -> None:
     async def play() -> None:
         store = RedisStore(url)
 
@@ -71,7 +73,7 @@ def test_in_a_server(url: str, steps: list[tuple[object, ...]]) -> None:
 
 
 class _Play:
-    """Does the steps and holds what the store says against the few rules that a run has."""
+    """Performs the steps, and checks the answers of the store against the rules of a run."""
 
     def __init__(self, store: RunStore, lapse: Callable[[str], Awaitable[None]]) -> None:
         self.store = store

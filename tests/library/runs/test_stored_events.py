@@ -1,4 +1,4 @@
-"""What is stored of a run says all that the stages gave: any client, later, gets the same bytes."""
+"""Stored events hold all fields of the events: a later client gets the same bytes as an earlier one."""
 
 from collections.abc import Iterator, Sequence
 
@@ -24,7 +24,7 @@ REQUEST_ID = "req_1"
 
 
 def _batches(recorded: Recorded, pieces: Sequence[bytes]) -> list[Batch]:
-    """What is stored of a stream, read by read."""
+    """Return the batches of a stream, one for each read."""
     dialects = process_dialects()
     options = dialects.checked_options({recorded.dialect: recorded.options})
     reader = StreamReader(recorded.dialect, dialects=dialects, options=options)
@@ -65,7 +65,7 @@ def _live(protocol: str, batches: Sequence[Batch], source: Source) -> bytes:
 
 
 def _stored(protocol: str, lines: Sequence[bytes]) -> Iterator[bytes]:
-    """What each stored event is to a client, as pages bring them."""
+    """Return the bytes that a client gets for each page of stored events."""
     reader = EventReader()
     writer: RunWriter | None = None
     at = 0
@@ -79,7 +79,7 @@ def _stored(protocol: str, lines: Sequence[bytes]) -> Iterator[bytes]:
 
 @pytest.mark.slow
 @for_each("recorded", recorded_streams(), group=dialect_of)
-def test_any_client_gets_later_what_it_would_have_got(recorded: Recorded) -> None:
+def test_stored_run_is_written_in_every_protocol_as_the_live_stream_was(recorded: Recorded) -> None:
     batches = _batches(recorded, cuts(recorded.body, seed=7))
     lines = [line for batch in batches for line in batch.stored]
     assert [batch.at for batch in batches] == [
@@ -95,7 +95,7 @@ def test_any_client_gets_later_what_it_would_have_got(recorded: Recorded) -> Non
 
 
 @pytest.mark.parametrize("protocol", process_dialects().writable)
-def test_the_handle_of_a_run_is_in_no_other_stream(protocol: str) -> None:
+def test_stream_without_a_run_contains_no_handle(protocol: str) -> None:
     ends_well = [recorded for recorded in recorded_streams() if recorded.dialect == "legacy"]
     assert ends_well
     for recorded in ends_well:
@@ -107,7 +107,7 @@ def test_the_handle_of_a_run_is_in_no_other_stream(protocol: str) -> None:
 
 
 @for_each("recorded", recorded_streams()[::5], group=dialect_of)
-def test_a_run_without_an_owner_ends_properly_wherever_it_breaks_off(recorded: Recorded) -> None:
+def test_lost_end_makes_a_valid_stream_of_a_run_cut_anywhere(recorded: Recorded) -> None:
     batches = _batches(recorded, [recorded.body])
     lines = [line for batch in batches for line in batch.stored][:-1]
     for end in range(0, len(lines), max(1, len(lines) // 8)):
@@ -123,6 +123,6 @@ def test_a_run_without_an_owner_ends_properly_wherever_it_breaks_off(recorded: R
     "line",
     [b"", b"{}", b"[1]", b'[1,"nothing",null,{}]', b'[1,"content","x",[]]', b'[1,"content","x",{"op":1}]'],
 )
-def test_what_is_no_event_is_unreadable(line: bytes) -> None:
+def test_line_that_is_no_event_raises_unreadable_run(line: bytes) -> None:
     with pytest.raises(UnreadableRun):
         list(EventReader().items([line]))

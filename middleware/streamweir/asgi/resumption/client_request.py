@@ -1,6 +1,6 @@
-"""The client's side of a request: its body, and whether its client is still there.
+"""The `receive` of a server, shared by the application and by all that wait for the client to leave.
 
-While a run goes on without its client, the application is not told that the client has left.
+While a run goes on without its client, the application does not learn that the client has left.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from streamweir.http.sending import Message, Receive
 __all__ = ["ClientRequest"]
 
 _BODY_BYTES: Final = 16 << 20
-"""So much of a body is kept where a client brings a handle: it is compared before anything is asked."""
+"""The largest body of a request that brings a handle; it is read before the application is called."""
 
 _NAMING_BYTES: Final = 1 << 20
-"""In so much of a body it is looked for what the client calls its conversation."""
+"""The largest body in which the id of the conversation is looked for."""
 
 
 class ClientRequest:
-    """Wraps the server's `receive` for all who listen to it at once.
+    """Wraps the `receive` of a server for several tasks. Each body message goes to the application once.
 
     Attributes:
-        left: the client has gone.
-        is_kept: the application does not learn of that.
+        left: the client has left.
+        is_kept: the run goes on without its client: `receive` then waits for ever in place of a disconnect.
 
     Args:
         receive: of the server.
-        keeps_body: what it says is asked for afterwards.
+        keeps_body: whether `take_body` will be called.
     """
 
     def __init__(self, receive: Receive, *, keeps_body: bool = False) -> None:
@@ -46,13 +46,13 @@ class ClientRequest:
         self._body: bytearray | None = bytearray() if keeps_body else None
 
     def take_body(self) -> bytes:
-        """Return the body, if it has been read whole and is not too large; it is kept no longer."""
+        """Return the body and drop it; empty if it has not been read whole or is too large."""
         body, self._body = self._body, None
         return bytes(body) if body is not None and self._is_whole else b""
 
     @property
     def body_digest(self) -> str:
-        """What tells this body from others; empty as long as it has not been read whole."""
+        """A digest of the body; empty until the body has been read whole."""
         return self._digest.hexdigest()[:32] if self._is_whole else ""
 
     async def receive(self) -> Message:
@@ -67,10 +67,10 @@ class ClientRequest:
         return self._waiting.popleft()
 
     async def read_body(self) -> None:
-        """Read the whole body, which the application is given afterwards.
+        """Read the whole body, and keep its messages for the application.
 
         Raises:
-            Refusal: it is too large for that.
+            Refusal: the body is too large.
         """
         size = 0
         while not self._is_whole and not self.left.is_set():
@@ -80,7 +80,7 @@ class ClientRequest:
                 raise Refusal("REQUEST_TOO_LARGE")
 
     async def watch(self) -> None:
-        """Listen until the client has gone, without taking from the application what it has not asked for."""
+        """Return once the client has left. At most one message is read ahead of the application."""
         while not self.left.is_set():
             if self._waiting and not self._is_whole:
                 self._taken.clear()
@@ -96,7 +96,7 @@ class ClientRequest:
                 self._body = None
 
     async def _listen(self) -> None:
-        """Wait for one message, if no one else is given it meanwhile."""
+        """Wait until another message has arrived, read by this task or by another one."""
         known = len(self._waiting)
         async with self._turn:
             if self.left.is_set() or len(self._waiting) > known:

@@ -46,31 +46,31 @@ class ResumableStream(RunWriting, NormalizedStream):
 
     @property
     def client_headers(self) -> HeaderList:
-        """The application's headers, for the client that the run was started for."""
+        """The application's headers, for the first client."""
         return self._kept
 
     @property
     def failure(self) -> ErrorInfo | None:
-        """Why it failed, as it was classified."""
+        """The classified failure of the stream; None if it has not failed."""
         return self._failure
 
     async def take(self, message: Message) -> None:
-        """Take what the application sends; it is dropped if the stream is over."""
+        """Begin the run if that has not been done; then see `NormalizedStream`."""
         await self._begin_once()
         await super().take(message)
 
     async def take_body(self, pieces: Iterable[bytes], *, more: bool) -> None:
-        """Take a part of the body, its content coding undone."""
+        """Begin the run if that has not been done; then see `NormalizedStream`."""
         await self._begin_once()
         await super().take_body(pieces, more=more)
 
     async def end(self, how: Callable[[ApplicationStream], None]) -> None:
-        """End the stream the way that `how` does, if it is not over."""
+        """Begin the run if that has not been done; then see `NormalizedStream`."""
         await self._begin_once()
         await super().end(how)
 
     def abandon(self) -> None:
-        """Drop all that the application still says."""
+        """Drop everything that the application still sends; see `RunSource`."""
         self.is_over = True
         self.request_run.run.owned.finish()
         self._on_over()
