@@ -2,11 +2,8 @@
 
 Source: the standard agent-event protocol, version 1.1, sections 1 and 2.
 
-Events are read-only and are never copied in a stream. Request id, sequence and timestamp exist only on the
-wire: the encoder gets them as a `Stamp`. A field that is absent is `None`.
-
-Some classes end with *hints*: fields by which a decoder tells the stages what the wire does not say (that a
-text repeats what was sent, which tool an end without an id belongs to). Hints never leave the process.
+Events are read-only. Request id, sequence and timestamp exist on the wire only (`Stamp`). An absent field is
+`None`. *Hints* are fields that do not leave the process: they tell the stages what the wire does not say.
 """
 
 from __future__ import annotations
@@ -16,13 +13,14 @@ from typing import Any, ClassVar, Final, Literal, TypedDict
 import msgspec
 
 from streamweir.errors import ErrorType, Reason
-from streamweir.metadata import META_FIELDS, META_IDS, Meta, failure_meta, ids_of
+from streamweir.metadata import META_FIELDS, META_IDS, META_TIMES, Meta, failure_meta, ids_of
 
 __all__ = [
     "EVENT_TYPES",
     "FINISH_REASONS",
     "META_FIELDS",
     "META_IDS",
+    "META_TIMES",
     "PROTOCOL_VERSION",
     "WIRE_FIELDS",
     "Content",
@@ -71,7 +69,7 @@ class Payload(msgspec.Struct, kw_only=True):
 
 
 class SessionStart(Payload):
-    """The stream begins. The ids are filled in where the upstream has none."""
+    """The stream begins. The ids are filled in if the upstream has none."""
 
     type = "session_start"
 
@@ -232,6 +230,7 @@ class Warning(Payload):  # noqa: A001 (the protocol's own word)
 
     message: str
     message_code: str | None = None
+    message_params: dict[str, Any] | None = None
     detail: Any = None
     for_users: bool | None = None
     is_not_understood: bool | None = None
@@ -268,6 +267,8 @@ class Error(Payload):
     code: str
     message: str
     recoverable: bool
+    message_code: str | None = None
+    message_params: dict[str, Any] | None = None
     terminal: bool = True
     retry_after_ms: int | None = None
     details: Any = None
@@ -277,7 +278,7 @@ class Error(Payload):
 
 
 FINISH_REASONS: Final = ("stop", "length", "content_filter", "tool_calls")
-"""Why a model stopped: the words of `summary.finish_reason`."""
+"""The words of `summary.finish_reason`."""
 
 
 class SessionEnd(Payload):

@@ -61,6 +61,9 @@ class Question(TypedDict):
     response_type: Literal["single_choice", "free_text"]
     options: NotRequired[list[Any]]
     required: NotRequired[bool]
+    text_code: NotRequired[str]
+    text_params: NotRequired[dict[str, Any]]
+    option_codes: NotRequired[list[str | None]]
 
 
 class Summary(TypedDict):

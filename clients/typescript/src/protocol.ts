@@ -36,10 +36,13 @@ export interface Citation {
 
 /** One question to a person. */
 export interface Question {
+  option_codes?: (string | null)[];
   options?: unknown[];
   required?: boolean;
   response_type: "free_text" | "single_choice";
   text: string;
+  text_code?: string;
+  text_params?: Record<string, unknown>;
 }
 
 /** What a whole stream came to. */
@@ -272,6 +275,7 @@ export interface WarningEvent {
   data: {
     message: string;
     message_code?: string;
+    message_params?: Record<string, unknown>;
     detail?: unknown;
   };
   metadata: EventMetadata;
@@ -302,6 +306,8 @@ export interface ErrorEvent {
     code: ErrorCode | (string & {});
     message: string;
     recoverable: boolean;
+    message_code?: string;
+    message_params?: Record<string, unknown>;
     terminal: boolean;
     retry_after_ms?: number;
     details?: unknown;

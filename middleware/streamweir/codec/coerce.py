@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any, Final, cast
 
 from streamweir.classification import classify_failure
 from streamweir.errors import MalformedEvent
-from streamweir.events import Data, Error, Event, Meta, ToolError, Warning
+from streamweir.events import META_TIMES, Data, Error, Event, Meta, ToolError, Warning
 from streamweir.jsontext import parse_json_text, text_of, write_json
 
 __all__ = [
@@ -36,6 +37,8 @@ __all__ = [
 _OBJECTS: Final = frozenset({"extra", "source", "private"})
 LONGEST_MESSAGE: Final = 16 << 10
 """More of the message of a failure is neither looked at nor shown."""
+_MOST_PARAMS: Final = 32
+_LONGEST_PARAM: Final = 200
 _LARGEST_DETAILS: Final = 64 << 10
 _LARGEST_COUNT: Final = 1 << 53
 _MANY: Final = 64
@@ -154,7 +157,7 @@ def meta_of(**fields: Any) -> Meta | None:
         elif isinstance(value, str):
             if value:
                 meta[name] = value
-        elif name == "duration_ms":
+        elif name in META_TIMES:
             if value is not None:
                 meta[name] = value
         elif isinstance(value, int | float) and not isinstance(value, bool):
@@ -180,6 +183,18 @@ def and_extra(meta: Meta | None, rest: Mapping[str, Any] | None) -> Meta | None:
     if not rest:
         return meta
     return {**(meta or {}), "extra": {**(meta or {}).get("extra", {}), **rest}}
+
+
+def message_params(value: Any) -> dict[str, Any] | None:
+    """Return the parameters of a text for translation: numbers and short strings by name, or None."""
+    if not isinstance(value, Mapping):
+        return None
+    kept = {
+        str(name)[:_LONGEST_PARAM]: item
+        for name, item in islice(value.items(), _MOST_PARAMS)
+        if isinstance(item, int | float) or (isinstance(item, str) and len(item) <= _LONGEST_PARAM)
+    }
+    return kept or None
 
 
 def milliseconds(value: Any, *, scale: float = 1) -> int | None:

@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 from streamweir.codec.coerce import and_extra, meta_of, milliseconds
 from streamweir.codec.event_validation import shaped_event
 from streamweir.errors import EventValidationError
-from streamweir.events import EVENT_TYPES, META_FIELDS, Error, Event, Meta
+from streamweir.events import EVENT_TYPES, META_FIELDS, META_TIMES, Error, Event, Meta
 from streamweir.framing import Frame
 
 __all__ = ["checked_events", "decoded_event"]
@@ -54,7 +54,7 @@ def _settled(meta: Any, cls: type[Event]) -> Meta | None:
     if not isinstance(meta, dict):
         raise EventValidationError("meta", f"must be a mapping, not {type(meta).__name__}")
     known = {name: value for name, value in meta.items() if name in _META}
-    own = meta_of(**{**known, "duration_ms": milliseconds(known.get("duration_ms"))})
+    own = meta_of(**{**known, **{name: milliseconds(known.get(name)) for name in META_TIMES}})
     if cls is Error:
         return own
     foreign = {name: value for name, value in meta.items() if name not in _META and name not in _OURS}

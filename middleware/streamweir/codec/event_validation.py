@@ -46,7 +46,9 @@ TIMED: Final = (ToolCallEnd, Status, SessionEnd)
 
 _NOT_IN_ERRORS: Final = frozenset({*TOOL_CODES, "CANCELLED"})
 _CITATION: Final = frozenset({"id", "title", "url", "snippet", "document_id", "score"})
-_QUESTION: Final = frozenset({"text", "response_type", "options", "required"})
+_QUESTION: Final = frozenset(
+    {"text", "response_type", "options", "required", "text_code", "text_params", "option_codes"}
+)
 _SUMMARY: Final = frozenset(
     {
         "prompt_tokens",
@@ -170,6 +172,8 @@ def _meta_problem(name: str, value: Any, cls: type[Payload]) -> str | None:
         if cls not in TIMED:
             return f"does not belong to {cls.type}"
         return None if _is_count(value) else "must be a whole number of milliseconds"
+    if name == "upstream_time":
+        return None if _is_count(value) else "must be a whole number of milliseconds"
     if name == "extra" and cls is Error:
         return "must not stand on an error"
     return None if isinstance(value, Mapping) else "must be a mapping"
@@ -256,6 +260,19 @@ def _interaction(event: Interaction) -> Iterator[tuple[str, str]]:
             yield f"{place}.options", "must be a list"
         if not isinstance(question.get("required", False), bool):
             yield f"{place}.required", "must be true or false"
+        yield from _translation_keys(question, place)
+
+
+def _translation_keys(question: Mapping[str, Any], place: str) -> Iterator[tuple[str, str]]:
+    if not isinstance(question.get("text_code", ""), str):
+        yield f"{place}.text_code", "must be a string"
+    if not isinstance(question.get("text_params", {}), dict):
+        yield f"{place}.text_params", "must be a mapping"
+    codes = question.get("option_codes")
+    if "option_codes" in question and (
+        not isinstance(codes, list) or len(codes) != len(question.get("options") or [])
+    ):
+        yield f"{place}.option_codes", "must be a list as long as options"
 
 
 def _session_end(event: SessionEnd) -> Iterator[tuple[str, str]]:

@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final, get_args
 
-from streamweir.codec.coerce import and_extra, arguments, custom, leftover, meta_of, milliseconds, text_of
+from streamweir.codec.coerce import (
+    and_extra,
+    arguments,
+    custom,
+    leftover,
+    message_params,
+    meta_of,
+    milliseconds,
+    text_of,
+)
 from streamweir.codec.standard_shapes import citations, questions, structured
 from streamweir.errors import CODES, Reason
 from streamweir.events import (
     EVENT_TYPES,
     META_IDS,
+    META_TIMES,
     WIRE_FIELDS,
     Content,
     Data,
@@ -36,7 +46,7 @@ from streamweir.events import (
 
 __all__ = ["is_standard", "read_standard"]
 
-_OURS: Final = frozenset({"request_id", "timestamp", "sequence", "source", "extra", "duration_ms"})
+_OURS: Final = frozenset({"request_id", "timestamp", "sequence", "source", "extra", *META_TIMES})
 _STAMP: Final = frozenset({"request_id", "timestamp", "sequence"})
 _ENVELOPE: Final = frozenset({"type", "data", "metadata"})
 
@@ -126,6 +136,7 @@ def _meta(metadata: Any, unknown: dict[str, Any] | None) -> Meta | None:
     return meta_of(
         **{key: metadata[key] for key in META_IDS if key in metadata},
         duration_ms=milliseconds(metadata.get("duration_ms")),
+        upstream_time=milliseconds(metadata.get("upstream_time")),
         extra={**(unknown or {}), **foreign, **(extra if isinstance(extra, dict) else {})},
     )
 
@@ -242,7 +253,11 @@ def _status(data: dict[str, Any], meta: Meta | None) -> Event:
 
 def _warning(data: dict[str, Any], meta: Meta | None) -> Event:
     return Warning(
-        text_of(data.get("message")), _text(data.get("message_code")), data.get("detail"), meta=meta
+        message=text_of(data.get("message")),
+        message_code=_text(data.get("message_code")),
+        message_params=message_params(data.get("message_params")),
+        detail=data.get("detail"),
+        meta=meta,
     )
 
 
@@ -277,6 +292,8 @@ def _error(data: dict[str, Any], meta: Meta | None) -> Event:
         code=code,
         message=text_of(data.get("message")),
         recoverable=recoverable,
+        message_code=_text(data.get("message_code")),
+        message_params=message_params(data.get("message_params")),
         terminal=terminal if isinstance(terminal, bool) else not recoverable,
         retry_after_ms=milliseconds(data.get("retry_after_ms")),
         details=data.get("details"),

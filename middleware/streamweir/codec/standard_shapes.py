@@ -10,7 +10,7 @@ import mimetypes
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-from streamweir.codec.coerce import dataframe, leftover, named_data, objects_in, text_of
+from streamweir.codec.coerce import dataframe, leftover, message_params, named_data, objects_in, text_of
 from streamweir.events import Data, Meta
 
 __all__ = ["citations", "file_event", "file_type", "questions", "structured"]
@@ -136,4 +136,11 @@ def _question(item: Any) -> dict[str, Any]:
         question["options"] = options
     if isinstance(fields.get("required"), bool):
         question["required"] = fields["required"]
+    if isinstance(fields.get("text_code"), str) and fields["text_code"]:
+        question["text_code"] = fields["text_code"]
+    if params := message_params(fields.get("text_params")):
+        question["text_params"] = params
+    codes = fields.get("option_codes")
+    if isinstance(codes, list) and isinstance(options, list) and len(codes) == len(options):
+        question["option_codes"] = [code if isinstance(code, str) else None for code in codes]
     return question

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, cast
 import msgspec
 
 from streamweir.classification.failure_signs import is_failing_name, reports_failure
+from streamweir.classification.stack_traces import is_stack_trace
 from streamweir.errors import CODES, MACHINE_CODE, TOOL_CODES
 from streamweir.events import (
     EVENT_TYPES,
@@ -102,20 +103,35 @@ class ErrorSanitizer:
             event,
             code=event.code if self._is_safe_code(event.code) else "UPSTREAM_ERROR",
             message=message or fixed,
+            message_code=self._safe_key(event.message_code),
+            message_params=self._params(event.message_params, event),
             details=self._details(event.details, None if message else event.message),
             meta=self._safe_ids(ids_of(event.meta)),
         )
 
     def _warning(self, event: Warning) -> Warning:
         message = self._showable(event.message, event)
-        code = event.message_code
         return msgspec.structs.replace(
             event,
             message=message or _WARNING,
-            message_code=code if code and self.is_code(code) else None,
+            message_code=self._safe_key(event.message_code),
+            message_params=self._params(event.message_params, event),
             detail=self._details(event.detail, None if message else event.message),
             meta=self._safe_ids(failure_meta(event.meta)),
         )
+
+    def _safe_key(self, code: str | None) -> str | None:
+        return code if code and self.is_code(code) else None
+
+    def _params(self, params: dict[str, Any] | None, event: Error | Warning) -> dict[str, Any] | None:
+        """The parameters of a text: numbers, and strings redacted; those for users only are sentences."""
+        safe: dict[str, Any] = {}
+        for name, value in (params or {}).items():
+            if not isinstance(value, str):
+                safe[name] = value
+            elif event.for_users or self.is_code(value):
+                safe[name] = self._budget.text(value) or ""
+        return safe or None
 
     def _failed_tool(self, event: ToolCallEnd) -> ToolCallEnd:
         error = event.error or {"code": "TOOL_FAILED", "message": ""}
@@ -123,6 +139,7 @@ class ErrorSanitizer:
         message = self._showable(error["message"], event)
         return msgspec.structs.replace(
             event,
+            result=_without_traces(event.result),
             error={
                 "code": code if self._is_machine_code(code) else "TOOL_FAILED",
                 "message": message or TOOL_CODES.get(code, TOOL_CODES["TOOL_FAILED"]),
@@ -182,6 +199,20 @@ class ErrorSanitizer:
     def _is_safe_code(self, code: str) -> bool:
         """May an error say `code`? Those of tools belong into `tool_call_end.error` only."""
         return code in CODES or (code not in TOOL_CODES and self._is_machine_code(code))
+
+
+def _without_traces(result: Any) -> Any:
+    """Return the output of a failed call without texts that are stack traces."""
+    match result:
+        case str():
+            return None if is_stack_trace(result) else result
+        case dict():
+            return {
+                name: kept for name, item in result.items() if (kept := _without_traces(item)) is not None
+            }
+        case list():
+            return [_without_traces(item) for item in result]
+    return result
 
 
 def _is_verdict(value: Any) -> bool:

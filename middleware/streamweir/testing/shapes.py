@@ -172,7 +172,7 @@ DATA: Final[dict[str, Shape]] = {
     "session_start": {
         "session_id": Field(_filled),
         "request_id": Field(_filled),
-        "protocol": Field(_one_of("1.1")),
+        "protocol": Field(_one_of("1.1", "1.0")),
     },
     "thinking": {
         "content": Field(_text),
@@ -239,6 +239,7 @@ DATA: Final[dict[str, Shape]] = {
     "warning": {
         "message": Field(_safe_message),
         "message_code": _maybe(_filled),
+        "message_params": _maybe(_object),
         "detail": _maybe(_anything),
     },
     "interaction": {
@@ -256,6 +257,9 @@ DATA: Final[dict[str, Shape]] = {
                     "response_type": Field(_one_of("single_choice", "free_text")),
                     "options": _maybe(_list),
                     "required": _maybe(_flag),
+                    "text_code": _maybe(_filled),
+                    "text_params": _maybe(_object),
+                    "option_codes": _maybe(_list),
                 }
             )
         ),
@@ -265,6 +269,8 @@ DATA: Final[dict[str, Shape]] = {
         "error_type": Field(_one_of("validation", "execution", "timeout", "system")),
         "code": Field(_matching(MACHINE_CODE)),
         "message": Field(_safe_message),
+        "message_code": _maybe(_filled),
+        "message_params": _maybe(_object),
         "recoverable": Field(_flag),
         "retry_after_ms": _maybe(_count),
         "terminal": Field(_flag),

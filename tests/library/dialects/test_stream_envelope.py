@@ -59,7 +59,7 @@ def test_a_session_stands_in_for_a_missing_thread() -> None:
 
 def test_a_cancelled_run_is_stopped_by_the_user() -> None:
     last = written(START, TEXT, event("session_end", {"status": "cancelled"}))[-1]
-    assert (last["type"], last["data"]) == ("error", {"message": "Stopped by user", "code": "stopped"})
+    assert (last["type"], last["data"]) == ("error", {"message": "Stream stopped", "code": "stopped"})
 
 
 def test_a_question_that_waits_is_the_interrupt_that_ends_the_stream() -> None:

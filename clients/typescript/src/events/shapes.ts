@@ -18,9 +18,9 @@ content content:s format?:=html|markdown|text is_complete?:=true op?:=append|rep
 data data_type:=audio|chart|custom|dataframe|file|image|state|state_delta data:(ao metadata?:o
 reference citations:ao
 status scope:=model|node|phase|queue|session|skill|workflow state:=connected|failed|finished|resumed|running|started|suspended name?:s detail?:x
-warning message:s message_code?:s detail?:x
+warning message:s message_code?:s message_params?:o detail?:x
 interaction interaction_id:s kind:=approval|continue|form|handoff|questions|tool state:=cancelled|requested|resolved title?:s description?:s schema?:o ui?:o questions?:a resume?:o
-error error_type:=execution|system|timeout|validation code:(s message:s recoverable:b terminal:b retry_after_ms?:n details?:x
+error error_type:=execution|system|timeout|validation code:(s message:s recoverable:b message_code?:s message_params?:o terminal:b retry_after_ms?:n details?:x
 session_end status:=cancelled|completed|error|suspended reason:=cancelled|client_gone|connect_timeout|done|draining|first_event_timeout|idle_timeout|interaction|internal|limit|lost|malformed|slow_client|total_timeout|truncated|upstream_error|upstream_unreachable summary?:o
 data.dataframe columns:a name:s rows:aa
 data.chart

@@ -119,7 +119,8 @@ def _error(fields: Fields, meta: Meta | None, _scope: ReadScope) -> Event:
         details=fields.get("details"),
         meta=meta,
     )
-    own = {name: fields[name] for name in ("error_type", "retry_after_ms") if name in fields}
+    names = ("error_type", "retry_after_ms", "message_code", "message_params")
+    own = {name: fields[name] for name in names if name in fields}
     return msgspec.structs.replace(event, **own) if own else event
 
 

@@ -38,6 +38,7 @@ TEXT_MODES: Final[Mapping[str, Any]] = {"delta": None, "cumulative": "snapshot",
 META_FIELDS: Final[Mapping[str, FieldKind]] = {
     **dict.fromkeys(META_IDS, ID),
     "duration_ms": COUNT,
+    "upstream_time": COUNT,
     "extra": EXTRA,
 }
 """The fields that every event may have: those of its `metadata`."""
@@ -104,7 +105,14 @@ ENTRIES: Final[Mapping[str, EntryKind]] = {
         ("scope", "state"),
     ),
     "warning": EntryKind(
-        {"message": TEXT, "message_code": ID, "detail": ANY, "for_users": FLAG}, ("message",)
+        {
+            "message": TEXT,
+            "message_code": ID,
+            "message_params": OBJECT,
+            "detail": ANY,
+            "for_users": FLAG,
+        },
+        ("message",),
     ),
     "interaction": EntryKind(
         {
@@ -123,6 +131,8 @@ ENTRIES: Final[Mapping[str, EntryKind]] = {
     "error": EntryKind(
         {
             "message": TEXT,
+            "message_code": ID,
+            "message_params": OBJECT,
             "code": ANY,
             "error_type": word("validation", "execution", "timeout", "system"),
             "recoverable": FLAG,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import leftover, meta_of, named_data, text_of
+from streamweir.codec.coerce import leftover, message_params, meta_of, named_data, text_of
 from streamweir.events import Event, Meta, Status, Thinking, Warning
 
 __all__ = ["PLAIN_EVENTS", "extra_of"]
@@ -58,6 +58,7 @@ def _warning(message: Mapping[str, Any]) -> Event:
     return Warning(
         message=text_of(fields.get("message")),
         message_code=code if isinstance(code, str) else None,
+        message_params=message_params(fields.get("message_params")),
         detail=fields.get("detail"),
         for_users=True,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import text_in, text_of
+from streamweir.codec.coerce import message_params, present, text_in, text_of
 from streamweir.dialects.data_formulator.decode_agent_runs import thought
 from streamweir.dialects.data_formulator.decode_plain_events import extra_of
 from streamweir.events import Event, Interaction, SessionEnd
@@ -17,7 +17,9 @@ __all__ = ["handing_over", "pause"]
 
 _RESUME: Final = ("trajectory", "completed_step_count")
 _HANDING_OVER: Final = ("target", "delegate_prompt", "options")
-_QUESTION: Final = frozenset({"text", "responseType", "response_type", "options", "required"})
+_QUESTION: Final = frozenset(
+    {"text", "text_code", "text_params", "responseType", "response_type", "options", "required"}
+)
 _SHOWS_THOUGHT: Final = ("clarify", "explain")
 """The pages of 0.7 show why they ask; 0.8 asks with `interact`, and keeps the thought to itself."""
 
@@ -72,14 +74,15 @@ def _is_covered(question: Any) -> bool:
         return False
     options = question.get("options") or []
     return isinstance(options, list) and all(
-        option.keys() <= {"label"} if isinstance(option, dict) else isinstance(option, str)
+        option.keys() <= {"label", "label_code"} if isinstance(option, dict) else isinstance(option, str)
         for option in options
     )
 
 
 def _question(item: Mapping[str, Any]) -> dict[str, Any]:
     raw = item.get("options")
-    options = [text for option in raw if (text := _label(option))] if isinstance(raw, list) else []
+    shown = [option for option in raw if _label(option)] if isinstance(raw, list) else []
+    options = [_label(option) for option in shown]
     kind = item.get("responseType", item.get("response_type"))
     if kind not in ("single_choice", "free_text"):
         kind = "single_choice" if options else "free_text"
@@ -88,7 +91,17 @@ def _question(item: Mapping[str, Any]) -> dict[str, Any]:
         question["options"] = options
     if isinstance(item.get("required"), bool):
         question["required"] = item["required"]
-    return question
+    return {**question, **_translation_keys(item, shown)}
+
+
+def _translation_keys(item: Mapping[str, Any], options: list[Any]) -> dict[str, Any]:
+    """The keys for translation of a question and of the options that it shows."""
+    codes = [text_in(option, "label_code") if isinstance(option, dict) else "" for option in options]
+    return present(
+        text_code=text_of(item.get("text_code")) or None,
+        text_params=message_params(item.get("text_params")),
+        option_codes=[code or None for code in codes] if any(codes) else None,
+    )
 
 
 def _label(option: Any) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from streamweir.codec.coerce import leftover, text_in, text_of, upstream_error
+from streamweir.codec.coerce import leftover, message_params, text_in, text_of, upstream_error
 from streamweir.dialects.data_formulator.shared_vocabulary import ERROR_TYPES
 from streamweir.events import Error, SessionEnd
 
@@ -42,11 +42,20 @@ def error_event(message: Mapping[str, Any], *, terminal: bool = False) -> Error 
     error = message.get("error")
     if isinstance(error, dict):
         return _structured(error)
-    return agent_error(
+    failure = agent_error(
         text_in(message, "message", "error_message", "error", "content"),
         terminal=terminal or message.get("message_code") in _ENDS_THE_RUN,
         details=leftover(message, _KNOWN),
     )
+    return with_translation_keys(failure, message)
+
+
+def with_translation_keys(failure: Error, fields: Mapping[str, Any]) -> Error:
+    """Return `failure` with the `message_code` and `message_params` of `fields`."""
+    code = fields.get("message_code")
+    failure.message_code = code if isinstance(code, str) and code else None
+    failure.message_params = message_params(fields.get("message_params"))
+    return failure
 
 
 def agent_error(text: str, *, terminal: bool = True, details: Any = None) -> Error:
@@ -82,4 +91,5 @@ def _structured(error: Mapping[str, Any]) -> Error | SessionEnd:
         for_users=isinstance(code, str) and code.isupper(),
         details=leftover(error, ("code", "message", "retry")),
     )
-    return msgspec.structs.replace(found, error_type=ERROR_TYPES.get(found.code, found.error_type))
+    typed = msgspec.structs.replace(found, error_type=ERROR_TYPES.get(found.code, found.error_type))
+    return with_translation_keys(typed, error)

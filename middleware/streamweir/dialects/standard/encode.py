@@ -7,6 +7,7 @@ from typing import ClassVar, Final
 
 from streamweir.codec.base import Encoder
 from streamweir.codec.frame_template import Number
+from streamweir.dialects.standard.encode_first_version import in_first_version
 from streamweir.events import EVENT_TYPES, Content, Event, Stamp, Thinking, wire_data, wire_metadata
 from streamweir.framing import Frame
 from streamweir.jsontext import write_json
@@ -21,7 +22,8 @@ class StandardEncoder(Encoder):
     """Writes the standard protocol.
 
     Options:
-        version: `1.0` for clients that do not know `op: replace`.
+        version: `1.0` for clients that know neither `op: replace` nor the words of 1.1: what is suspended is
+            completed, and data of a kind that 1.0 does not have is custom.
     """
 
     framings = ("sse", "ndjson")
@@ -34,6 +36,7 @@ class StandardEncoder(Encoder):
 
     def __init__(self) -> None:
         super().__init__()
+        self._is_first_version: bool | None = None
         self._timestamp = -1
         self._metadata = b""
 
@@ -49,6 +52,10 @@ class StandardEncoder(Encoder):
                 request_id,
                 stamp.timestamp,
             )
+        if self._is_first_version is None:
+            self._is_first_version = bool(self.options) and self.option("version") == "1.0"
+        if self._is_first_version:
+            event = in_first_version(event)
         sequence = str(stamp.sequence)
         message = (
             _STARTS[type(event)],

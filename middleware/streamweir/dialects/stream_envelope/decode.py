@@ -48,7 +48,6 @@ class EnvelopeDecoder(Decoder):
             *(("data", name) for name in ("delta", "content", "text", "token", "plan")),
             *((name,) for name in ("delta", "content", "text", "token", "data", "plan")),
         ),
-        ignored=(("timestamp",),),
     )
 
     def __init__(self) -> None:

@@ -10,6 +10,7 @@ from streamweir.codec.coerce import (
     arguments,
     custom,
     leftover,
+    message_params,
     milliseconds,
     named_data,
     text_of,
@@ -40,6 +41,7 @@ _NAME: Final = ("tool_name", "tool", "name")
 _INPUT: Final = ("tool_input", "input", "arguments", "args")
 _OUTPUT: Final = ("tool_output", "output", "result")
 _ERROR: Final = ("message", "error", "error_message", "detail", "data")
+_CODES: Final = ("code", "error_code", "params")
 _FAILED: Final = frozenset({"error", "errored", "failed", "failure"})
 _DONE: Final = frozenset(
     {"success", "succeeded", "completed", "finished", "done", "ok", "running", "started"}
@@ -299,16 +301,20 @@ def _error(message: Message, run: Run) -> Iterator[Event]:
     text = next((fields[name] for name in _ERROR if fields.get(name) and fields[name] is not error), None)
     if text is None and error and not isinstance(error, dict):
         text = error
-    code = fields.get("code")
+    own = fields.get("error_code")  # of the newest servers, which keep `code` for older pages
+    code = own or fields.get("code")
     if _is_stop(code, text):
-        yield run.end_with(message.meta(*_ERROR, "code", "stopped", "done"), "cancelled")
+        yield run.end_with(message.meta(*_ERROR, *_CODES, "stopped", "done"), "cancelled")
         return
-    yield upstream_error(
+    failure = upstream_error(
         text,
         code=code,
-        details=leftover(fields, {*_ERROR, "code", "node_name", "thread_id", "stopped", "done"}),
+        details=leftover(fields, {*_ERROR, *_CODES, "node_name", "thread_id", "stopped", "done"}),
         meta=message.ids(),
     )
+    failure.message_code = own if isinstance(own, str) and own else None
+    failure.message_params = message_params(fields.get("params"))
+    yield failure
 
 
 def _is_stop(code: Any, text: Any) -> bool:

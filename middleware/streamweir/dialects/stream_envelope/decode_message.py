@@ -20,6 +20,8 @@ _NO_NODE: Final = ("", "system", "unknown")
 """What stands where there is no node: in the server, and in the first pages that read the old form."""
 _ROOM: Final = 512 << 10
 """Bytes for the ids of the runs that have streamed text."""
+_SECONDS_BELOW: Final = 1e11
+_LATEST: Final = 1 << 50
 _USAGE: Final = ("usage_metadata", "usage")
 _TOKENS: Final = {
     "prompt_tokens": ("prompt_tokens", "input_tokens"),
@@ -96,6 +98,7 @@ class Message:
             "thread_id": thread_id,
             "run_id": self.run_id,
             "node_name": node_name,
+            "upstream_time": _milliseconds(self.top.get("timestamp")),
             "extra": {**rest, **traces} if rest else traces,
         }
         return meta_of(**{**fields, **ids})
@@ -126,6 +129,13 @@ class Message:
     def ids(self) -> Meta | None:
         """The metadata without the fields, for events that carry them all in their data."""
         return self.meta(*self.fields)
+
+
+def _milliseconds(timestamp: Any) -> int | None:
+    """The time of a message in Unix milliseconds; servers of the old form write seconds."""
+    if isinstance(timestamp, bool) or not isinstance(timestamp, int | float) or not 0 < timestamp < _LATEST:
+        return None
+    return round(timestamp if timestamp >= _SECONDS_BELOW else timestamp * 1000)
 
 
 class Run:

@@ -48,6 +48,9 @@ _WORKFLOW_TYPES: Final = (
 )
 """By the fields that only this type has."""
 
+_OF_THE_SYSTEM: Final = ("status", "error", "done")
+"""The types of which the server says that no node, but the system, has sent them."""
+
 _OLD_NAMES: Final[dict[str, dict[str, str]]] = {
     "content": {"delta": "content"},
     "tool_start": {},
@@ -106,7 +109,8 @@ class EnvelopeEncoder(Encoder):
         del texts
         if isinstance(event, Content) and event.channel is not None:
             return None
-        return {} if self.option("form") == "old" else {"timestamp": (stamp.timestamp, 0)}
+        has_time = self.option("form") == "old" or "upstream_time" in (event.meta or {})
+        return {} if has_time else {"timestamp": (stamp.timestamp, 0)}
 
     def _messages_of(self, event: Event) -> Iterable[_Message]:
         match event:
@@ -127,7 +131,7 @@ class EnvelopeEncoder(Encoder):
             case Interaction():
                 return self._interaction(event)
             case Error(terminal=True):
-                return [("error", {"message": event.message, "code": event.code})]
+                return [("error", _error(event))]
             case SessionEnd():
                 return self._end(event)
         return [self._carried(event)]
@@ -194,7 +198,7 @@ class EnvelopeEncoder(Encoder):
                 summary = event.summary or {}
                 return [("done", {name: summary[name] for name in known if summary.get(name) is not None})]
             case "cancelled":
-                return [("error", {"message": "Stopped by user", "code": "stopped"})]
+                return [("error", {"message": "Stream stopped", "code": "stopped"})]
             case "suspended":
                 return [self._interrupt()]
         return []
@@ -225,13 +229,13 @@ class EnvelopeEncoder(Encoder):
     def _frame(self, kind: str, data: dict[str, Any], event: Event, stamp: Stamp) -> Frame | None:
         if self.option("form") == "old":
             return self._old_frame(kind, data, event)
-        extra = self.extra_of(event)
+        extra, meta = self.extra_of(event), event.meta or {}
         message = {
             "type": kind,
             "thread_id": self._thread_id,
             "run_id": _run_id(event),
-            "node_name": (event.meta or {}).get("node_name", "system"),
-            "timestamp": stamp.timestamp,
+            "node_name": meta.get("node_name", "system" if kind in _OF_THE_SYSTEM else "unknown"),
+            "timestamp": meta.get("upstream_time", stamp.timestamp),
             **{name: extra.get(name, [] if name == "tags" else "") for name in TRACE},
             "data": {**(leftover(extra, TRACE) or {}), **data},
         }
@@ -248,6 +252,12 @@ class EnvelopeEncoder(Encoder):
             return Frame(write_json({"stopped": True, "thread_id": self._thread_id}))
         renamed = {names.get(name, name): value for name, value in data.items()}
         return Frame(write_json({"type": kind, **renamed, "thread_id": self._thread_id}))
+
+
+def _error(event: Error) -> dict[str, Any]:
+    """The failure of a run; `error_code` is the field of the newest servers, `code` that of the others."""
+    params = {"params": event.message_params} if event.message_params else {}
+    return {"message": event.message, "code": event.code, "error_code": event.code, **params}
 
 
 def _goes_on(event: Event) -> bool:
