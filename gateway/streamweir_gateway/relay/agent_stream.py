@@ -10,6 +10,7 @@ from typing import Final
 
 from streamweir.codec.dialects import Dialects
 from streamweir.errors import StreamweirError
+from streamweir.translation.items import events_of
 from streamweir.translation.reader import StreamReader
 from streamweir_gateway.upstream.failures import UpstreamFailure
 from streamweir_gateway.upstream.response import UpstreamResponse
@@ -171,4 +172,4 @@ def _is_known(reader: StreamReader, data: bytes) -> bool | None:
 
 
 def _events(reader: StreamReader, data: bytes) -> Iterator[object]:
-    yield from reader.feed(data) if data else reader.close()
+    yield from events_of(reader.feed(data) if data else reader.close())

@@ -18,7 +18,6 @@ from typing import Final
 from streamweir.errors import ErrorInfo, error_info
 from streamweir.translation.normalizer import StreamNormalizer
 from streamweir.translation.operator_hint import stream_hint
-from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
 from streamweir_gateway.requests.offers import NO_OFFER
 from streamweir_gateway.requests.request_sequence import RequestSequence
 from streamweir_gateway.runs.admission import CircuitOpen, Overloaded, Permit
@@ -90,11 +89,7 @@ class Attempt:
         reader = destination.reader(options)
         self.sink = context.audience.open_sink(reader, options, write_timeout=timeouts.write)
         offer = context.offers[destination]
-        self.stream = StreamNormalizer(
-            reader,
-            destination.pipeline(self.sink, context.incoming, offer),
-            verbatim=self.sink if isinstance(self.sink, VerbatimWriter) else None,
-        )
+        self.stream = StreamNormalizer(reader, destination.pipeline(self.sink, context.incoming, offer))
         context.supervisor.begin(self.stream, timeouts)
         for warning in context.warnings:
             self.stream.pipeline.warn(warning)

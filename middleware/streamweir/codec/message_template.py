@@ -32,7 +32,7 @@ from streamweir.events import Content, Event, Thinking
 from streamweir.framing import Frame
 from streamweir.jsontext import parse_json, write_json
 
-__all__ = ["MessageTemplate", "MessageTemplates", "Path", "TextFields"]
+__all__ = ["MessageTemplate", "MessageTemplates", "Path", "Piece", "TextFields"]
 
 Piece = Content | Thinking
 """An event that says nothing but one more piece of text."""

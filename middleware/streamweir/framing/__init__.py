@@ -1,19 +1,20 @@
 """Bytes and frames: SSE, NDJSON, a JSON document, plain text. Synchronous, incremental, bounded."""
 
-from streamweir.framing.blocks import Block, BlockCutter, LineFraming, LineStyle, payload_of, with_payload
 from streamweir.framing.frame import Frame, FrameParser
+from streamweir.framing.line_style import LINE_FRAMINGS, LineFraming, LineStyle
 from streamweir.framing.lines import LinesParser
 from streamweir.framing.media_types import MEDIA_TYPES, FramingChoice
 from streamweir.framing.ndjson import DOCUMENT_STARTS, DocumentParser, NDJSONParser, write_ndjson
+from streamweir.framing.replaced_data import with_data
 from streamweir.framing.sniff import SniffingParser
-from streamweir.framing.sse import SSEParser, sse_writer, write_sse, write_sse_comment
+from streamweir.framing.sse import SSEParser
+from streamweir.framing.sse_writing import sse_writer, write_sse, write_sse_comment
 from streamweir.framing.text_body import TextBodyParser
 
 __all__ = [
     "DOCUMENT_STARTS",
+    "LINE_FRAMINGS",
     "MEDIA_TYPES",
-    "Block",
-    "BlockCutter",
     "DocumentParser",
     "Frame",
     "FrameParser",
@@ -25,9 +26,8 @@ __all__ = [
     "SSEParser",
     "SniffingParser",
     "TextBodyParser",
-    "payload_of",
     "sse_writer",
-    "with_payload",
+    "with_data",
     "write_ndjson",
     "write_sse",
     "write_sse_comment",

@@ -21,6 +21,11 @@ class Frame(msgspec.Struct, eq=False, gc=False):
             that has nothing but an event name. An encoder may give text.
         event: the SSE event name, or None.
         id: the SSE id in force, or None.
+        raw: all bytes of the frame as they arrived, with its field names and line ends; None where the parser
+            does not keep them. The frames of one body, gaps included, are the body.
+        is_gap: only bytes between two frames (comments, blank lines, fields without data), which no decoder
+            reads. Only parsers that keep `raw` return gaps.
+        is_unreadable: set by the reader: the dialect could not read the frame, or only half of it arrived.
         unterminated: the body ended before the frame did, so it may be half a frame.
         bare: a JSON text of its own (an NDJSON line, a whole document), not an SSE block.
         invalid_text: `json()` or `text` had to repair bytes that are no UTF-8, or lone surrogates.
@@ -29,6 +34,9 @@ class Frame(msgspec.Struct, eq=False, gc=False):
     data: bytes
     event: str | None = None
     id: str | None = None
+    raw: bytes | None = None
+    is_gap: bool = False
+    is_unreadable: bool = False
     unterminated: bool = False
     bare: bool = False
     invalid_text: bool = False

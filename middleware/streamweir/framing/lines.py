@@ -16,12 +16,19 @@ class LinesParser:
 
     Args:
         limit: the most bytes that one line may have.
+        keeps_raw: frames have their `raw` bytes, and gaps are returned.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, keeps_raw: bool = False) -> None:
         self.recognised = False
         self.cut_off = False
-        self._lines = LineSplitter(limit)
+        self.keeps_raw = keeps_raw
+        self._lines = LineSplitter(limit, keeps_raw)
+
+    @property
+    def is_at_boundary(self) -> bool:
+        """No byte of the next line has arrived."""
+        return self._lines.is_at_boundary
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         """Yield the frames that `data` completes.
@@ -36,15 +43,19 @@ class LinesParser:
 
     def finish(self) -> Iterator[Frame]:
         """Yield the last line, if it has no end."""
-        frame = self._frame(self._lines.finish())
+        rest = self._lines.finish()
+        frame = self._frame(rest) if rest else None
         if frame is not None:
             frame.unterminated = True
             yield frame
 
     def _frame(self, line: bytes) -> Frame | None:
+        raw = line if self.keeps_raw else None
+        if raw is not None:
+            line = line.rstrip(b"\r\n")
         if not self.recognised:
             line = line.removeprefix(BOM)
         if not line or line.isspace():
-            return None
+            return None if raw is None else Frame(b"", raw=raw, is_gap=True)
         self.recognised = True
-        return Frame(line, bare=True)
+        return Frame(line, raw=raw, bare=True)

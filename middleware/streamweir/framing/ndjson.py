@@ -28,12 +28,18 @@ DOCUMENT_STARTS: Final = (b"{", b"[", b"[{")
 
 
 class DocumentParser:
-    """Takes the whole body as one frame: `application/json`, also over several lines."""
+    """Takes the whole body as one frame: `application/json`, also over several lines.
 
-    def __init__(self, limit: int) -> None:
+    Args:
+        limit: the most bytes that the document may have.
+        keeps_raw: the frame has its `raw` bytes.
+    """
+
+    def __init__(self, limit: int, keeps_raw: bool = False) -> None:
         self.recognised = False
         self.cut_off = False
         self._limit = limit
+        self._keeps_raw = keeps_raw
         self._body = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Frame]:
@@ -49,11 +55,12 @@ class DocumentParser:
 
     def finish(self) -> Iterator[Frame]:
         """Yield the document, unless it is blank."""
-        body = _without_done(bytes(self._body).removeprefix(BOM).strip())
+        raw = bytes(self._body)
+        body = _without_done(raw.replace(b"\r", b"\n").removeprefix(BOM).strip())
         self._body.clear()
         if body:
             self.recognised = True
-            yield Frame(body, unterminated=True, bare=True)
+            yield Frame(body, raw=raw if self._keeps_raw else None, unterminated=True, bare=True)
 
 
 class NDJSONParser:
@@ -61,24 +68,26 @@ class NDJSONParser:
 
     Args:
         limit: the most bytes that one line may have.
+        keeps_raw: frames have their `raw` bytes, and gaps are returned.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, keeps_raw: bool = False) -> None:
         self.recognised = False
         self.cut_off = False
+        self.keeps_raw = keeps_raw
         self._limit = limit
-        self._lines = LineSplitter(limit)
+        self._lines = LineSplitter(limit, keeps_raw)
         self._document: DocumentParser | None = None
 
     @property
     def is_document(self) -> bool:
-        """The body is one document, of which nothing is given before its end."""
+        """The body is one document; its frame is returned where the body ends."""
         return self._document is not None
 
     @property
-    def is_between(self) -> bool:
-        """Nothing has come of the next line."""
-        return self._lines.is_between and self._document is None
+    def is_at_boundary(self) -> bool:
+        """No byte of the next line has arrived."""
+        return self._lines.is_at_boundary and self._document is None
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         """Yield the frames that `data` completes.
@@ -87,7 +96,7 @@ class NDJSONParser:
             LimitExceeded: a line is larger than the limit; all before it have been yielded.
         """
         if self._document is not None:
-            yield from self._document.feed(data.replace(b"\r", b"\n"))  # as in the lines that it began with
+            yield from self._document.feed(data)
             return
         lines = iter(self._lines.feed(data))
         for line in lines:
@@ -95,10 +104,11 @@ class NDJSONParser:
             if frame is None:
                 continue
             if not self.recognised and frame.data in DOCUMENT_STARTS:
-                self._document = DocumentParser(self._limit)
-                yield from self._document.feed(b"\n".join([line, *lines, self._lines.finish()]))
+                self._document = DocumentParser(self._limit, self.keeps_raw)
+                between = b"" if self.keeps_raw else b"\n"
+                yield from self._document.feed(between.join([line, *lines, self._lines.finish()]))
                 return
-            self.recognised = True
+            self.recognised = self.recognised or not frame.is_gap
             yield frame
 
     def finish(self) -> Iterator[Frame]:
@@ -107,21 +117,25 @@ class NDJSONParser:
             yield from self._document.finish()
             self.recognised = self._document.recognised
             return
-        frame = self._frame(self._lines.finish())
+        rest = self._lines.finish()
+        frame = self._frame(rest) if rest else None
         if frame is not None:
-            self.recognised = True
+            self.recognised = self.recognised or not frame.is_gap
             frame.unterminated = True
             yield frame
 
     def _frame(self, line: bytes) -> Frame | None:
+        raw = line if self.keeps_raw else None
         line = line.strip()
         if line.startswith(b"{"):  # nearly all do
-            return Frame(line if line.endswith(b"}") else _without_done(line), bare=True)
+            return Frame(line if line.endswith(b"}") else _without_done(line), raw=raw, bare=True)
         if line.startswith(BOM) and not self.recognised:
             line = line.removeprefix(BOM).lstrip()
         if line.startswith(b"data:"):
             line = line[5:].lstrip()
-        return Frame(line, bare=True) if line and not line.startswith(b":") else None
+        if line and not line.startswith(b":"):
+            return Frame(line, raw=raw, bare=True)
+        return None if raw is None else Frame(b"", raw=raw, is_gap=True)
 
 
 def _without_done(line: bytes) -> bytes:

@@ -21,6 +21,7 @@ __all__ = ["ObjectsParser"]
 _OUTSIDE: Final = re.compile(rb'["{}\[\]]')
 _INSIDE: Final = re.compile(rb'["\n]|\\.', re.DOTALL)
 _LINE_END: Final = re.compile(rb"\n")
+_REST_OF_LINE: Final = re.compile(rb"[ \t]*+(?:\r\n|\n|\r)")
 _BEGIN: Final = re.compile(rb"[^ \t\r\n\xef\xbb\xbf]")
 
 
@@ -29,11 +30,15 @@ class ObjectsParser:
 
     Args:
         limit: the most bytes that one object may have.
+        keeps_raw: frames have their `raw` bytes, and gaps are returned.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, keeps_raw: bool = False) -> None:
         self.recognised = False
         self.cut_off = False
+        self.keeps_raw = keeps_raw
+        self._raw = bytearray()
+        """The bytes of `_value` as they arrived; empty unless `keeps_raw`."""
         self._limit = limit
         self._value = bytearray()
         """What has come of the object that is open."""
@@ -45,6 +50,11 @@ class ObjectsParser:
         self._at = 0
         """So much of it has been looked at."""
 
+    @property
+    def is_at_boundary(self) -> bool:
+        """Unknown: what is between two frames belongs to neither."""
+        return False
+
     def feed(self, data: bytes) -> Iterator[Frame]:
         """Yield the frames that `data` completes.
 
@@ -52,14 +62,21 @@ class ObjectsParser:
             LimitExceeded: an object is larger than the limit; all before it have been yielded.
         """
         self._value += data.replace(b"\r", b"\n") if CR in data else data
+        if self.keeps_raw:
+            self._raw += data
         begin = 0
         while (end := self._end(begin)) is not None:
+            if self.keeps_raw:
+                end = self._end_of_raw(end)
             begin, frame = end, self._frame(begin, end)
             if frame is not None:
                 yield frame
         if not self._depth and not self._is_line:
+            if self.keeps_raw and begin < len(self._raw):
+                yield Frame(b"", raw=bytes(self._raw[begin:]), is_gap=True)
             begin = len(self._value)  # nothing but blanks is left
         del self._value[:begin]
+        del self._raw[:begin]
         self._at -= begin
         if len(self._value) > self._limit:
             self._refuse()
@@ -68,18 +85,26 @@ class ObjectsParser:
         """Yield what the end of the body completes, an object that is open included."""
         frame = self._frame(0, len(self._value))
         self._value.clear()
+        self._raw.clear()
         if frame is not None:
             frame.unterminated = True
             yield frame
 
     def _frame(self, begin: int, end: int) -> Frame | None:
         data = bytes(self._value[begin:end]).strip(BLANK)
+        raw = bytes(self._raw[begin:end]) if self.keeps_raw else None
         if len(data) > self._limit:
             self._refuse()
         if not data:
-            return None
+            return Frame(b"", raw=raw, is_gap=True) if raw else None
         self.recognised = True
-        return Frame(data, bare=True)
+        return Frame(data, raw=raw, bare=True)
+
+    def _end_of_raw(self, end: int) -> int:
+        """Return where the line of the value at `end` ends, if nothing else follows on it."""
+        found = _REST_OF_LINE.match(self._raw, end)
+        self._at = end = end if found is None else found.end()
+        return end
 
     def _refuse(self) -> None:
         raise LimitExceeded("a JSON object is larger than allowed")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Final
 
 from streamweir.errors import NotTheDialect
@@ -19,10 +20,10 @@ __all__ = ["SniffingParser"]
 _SSE_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 
 
-_PLAIN: Final[Mapping[str, type[LinesParser] | type[TextBodyParser]]] = {
-    "lines": LinesParser,
-    "text": TextBodyParser,
-}
+_PLAIN: Final = frozenset({"lines", "text"})
+
+_LONGEST_BLANK: Final = 64 << 10
+"""Of a body that begins with more blank bytes than this, the parser keeps no raw bytes."""
 
 _NAMES: Final[Mapping[type, str]] = {
     SSEParser: "sse",
@@ -42,18 +43,29 @@ class SniffingParser:
         limit: the most bytes that one event may have.
         expected: what to assume where the first bytes leave it open. For `lines` and `text` they are not
             asked: plain text may begin with anything.
-        in_a_row: JSON objects may stand one behind the other, without line ends between them.
+        in_a_row: JSON objects may follow each other without line ends between them.
+        raw_in: the framings in which the frames have their `raw` bytes, and gaps are returned.
 
     Attributes:
         chosen: the parser of the framing, once that is decided; it may be fed directly.
+        raw_in: as given; not to be changed once `chosen` is set.
     """
 
-    def __init__(self, limit: int, expected: str = "sse", in_a_row: bool = False) -> None:
+    def __init__(
+        self, limit: int, expected: str = "sse", in_a_row: bool = False, raw_in: Collection[str] = ()
+    ) -> None:
         self._limit = limit
         self._expected = expected
         self._in_a_row = in_a_row
+        self.raw_in = raw_in
         self._head = b""
-        self.chosen: _Parser | None = _PLAIN[expected](limit) if expected in _PLAIN else None
+        self._blank = b""
+        """The blank bytes before the body, where the parser may have to keep the raw bytes."""
+        self.chosen: _Parser | None = None
+        if expected == "lines":
+            self.chosen = LinesParser(limit, "lines" in raw_in)
+        elif expected == "text":
+            self.chosen = TextBodyParser(limit)
 
     @property
     def recognised(self) -> bool:
@@ -62,7 +74,7 @@ class SniffingParser:
 
     @property
     def blank(self) -> bool:
-        """Nothing but blanks has come."""
+        """Only blank bytes have arrived."""
         if self._expected in _PLAIN:
             return not self.recognised
         return self.chosen is None and not self._head
@@ -71,6 +83,29 @@ class SniffingParser:
     def cut_off(self) -> bool:
         """After `finish`: the body ended within a line that is no frame."""
         return self.chosen is not None and self.chosen.cut_off
+
+    @property
+    def keeps_raw(self) -> bool:
+        """The frames of this body have their `raw` bytes, and gaps are returned."""
+        chosen = self.chosen
+        return chosen is not None and not isinstance(chosen, TextBodyParser) and chosen.keeps_raw
+
+    @property
+    def framing(self) -> str | None:
+        """The framing of the body: `sse`, `ndjson`, `lines` or `text`; None while it is unknown."""
+        return None if self.chosen is None else _NAMES[type(self.chosen)]
+
+    @property
+    def is_document(self) -> bool:
+        """The body is one document; its frame is returned where the body ends."""
+        return isinstance(self.chosen, NDJSONParser) and self.chosen.is_document
+
+    @property
+    def is_at_boundary(self) -> bool:
+        """No byte of the next frame has arrived."""
+        if self.chosen is None:
+            return not self._head and not self._blank
+        return self.chosen.is_at_boundary
 
     def feed(self, data: bytes) -> Iterable[Frame]:
         """Return the frames that `data` completes, to be taken before the next call.
@@ -81,40 +116,29 @@ class SniffingParser:
         """
         if self.chosen is not None:
             return self.chosen.feed(data)
-        self._head = (self._head + data).lstrip(BLANK)
+        self._keep_head(data)
         if self._head.startswith(b"<"):
             return _refused()
         self.chosen = self._choose(self._head)
         if self.chosen is None:
             return ()
         head, self._head = self._head, b""
-        return self.chosen.feed(head)
-
-    @property
-    def is_between(self) -> bool:
-        """Nothing has come of the next frame, which is JSON."""
-        return isinstance(self.chosen, SSEParser | NDJSONParser) and self.chosen.is_between
+        if not self._blank or not self.keeps_raw:
+            return self.chosen.feed(head)
+        blank, self._blank = self._blank, b""
+        return chain((Frame(b"", raw=blank, is_gap=True),), self.chosen.feed(head))
 
     def whole_frame(self, data: bytes) -> Frame | None:
-        """Return the frame that `data` is where it stands between frames; None if it is not just one."""
-        if not isinstance(self.chosen, SSEParser | NDJSONParser) or len(data) > self._limit:
+        """Return the frame that `data` is if it starts at a boundary; None if it is not exactly one."""
+        chosen = self.chosen
+        if not isinstance(chosen, SSEParser | NDJSONParser | LinesParser) or len(data) > self._limit:
             return None
-        alone = type(self.chosen)(self._limit)
+        alone = type(chosen)(self._limit)
         frames = [*alone.feed(data)]
-        return frames[0] if len(frames) == 1 and alone.is_between else None
-
-    @property
-    def framing(self) -> str | None:
-        """What the body is framed as; None while that is open."""
-        return None if self.chosen is None else _NAMES[type(self.chosen)]
-
-    @property
-    def is_document(self) -> bool:
-        """The body is one document, of which nothing is given before its end."""
-        return isinstance(self.chosen, NDJSONParser) and self.chosen.is_document
+        return frames[0] if len(frames) == 1 and alone.is_at_boundary else None
 
     def decide(self, head: bytes) -> str | None:
-        """Return what a body is framed as that begins with `head`, which is not read; None: it is open."""
+        """Return the framing of a body that begins with `head`, which is not read; None if it is unknown."""
         if self.chosen is None:
             self.chosen = self._choose(head.lstrip(BLANK))
         return self.framing
@@ -128,15 +152,23 @@ class SniffingParser:
             yield from self.chosen.feed(self._head)
         yield from self.chosen.finish()
 
+    def _keep_head(self, data: bytes) -> None:
+        head = self._head + data
+        self._head = head.lstrip(BLANK)
+        if self.raw_in:
+            self._blank += head[: len(head) - len(self._head)]
+            if len(self._blank) > _LONGEST_BLANK:
+                self.raw_in, self._blank = (), b""
+
     def _choose(self, start: bytes) -> SSEParser | NDJSONParser | ObjectsParser | None:
         if not start:
             return None
         if self._in_a_row and start.startswith(b"{"):
-            return ObjectsParser(self._limit)
+            return ObjectsParser(self._limit, "ndjson" in self.raw_in)
         if start.startswith((b"{", b"[")):
-            return NDJSONParser(self._limit)
+            return NDJSONParser(self._limit, "ndjson" in self.raw_in)
         if self._expected == "sse" or start.startswith(_SSE_FIELDS):
-            return SSEParser(self._limit)
+            return SSEParser(self._limit, "sse" in self.raw_in)
         return None if _begins_field(start) else NDJSONParser(self._limit)
 
     def _assume(self) -> SSEParser | NDJSONParser:

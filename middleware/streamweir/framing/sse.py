@@ -1,4 +1,4 @@
-"""Server-sent events, both ways.
+"""Server-sent events, read.
 
 Source: WHATWG HTML, section 9.2.6 (interpreting an event stream). Intended differences: a block that has only
 an event name is a frame without data (legacy servers end a stream with a bare `event: done`), the last block
@@ -10,9 +10,7 @@ lines behind one `data:`).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from streamweir.errors import LimitExceeded
 from streamweir.framing.blank import BOM
@@ -20,7 +18,7 @@ from streamweir.framing.control_bytes import CR, LF, NUL
 from streamweir.framing.frame import Frame
 from streamweir.ids import MAX_ID_CHARACTERS, short_id
 
-__all__ = ["SSEParser", "sse_writer", "write_sse", "write_sse_comment"]
+__all__ = ["SSEParser"]
 
 _MOST_LINES = 1024
 """A line takes as much memory as thirty letters, so that so many become one."""
@@ -34,11 +32,15 @@ class SSEParser:
 
     Args:
         limit: the most bytes that one event may have.
+        keeps_raw: frames have their `raw` bytes, and gaps are returned.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, keeps_raw: bool = False) -> None:
         self.recognised = False
         self.cut_off = False
+        self.keeps_raw = keeps_raw
+        self._raw = bytearray()
+        """With `keeps_raw`, the whole lines that have arrived of the next frame or gap."""
         self._limit = limit
         self._head: bytes | None = b""
         self._after_cr = False
@@ -53,8 +55,8 @@ class SSEParser:
         self._id: str | None = None
 
     @property
-    def is_between(self) -> bool:
-        """Nothing has come of the next event."""
+    def is_at_boundary(self) -> bool:
+        """No byte of the next event has arrived."""
         return not self._is_open
 
     def feed(self, data: bytes) -> Iterable[Frame]:
@@ -66,6 +68,8 @@ class SSEParser:
         if self._head is not None and data and not self._head and data[0] != BOM[0]:
             self._head = None  # there is none to skip
             self._is_open = False
+        if self.keeps_raw:
+            return self._feed_raw(data)
         if self._is_open or not data.endswith(b"\n\n") or CR in data:
             self._is_open = True
             return self._feed(data)
@@ -73,6 +77,54 @@ class SSEParser:
             self.recognised = True
             return (Frame(data[6:-2], None, self._id),)
         return self._whole_blocks(data[:-2])
+
+    def _feed_raw(self, data: bytes) -> Iterator[Frame]:
+        if self._head is not None:
+            data = self._skip_bom(data)
+        if not self._is_open and data.endswith(b"\n\n") and CR not in data:
+            for block in data[:-2].split(b"\n\n"):
+                frame = None if self._is_open or len(block) > self._limit else self._whole_block(block)
+                if frame is None:
+                    yield from self._feed_raw_lines(block + b"\n\n")
+                else:
+                    frame.raw = block + b"\n\n"
+                    yield frame
+        else:
+            yield from self._feed_raw_lines(data)
+
+    def _feed_raw_lines(self, data: bytes) -> Iterator[Frame]:
+        if self._after_cr and data.startswith(b"\n"):  # the other half of a line end
+            data = data[1:]
+            if self._raw:
+                self._raw += b"\n"
+            else:
+                yield Frame(b"", raw=b"\n", is_gap=True)
+        self._after_cr = data.endswith(b"\r")
+        lines = data.splitlines(keepends=True)
+        if self._line and (LF in data or CR in data):
+            lines[0] = bytes(self._line) + lines[0]
+            self._line.clear()
+        for line in lines:
+            if not line.endswith((b"\n", b"\r")):
+                self._keep_rest(line)
+            elif (frame := self._take_raw(line)) is not None:
+                yield frame
+        self._is_open = bool(self._line or self._raw or self._event or self._after_cr)
+
+    def _take_raw(self, line: bytes) -> Frame | None:
+        """Read a line with its end; return the frame or the gap that it completes."""
+        is_first = not self._raw
+        self._raw += line
+        text = line[:-2] if line.endswith(b"\r\n") else line[:-1]
+        frame = self._take(text)
+        if frame is None and (not text or (is_first and text.startswith(b":"))):
+            frame = Frame(b"", is_gap=True)
+        if frame is not None:
+            frame.raw = bytes(self._raw)
+            self._raw.clear()
+        elif len(self._raw) > 2 * self._limit:  # lines that mean nothing
+            raise LimitExceeded("an event is larger than allowed")
+        return frame
 
     def _feed(self, data: bytes) -> Iterator[Frame]:
         if self._head is not None:
@@ -163,12 +215,27 @@ class SSEParser:
             if frame is not None:
                 yield frame
         if rest:
-            self._line += rest
-            if len(self._line) + self._data_size > self._limit:
-                raise LimitExceeded("an event is larger than allowed")
+            self._keep_rest(rest)
+
+    def _keep_rest(self, rest: bytes) -> None:
+        """Keep the beginning of a line until its end arrives."""
+        self._line += rest
+        if len(self._line) + self._data_size > self._limit:
+            raise LimitExceeded("an event is larger than allowed")
 
     def finish(self) -> Iterator[Frame]:
         """Yield what the end of the body completes."""
+        if not self.keeps_raw:
+            yield from self._finish()
+            return
+        raw = bytes(self._raw + self._line)
+        for frame in self._finish():
+            frame.raw, raw = raw, b""
+            yield frame
+        if raw:
+            yield Frame(b"", raw=raw, is_gap=True, unterminated=True)
+
+    def _finish(self) -> Iterator[Frame]:
         line = bytes(self._line) or self._head or b""
         self._line.clear()
         frame = self._take(line) if line else None
@@ -294,41 +361,3 @@ def _name(value: bytes) -> str | None:
     """The name of an event, or its id; None for none."""
     name = value.decode("utf-8", "replace")
     return (name if len(name) <= MAX_ID_CHARACTERS else short_id(name)) or None
-
-
-def write_sse(frame: Frame, prefix: bytes = b"data: ") -> bytes:
-    """Return `frame` as one SSE block with LF line ends; `prefix` is `data:` where clients know no space."""
-    return sse_writer(prefix)(frame)
-
-
-@lru_cache(maxsize=16)
-def sse_writer(prefix: bytes) -> Callable[[Frame], bytes]:
-    """Return what writes blocks whose data has `prefix` in front of it; it knows of no stream."""
-
-    def write(frame: Frame) -> bytes:
-        data: Any = frame.data
-        start = prefix
-        if isinstance(data, str):  # own encoders may write JSON text
-            data = data.encode()
-        if LF in data:
-            data = data.replace(b"\n", b"\n" + prefix)
-        if frame.event is not None:
-            if not data:  # a name says it all
-                return _named(frame.event, frame.id)
-            start = b"event: %b\n%b" % (frame.event.encode(), prefix)
-        if frame.id is not None:
-            return b"".join((b"id: ", frame.id.encode(), b"\n", start, data, b"\n\n"))
-        return b"".join((start, data, b"\n\n"))
-
-    return write
-
-
-def _named(event: str, frame_id: str | None) -> bytes:
-    """A block that has no data: nothing but its name, and perhaps an id."""
-    start = b"" if frame_id is None else b"id: %b\n" % frame_id.encode()
-    return b"%bevent: %b\n\n" % (start, event.encode())
-
-
-def write_sse_comment(text: str) -> bytes:
-    """Return a comment block: it keeps the connection busy, and clients ignore it."""
-    return f": {text}\n\n".encode()

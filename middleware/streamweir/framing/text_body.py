@@ -30,6 +30,11 @@ class TextBodyParser:
         self._limit = max(limit, len(BOM) + 1)
         self._rest = b""
 
+    @property
+    def is_at_boundary(self) -> bool:
+        """Unknown: what is between two frames belongs to neither."""
+        return False
+
     def feed(self, data: bytes) -> Iterator[Frame]:
         """Yield what is whole of `data`."""
         data = self._rest + data

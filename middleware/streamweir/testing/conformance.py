@@ -12,7 +12,7 @@ from streamweir.capture import begins_capture, parse_captures
 from streamweir.errors import ProtocolError
 from streamweir.events import Content, Interaction, SessionEnd, Thinking
 from streamweir.testing.stream import assert_valid_stream
-from streamweir.translation.items import StreamItem, TextRun
+from streamweir.translation.items import StreamItem, TextRun, items_of
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.translator import Translator
 
@@ -169,7 +169,7 @@ def _early_evidence(reader: StreamReader, body: bytes) -> int | None:
         end += len(line)
         was_complete = reader.complete or has_ended
         try:
-            items = [*reader.feed(line)]
+            items = [*items_of(reader.feed(line))]
         except ProtocolError:
             return None
         has_text = any(map(_is_text, items))

@@ -198,7 +198,7 @@ def examples_of(dialect: Dialect) -> Iterator[Example]:
 def _read(reader: StreamReader, example: str) -> list[Event]:
     """Return what one example means, and what it would mean in front of others where it is a failure."""
     try:
-        events = [*events_of(reader.feed(example.encode() + b"\n\n")), *reader.frames.release()]
+        events = [*events_of(reader.feed(example.encode() + b"\n\n")), *events_of(reader.frames.release())]
         return [*events, *events_of(reader.close())]
     except StreamweirError:
         return []

@@ -1,15 +1,16 @@
-"""What a reader gives and a pipeline takes: events, runs of text, and events that are safe as they are."""
+"""The items that a reader yields and a pipeline takes: events, runs of text, events that are safe already."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias, final
 
 import msgspec
 
 from streamweir.events import Content, Event, Thinking
+from streamweir.framing import Frame
 
-__all__ = ["SafeEvent", "StreamItem", "TextRun", "events_of"]
+__all__ = ["FrameItems", "SafeEvent", "StreamItem", "TextRun", "events_of", "items_of"]
 
 
 @final
@@ -38,10 +39,23 @@ class SafeEvent(msgspec.Struct, frozen=True, gc=False):
 
 StreamItem: TypeAlias = Event | TextRun | SafeEvent
 
+FrameItems: TypeAlias = tuple[Sequence[StreamItem], Frame | None]
+"""The items that were read from one frame, with the frame.
 
-def events_of(items: Iterable[StreamItem]) -> Iterator[Event]:
-    """Yield the single events that `items` stand for."""
-    for item in items:
+The frame has its bytes (`Frame.raw`) only if the reader keeps them. For a `TextRun` that is read without
+cutting it is one frame whose bytes are those of the whole run. None: no frame of the upstream says the items.
+"""
+
+
+def items_of(read: Iterable[FrameItems]) -> Iterator[StreamItem]:
+    """Yield the items that were read, without their frames."""
+    for items, _ in read:
+        yield from items
+
+
+def events_of(read: Iterable[FrameItems]) -> Iterator[Event]:
+    """Yield the single events that were read, without their frames."""
+    for item in items_of(read):
         if isinstance(item, TextRun):
             yield from item
         else:

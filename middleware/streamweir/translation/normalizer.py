@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from streamweir.errors import ErrorInfo, LimitExceeded, NotTheDialect, Reason
-from streamweir.events import Event, SessionEnd
-from streamweir.stages import error_event
-from streamweir.translation.items import StreamItem
+from streamweir.events import Error, Event, SessionEnd, SessionStart
+from streamweir.framing import Frame
+from streamweir.translation.items import FrameItems, StreamItem, TextRun
 from streamweir.translation.pipeline import Pipeline
 from streamweir.translation.reader import StreamReader
-from streamweir.translation.reading.surroundings import Surroundings
-from streamweir.translation.verbatim.frame_copy import FrameCopy
-from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
 
 __all__ = ["StreamNormalizer"]
 
 HEAD_BYTES: Final = 4096
 """So much of a stream is kept while nothing of it has been understood."""
 
+_DONE: Final = b"[DONE]"
 _OURS: Final = frozenset({"draining", "internal", "limit"})
 """Failures on our side of the connection: what the upstream has said so far does not make them complete."""
 
@@ -29,10 +27,21 @@ class StreamNormalizer:
 
     Nothing is raised, whatever arrives, and nothing happens after the end.
 
+    Where a client gets the frames of the upstream, the end of the stream comes in two steps:
+
+    ============== ============================================== =========================================
+    state          what the next frame does                       left by
+    ============== ============================================== =========================================
+    reading        its events are pushed; a terminal event of it  such an event (behind the end), or any end
+                   is held back, and the frame goes out           that is not in a frame (ended)
+    behind the end a frame that says nothing, or `[DONE]`, goes   any other frame, the end of the body, a
+                   out; any other one ends the stream             failure, silence: the held event is pushed
+    ended          nothing
+    ============== ============================================== =========================================
+
     Args:
         reader: of the stream.
         pipeline: of the stream.
-        verbatim: writes for a client that may have the frames as they came, if there is one.
 
     Attributes:
         reader: what the upstream has said so far.
@@ -41,9 +50,7 @@ class StreamNormalizer:
         head: the first of them, up to the first that the dialect has understood.
     """
 
-    def __init__(
-        self, reader: StreamReader, pipeline: Pipeline, verbatim: VerbatimWriter | None = None
-    ) -> None:
+    def __init__(self, reader: StreamReader, pipeline: Pipeline) -> None:
         self.reader = reader
         self.pipeline = pipeline
         self.bytes = 0
@@ -52,7 +59,10 @@ class StreamNormalizer:
         self._position = pipeline.position
         self._clock = pipeline.clock
         self._limit = reader.limits.stream_bytes
-        self._copy = None if verbatim is None else FrameCopy(reader, pipeline, verbatim)
+        self._event_limit = reader.limits.event_bytes
+        self._body = reader.body
+        self._held_end: Sequence[StreamItem] = ()
+        """The terminal event, and what follows it in its frame, while the stream is behind the end."""
         pipeline.closing_warnings.append(reader.closing_warnings)
         pipeline.watch_silence(reader.silence_warning)
 
@@ -86,14 +96,12 @@ class StreamNormalizer:
         is_too_large = total > self._limit
         if is_too_large:
             data = data[: max(0, self._limit - total + len(data))]
-        around = self.reader.around
-        if self._copy is not None:
-            self._copy.feed(data)
-        elif around is None or not self._takes_text(data, around):
-            self.pipeline.take(self.reader.feed(data))
+        around = self._body.around
+        texts = None if around is None or len(data) > self._event_limit else around.texts_in(data)
+        if not texts or around is None or not self.pipeline.push_more(around.template.event, texts, data):
+            self._read(data)
         if is_too_large:
             self.settle()
-            self._give_over()
             self.pipeline.end_for(LimitExceeded("a stream is larger than allowed"))
 
     def _keep_head(self, data: bytes) -> None:
@@ -104,13 +112,12 @@ class StreamNormalizer:
         """Take one whole message of the dialect, which is no piece of a body."""
         self.bytes += len(data)
         self.pipeline.tick()
-        self._give_over()
-        self.pipeline.take(self.reader.read_message(data))
+        self._take(self.reader.read_message(data))
 
     def push(self, item: StreamItem) -> None:
         """Take an event that was not read."""
         self.pipeline.tick()
-        self.pipeline.take(self.reader.frames.release())
+        self._take(self.reader.frames.release())
         self.pipeline.push(item)
 
     def reject(self) -> None:
@@ -137,18 +144,20 @@ class StreamNormalizer:
             self.pipeline.end()
         self._conclude()
 
-    def read_rest(self) -> None:
-        """Read what the end of the body completes, which is not the end of the stream yet."""
-        if self._copy is not None:
-            self._copy.close()
-        else:
-            self.pipeline.take(self.reader.close())
+    def read_rest(self, failure: ErrorInfo | None = None) -> None:
+        """Read what the end of the body completes, which is not the end of the stream yet.
+
+        Args:
+            failure: why the body broke off, if it did.
+        """
+        self._take(self.reader.close(), failure)
 
     def settle(self) -> bool:
-        """Return whether the stream has ended but for the rest of its body, and end it if so."""
-        if self._copy is None or not self._copy.has_ended:
+        """End a stream that is behind its end, and return whether it was."""
+        held, self._held_end = self._held_end, ()
+        if not held:
             return False
-        self._copy.settle()
+        self._take_closing(held)
         return True
 
     def fail(self, info: ErrorInfo) -> None:
@@ -160,57 +169,103 @@ class StreamNormalizer:
         self.pipeline.tick()
         self.settle()
         if info.reason not in _OURS:
-            self._take_rest(info)
+            self.read_rest(info)
+            self.settle()
             if self.reader.complete or self.pipeline.waits_for_person:
                 self._take_last_words()
-        self._give_over()
         self.pipeline.end(info)
 
     def cancel(self, reason: Reason = "cancelled") -> None:
         """The run was stopped on request: end the stream, which is no error."""
         self.pipeline.tick()
         self.settle()
-        self._give_over()
         self.pipeline.cancel(reason)
 
-    def _takes_text(self, data: bytes, around: Surroundings) -> bool:
-        """Take a read that is one more text and nothing else; False, and nothing taken, for any other."""
-        text = around.text_in(data) if len(data) <= self.reader.limits.event_bytes else None
-        if not text:
-            return False
-        return self.pipeline.push_more(around.template.event, [text])
+    def _read(self, data: bytes) -> None:
+        """Take a read that is not just more of the same text, whole blocks of it."""
+        run = None if self._body.next_around is None else self._body.read_texts(data)
+        if run is None:
+            self._take(self.reader.feed(data))
+        elif not self.pipeline.push_more(*run):
+            self._take([self._body.as_read(*run)])
+
+    def _take(self, read: Iterable[FrameItems], failure: ErrorInfo | None = None) -> None:
+        """Take what was read; `failure` is why the body broke off, if it did."""
+        if not self.reader.keeps_frames:
+            self.pipeline.take_read(read, failure)
+            return
+        if self.pipeline.ended:
+            return
+        try:
+            for items, frame in read:
+                if frame is None or frame.raw is None:
+                    self.pipeline.take(items)
+                else:
+                    self._take_frame(items, frame)
+                if self._position.ended:
+                    return
+        except NotTheDialect as error:
+            if failure is None:
+                self.pipeline.end_for(error)
+            else:
+                self.pipeline.end(failure)
+        except Exception as error:
+            self.pipeline.end_for(error)
+
+    def _take_frame(self, items: Sequence[StreamItem], frame: Frame) -> None:
+        """Take a frame whose bytes are kept."""
+        pipeline, first = self.pipeline, items[0] if items else None
+        if type(first) is TextRun and pipeline.push_more(first.event, first.texts, frame.raw):
+            return
+        if self._held_end:
+            self._take_behind_end(frame)
+            return
+        end = None
+        if pipeline.copies_frames and not frame.is_unreadable:
+            end = next((place for place, item in enumerate(items) if _is_end(item)), None)
+            frame.is_unreadable = end is None and _is_half(frame)
+        if end is None:
+            pipeline.take_frame(items, frame)
+            return
+        before = items[:end]
+        if not before and pipeline.waiting and not pipeline.started:
+            before = (SessionStart(),)  # what waits for the start leaves before the frame
+        pipeline.take_frame(items, frame, before)
+        if not self._position.ended:
+            self._held_end = items[end:]
+            self._body.has_ended = True
+
+    def _take_behind_end(self, frame: Frame) -> None:
+        """Behind the end only frames that say nothing go out; any other one ends the stream."""
+        data = frame.data.strip()
+        if data == _DONE or not (data or frame.unterminated):
+            for sink in self.pipeline.frame_sinks:
+                sink.begin_frame(frame, (), ())
+                sink.frame(frame.raw or b"", ())
+        elif not frame.unterminated:
+            self.settle()
+
+    def _take_closing(self, items: Iterable[StreamItem]) -> None:
+        """Take items that end the stream the way that its frames have said."""
+        for sink in self.pipeline.frame_sinks:
+            sink.begin_closing()
+        self.pipeline.take(items)
+        for sink in self.pipeline.frame_sinks:
+            sink.end_closing()
 
     def _conclude(self) -> None:
         self.settle()
         self._take_last_words()
         if not self._position.ended:
-            self._give_over()
             self.pipeline.end(self.reader.missing)
 
-    def _take_rest(self, info: ErrorInfo) -> None:
-        if self._copy is not None:
-            self._copy.close(info)
-            self.settle()
-        else:
-            self.pipeline.take(self._rest(info))
-
     def _take_last_words(self) -> None:
-        if self._copy is not None and not self._position.ended:
-            self._copy.conclude(self._last_words())
-        else:
-            self.pipeline.take(self._last_words())
-
-    def _give_over(self) -> None:
-        """What the client gets from here on are no frames of the upstream's."""
-        if self._copy is not None:
-            self._copy.give_over()
-
-    def _rest(self, info: ErrorInfo) -> Iterator[StreamItem]:
-        """Yield what came whole before the break; `info` is why, also if it is nobody's dialect."""
+        """Take what the dialect says at the end; a client that gets the frames has had all of it."""
         try:
-            yield from self.reader.close()
-        except NotTheDialect:
-            yield error_event(info)
+            for event in self._last_words():
+                self._take_closing((event,))
+        except Exception as error:
+            self.pipeline.end_for(error)
 
     def _last_words(self) -> Iterator[Event]:
         """Yield what the dialect says at the end of the input.
@@ -231,3 +286,12 @@ class StreamNormalizer:
             yield event
         if asks and not is_cut_off:
             yield SessionEnd(status="suspended", summary=summary)
+
+
+def _is_end(item: StreamItem) -> bool:
+    return isinstance(item, SessionEnd) or (isinstance(item, Error) and item.terminal)
+
+
+def _is_half(frame: Frame) -> bool:
+    """Is a frame without its end only the head of one? Blank bytes are not."""
+    return frame.unterminated and not frame.data.strip() and bool((frame.raw or b"").strip())

@@ -11,7 +11,7 @@ from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
 from streamweir.codec.registry import process_dialects
 from streamweir.errors import ConfigurationError
-from streamweir.framing import MEDIA_TYPES
+from streamweir.framing import LINE_FRAMINGS, MEDIA_TYPES
 from streamweir.translation.fold import LIMIT
 from streamweir.translation.folded_writer import FoldedWriter
 from streamweir.translation.reader import StreamReader
@@ -72,7 +72,7 @@ def open_writer(  # noqa: PLR0913 (what there is to settle of a client)
     chosen: Any = framing if framing in encoder.framings else encoder.framings[0]
     if run is not None:
         return RunWriter(dialect, encoder, chosen, source=source, run=run)
-    is_same = source is None or source.dialect is None or source.dialect is dialect
-    if verbatim and is_same and dialect.name != "standard":
+    if verbatim and source is not None and source.dialect in (None, dialect) and dialect.name != "standard":
+        source.keep_frames(LINE_FRAMINGS if follows else {framing, chosen}, of=dialect)
         return VerbatimWriter(dialect, encoder, chosen, source=source, requested=framing, follows=follows)
     return StreamWriter(dialect, encoder, chosen, source)

@@ -9,6 +9,7 @@ from typing import Any, Final, cast, get_args
 from streamweir.codec.short_names import with_short_names
 from streamweir.errors import ConfigurationError, ErrorInfo, LimitExceeded, NotTheDialect, Reason, error_info
 from streamweir.events import Content, Event, Meta, SessionEnd, Stamp, Thinking, Warning
+from streamweir.framing import Frame
 from streamweir.metadata import unix_milliseconds
 from streamweir.options.limits import EVENT_BYTES
 from streamweir.stages import (
@@ -23,7 +24,7 @@ from streamweir.stages import (
     routes,
 )
 from streamweir.translation.items import SafeEvent, StreamItem, TextRun
-from streamweir.translation.sink import EventSink
+from streamweir.translation.sink import EventSink, FrameSink
 
 __all__ = ["Pipeline"]
 
@@ -58,6 +59,7 @@ class Pipeline:
     Attributes:
         request_id: of the stream.
         position: how far the stream is, and what time it is in it.
+        frame_sinks: those of the sinks that get the frames, too.
         last: what the last event was that had come when the stream was last read.
         closing_warnings: asked, one after the other, when the stream ends, for what is only known then.
 
@@ -84,6 +86,7 @@ class Pipeline:
         now = self.clock()
         self.position = StreamPosition(now, now)
         self._sinks = [*sinks]
+        self.frame_sinks = [sink for sink in sinks if isinstance(sink, FrameSink)]
         # by position: keywords double what it costs to make an object, and each stream makes these
         sanitizer = ErrorSanitizer(debug)
         self._tools = Tools(stream_tool_arguments, self.position, room // 2)
@@ -161,10 +164,13 @@ class Pipeline:
     def add_sink(self, sink: EventSink) -> None:
         """Let `sink` have every event from the next one on."""
         self._sinks.append(sink)
+        if isinstance(sink, FrameSink):
+            self.frame_sinks.append(sink)
 
     def write_to(self, sink: EventSink) -> None:
         """Let `sink` alone have every event from the next one on."""
         self._sinks[:] = [sink]
+        self.frame_sinks = [sink] if isinstance(sink, FrameSink) else []
 
     def watch_silence(self, warning: Callable[[], Warning | None]) -> None:
         """Send what `warning` returns, if it does, before a good end of a stream without an answer."""
@@ -197,33 +203,79 @@ class Pipeline:
 
     def take(self, items: Iterable[StreamItem]) -> None:
         """Push `items` until the stream has ended. What is raised on the way ends it, and goes no further."""
-        if self.position.ended:
-            return
+        self.take_read(((items, None),))
+
+    def take_read(
+        self, read: Iterable[tuple[Iterable[StreamItem], object]], failure: ErrorInfo | None = None
+    ) -> None:
+        """Push the items of frames whose bytes nobody wants, like `take`.
+
+        Args:
+            read: items, and their frames.
+            failure: the stream ends with it if the body turns out to be nobody's dialect.
+        """
         position = self.position
+        if self.ended:
+            return
         event: Event | None = None
         try:
-            for item in items:
-                if type(item) is TextRun:
-                    event = item.event
-                    if not self.push_more(event, item.texts):
-                        self._push_run(event, item.texts)
-                elif type(item) is SafeEvent:
-                    event = item.event
-                    self._push(event, _BEHIND_SANITIZER)
-                else:
-                    event = item
-                    self._push(with_short_names(event), 0)
-                if position.ended:
-                    return
+            for items, _ in read:
+                for item in items:
+                    if type(item) is TextRun:
+                        event = item.event
+                        if not self.push_more(event, item.texts):
+                            self._push_run(event, item.texts)
+                    elif type(item) is SafeEvent:
+                        event = item.event
+                        self._push(event, _BEHIND_SANITIZER)
+                    else:
+                        event = item
+                        self._push(with_short_names(event), 0)
+                    if position.ended:
+                        return
             if event is not None:
                 self.last = type(event)
         except Exception as error:
-            self.end_for(error)
+            if failure is not None and isinstance(error, NotTheDialect):
+                self.end(failure)
+            else:
+                self.end_for(error)
 
-    def push_more(self, event: Content | Thinking, texts: list[str]) -> bool:
+    @property
+    def copies_frames(self) -> bool:
+        """A client of this stream gets the frames of the upstream."""
+        return bool([sink for sink in self.frame_sinks if sink.copies])
+
+    def take_frame(
+        self, items: Sequence[StreamItem], frame: Frame, pushed: Sequence[StreamItem] | None = None
+    ) -> None:
+        """Push the items of a frame whose bytes are kept, and give the frame to the sinks that want it.
+
+        Args:
+            items: all that was read from the frame.
+            frame: with its bytes.
+            pushed: what is pushed now in the place of `items`.
+        """
+        if pushed is None:
+            pushed = items
+        if self._lifecycle.waiting and self._lifecycle.started and self.copies_frames:
+            self.write_waiting()
+        announced = () if self._lifecycle.started else (*self._lifecycle.waiting,)
+        for sink in self.frame_sinks:
+            sink.begin_frame(frame, items, announced)
+        self.take(pushed)
+        for sink in self.frame_sinks:
+            sink.frame(frame.raw or b"", items)
+
+    def push_more(self, event: Content | Thinking, texts: list[str], raw: bytes | None = None) -> bool:
         """Push a run of texts that goes on what was pushed last; False, and nothing done, for any other.
 
         Where every read is one piece of text, this is all that is to be done for it.
+
+        Args:
+            event: a piece like all of them.
+            texts: what they say.
+            raw: the bytes that they were read from, where these are not given to `take_frame`.
         """
         position = self.position
         if event is not self._piece or self._lifecycle.waiting or position.ended:
@@ -242,6 +294,9 @@ class Pipeline:
                 position.written = stamp.sequence + failure.taken
             if failure is not None:
                 _raise(failure)
+            if raw is not None and self.frame_sinks:
+                for frame_sink in self.frame_sinks:
+                    frame_sink.frame(raw, (TextRun(event, texts),))
         except Exception as error:
             self.end_for(error)
         return True

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeAlias, get_args
 
-from streamweir.codec.base import NO_OPTIONS, Options
+from streamweir.codec.base import NO_OPTIONS, Decoder, Options
 from streamweir.codec.detector import Detector
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
@@ -15,12 +15,11 @@ from streamweir.errors import ConfigurationError, ErrorInfo, LimitExceeded, NotT
 from streamweir.events import Event, SessionEnd, Warning
 from streamweir.framing import Frame, SniffingParser
 from streamweir.options.limits import Limits
-from streamweir.translation.items import SafeEvent, StreamItem, TextRun
+from streamweir.translation.items import FrameItems, SafeEvent
 from streamweir.translation.reading.answer_headers import AnswerHeaders, found_in
-from streamweir.translation.reading.expected_texts import ExpectedTexts
+from streamweir.translation.reading.body_reader import BodyReader
 from streamweir.translation.reading.frame_reader import FrameReader
 from streamweir.translation.reading.marked_event import MARKED_STARTS, whole_event
-from streamweir.translation.reading.surroundings import Surroundings
 from streamweir.translation.report import silence_warning
 
 __all__ = ["EndOfBody", "StreamReader"]
@@ -47,10 +46,8 @@ class StreamReader:
         dialect: what is read; None while that is to be found out.
         limits: bounds of the stream.
         frames: what they mean is read there, one by one, and what was read is known.
-        parser: cuts them.
-        has_ended: final evidence of the end was given, and the rest of the body is not read here.
-        around: a read that has this around its text says that text and nothing else, and need not be read
-            here; None while that is not known.
+        body: cuts the body into frames.
+        keeps_frames: the bytes of frames are kept where the dialect and the framing are those asked for.
 
     Raises:
         UnknownDialectError: nobody reads `speaks`.
@@ -71,18 +68,19 @@ class StreamReader:
         self.dialect: Dialect | None = None
         self.limits = limits or Limits()
         self.frames = FrameReader(self.limits, raw)
-        self.has_ended = False
-        self.around: Surroundings | None = None
+        self.body = BodyReader(self.frames, self.limits.event_bytes)
         self._dialects = process_dialects() if dialects is None else dialects
         self._options = options
         self._headers: AnswerHeaders = ()
         self._eof = eof
         self._has_messages = False
-        self._expected = ExpectedTexts()
+        self.keeps_frames = False
+        self._raw_of: Dialect | None = None
+        self._raw_in: Collection[str] = ()
         self._detector: Detector | None = None
         if speaks == "auto":
             self._detector = Detector(self.limits.event_bytes, self._dialects)
-            self.parser = SniffingParser(self.limits.event_bytes)
+            self.body.parser = SniffingParser(self.limits.event_bytes)
         else:
             self._read_as(self._dialects.to_read(speaks))
 
@@ -97,18 +95,18 @@ class StreamReader:
     def complete(self) -> bool:
         """There is soft evidence of a proper end: silence from here on is no failure."""
         decoder = self.frames.decoder
-        return self.has_ended or (decoder is not None and decoder.complete)
+        return self.body.has_ended or (decoder is not None and decoder.complete)
 
     @property
     def pauses(self) -> bool | None:
         """The dialect says that a person is asked, or that none is; None if it leaves that open."""
         decoder = self.frames.decoder
-        return False if decoder is None or self.has_ended else decoder.pauses
+        return False if decoder is None or self.body.has_ended else decoder.pauses
 
     @property
     def cut_off(self) -> bool:
         """The body ended within an event, or a line of one."""
-        return self.frames.unreadable.half_a_frame is not None or self.parser.cut_off
+        return self.frames.unreadable.half_a_frame is not None or self.body.parser.cut_off
 
     @property
     def has_understood(self) -> bool:
@@ -139,7 +137,7 @@ class StreamReader:
     @property
     def is_document(self) -> bool:
         """The body is one JSON document, read where it ends."""
-        return self.parser.is_document
+        return self.body.parser.is_document
 
     @property
     def speaks_standard(self) -> bool:
@@ -151,7 +149,7 @@ class StreamReader:
         """Anything but blanks and marked events has come."""
         return (
             self._has_messages
-            or not self.parser.blank
+            or not self.body.parser.blank
             or bool(self._detector and self._detector.head.strip())
         )
 
@@ -159,8 +157,9 @@ class StreamReader:
     def missing(self) -> ErrorInfo:
         """Why a body without terminal evidence is no answer: it broke off, or it is something else."""
         half = self.frames.unreadable.half_a_frame
-        nothing_came = self.parser.blank and (self._detector is None or self._detector.blank)
-        is_foreign = self.frames.unreadable.malformed or not self.parser.recognised or not _may_be_json(half)
+        parser = self.body.parser
+        nothing_came = parser.blank and (self._detector is None or self._detector.blank)
+        is_foreign = self.frames.unreadable.malformed or not parser.recognised or not _may_be_json(half)
         if not self.started and not nothing_came and is_foreign:
             return error_info("UPSTREAM_INVALID_RESPONSE")
         return error_info("UPSTREAM_TRUNCATED")
@@ -182,48 +181,40 @@ class StreamReader:
         if decoder is not None and decoder.given_in:
             decoder.given = {**decoder.given, **found_in(headers, decoder.given_in)}
 
-    def feed(self, data: bytes) -> Iterator[StreamItem]:
-        """Yield what `data` completes; to be taken before the next call.
+    def keep_frames(self, framings: Collection[str], of: Dialect | None = None) -> None:
+        """Keep the bytes of each frame (`Frame.raw`), from the first byte on; before the first byte.
+
+        Args:
+            framings: in which they are kept.
+            of: the dialect in which they are kept; None: any.
+        """
+        self.keeps_frames = True
+        self._raw_of, self._raw_in = of, framings
+        if self.dialect is None or self.frames.decoder is None:
+            return
+        if self.body.parser.chosen is None:
+            self.body.parser.raw_in = framings if of in (None, self.dialect) else ()
+        else:
+            self._open_parser(self.dialect, self.frames.decoder)
+
+    def feed(self, data: bytes) -> Iterable[FrameItems]:
+        """Return what `data` completes, frame by frame; to be taken before the next call.
 
         Raises:
-            LimitExceeded: an event is larger than allowed; all before it have been given.
-            NotTheDialect: this is nobody's stream, or not that of the dialect.
+            LimitExceeded: while it is taken: an event is larger than allowed; all before it have been given.
+            NotTheDialect: while it is taken: this is nobody's stream, or not that of the dialect.
         """
         frames = self.frames
         if frames.takes_marked and data.startswith(MARKED_STARTS) and (event := whole_event(data)):
-            yield from frames.release()
-            yield SafeEvent(event)
-            return
-        self.around = None
+            return [*frames.release(), ([SafeEvent(event)], None)]
         if self._detector is not None:
-            data = self.detect(data)
-        decoder = frames.decoder
-        if decoder is None:
-            return
-        template = frames.templates.current
-        accepts_text = decoder.accepts_text if decoder.judges_texts else None
-        texts: list[str] = []
-        try:
-            for frame in (self.parser.chosen or self.parser).feed(data):
-                text = None if template is None else template.text_of(frame)
-                if text is not None and (accepts_text is None or accepts_text(text)):
-                    texts.append(text)
-                    continue
-                if texts and template is not None:
-                    yield TextRun(template.event, texts)
-                    texts = []
-                for item in frames.read(frame):  # noqa: UP028 (faster than to delegate)
-                    yield item
-                template = frames.templates.current
-                accepts_text = decoder.accepts_text if decoder.judges_texts else None
-        except Exception:  # what came before it is given all the same
-            if texts and template is not None:
-                yield TextRun(template.event, texts)
-            raise
-        if texts and template is not None:
-            yield TextRun(template.event, texts)
-            if len(texts) == 1 and accepts_text is None and self._expected.may_follow(template):
-                self.around = self._expected.after(template, data, self.parser)
+            return self._read_detected(data)
+        return self.body.read(data)
+
+    def _read_detected(self, data: bytes) -> Iterator[FrameItems]:
+        data = self.detect(data)
+        if self.frames.decoder is not None:
+            yield from self.body.read(data)
 
     def detect(self, data: bytes) -> bytes:
         """Return what there is to read of `data` and all before it: nothing until the dialect is known.
@@ -239,7 +230,7 @@ class StreamReader:
             return b""
         return self._settle(detector, name or detector.finish())
 
-    def read_message(self, data: bytes) -> Iterator[StreamItem]:
+    def read_message(self, data: bytes) -> Iterator[FrameItems]:
         """Yield what one whole message says, which came in another way than as a piece of a body.
 
         Raises what `feed` does.
@@ -250,20 +241,19 @@ class StreamReader:
         if len(data) > self.limits.event_bytes:
             raise LimitExceeded("an event is larger than allowed")
         self._has_messages = True
-        self.around = None
+        self.body.around = None
         yield from self.frames.read(Frame(data))
 
-    def close(self) -> Iterator[StreamItem]:
+    def close(self) -> Iterator[FrameItems]:
         """Yield what the end of the body completes. Raises what `feed` does."""
         detector = self._detector
         if detector is not None and not detector.blank:
             name = detector.finish()
             if name is None and (failure := error_only_body(bytes(detector.head))):
-                yield error_event_of(failure)
+                yield [error_event_of(failure)], None
                 return
             yield from self.feed(self._settle(detector, name))
-        for frame in self.parser.finish():
-            yield from self.frames.read(frame)
+        yield from self.body.finish()
         yield from self.frames.error_only_events()
 
     def conclude(self) -> Iterator[Event]:
@@ -300,7 +290,11 @@ class StreamReader:
         self.frames.read_as(dialect, decoder)
         if self._headers:
             self.note_headers(self._headers)
-        self.parser = SniffingParser(self.limits.event_bytes, decoder.framing, decoder.in_a_row)
+        self._open_parser(dialect, decoder)
+
+    def _open_parser(self, dialect: Dialect, decoder: Decoder) -> None:
+        raw_in = self._raw_in if self._raw_of in (None, dialect) else ()
+        self.body.parser = SniffingParser(self.limits.event_bytes, decoder.framing, decoder.in_a_row, raw_in)
 
     def _settle(self, detector: Detector, name: str | None) -> bytes:
         """The dialect is known: return what was held back to find it out."""

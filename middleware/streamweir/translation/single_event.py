@@ -127,7 +127,7 @@ def _read(reader: StreamReader, text: bytes) -> Iterator[Event]:
         yield from events_of(reader.feed(text + _END))
     except ProtocolError:
         yield from reader.reject()
-    yield from reader.frames.release()
+    yield from events_of(reader.frames.release())
     yield from _kept_back(reader)
 
 

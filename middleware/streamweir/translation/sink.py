@@ -6,9 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Protocol
 
-from streamweir.events import Content, Event, Stamp, Thinking
+from streamweir.events import Content, Event, Stamp, Thinking, Warning
+from streamweir.framing import Frame
+from streamweir.translation.items import StreamItem
 
-__all__ = ["EventSink", "EventTap"]
+__all__ = ["EventSink", "EventTap", "FrameSink"]
 
 
 class EventSink(Protocol):
@@ -39,6 +41,44 @@ class EventSink(Protocol):
     def heartbeat(self) -> bytes:
         """Return bytes that say nothing, to be sent in silence; none where nobody is to get them."""
         ...
+
+
+class FrameSink:
+    """A sink that also gets the frames of the upstream, where the reader of the stream keeps their bytes.
+
+    For each frame the pipeline calls `begin_frame`, then `write` for the events that come of its items, then
+    `frame`. For a read that is nothing but more of the same text it calls `write_run`, then `frame` alone.
+    Events that are written at any other time are made by the gateway or the application.
+    """
+
+    @property
+    def copies(self) -> bool:
+        """The client gets the frames, so frames may also follow the end of the stream."""
+        return False
+
+    def begin_frame(self, frame: Frame, items: Sequence[StreamItem], announced: Sequence[Warning]) -> None:
+        """Take note that a frame begins.
+
+        Args:
+            frame: with its `raw` bytes.
+            items: what was read from it.
+            announced: the warnings of the gateway or the application that leave before its events.
+        """
+
+    def frame(self, raw: bytes, items: Sequence[StreamItem]) -> None:
+        """Take a frame whose events have been written; one call for a run of texts.
+
+        Args:
+            raw: the bytes of the frame, or of all frames of the run, as they arrived.
+            items: what was read from them.
+        """
+        raise NotImplementedError
+
+    def begin_closing(self) -> None:
+        """Take note that the events up to `end_closing` end the stream the way that its frames said."""
+
+    def end_closing(self) -> None:
+        """Take note that the gateway makes the events that come next."""
 
 
 class EventTap(ABC):

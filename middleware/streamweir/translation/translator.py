@@ -22,7 +22,6 @@ from streamweir.translation.pipeline import Pipeline
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.sink import EventSink
 from streamweir.translation.stream_options import STREAM_DEFAULTS, StreamOptions
-from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
 
 __all__ = ["Translator", "convert"]
 
@@ -102,8 +101,7 @@ class Translator:
             debug,
             reader.limits.event_bytes,
         )
-        copies = self.writer if isinstance(self.writer, VerbatimWriter) else None
-        self.stream = StreamNormalizer(reader, pipeline, copies)
+        self.stream = StreamNormalizer(reader, pipeline)
 
     # What can be asked
 

@@ -27,7 +27,7 @@ from streamweir.framing import Frame
 from streamweir.jsontext import write_json
 from streamweir.testing import cuts
 from streamweir.translation import writer
-from streamweir.translation.items import TextRun
+from streamweir.translation.items import TextRun, items_of
 from streamweir.translation.open_writer import open_writer
 from streamweir.translation.reader import StreamReader
 
@@ -513,7 +513,7 @@ def test_what_is_written_is_read_by_its_form(name: str) -> None:
     """After a few texts, in whatever shape its dialect has."""
     frames = said(name, [Content(f"word{number} ") for number in range(9)])
     reader = StreamReader(name)
-    items = [item for piece in frames for item in reader.feed(piece)]
+    items = [item for piece in frames for item in items_of(reader.feed(piece))]
     assert isinstance(items[-1], TextRun)
     assert items[-1].texts == ["word8 "]
 

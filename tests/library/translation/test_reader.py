@@ -14,26 +14,34 @@ from streamweir.codec.registry import process_dialects
 from streamweir.errors import LimitExceeded, NotTheDialect
 from streamweir.events import Content, Error, Event, Warning
 from streamweir.options.limits import Limits
-from streamweir.translation.items import StreamItem, TextRun, events_of
+from streamweir.translation.items import FrameItems, StreamItem, TextRun, events_of, items_of
 from streamweir.translation.reader import StreamReader
 
 TOKENS = [b'data: {"type":"token","content":"word%d "}\n\n' % number for number in range(10)]
 FIRST = {stream.dialect: stream for stream in reversed(recorded_streams())}
 
 
-def items_of(reader: StreamReader, *pieces: bytes) -> Iterator[StreamItem]:
+def read_by(reader: StreamReader, *pieces: bytes) -> Iterator[FrameItems]:
     for piece in pieces:
         yield from reader.feed(piece)
     yield from reader.close()
 
 
+def items_in(reader: StreamReader, *pieces: bytes) -> Iterator[StreamItem]:
+    return items_of(read_by(reader, *pieces))
+
+
+def events_in(items: Iterable[StreamItem]) -> Iterator[Event]:
+    return events_of([([*items], None)])
+
+
 def test_texts_that_are_alike_come_as_a_run() -> None:
     reader = StreamReader("legacy")
-    items = [*items_of(reader, *TOKENS[:6], b"".join(TOKENS[6:]))]
+    items = [*items_in(reader, *TOKENS[:6], b"".join(TOKENS[6:]))]
     (run,) = items[6:]
     assert isinstance(run, TextRun)
     assert run.texts == ["word6 ", "word7 ", "word8 ", "word9 "]
-    assert [event.content for event in events_of(items) if isinstance(event, Content)] == [
+    assert [event.content for event in events_in(items) if isinstance(event, Content)] == [
         f"word{number} " for number in range(10)
     ]
 
@@ -41,7 +49,7 @@ def test_texts_that_are_alike_come_as_a_run() -> None:
 def test_texts_that_go_on_behind_something_else_are_a_run_soon() -> None:
     call = b'data: {"type":"tool_call","tool_name":"search","tool_args":"{}"}\n\n'
     tokens = [token.replace(b"}", b',"sequence":7}') for token in TOKENS]
-    items = [*items_of(StreamReader("legacy"), *tokens, call, *tokens[:4])]
+    items = [*items_in(StreamReader("legacy"), *tokens, call, *tokens[:4])]
     assert [type(item) for item in items[-4:]] == [Content, Content, TextRun, TextRun]
 
 
@@ -52,9 +60,9 @@ def test_the_usual_texts_of_a_dialect_are_a_run_from_the_second_on(
 ) -> None:
     texts = ["Hel", "lo", ' "you"', "\n"]
     pieces = [written({"type": kind, "content": text}) + b"\n" for text in texts]
-    items = [*items_of(StreamReader(name), *pieces)]
+    items = [*items_in(StreamReader(name), *pieces)]
     assert [type(item) for item in items[:4]] == [Content, TextRun, TextRun, TextRun]
-    assert [event.content for event in events_of(items) if isinstance(event, Content)][:4] == texts
+    assert [event.content for event in events_in(items) if isinstance(event, Content)][:4] == texts
 
 
 def test_no_form_of_a_stream_is_kept_for_another() -> None:
@@ -64,15 +72,15 @@ def test_no_form_of_a_stream_is_kept_for_another() -> None:
     before = {**vars(decoder.text_fields), "known": decoder.text_fields.known}
     reader = StreamReader("legacy")
     tokens = [token.replace(b"}", b',"session_id":"mine"}') for token in TOKENS]
-    assert isinstance([*items_of(reader, *tokens)][-1], TextRun)
+    assert isinstance([*items_in(reader, *tokens)][-1], TextRun)
     assert vars(decoder.text_fields) == before
-    assert [type(item) for item in items_of(StreamReader("legacy"), *tokens[:3])][:2] == [Content, Content]
+    assert [type(item) for item in items_in(StreamReader("legacy"), *tokens[:3])][:2] == [Content, Content]
 
 
 @pytest.mark.parametrize("stream", FIRST.values(), ids=str)
 def test_the_events_do_not_depend_on_how_the_body_is_cut(stream: Recorded) -> None:
     def read(pieces: Iterable[bytes]) -> list[Event]:
-        return [*events_of(items_of(StreamReader(stream.dialect), *pieces))]
+        return [*events_of(read_by(StreamReader(stream.dialect), *pieces))]
 
     whole = read([stream.body])
     assert whole
@@ -83,8 +91,8 @@ def test_the_events_do_not_depend_on_how_the_body_is_cut(stream: Recorded) -> No
 def test_a_dialect_says_whom_the_texts_of_its_failures_are_for() -> None:
     message = {"type": "error", "data": {"message": "Busy.", "error_type": "system"}, "metadata": {}}
     line = json.dumps(message).encode() + b"\n"
-    assert [item.for_users for item in items_of(StreamReader("standard"), line) if isinstance(item, Error)]
-    (error,) = items_of(StreamReader("legacy"), b'data: {"type":"error","message":"Busy."}\n\n')
+    assert [item.for_users for item in items_in(StreamReader("standard"), line) if isinstance(item, Error)]
+    (error,) = items_in(StreamReader("legacy"), b'data: {"type":"error","message":"Busy."}\n\n')
     assert isinstance(error, Error)
     assert not error.for_users
 
@@ -100,7 +108,7 @@ class Faulty(Decoder):
 
 def test_what_came_before_a_fault_is_given() -> None:
     reader = StreamReader(Dialect("faulty", Faulty))
-    first, second, warning, last = reader.feed(b"data: a\n\ndata: break\n\ndata: b\n\n")
+    first, second, warning, last = items_of(reader.feed(b"data: a\n\ndata: break\n\ndata: b\n\n"))
     assert [first, second, last] == [Content("a"), Content("break"), Content("b")]
     assert isinstance(warning, Warning)
     assert (reader.faults, reader.malformed) == (1, 1)
@@ -110,7 +118,7 @@ def test_texts_before_an_event_that_is_too_large_are_given() -> None:
     reader = StreamReader("legacy", limits=Limits(event_bytes=100))
     for piece in TOKENS[:6]:
         assert [*reader.feed(piece)]
-    items = reader.feed(b"".join(TOKENS[6:]) + b"data: " + b"x" * 200)
+    items = items_of(reader.feed(b"".join(TOKENS[6:]) + b"data: " + b"x" * 200))
     run = next(items)
     assert isinstance(run, TextRun)
     assert run.texts == ["word6 ", "word7 ", "word8 ", "word9 "]
@@ -121,18 +129,18 @@ def test_texts_before_an_event_that_is_too_large_are_given() -> None:
 def test_a_dialect_that_is_found_out_is_read_from_its_first_byte() -> None:
     reader = StreamReader()
     assert reader.complete is False
-    assert [*events_of(items_of(reader, *random_cuts(b"".join(TOKENS), 1)))] == [
-        *events_of(items_of(StreamReader("legacy"), *TOKENS))
+    assert [*events_of(read_by(reader, *random_cuts(b"".join(TOKENS), 1)))] == [
+        *events_of(read_by(StreamReader("legacy"), *TOKENS))
     ]
     assert reader.dialect is not None
     assert reader.dialect.name == "legacy"
     with pytest.raises(NotTheDialect):
-        [*items_of(StreamReader(), b"<html>")]
+        [*items_in(StreamReader(), b"<html>")]
 
 
 def test_malformed_events_are_reported_ten_times_and_counted() -> None:
     reader = StreamReader("legacy")
-    items = [*items_of(reader, b"data: {\n\n" * 12)]
+    items = [*items_in(reader, b"data: {\n\n" * 12)]
     assert [type(item) for item in items] == [Warning] * 10
     assert reader.malformed == 12
     assert [warning.message[:2] for warning in reader.closing_warnings()] == ["2 "]

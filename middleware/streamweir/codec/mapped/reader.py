@@ -272,9 +272,15 @@ def frame_value(frame: Frame) -> Any:
 
 def _frame_with(frame: Frame, value: Any, event: str | None) -> Frame:
     """Return a frame that holds `value`: text as it is, anything else as JSON."""
-    if isinstance(value, str):
-        return Frame(value.encode("utf-8", "replace"), event, frame.id, frame.unterminated, frame.bare)
-    return Frame(write_json(value), event, frame.id, frame.unterminated, frame.bare, _value=value)
+    is_text = isinstance(value, str)
+    return Frame(
+        value.encode("utf-8", "replace") if is_text else write_json(value),
+        event,
+        frame.id,
+        unterminated=frame.unterminated,
+        bare=frame.bare,
+        _value=msgspec.UNSET if is_text else value,
+    )
 
 
 def _and_then(events: list[Event], problem: MalformedEvent) -> Iterator[Event]:

@@ -17,7 +17,7 @@ from streamweir.errors import LimitExceeded, NotTheDialect
 from streamweir.events import Content, Data, Error, Event, SessionEnd, ToolCallEnd, Warning
 from streamweir.framing import Frame
 from streamweir.options.limits import Limits
-from streamweir.translation.items import SafeEvent, StreamItem
+from streamweir.translation.items import FrameItems, SafeEvent, StreamItem
 from streamweir.translation.reading.marked_event import event_in
 from streamweir.translation.reading.provenance import Provenance
 from streamweir.translation.reading.understanding import Understanding
@@ -62,6 +62,9 @@ class FrameReader:
         self._provenance: Provenance | None = None
         self._has_reported_text = False
         self._error_only: ErrorOnlyBody | None = None
+        """The first frame, while it may turn out to be all of the body."""
+        self._held = b""
+        """The bytes that arrived behind it since."""
 
     def read_as(self, dialect: Dialect, decoder: Decoder) -> None:
         """Settle the dialect, and with it what depends on it."""
@@ -74,27 +77,35 @@ class FrameReader:
             self._provenance = Provenance(dialect.name)
 
     @property
-    def held_back(self) -> int | None:
-        """So many events wait to be seen as a failure, or as the beginning of a stream; None: none can."""
-        return None if self._error_only is None else len(self._error_only.events)
+    def holds_back(self) -> bool:
+        """The first frame waits for the next one: it may be a failure, or the beginning of a stream."""
+        return self._error_only is not None
 
-    def read(self, frame: Frame) -> list[StreamItem]:
-        """Return what a frame means: a list, for a generator within another costs as much as an event.
+    def read(self, frame: Frame) -> list[FrameItems]:
+        """Return what a frame means, after a frame that was held back before it.
+
+        Empty if the frame is held back. A list, because a generator within another one costs as much as an
+        event.
 
         Raises:
             LimitExceeded: it is more than one frame may be.
             NotTheDialect: the body is not that of the dialect.
         """
         if self.takes_marked and (marked := event_in(frame.data)) is not None:
-            before = self.unreadable.note(frame) if marked.before else ()
-            return [*before, *self.release(), SafeEvent(marked.event)]
+            before = [*self.unreadable.note(frame)] if marked.before else []
+            return [(before, None), *self.release(), ([SafeEvent(marked.event)], None)]
         events: list[Event] = []
         is_whole = self._decode_into(events, frame)
+        frame.is_unreadable = not is_whole
         if is_whole and events and (type(events[0]) is Data or not self.understanding.has_any):
             self.understanding.note(events, self._is_behind_end(events))
         only = events[0] if len(events) == 1 else None
         is_plain = self.started and not self._raw and (type(only) is Content or not self._regards_events)
-        items: list[StreamItem] = [*events] if is_plain else self._given(events, frame)
+        read: list[FrameItems] = []
+        if events and not self.started:
+            self.started = True
+            read += self.release()
+        items: list[StreamItem] = [*events] if is_plain else self._attributed(events, frame)
         if not is_whole:
             items += self.unreadable.note(frame)
         self.templates.note(frame, only if is_whole else None)
@@ -102,7 +113,18 @@ class FrameReader:
             self._has_reported_text = True
             items.append(invalid_text_warning())
         frame.forget_value()
-        return items
+        if self.started or self._error_only is None or frame.is_unreadable:
+            read.append((items, frame))
+        else:
+            self.hold(frame)
+            if items:  # a warning about the frame, which leaves later
+                read.append((items, Frame(b"", raw=None if frame.raw is None else b"", is_gap=True)))
+        return read
+
+    def hold(self, frame: Frame) -> None:
+        """Let a frame that says nothing wait together with the frame that is held back."""
+        if self._error_only is not None and self._error_only.frame is not frame:
+            self._held += frame.raw or b""
 
     def last_words(self) -> Iterable[Event]:
         """Return what the decoder says where the body ends. Raises what it raises."""
@@ -145,13 +167,9 @@ class FrameReader:
         """Texts of failures are written for users: other events than texts are looked at."""
         return self.errors_for_users
 
-    def _given(self, events: Sequence[Event], frame: Frame) -> list[StreamItem]:
-        """Return the events of a frame with what belongs to them, and what was held back before them."""
+    def _attributed(self, events: Sequence[Event], frame: Frame) -> list[StreamItem]:
+        """Return the events of a frame with the warnings about them."""
         items: list[StreamItem] = []
-        if events and not self.started:
-            self.started = True
-            if self._error_only is not None:
-                items += self.release()
         shown = self._provenance
         if shown is not None and not shown.may_show(events):
             shown = None
@@ -172,20 +190,24 @@ class FrameReader:
         self._error_only = first
         return ()
 
-    def release(self) -> Iterator[Event]:
-        """Yield what was held back of a body that may have been nothing but a failure: something follows."""
+    def release(self) -> list[FrameItems]:
+        """Return the frame that was held back: another one has followed, so the body is a stream."""
         held, self._error_only = self._error_only, None
         if held is None:
-            return
+            return []
         self.understanding.note(held.events, self._is_behind_end(held.events))
-        for event in held.events:
-            self.started = True
-            yield event if self._provenance is None else self._provenance.with_source(event, held.frame)
+        if held.frame.raw is not None:
+            held.frame.raw += self._held
+            self._held = b""
+        self.started = self.started or bool(held.events)
+        shown = self._provenance
+        events = held.events if shown is None else [shown.with_source(e, held.frame) for e in held.events]
+        return [(events, held.frame)]
 
-    def error_only_events(self) -> Iterator[Event]:
-        """Yield the failure that the body was, if nothing has followed it."""
+    def error_only_events(self) -> Iterator[FrameItems]:
+        """Yield the failure that the body was, if no other frame has followed it."""
         if self._error_only is not None:
-            yield error_event_of(self._error_only.failure)
+            yield [error_event_of(self._error_only.failure)], None
 
 
 def _refuse_more_events() -> None:

@@ -29,15 +29,16 @@ class Surroundings:
         template: as given.
         before: what a block begins with, as far as nothing changes in it.
         end: as given.
+        is_constant: nothing but the text differs from block to block.
     """
 
-    __slots__ = ("_after", "_begin", "_between", "_end", "_is_constant", "_name", "before", "end", "template")
+    __slots__ = ("_after", "_begin", "_between", "_end", "_name", "before", "end", "is_constant", "template")
 
     def __init__(self, template: MessageTemplate, name: str | None, begin: bytes, end: bytes) -> None:
         constants = template.constants
         before, after = constants or (b"", b"")
         self.template = template
-        self._is_constant = constants is not None
+        self.is_constant = constants is not None
         self._name = name
         self.end = end
         self.before = begin + before
@@ -56,7 +57,7 @@ class Surroundings:
         if not (data.startswith(self.before) and data.endswith(self._after)):
             return None
         message = data[self._begin : self._end]
-        if not self._is_constant:
+        if not self.is_constant:
             is_line = LF not in message and CR not in message
             return self.template.text_of(Frame(message, self._name)) if is_line else None
         try:
@@ -64,19 +65,50 @@ class Surroundings:
         except (msgspec.MsgspecError, ValueError):
             return None
 
+    def run_in(self, data: bytes, begin: int, *, tries_all: bool) -> tuple[list[str] | None, int]:
+        """Return the texts of the blocks that follow each other from `begin` on, and where the last one ends.
+
+        The texts are None if the bytes up to there are for the parser. The end is `begin` if no block is
+        whole.
+
+        Args:
+            data: one read.
+            begin: a boundary in it.
+            tries_all: all whole blocks may be texts; to be tried once for a read.
+        """
+        end = self.end
+        stop = data.rfind(end, begin) + len(end)
+        if stop < begin + len(end):
+            return None, begin
+        if not self.is_constant:
+            return None, len(data)
+        is_whole_read = not begin and stop == len(data)  # which has been tried by whoever has it
+        if tries_all and not is_whole_read and (texts := self.texts_in(data[begin:stop])) is not None:
+            return texts, stop
+        at = begin
+        while at < stop and data.startswith(self.before, at):
+            at = data.find(end, at) + len(end)
+        if at > begin:
+            return self.texts_in(data[begin:at]), at
+        return None, data.find(end, begin) + len(end)
+
+    def is_one_block(self, data: bytes) -> bool:
+        """Does the first block of `data` end where `data` ends?"""
+        return data.find(self.end) == len(data) - len(self.end)
+
     def texts_in(self, data: bytes) -> list[str] | None:
         """Return the texts of `data`, which is nothing but such blocks; None where anything else is in it.
 
         None for several blocks, too, in which more changes than the text.
         """
-        if not self._is_constant:
+        if not self.is_constant:
             text = self.text_in(data)
             return [text] if text else None
         if not (data.startswith(self.before) and data.endswith(self._after)):
             return None
         strings = data[self._begin : self._end]
         try:
-            if self._between not in strings:
+            if strings.find(self._between) < 0:  # `in` makes an exception to find out that this is no number
                 text = _text(strings)
                 return [text] if text else None
             pieces = strings.split(self._between)

@@ -35,14 +35,14 @@ from streamweir.events import (
     Warning,
     wire_data,
 )
-from streamweir.framing import LineFraming, payload_of, with_payload
-from streamweir.jsontext import parse_json, write_json
+from streamweir.framing import Frame, LineFraming, with_data
+from streamweir.jsontext import parse_json, valid_utf8, write_json
 from streamweir.redaction import REDACTED, is_secret_name
 from streamweir.stages import ErrorSanitizer
 from streamweir.stages.safe_report import SENTENCES, WITHHELD, SafeReport
 from streamweir.translation.items import SafeEvent, StreamItem, TextRun
 
-__all__ = ["FrameSanitizer", "SafeFrame", "without_failures"]
+__all__ = ["FrameSanitizer"]
 
 _NOTES: Final = frozenset(code for code, row in WARNINGS.items() if row.is_added_by_reader)
 """Codes of the warnings that the reader adds next to the events of a frame; no frame says them."""
@@ -69,16 +69,19 @@ class FrameSanitizer:
     def __init__(self) -> None:
         self._errors = ErrorSanitizer(debug=False)
 
-    def process(self, raw: bytes, items: Sequence[StreamItem], framing: LineFraming) -> bytes:
-        """Return a frame as it may leave.
+    def process(self, frame: Frame, items: Sequence[StreamItem], framing: LineFraming) -> bytes:
+        """Return the bytes of a frame as they may leave; they are UTF-8.
 
         Args:
-            raw: its block, which is UTF-8.
-            items: what was read in it.
+            frame: with its `raw` bytes.
+            items: the events that were read from it.
             framing: of the body.
         """
-        if len(items) == 1 and isinstance(text := items[0], Content | Thinking) and not text.meta:
-            return raw  # nothing stands beside it
+        raw = valid_utf8(frame.raw or b"")
+        if not frame.data or (
+            len(items) == 1 and isinstance(text := items[0], Content | Thinking) and not text.meta
+        ):
+            return raw  # the frame says nothing else
         failures: list[Event] = []
         safe: list[Event] = []
         others: list[Event] = []
@@ -91,11 +94,12 @@ class FrameSanitizer:
             else:
                 others.append(item)
         is_code = self._errors.is_code
+        data = None
         if failures:
-            return SafeFrame(failures, safe, others, is_code=is_code).rewritten(raw, framing)
-        if any(map(_is_free, others)):
-            return raw
-        return without_failures(raw, framing, is_code=is_code, is_unread=not items)
+            data = SafeFrame(failures, safe, others, is_code=is_code).rewritten(frame.data)
+        elif not any(map(_is_free, others)):
+            data = without_failures(frame.data, is_code=is_code, is_unread=not items)
+        return raw if data is None else with_data(raw, data, framing)
 
 
 class SafeFrame:
@@ -131,19 +135,18 @@ class SafeFrame:
         for event in (*safe, *others):
             self._kept.update(_texts_in(wire_data(event)), _texts_in(event.meta))
 
-    def rewritten(self, block: bytes, framing: LineFraming) -> bytes:
-        """Return the block of the frame as it may leave; as it came, if nothing has to be changed."""
-        payload = payload_of(block, framing)
+    def rewritten(self, data: bytes) -> bytes | None:
+        """Return the data of the frame as it may leave; None if nothing has to be changed."""
         try:
-            value = parse_json(payload)[0]
+            value = parse_json(data)[0]
         except MalformedEvent:
-            if payload.strip() == _DONE:
-                return block  # a mark, at which the failure of a run may show
-            text = payload.decode(errors="replace")
+            if data.strip() == _DONE:
+                return None  # a mark, at which the failure of a run may show
+            text = data.decode(errors="replace")
             safe = self._text(text, "message")
-            return block if safe == text else with_payload(block, _as_line(safe), framing)
+            return None if safe == text else _as_line(safe)
         safe = self._copy(value, "")
-        return block if safe == value else with_payload(block, write_json(safe), framing)
+        return None if safe == value else write_json(safe)
 
     def _copy(self, value: Any, key: str) -> Any:
         match value:
@@ -193,27 +196,26 @@ def _as_line(text: str) -> bytes:
     return " ".join(text.splitlines()).encode()
 
 
-def without_failures(
-    block: bytes, framing: LineFraming, *, is_code: Callable[[str], bool], is_unread: bool = False
-) -> bytes:
-    """Return the block of a frame that is no failure without the failures that it keeps beside what it says.
+def without_failures(data: bytes, *, is_code: Callable[[str], bool], is_unread: bool = False) -> bytes | None:
+    """Return the data of a frame without the failures that it keeps next to the event it says.
 
     Args:
-        block: as it came.
-        framing: of the body.
+        data: of a frame that is no failure itself.
         is_code: whether a text is an id or a code, and no key in disguise.
-        is_unread: the frame is bookkeeping, such as a copy of what a server says elsewhere: nobody has
-            told yet whether what is in it has failed.
+        is_unread: no event was read from the frame: it is bookkeeping, such as a copy of another event, and
+            its fields have not been searched for a failure yet.
+
+    Returns:
+        None if nothing has to be changed.
     """
-    payload = payload_of(block, framing)
-    if not may_name_failure(payload.decode(errors="replace")):
-        return block
+    if not may_name_failure(data.decode(errors="replace")):
+        return None
     try:
-        value = parse_json(payload)[0]
+        value = parse_json(data)[0]
     except MalformedEvent:
-        return block
+        return None
     safe = _withheld(value, is_code, is_unread)
-    return block if safe == value else with_payload(block, write_json(safe), framing)
+    return None if safe == value else write_json(safe)
 
 
 def _withheld(value: Any, is_code: Callable[[str], bool], is_unread: bool) -> Any:

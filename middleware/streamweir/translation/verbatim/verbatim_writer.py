@@ -8,45 +8,56 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from streamweir.codec.base import Encoder
 from streamweir.codec.dialect import Dialect
 from streamweir.errors import WARNINGS
 from streamweir.events import Content, Error, Event, SessionEnd, SessionStart, Stamp, Thinking, Warning
 from streamweir.framing import MEDIA_TYPES, Frame, LineFraming, LineStyle
+from streamweir.translation.items import StreamItem
 from streamweir.translation.reader import StreamReader
+from streamweir.translation.sink import FrameSink
+from streamweir.translation.verbatim.safe_frame import FrameSanitizer
 from streamweir.translation.writer import StreamWriter
 
 __all__ = ["VerbatimWriter"]
 
-_Part: TypeAlias = Literal["ours", "theirs", "end"]
+_Origin: TypeAlias = Literal["gateway", "upstream", "closing"]
 
 _REPORTS: Final = frozenset(code for code, row in WARNINGS.items() if row.reports_repair)
 """Warnings about what is repaired in other protocols, and not in this one."""
 
 
-class VerbatimWriter(StreamWriter):
-    """Writes what others have written, and its own words only where these are needed.
+class VerbatimWriter(StreamWriter, FrameSink):
+    """Copies the frames of the upstream, and writes events only where no frame says them.
 
-    The encoder is shown every event all the same, so that it knows what is open when it has to write an end.
-    Until `copies` is set, and for streams where it never is, this is a `StreamWriter`.
+    Until the dialect and the framing of the upstream are known, and if they are not those of the client, this
+    is a `StreamWriter`. Once frames are copied, an event is written or not by its origin:
+
+    ======== ======================================== ===================================================
+    origin   from ... to                              written
+    ======== ======================================== ===================================================
+    gateway  the beginning, and between the frames    all but good ends, reports of repairs, and a start
+                                                      behind the first frame
+    upstream `begin_frame` to `frame`                 the announced warnings; a terminal error, which the
+                                                      gateway has made: the frame is dropped then
+    closing  `begin_closing` to `end_closing`         warnings, unless the upstream has said its end
+    ======== ======================================== ===================================================
+
+    The encoder is shown the events that are not written, so that it knows what is open when it has to write
+    an end.
 
     Args:
         dialect: of the client.
         encoder: of this stream.
         framing: `sse`, `ndjson` or `lines`.
-        source: what the stream is read with.
+        source: what the stream is read with; it keeps the bytes of frames.
         requested: the framing that the client asks for, also where the protocol is not usually so framed.
         follows: the client takes the framing of the upstream.
 
     Attributes:
-        copies: the frames of the upstream go out as they came.
         follows: as given, until something has been sent.
-        part: what the events that come belong to: `ours` are written; those of frames that went out
-            already, `theirs`, and of an `end` without fault, are not.
-        announced: the warnings that are written among `theirs`.
-        follows_frames: a frame of the upstream has gone out, so that what is ours begins nothing.
     """
 
     def __init__(
@@ -55,41 +66,94 @@ class VerbatimWriter(StreamWriter):
         encoder: Encoder,
         framing: LineFraming,
         *,
-        source: StreamReader | None,
+        source: StreamReader,
         requested: str,
         follows: bool = False,
     ) -> None:
         super().__init__(dialect, encoder, framing, source=source)
-        self.copies = False
         self.follows = follows
-        self.part: _Part = "ours"
-        self.announced: Sequence[Warning] = ()
-        self.follows_frames = False
+        self._reader = source
         self._requested = requested
+        self._copies: bool | None = None
+        """None while the framing of the upstream is unknown."""
+        self._has_copied_data = False
+        """A frame of the upstream that is no gap has gone out, so that an event of ours begins nothing."""
+        self._origin: _Origin = "gateway"
+        self._announced: Sequence[Warning] = ()
+        self._frame: Frame | None = None
+        """The frame whose events are being written."""
+        self._safe: bytes | None = None
+        """The bytes of that frame as they may leave, until they have gone out."""
+        self._sanitizer = FrameSanitizer()
         self._shown: Content | Thinking | None = None
         self._has_own_end = False
+        self._mark = b""
+        """The byte order mark of the upstream, until anything else is written."""
         self._missing_end = b""
+        """The line end that the last copied frame does not have."""
         self._style = LineStyle(b"\n", b": ")
         self._is_fresh = True
         """The encoder has been given nothing yet."""
 
-    def begin_copies(self, dialect: Dialect | None, framing: LineFraming) -> bool:
-        """Go over to the frames of the upstream, if it writes what the client reads."""
+    @property
+    def copies(self) -> bool:
+        """The client gets the frames of the upstream; False while that is unknown."""
+        if self._copies is None and self._reader.body.parser.keeps_raw:
+            self._copies = self._begin_copies()
+        return bool(self._copies)
+
+    def _begin_copies(self) -> bool:
+        """Take on the framing of the upstream, if it writes what the client reads."""
+        framing: Any = self._reader.body.parser.framing
         fits = framing in (self._requested, self.framing) or self.follows
-        if dialect is not self._dialect or not fits:
+        if self._reader.dialect is not self._dialect or not fits:
             return False
         if framing != self.framing:
             self.framing = framing
             self.media_type = self._encoder.media_type or MEDIA_TYPES[framing]
             self._set_framing(framing)
-        self.copies = True
-        self.part = "theirs"
         self.unsupported = Counter()
         return True
 
-    def follow(self, raw: bytes) -> None:
-        """Write as the upstream does, of which `raw` is the first frame."""
-        self.follows_frames = self._encoder.is_shown = self._encoder.writes_extra = True
+    # Frames
+
+    def begin_frame(self, frame: Frame, items: Sequence[StreamItem], announced: Sequence[Warning]) -> None:
+        """Take note that the events up to `frame` are said by a frame, which is made safe."""
+        if not self.copies or frame.raw is None:
+            return
+        self._origin, self._frame, self._announced = "upstream", frame, announced
+        if frame.is_unreadable:
+            self._safe = None
+            return
+        if not self._has_copied_data and frame.data.strip():
+            self._write_like(frame.raw)
+        framing: Any = self.framing
+        self._safe = self._sanitizer.process(frame, items, framing)
+        if items and isinstance(items[0], SessionStart):  # no warning leaves before it
+            self._copy(frame)
+
+    def frame(self, raw: bytes, items: Sequence[StreamItem]) -> None:
+        """Write the frame that began, unless it has gone out or the stream broke off in it."""
+        del items
+        frame, self._frame = self._frame, None
+        if frame is not None:
+            if self._origin == "upstream":
+                self._copy(frame)
+            self._origin = "gateway"
+        elif self._copies:  # a read of nothing but texts
+            self._out.append(raw)
+
+    def begin_closing(self) -> None:
+        """Take note that the frames have said how the stream ends."""
+        self._origin = "closing"
+
+    def end_closing(self) -> None:
+        """Take note that the next events are made by the gateway."""
+        self._origin = "gateway"
+
+    def _write_like(self, raw: bytes) -> None:
+        """Write own frames in the style of the upstream, of which `raw` is the first frame."""
+        self._has_copied_data = self._encoder.is_shown = self._encoder.writes_extra = True
         style, write = LineStyle.of(raw), self._bytes_of
 
         def write_alike(frame: Frame) -> bytes:
@@ -97,20 +161,24 @@ class VerbatimWriter(StreamWriter):
 
         self._style, self._bytes_of = style, write_alike
 
-    def copy(self, raw: bytes, *, is_ended: bool = True) -> None:
-        """Write what came.
-
-        Args:
-            raw: a block, or several.
-            is_ended: the last one has its line end.
-        """
-        self._out.append(raw)
+    def _copy(self, frame: Frame) -> None:
+        """Write the bytes of a frame, once."""
+        safe, self._safe = self._safe, None
+        if safe is None:
+            return
+        has_line_end = safe.endswith((b"\n", b"\r"))
+        if frame.is_gap and not has_line_end:
+            self._mark += safe
+            return
+        self._out.append(self._mark + safe)
+        self._mark = b""
         self._may_fail_whole = False
-        if not is_ended:
-            self._missing_end = self._end_of(raw)
+        self._missing_end = b"" if has_line_end and not frame.unterminated else self._end_of(safe)
+
+    # Events
 
     def write(self, event: Event, stamp: Stamp) -> None:
-        """Write `event` unless a frame that came has said it."""
+        """Write `event` unless a copied frame has said it."""
         if not self.copies:
             super().write(event, stamp)
             self.follows = self._is_fresh = False
@@ -123,8 +191,8 @@ class VerbatimWriter(StreamWriter):
             self._show(event, stamp)
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
-        """Take note of pieces of text that went out already."""
-        if not self.copies:
+        """Show the encoder pieces of text whose frames are copied."""
+        if not self._copies:
             super().write_run(event, texts, stamp)
             return
         if event is not self._shown:
@@ -141,18 +209,22 @@ class VerbatimWriter(StreamWriter):
 
     def finish(self) -> None:
         """Write what follows the last event, where the end is not the upstream's own."""
-        if not self.copies or self._has_own_end:
+        if not self._copies or self._has_own_end:
             super().finish()
 
     def _is_written(self, event: Event) -> bool:
-        if self.part == "theirs":
-            return isinstance(event, Warning) and any(event is warning for warning in self.announced)
-        if isinstance(event, Warning):
-            return event.message_code not in _REPORTS
-        if isinstance(event, SessionStart) and self.follows_frames:
-            return False
-        is_good_end = isinstance(event, SessionEnd) and event.status in ("completed", "suspended")
-        return self.part == "ours" and not is_good_end
+        if self._origin == "upstream":
+            if isinstance(event, Error) and event.terminal:
+                self._origin = "gateway"
+                return True
+            return isinstance(event, Warning) and any(event is warning for warning in self._announced)
+        if self._origin == "closing":
+            return _is_of_use(event) and not self._reader.complete
+        if isinstance(event, SessionStart):
+            return not self._has_copied_data
+        if isinstance(event, SessionEnd):
+            return event.status not in ("completed", "suspended")
+        return not isinstance(event, Warning) or _is_of_use(event)
 
     def _show(self, event: Event, stamp: Stamp) -> None:
         """Let the encoder know of `event`. What it cannot say of it, or not at all, was said already."""
@@ -166,7 +238,7 @@ class VerbatimWriter(StreamWriter):
     def _take_form(self) -> None:
         """Let the encoder write as the stream looks, of which a frame at least has come."""
         is_fresh, self._is_fresh = self._is_fresh, False
-        if self._source is None or not (form := self._source.shown_form):
+        if not (form := self._reader.shown_form):
             return
         options = {**self._encoder.options, **form}
         if is_fresh:  # some settle what they write with before their first event
@@ -185,6 +257,11 @@ class VerbatimWriter(StreamWriter):
         return self._style.end if raw.endswith(b"\n") else end + self._style.end
 
     def _end_line(self) -> None:
-        if self._missing_end:
-            self._out.append(self._missing_end)
-            self._missing_end = b""
+        if self._mark or self._missing_end:
+            self._out.append(self._mark + self._missing_end)
+            self._mark = self._missing_end = b""
+
+
+def _is_of_use(event: Event) -> bool:
+    """Is it a warning that also a client of the upstream would get?"""
+    return isinstance(event, Warning) and event.message_code not in _REPORTS

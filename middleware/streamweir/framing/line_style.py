@@ -1,0 +1,40 @@
+"""How a server writes the lines of its frames, where the framing leaves it the choice."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
+
+from streamweir.framing.blank import BOM
+from streamweir.framing.control_bytes import CR
+
+__all__ = ["LINE_FRAMINGS", "LineFraming", "LineStyle"]
+
+LineFraming: TypeAlias = Literal["sse", "ndjson", "lines"]
+"""The framings whose frames are lines."""
+LINE_FRAMINGS: Final[frozenset[str]] = frozenset(get_args(LineFraming))
+
+_FIELD: Final = re.compile(rb"(?:^|(?<=[\r\n]))(data|event|id|retry):( ?)")
+
+
+class LineStyle(NamedTuple):
+    """The line ends and the field separator of a server.
+
+    Attributes:
+        end: the end of a line: LF, CRLF or CR.
+        colon: what separates a field of SSE from its value: a colon, with or without a space.
+    """
+
+    end: bytes
+    colon: bytes
+
+    @classmethod
+    def of(cls, raw: bytes) -> LineStyle:
+        """Return the style of a frame."""
+        end = b"\r\n" if b"\r\n" in raw else b"\r" if CR in raw else b"\n"
+        field = _FIELD.search(raw.removeprefix(BOM))
+        return cls(end, b":" + field[2] if field else b": ")
+
+    def applied_to(self, frame: bytes) -> bytes:
+        """Return a frame that has LF line ends, written in this style."""
+        return _FIELD.sub(rb"\1" + self.colon, frame).replace(b"\n", self.end)

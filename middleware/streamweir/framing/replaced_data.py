@@ -1,0 +1,41 @@
+"""A frame with other data: all else in it (names, ids, comments, line ends) stays as it was."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from streamweir.framing.blank import BOM
+from streamweir.framing.line_style import LineFraming
+
+__all__ = ["with_data"]
+
+_LINE_ENDS: Final = b"\r\n"
+_NOT_DATA: Final = re.compile(rb"[ \t]*+$|:|[A-Za-z_-]++(?::|$)")
+"""A line of SSE, behind one of data, that is not part of it: blank, a comment, a field."""
+
+
+def with_data(raw: bytes, data: bytes, framing: LineFraming) -> bytes:
+    """Return a frame with its data replaced.
+
+    Args:
+        raw: the bytes of the frame.
+        data: the new data, one line.
+        framing: of the frame.
+    """
+    if framing != "sse":
+        end = raw[len(raw.rstrip(_LINE_ENDS)) :]
+        return data + end
+    out: list[bytes] = []
+    is_written = False
+    for line in raw.removeprefix(BOM).splitlines(keepends=True):
+        text = line.rstrip(_LINE_ENDS)
+        is_field = text == b"data" or text.startswith(b"data:")
+        is_bare = text.startswith(b"{") and text.rstrip().endswith(b"}")
+        if not is_field and not is_bare and (not is_written or _NOT_DATA.match(text)):
+            out.append(line)
+        elif not is_written:
+            is_written = True
+            begin = b"" if not is_field else b"data: " if text.startswith(b"data: ") else b"data:"
+            out.append(begin + data + line[len(text) :])
+    return b"".join(out)

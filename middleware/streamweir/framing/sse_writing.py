@@ -1,0 +1,53 @@
+"""Server-sent events, written.
+
+Source: WHATWG HTML, section 9.2.6 (interpreting an event stream).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from streamweir.framing.control_bytes import LF
+from streamweir.framing.frame import Frame
+
+__all__ = ["sse_writer", "write_sse", "write_sse_comment"]
+
+
+def write_sse(frame: Frame, prefix: bytes = b"data: ") -> bytes:
+    """Return `frame` as one SSE block with LF line ends; `prefix` is `data:` where clients know no space."""
+    return sse_writer(prefix)(frame)
+
+
+@lru_cache(maxsize=16)
+def sse_writer(prefix: bytes) -> Callable[[Frame], bytes]:
+    """Return what writes blocks whose data has `prefix` in front of it; it knows of no stream."""
+
+    def write(frame: Frame) -> bytes:
+        data: Any = frame.data
+        start = prefix
+        if isinstance(data, str):  # own encoders may write JSON text
+            data = data.encode()
+        if LF in data:
+            data = data.replace(b"\n", b"\n" + prefix)
+        if frame.event is not None:
+            if not data:  # a name says it all
+                return _named(frame.event, frame.id)
+            start = b"event: %b\n%b" % (frame.event.encode(), prefix)
+        if frame.id is not None:
+            return b"".join((b"id: ", frame.id.encode(), b"\n", start, data, b"\n\n"))
+        return b"".join((start, data, b"\n\n"))
+
+    return write
+
+
+def _named(event: str, frame_id: str | None) -> bytes:
+    """A block that has no data: nothing but its name, and perhaps an id."""
+    start = b"" if frame_id is None else b"id: %b\n" % frame_id.encode()
+    return b"%bevent: %b\n\n" % (start, event.encode())
+
+
+def write_sse_comment(text: str) -> bytes:
+    """Return a comment block: it keeps the connection busy, and clients ignore it."""
+    return f": {text}\n\n".encode()

@@ -1,0 +1,210 @@
+"""One body from bytes to frames, and from frames to what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from streamweir.codec.message_template import MessageTemplate, Piece
+from streamweir.framing import Frame, SniffingParser
+from streamweir.translation.items import FrameItems, TextRun
+from streamweir.translation.reading.frame_reader import FrameReader
+from streamweir.translation.reading.surroundings import Surroundings
+from streamweir.translation.reading.text_blocks import TextBlocks
+
+__all__ = ["BodyReader"]
+
+_SHORT: Final = 1024
+"""Fewer bytes are read by the parser in less time than it takes to look for texts in them."""
+
+_LONGEST_UNREAD: Final = 4 << 10
+"""The beginning of a text waits for its end up to this size; a longer one goes to the parser at once."""
+
+
+class BodyReader:
+    """Reads the body of one stream: whole blocks of texts by their surroundings, all else by the parser.
+
+    Args:
+        frames: reads the frames, one by one.
+        limit: the most bytes that an event may have.
+
+    Attributes:
+        parser: cuts the body into frames; replaced once the dialect is known.
+        has_ended: the end of the dialect has been read: frames behind it are returned without being read.
+        around: if it is not None, a read that has these bytes around its texts says these texts and nothing
+            else, and need not be given to `read`. Set where a read ended at a boundary, else None.
+        next_around: the same, also where a read ended within the block of a text. If it is not None,
+            `read_texts` may be tried before `read`.
+    """
+
+    def __init__(self, frames: FrameReader, limit: int) -> None:
+        self.parser: SniffingParser
+        self.has_ended = False
+        self.around: Surroundings | None = None
+        self.next_around: Surroundings | None = None
+        self._frames = frames
+        self._limit = limit
+        self._blocks = TextBlocks()
+        self._unread = b""
+        """The beginning of a block that may be a text."""
+
+    def read_texts(self, data: bytes) -> tuple[Piece, list[str], bytes] | None:
+        """Return the texts of a read that begins or ends within the block of a text, and is nothing else.
+
+        None, and nothing has changed, for any other read. The beginning of one more text waits for its end.
+
+        Returns:
+            A piece like all of the texts, the texts, and the bytes of their blocks.
+        """
+        around = self.next_around
+        if around is None or not around.is_constant:
+            return None
+        if not self._unread and data.endswith(around.end):  # `around` has been asked
+            return None
+        data = self._unread + data
+        stop = data.rfind(around.end) + len(around.end)
+        rest = data[stop:]
+        if stop < len(around.end) or len(data) > self._limit or (rest and not self._may_wait(rest, around)):
+            return None
+        data = data[:stop]
+        texts = around.texts_in(data)
+        if not texts:
+            return None
+        self.around = None if rest else around
+        self._unread = rest
+        return around.template.event, texts, data
+
+    def as_read(self, piece: Piece, texts: list[str], raw: bytes) -> FrameItems:
+        """Return texts that were read by their surroundings in the form of `read`."""
+        return [TextRun(piece, texts)], Frame(b"", raw=raw) if self.parser.keeps_raw else None
+
+    def read(self, data: bytes) -> Iterator[FrameItems]:
+        """Return what `data` completes, frame by frame; to be taken before the next call.
+
+        Raises:
+            LimitExceeded: while it is taken: an event is larger than allowed, after all before it.
+            NotTheDialect: while it is taken: the body is not that of the dialect.
+        """
+        decoder = self._frames.decoder
+        is_short = self.next_around is None and len(data) < _SHORT
+        self.around = self.next_around = None
+        if self._unread:
+            data, self._unread = self._unread + data, b""
+        if is_short or decoder is None or decoder.judges_texts or len(data) > self._limit:
+            return self._parsed(data, learns=self._frames.templates.current is not None)
+        return self._read_blocks(data)
+
+    def _read_blocks(self, data: bytes) -> Iterator[FrameItems]:
+        """Read texts by their surroundings, and what is between them by the parser."""
+        templates, parser, blocks = self._frames.templates, self.parser, self._blocks
+        begin, size = 0, len(data)
+        tries_all = True
+        while begin < size:
+            template = templates.current
+            around = self._around_of(template)
+            if around is None:
+                stop = blocks.end_of_probe(template, data, begin, parser.framing)
+            elif parser.is_at_boundary:
+                texts, stop = around.run_in(data, begin, tries_all=tries_all)
+                tries_all = False
+                if texts is not None:
+                    yield self.as_read(around.template.event, texts, data[begin:stop])
+                    begin = stop
+                    continue
+                if stop == begin:
+                    if self._may_wait(data[begin:], around):
+                        self._unread = data[begin:]
+                        break
+                    stop = size
+            else:
+                stop = data.find(around.end, begin) + len(around.end)
+                stop = stop if stop >= len(around.end) else size
+            yield from self._parsed(data[begin:stop], learns=True)
+            begin = stop
+        if parser.is_at_boundary:
+            self.next_around = self._around_of(templates.current)
+            self.around = None if self._unread else self.next_around
+
+    def finish(self) -> Iterator[FrameItems]:
+        """Yield what the end of the body completes. Raises what `read` does."""
+        unread, self._unread = self._unread, b""
+        if unread:
+            yield from self._parsed(unread, learns=False)
+        for frame in self.parser.finish():
+            yield from self._frames.read(frame) if self._is_read(frame) else self._unread_frame(frame)
+
+    def _around_of(self, template: MessageTemplate | None) -> Surroundings | None:
+        """Return the surroundings of the texts that come next, if they may be read by these alone."""
+        decoder = self._frames.decoder
+        if self.has_ended or decoder is None or decoder.judges_texts:
+            return None
+        return self._blocks.around(template)
+
+    def _may_wait(self, data: bytes, around: Surroundings) -> bool:
+        """May this be the beginning of a block that is a text?"""
+        if len(data) > _LONGEST_UNREAD or len(data) > self._limit or not around.is_constant:
+            return False
+        return data.startswith(around.before) or around.before.startswith(data)
+
+    def _parsed(self, data: bytes, *, learns: bool) -> Iterator[FrameItems]:
+        """Read `data` frame by frame; texts of the template in force that follow each other are one run.
+
+        Args:
+            data: the bytes for the parser.
+            learns: learn the surroundings of a text from them, if they are one.
+        """
+        frames, parser = self._frames, self.parser
+        begun = template = frames.templates.current
+        decoder = frames.decoder
+        assert decoder is not None
+        accepts_text = decoder.accepts_text if decoder.judges_texts else None
+        learns = learns and accepts_text is None and parser.is_at_boundary
+        texts: list[str] = []
+        raws: list[bytes] = []
+        frame = None
+        try:
+            for frame in (parser.chosen or parser).feed(data):
+                raw = frame.raw
+                is_read = raw is None or not (frame.is_gap or self.has_ended)
+                text = None if template is None or not is_read else template.text_of(frame)
+                if text is not None and (accepts_text is None or accepts_text(text)):
+                    texts.append(text)
+                    if raw is not None:
+                        raws.append(raw)
+                    continue
+                if texts and template is not None:
+                    yield [TextRun(template.event, texts)], _joined(raws)
+                    texts, raws = [], []
+                for read in frames.read(frame) if is_read else self._unread_frame(frame):  # noqa: UP028
+                    yield read
+                template = frames.templates.current
+                accepts_text = decoder.accepts_text if decoder.judges_texts else None
+        except Exception:  # what came before it is given all the same
+            if texts and template is not None:
+                yield [TextRun(template.event, texts)], _joined(raws)
+            raise
+        if texts and template is not None:
+            yield [TextRun(template.event, texts)], _joined(raws)
+        current = frames.templates.current
+        if current is None or decoder.judges_texts or not parser.is_at_boundary:
+            return
+        known = self._blocks.around(current)
+        if learns and frame is not None and frame.data and (known is None or current is begun):
+            self._blocks.learn(current, data, frame, parser.framing)
+        self.around = self.next_around = self._around_of(current)
+
+    def _unread_frame(self, frame: Frame) -> Sequence[FrameItems]:
+        """Return a gap, or a frame behind the end, which no decoder reads."""
+        if self._frames.holds_back:
+            self._frames.hold(frame)
+            return ()
+        return (((), frame),)
+
+    def _is_read(self, frame: Frame) -> bool:
+        """Is it for the decoder? Not if it is a gap, or behind the end."""
+        return frame.raw is None or not (frame.is_gap or self.has_ended)
+
+
+def _joined(raws: list[bytes]) -> Frame | None:
+    """Return the bytes of the frames of a run of texts as one frame; None if they are not kept."""
+    return Frame(b"", raw=b"".join(raws)) if raws else None

@@ -1,0 +1,82 @@
+"""The blocks of texts of one stream, known by the bytes around each text."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from streamweir.codec.message_template import MessageTemplate
+from streamweir.framing import Frame
+from streamweir.jsontext import valid_utf8
+from streamweir.translation.reading.surroundings import Surroundings
+
+__all__ = ["TextBlocks"]
+
+_MOST_LEARNED: Final = 3
+"""So often the surroundings of one template are learned: where an id counts they never fit."""
+
+_PROBES: Final = 24
+"""So many blocks of a stream are read one by one before a template is in force."""
+
+_KEPT: Final = 4
+"""The surroundings of so many templates are kept."""
+
+_UNKNOWN: Final[tuple[Surroundings | None, int]] = (None, 0)
+_BLANK_LINE: Final = re.compile(rb"\n\n|\r\n\r\n|\r\r")
+_LINE_END: Final = re.compile(rb"\r\n|\n|\r")
+
+
+class TextBlocks:
+    """Learns the surroundings of the texts of one stream, template by template.
+
+    Per template, the surroundings are unknown, then known (`learn`). A text of the template that does not
+    have them is a miss: they are learned anew, from that text. After three misses they stay unknown.
+    """
+
+    __slots__ = ("_learned", "_probes")
+
+    def __init__(self) -> None:
+        self._learned: dict[MessageTemplate, tuple[Surroundings | None, int]] = {}
+        """By template, its surroundings, and how often they were learned."""
+        self._probes = _PROBES
+
+    def around(self, template: MessageTemplate | None) -> Surroundings | None:
+        """Return the surroundings of the texts of a template; None if they are unknown."""
+        return None if template is None else self._learned.get(template, _UNKNOWN)[0]
+
+    def end_of_probe(
+        self, template: MessageTemplate | None, data: bytes, begin: int, framing: str | None
+    ) -> int:
+        """Return where the next block ends, if it is worth reading alone to learn from it; else the end."""
+        if not self._probes if template is None else self._is_given_up(template):
+            return len(data)
+        is_line = framing != "sse" and (framing is not None or data.startswith((b"{", b"["), begin))
+        found = (_LINE_END if is_line else _BLANK_LINE).search(data, begin)
+        if found is None:
+            return len(data)
+        self._probes -= template is None and found.end() < len(data)
+        return found.end()
+
+    def learn(self, template: MessageTemplate, block: bytes, frame: Frame, framing: str | None) -> None:
+        """Learn the surroundings from bytes that end with a frame which is a text of the template.
+
+        Args:
+            template: in force.
+            block: from one boundary to another one. If other frames are in it, nothing is learned.
+            frame: the last one of it.
+            framing: of the body.
+        """
+        before = block.partition(frame.data)[0]
+        if b"{" in before or (_BLANK_LINE if framing == "sse" else _LINE_END).search(before):
+            return
+        learned = self._learned
+        tries = learned.pop(template, _UNKNOWN)[1]
+        known = None
+        if tries < _MOST_LEARNED and valid_utf8(block) is block:
+            known = Surroundings.of(template, frame, block)
+        if len(learned) >= _KEPT:
+            del learned[next(iter(learned))]
+        learned[template] = known, tries + 1
+
+    def _is_given_up(self, template: MessageTemplate) -> bool:
+        return self._learned.get(template, _UNKNOWN)[1] > _MOST_LEARNED
