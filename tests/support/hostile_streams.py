@@ -17,7 +17,18 @@ from streams import recorded_streams
 from streamweir.framing import SniffingParser
 from streamweir.jsontext import parse_json
 
-__all__ = ["Blown", "Shape", "cases_of", "distinct", "mixed", "row", "sample", "shapes_of"]
+__all__ = [
+    "Blown",
+    "Crossed",
+    "Shape",
+    "cases_of",
+    "crossed",
+    "distinct",
+    "mixed",
+    "row",
+    "sample",
+    "shapes_of",
+]
 
 T = TypeVar("T")
 
@@ -66,6 +77,26 @@ class Blown(NamedTuple):
         return f"{'.'.join(map(str, self.path))} {self.kind} of {self.shape}"
 
 
+class Crossed(NamedTuple):
+    """A message with one list or object that has many items, and one long text outside of it.
+
+    What copies the text into each item makes thousands of times the message.
+    """
+
+    shape: Shape
+    many: tuple[Any, ...]
+    long: tuple[Any, ...]
+
+    def of_size(self, size: int) -> bytes:
+        """The message, each of the two parts of about half of `size` bytes."""
+        long = _with(self.shape.value, self.long, "S" * (size // 2))
+        return self.shape.frame(_with(long, self.many, _many(_at(self.shape.value, self.many), size // 2)))
+
+    def __str__(self) -> str:
+        many, long = (".".join(map(str, path)) for path in (self.many, self.long))
+        return f"many {many}, long {long} of {self.shape}"
+
+
 @cache
 def shapes_of(dialect: str) -> tuple[Shape, ...]:
     """The messages of the recorded streams of `dialect` that differ in more than their texts and numbers."""
@@ -87,6 +118,22 @@ def cases_of(dialect: str) -> tuple[Blown, ...]:
         for path in ((), *_paths(shape.value)):
             for kind in _large(_at(shape.value, path), 16):
                 found.setdefault(f"{shape.event} {kind_of_message} {path} {kind}", Blown(shape, path, kind))
+    return tuple(found.values())
+
+
+@cache
+def crossed(dialect: str) -> tuple[Crossed, ...]:
+    """Every pair of a container and a text outside of it, in every message of `dialect`; likes once."""
+    found: dict[str, Crossed] = {}
+    for shape in shapes_of(dialect):
+        kind = "/".join(str(shape.value.get(name)) for name in sorted(_WORDS))
+        paths = [*_paths(shape.value)]
+        containers = [path for path in paths if isinstance(_at(shape.value, path), list | dict)]
+        texts = [path for path in paths if isinstance(_at(shape.value, path), str)]
+        for many in containers:
+            for long in texts:
+                if long[: len(many)] != many and many[: len(long)] != long:
+                    found.setdefault(f"{shape.event} {kind} {many} {long}", Crossed(shape, many, long))
     return tuple(found.values())
 
 
@@ -157,6 +204,17 @@ def _large(part: Any, size: int) -> dict[str, Any]:
                 "beside an integer": {**part, "large": 1 << 70, "many": [[{"a": [1]}]] * (size // 16)},
             }
     return {}
+
+
+def _many(part: Any, size: int) -> Any:
+    """The items of `part`, or its fields, again and again under other ids and names."""
+    if isinstance(part, list):
+        part = part or [{"a": "b"}]
+        times = max(1, size // len(json.dumps(part)))
+        return [distinct(item, place) for place in range(times) for item in part]
+    first = next(iter(part.items()), ("a", 1))
+    times = max(1, size // (len(json.dumps(first)) + 8))
+    return {**part, **{f"{first[0]}{place}": first[1] for place in range(times)}}
 
 
 def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

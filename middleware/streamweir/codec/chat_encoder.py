@@ -33,6 +33,7 @@ from streamweir.events import (
     ToolCallStart,
 )
 from streamweir.framing import Frame
+from streamweir.ids import short_id
 
 __all__ = ["ChatEncoder"]
 
@@ -85,7 +86,7 @@ class ChatEncoder(Encoder):
     @property
     def model_name(self) -> str:
         """What the client calls what it talks to; a name of ours where nobody has given it one."""
-        return self._model or self.names.model or _MODEL
+        return self._model or short_id(self.names.model or _MODEL)
 
     # What a protocol says
 
@@ -181,7 +182,7 @@ class ChatEncoder(Encoder):
         if self.writes_extra:
             self.message_id = (event.meta or {}).get("message_id")
             model = self.extra_of(event).get("model")
-            self._model = model if isinstance(model, str) else None
+            self._model = short_id(model) if isinstance(model, str) else None
 
     def _content(self, event: Content) -> Iterator[Frame]:
         if event.channel is not None:

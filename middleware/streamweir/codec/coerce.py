@@ -103,12 +103,27 @@ def is_custom(event: Event) -> bool:
     return isinstance(event, Data) and event.data_type == "custom"
 
 
+MAX_CELLS: Final = 200_000
+"""A table of objects may have so many cells, however few of them are given."""
+
+_MOST_CELLS_PER_FIELD: Final = 16
+"""A larger one may have so many for each that is given."""
+
+
 def dataframe(name: Any, rows: Any, columns: Any = None) -> dict[str, Any]:
-    """The data of a `dataframe`; rows given as objects become lists in the order of the columns."""
+    """The data of a `dataframe`; rows given as objects become lists in the order of the columns.
+
+    Raises:
+        MalformedEvent: the rows would have a thousand times as many cells as were given: each has fields of
+            its own.
+    """
     rows = rows if isinstance(rows, list) else []
     if not isinstance(columns, list):
         columns = list(dict.fromkeys(key for row in rows if isinstance(row, dict) for key in row))
     keys = [_column_key(column) for column in columns]
+    objects = [row for row in rows if isinstance(row, dict)]
+    if len(objects) * len(keys) > max(MAX_CELLS, _MOST_CELLS_PER_FIELD * sum(map(len, objects))):
+        raise MalformedEvent("a table has too many cells that are empty")
     return {
         "name": text_of(name),
         "columns": columns,

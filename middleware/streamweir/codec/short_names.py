@@ -5,6 +5,9 @@ Source: the standard protocol 1.1, section 3 rule 11.
 
 from __future__ import annotations
 
+import operator
+import re
+from collections.abc import Callable
 from typing import Any, Final, cast
 
 import msgspec
@@ -38,32 +41,58 @@ _NAMES: Final[dict[type[Event], tuple[str, ...]]] = {
 }
 
 
-def with_short_names(event: Event) -> Event:
-    """Return `event` with the digests of ids, names and channels that are too long; mostly `event` itself."""
+_IS_ID: Final = re.compile(r"(?:^|_)ids?$|[a-z]Ids?$|[a-z]IDs?$")
+"""The keys of ids in what a client sends back."""
+
+
+def with_short_names(event: Event, short: Callable[[str], str] = short_id) -> Event:
+    """Return `event` with the digests of ids, names and channels that are too long; mostly `event` itself.
+
+    Args:
+        event: as it was decoded.
+        short: returns the digest of a text that is too long.
+    """
     if type(event) is Content and event.channel is None and event.meta is None:  # nearly all
         return event
     changed: dict[str, Any] = {}
     for name in _NAMES.get(type(event), ()):
         value = getattr(event, name)
         if value is not None and len(value) > MAX_ID_CHARACTERS:
-            changed[name] = short_id(value)
+            changed[name] = short(value)
     if event.meta is not None:
         for item in event.meta.values():
             if type(item) is str and len(item) > MAX_ID_CHARACTERS:
-                changed["meta"] = _short_meta(event.meta)
-    if isinstance(event, Data) and event.data_type == "custom" and (data := _short_custom(event.data)):
+                changed["meta"] = _short_meta(event.meta, short)
+    if isinstance(event, Data) and event.data_type == "custom" and (data := _short_custom(event.data, short)):
         changed["data"] = data
+    if isinstance(event, Interaction) and event.resume is not None:
+        resume = _with_short_ids(event.resume, short)
+        if resume is not event.resume:
+            changed["resume"] = resume
     return msgspec.structs.replace(event, **changed) if changed else event
 
 
-def _short_meta(meta: Meta) -> Meta:
-    short = {name: short_id(value) if isinstance(value, str) else value for name, value in meta.items()}
-    return cast("Meta", short)
+def _short_meta(meta: Meta, short: Callable[[str], str]) -> Meta:
+    fields = {name: short(value) if isinstance(value, str) else value for name, value in meta.items()}
+    return cast("Meta", fields)
 
 
-def _short_custom(data: Any) -> dict[str, Any] | None:
+def _short_custom(data: Any, short: Callable[[str], str]) -> dict[str, Any] | None:
     """The data of an unknown event whose name is too long; None for any other."""
     name = data.get("name") if isinstance(data, dict) else None
     if isinstance(name, str) and len(name) > MAX_ID_CHARACTERS:
-        return {**data, "name": short_id(name)}
+        return {**data, "name": short(name)}
     return None
+
+
+def _with_short_ids(value: Any, short: Callable[[str], str], key: str = "") -> Any:
+    """Return `value` with the digests of ids that are too long, however deep they stand; mostly `value`."""
+    if isinstance(value, str):
+        return short(value) if len(value) > MAX_ID_CHARACTERS and _IS_ID.search(key) else value
+    if isinstance(value, dict):
+        fields = {name: _with_short_ids(item, short, name) for name, item in value.items()}
+        return value if all(fields[name] is item for name, item in value.items()) else fields
+    if isinstance(value, list):
+        items = [_with_short_ids(item, short, key) for item in value]
+        return value if all(map(operator.is_, items, value)) else items
+    return value

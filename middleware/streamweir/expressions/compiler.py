@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 from streamweir.expressions.functions import EXPRESSION, FUNCTIONS
-from streamweir.expressions.scope import NAMES, Scope
+from streamweir.expressions.scope import JSON_PER_VISIT, NAMES, Scope
 from streamweir.expressions.syntax_tree import Node, constant_path, heads
 from streamweir.expressions.values import is_true, type_name
 from streamweir.jsontext import same_json
@@ -29,6 +29,9 @@ _ORDERS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "gt": operator.gt,
     "gte": operator.ge,
 }
+_LEAST: Final = 4
+"""Bytes of JSON of a part of a container, at least, with its separators."""
+
 _ORDERED: Final = frozenset({"number", "string"})
 
 
@@ -80,7 +83,14 @@ class _Compiler:
 
     def _slice(self, node: Node, _is_head: bool) -> Evaluate:
         part = slice(*node["children"])
-        return lambda value, _: value[part] if isinstance(value, list) else None
+
+        def sliced(value: Any, scope: Scope) -> Any:
+            if not isinstance(value, list):
+                return None
+            scope.visit(len(range(*part.indices(len(value)))))
+            return value[part]
+
+        return sliced
 
     def _pipe(self, node: Node, is_head: bool) -> Evaluate:
         first, *others = node["children"]
@@ -138,8 +148,8 @@ class _Compiler:
                 return None
             flat: list[Any] = []
             for item in items:
+                scope.visit(len(item) if isinstance(item, list) else 1)
                 flat += item if isinstance(item, list) else (item,)
-            scope.visit(len(flat))
             return flat
 
         return flatten
@@ -152,13 +162,27 @@ class _Compiler:
 
     def _multi_select_list(self, node: Node, _is_head: bool) -> Evaluate:
         parts = [self.compile(child) for child in node["children"]]
-        return lambda value, scope: None if value is None else [part(value, scope) for part in parts]
+        size = _LEAST * len(parts)
+
+        def multi_select_list(value: Any, scope: Scope) -> Any:
+            if value is None:
+                return None
+            scope.make(size)
+            return [part(value, scope) for part in parts]
+
+        return multi_select_list
 
     def _multi_select_dict(self, node: Node, _is_head: bool) -> Evaluate:
         parts = [(child["value"], self.compile(child["children"][0])) for child in node["children"]]
-        return lambda value, scope: (
-            None if value is None else {key: part(value, scope) for key, part in parts}
-        )
+        size = sum(_LEAST + len(key) for key, _ in parts)
+
+        def multi_select_dict(value: Any, scope: Scope) -> Any:
+            if value is None:
+                return None
+            scope.make(size)
+            return {key: part(value, scope) for key, part in parts}
+
+        return multi_select_dict
 
     # Logic
 
@@ -180,7 +204,7 @@ class _Compiler:
             case "eq":
                 return _equality(first, second, node["children"])
             case "ne":
-                return lambda value, scope: not same_json(first(value, scope), second(value, scope))
+                return lambda value, scope: not _is_same(first(value, scope), second(value, scope), scope)
         return _ordering(first, second, _ORDERS[node["value"]])
 
     def _both(self, node: Node, is_head: bool) -> tuple[Evaluate, Evaluate]:
@@ -264,7 +288,17 @@ def _equality(first: Evaluate, second: Evaluate, nodes: Sequence[Node]) -> Evalu
     if nodes[1]["type"] == "literal" and isinstance(nodes[1]["value"], str):
         literal = nodes[1]["value"]
         return lambda value, scope: first(value, scope) == literal
-    return lambda value, scope: same_json(first(value, scope), second(value, scope))
+    return lambda value, scope: _is_same(first(value, scope), second(value, scope), scope)
+
+
+def _is_same(one: Any, other: Any, scope: Scope) -> bool:
+    """Compare two values, which counts by their size."""
+    if isinstance(one, str) and isinstance(other, str) and len(one) == len(other):
+        scope.visit_text(one)
+    elif isinstance(one, dict | list) and type(one) is type(other) and len(one) == len(other):
+        scope.visit(scope.size_of(one) // JSON_PER_VISIT)
+        scope.size_of(other)
+    return same_json(one, other)
 
 
 def _ordering(first: Evaluate, second: Evaluate, compare: Callable[[Any, Any], bool]) -> Evaluate:
@@ -272,6 +306,8 @@ def _ordering(first: Evaluate, second: Evaluate, compare: Callable[[Any, Any], b
         one, other = first(value, scope), second(value, scope)
         if type_name(one) not in _ORDERED or type_name(other) not in _ORDERED:
             return None
+        if isinstance(one, str):
+            scope.visit_text(one)
         return compare(one, other)
 
     return ordering

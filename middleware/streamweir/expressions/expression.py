@@ -9,11 +9,14 @@ from streamweir.expressions.checking import InvalidExpression, parsed
 from streamweir.expressions.compiler import FAILURES, Evaluate, compile_node
 from streamweir.expressions.reads import Path, reads_of
 from streamweir.expressions.scope import Scope, Vocabulary
-from streamweir.expressions.syntax_tree import Node, constant_path, heads
+from streamweir.expressions.syntax_tree import Node, all_nodes, constant_path, heads
 
 __all__ = ["Expression", "InvalidExpression", "Path", "compile_expression"]
 
 NO_NAMES: Final = Vocabulary()
+
+_REPEATING: Final = frozenset({"multi_select_list", "multi_select_dict"})
+_REPEATING_FUNCTIONS: Final = frozenset({"map", "merge", "to_array"})
 
 
 class Expression:
@@ -26,9 +29,10 @@ class Expression:
         name: the one that it is, if it is nothing else.
         reads: the places of the message that make a difference to its value.
         truth_reads: those that make a difference to whether that is true.
+        repeats: its value may hold a part of what it looks at many times.
     """
 
-    __slots__ = ("evaluate", "name", "names", "path", "reads", "truth_reads")
+    __slots__ = ("evaluate", "name", "names", "path", "reads", "repeats", "truth_reads")
 
     def __init__(self, tree: Node, names: Collection[str]) -> None:
         path = constant_path(tree)
@@ -37,6 +41,7 @@ class Expression:
         self.name = str(path[0]) if path and len(path) == 1 and self.names else None
         self.reads = reads_of(tree, names)
         self.truth_reads = reads_of(tree, names, is_condition=True)
+        self.repeats = any(map(_repeats, all_nodes(tree)))
         compiled = compile_node(tree, names)
         self.evaluate: Evaluate = compiled if path is not None else _null_on_failure(compiled)
 
@@ -52,6 +57,12 @@ def compile_expression(text: str, vocabulary: Vocabulary = NO_NAMES) -> Expressi
         InvalidExpression: it cannot be parsed or cannot be meant.
     """
     return Expression(parsed(text, vocabulary), vocabulary.names)
+
+
+def _repeats(node: Node) -> bool:
+    """May the value of this node hold a part of what it looks at more than once?"""
+    is_call = node["type"] == "function_expression"
+    return node["type"] in _REPEATING or (is_call and node["value"] in _REPEATING_FUNCTIONS)
 
 
 def _null_on_failure(compiled: Evaluate) -> Evaluate:

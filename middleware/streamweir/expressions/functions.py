@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 from streamweir.errors import MalformedEvent
-from streamweir.expressions.scope import Scope
+from streamweir.expressions.scope import JSON_PER_VISIT, TEXT_PER_VISIT, Scope
 from streamweir.expressions.values import type_name
 from streamweir.jsontext import parse_json_text, write_json_text
 
@@ -22,9 +22,6 @@ MAX_TEXT: Final = 8 << 20
 
 MAX_DIGITS: Final = 400
 """Characters of the longest text that is read as a number: a double has no more digits before its point."""
-
-_CHARACTERS_PER_VISIT: Final = 1 << 12
-"""Going through so many characters counts as looking at one item of a list."""
 
 ANY: Final = frozenset({"string", "boolean", "number", "array", "object", "null"})
 STRING: Final = frozenset({"string"})
@@ -65,11 +62,13 @@ class Function(NamedTuple):
         return count >= least and (self.is_variadic or count <= len(self.types))
 
 
-def _check_items(items: list[Any], *allowed: str) -> None:
-    """All items have one type, which is one of `allowed`."""
+def _check_items(scope: Scope, items: list[Any], *allowed: str) -> None:
+    """Check that all items have one type, which is one of `allowed`; count the characters of texts."""
     kinds = {type_name(item) for item in items}
     if len(kinds) > 1 or not kinds <= {*allowed}:
         raise TypeError("items of a wrong type")
+    if kinds == {"string"}:
+        scope.visit(sum(map(len, items)) // TEXT_PER_VISIT)
 
 
 def _check_length(length: int) -> None:
@@ -77,28 +76,30 @@ def _check_length(length: int) -> None:
         raise ValueError("a text would be too long")
 
 
-def _visit_text(scope: Scope, text: str) -> None:
-    scope.visit(len(text) // _CHARACTERS_PER_VISIT)
-
-
 def _avg(scope: Scope, items: list[Any]) -> Any:
     scope.visit(len(items))
-    _check_items(items, "number")
+    _check_items(scope, items, "number")
     return sum(items) / len(items) if items else None
 
 
 def _contains(scope: Scope, subject: str | list[Any], search: Any) -> bool:
-    if isinstance(subject, list):
-        scope.visit(len(subject))
+    if isinstance(subject, str):
+        scope.visit_text(subject)
+    elif isinstance(search, dict | list):
+        scope.visit(len(subject) * (1 + scope.size_of(search) // JSON_PER_VISIT))
+    elif isinstance(search, str):
+        scope.visit(len(subject) * (1 + len(search) // TEXT_PER_VISIT))
     else:
-        _visit_text(scope, subject)
+        scope.visit(len(subject))
     return search in subject
 
 
 def _join(scope: Scope, separator: str, items: list[Any]) -> str:
     scope.visit(len(items))
-    _check_items(items, "string")
-    _check_length(sum(map(len, items)) + len(separator) * len(items))
+    _check_items(scope, items, "string")
+    length = sum(map(len, items)) + len(separator) * len(items)
+    _check_length(length)
+    scope.make(length)
     return separator.join(items)
 
 
@@ -110,7 +111,7 @@ def _map(scope: Scope, evaluate: Evaluate, items: list[Any]) -> list[Any]:
 def _extreme(choose: Callable[[Iterable[Any]], Any]) -> Callable[[Scope, list[Any]], Any]:
     def extreme(scope: Scope, items: list[Any]) -> Any:
         scope.visit(len(items))
-        _check_items(items, "number", "string")
+        _check_items(scope, items, "number", "string")
         return choose(items) if items else None
 
     return extreme
@@ -119,7 +120,7 @@ def _extreme(choose: Callable[[Iterable[Any]], Any]) -> Callable[[Scope, list[An
 def _keys_of(scope: Scope, items: list[Any], evaluate: Evaluate) -> list[Any]:
     scope.visit(len(items))
     keys = [evaluate(item, scope) for item in items]
-    _check_items(keys, "number", "string")
+    _check_items(scope, keys, "number", "string")
     return keys
 
 
@@ -133,7 +134,7 @@ def _extreme_by(choose: Callable[..., int]) -> Callable[[Scope, list[Any], Evalu
 
 def _sort(scope: Scope, items: list[Any]) -> list[Any]:
     scope.visit(len(items))
-    _check_items(items, "number", "string")
+    _check_items(scope, items, "number", "string")
     return sorted(items)
 
 
@@ -157,12 +158,14 @@ def _not_null(_scope: Scope, *values: Any) -> Any:
 def _reverse(scope: Scope, value: str | list[Any]) -> str | list[Any]:
     if isinstance(value, list):
         scope.visit(len(value))
+    else:
+        scope.make(len(value))
     return value[::-1]
 
 
 def _sum(scope: Scope, items: list[Any]) -> Any:
     scope.visit(len(items))
-    _check_items(items, "number")
+    _check_items(scope, items, "number")
     return sum(items)
 
 
@@ -188,15 +191,15 @@ def _finite(text: str) -> float | None:
 def _to_string(scope: Scope, value: Any) -> str:
     if isinstance(value, str):
         return value
-    text = write_json_text(value)
-    _visit_text(scope, text)
-    return text
+    scope.make(scope.size_of(value))
+    return write_json_text(value)
 
 
 def _split(scope: Scope, text: str, separator: str, count: Any = None) -> list[str]:
     """The pieces between `separator`; the rest is one piece after `count` of them have been split off."""
     if count is not None and (not isinstance(count, int) or count < 0):
         raise ValueError("no number of splits")
+    scope.make(len(text))
     if separator:
         pieces = text.split(separator, -1 if count is None else count)
     else:
@@ -207,13 +210,15 @@ def _split(scope: Scope, text: str, separator: str, count: Any = None) -> list[s
 
 
 def _replace(scope: Scope, text: str, old: str, new: str) -> str:
-    _visit_text(scope, text)
-    _check_length(len(text) + text.count(old) * (len(new) - len(old)))
+    scope.visit_text(text)
+    length = len(text) + text.count(old) * (len(new) - len(old))
+    _check_length(length)
+    scope.make(length)
     return text.replace(old, new)
 
 
 def _from_json(scope: Scope, text: str) -> Any:
-    _visit_text(scope, text)
+    scope.make(len(text))
     try:
         return parse_json_text(text)
     except MalformedEvent:
@@ -222,10 +227,18 @@ def _from_json(scope: Scope, text: str) -> Any:
 
 def _text(change: Callable[[str], str]) -> Callable[[Scope, str], str]:
     def changed(scope: Scope, text: str) -> str:
-        _visit_text(scope, text)
+        scope.make(len(text))
         return change(text)
 
     return changed
+
+
+def _affix(test: Callable[[str, str], bool]) -> Callable[[Scope, str, str], bool]:
+    def affix(scope: Scope, text: str, part: str) -> bool:
+        scope.visit_text(part)
+        return test(text, part)
+
+    return affix
 
 
 def _listed(part: Callable[[dict[str, Any]], Iterable[Any]]) -> Callable[[Scope, dict[str, Any]], list[Any]]:
@@ -250,7 +263,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "avg": Function(_avg, (ARRAY,)),
     "ceil": Function(_plain(math.ceil), (NUMBER,)),
     "contains": Function(_contains, (ARRAY | STRING, ANY)),
-    "ends_with": Function(_plain(str.endswith), (STRING, STRING)),
+    "ends_with": Function(_affix(str.endswith), (STRING, STRING)),
     "floor": Function(_plain(math.floor), (NUMBER,)),
     "join": Function(_join, (STRING, ARRAY)),
     "keys": Function(_listed(dict.keys), (OBJECT,)),
@@ -265,7 +278,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "reverse": Function(_reverse, (ARRAY | STRING,)),
     "sort": Function(_sort, (ARRAY,)),
     "sort_by": Function(_sort_by, (ARRAY, EXPRESSION)),
-    "starts_with": Function(_plain(str.startswith), (STRING, STRING)),
+    "starts_with": Function(_affix(str.startswith), (STRING, STRING)),
     "sum": Function(_sum, (ARRAY,)),
     "to_array": Function(_plain(lambda value: value if isinstance(value, list) else [value]), (ANY,)),
     "to_number": Function(_to_number, (ANY,)),

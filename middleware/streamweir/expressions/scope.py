@@ -7,11 +7,22 @@ from typing import Any, Final, NamedTuple
 
 from streamweir.errors import MalformedEvent
 from streamweir.framing import Frame
+from streamweir.json_size import JsonSizes
+from streamweir.options.limits import EVENT_BYTES
 
 __all__ = ["MAX_VISITED", "NAMES", "Scope", "Vocabulary"]
 
 MAX_VISITED: Final = 100_000
 """So many items of lists are visited for one frame; beyond, the frame is malformed."""
+
+TEXT_PER_VISIT: Final = 1 << 12
+"""Looking through so many characters counts as looking at one item of a list."""
+
+JSON_PER_VISIT: Final = 1 << 6
+"""Comparing so many bytes of JSON counts as looking at one item of a list."""
+
+_GROWTH: Final = 4
+"""What expressions make of one frame is at most so many times what one event may have."""
 
 _NO_FRAME: Final = Frame(b"")
 
@@ -30,6 +41,8 @@ class Scope:
         count: how often the rule has written (`_count`).
         answer: returns the answer so far (`_answer`).
         visited: items of lists visited so far.
+        made: bytes of texts and containers made so far, about.
+        most: so many bytes may be made for one frame, and one value may have so many as JSON.
     """
 
     __slots__ = (
@@ -38,7 +51,9 @@ class Scope:
         "frame",
         "index",
         "item",
+        "made",
         "message",
+        "most",
         "options",
         "rest",
         "state",
@@ -56,11 +71,17 @@ class Scope:
         self.count = 0
         self.answer: Callable[[], str | None] = _no_answer
         self.visited = 0
+        self.made = 0
+        self.most = _GROWTH * EVENT_BYTES
 
     @property
     def text(self) -> str:
         """The raw text of the frame, or what follows the prefix that the rule asked for (`_text`)."""
         return self.frame.text if self.rest is None else self.rest
+
+    def begin(self) -> None:
+        """Count anew: another frame is read, or another event written."""
+        self.visited = self.made = 0
 
     def forget(self) -> None:
         """Let go of what was looked at: a large frame is not kept until the next one."""
@@ -75,6 +96,29 @@ class Scope:
         self.visited += items
         if self.visited > MAX_VISITED:
             raise MalformedEvent("more items of lists than may be visited for one frame")
+
+    def visit_text(self, text: str) -> None:
+        """Count a text that is going to be looked through. Raises what `visit` does."""
+        if len(text) >= TEXT_PER_VISIT:
+            self.visit(len(text) // TEXT_PER_VISIT)
+
+    def make(self, size: int) -> None:
+        """Count a text or container of so many bytes that is going to be made.
+
+        Raises:
+            MalformedEvent: more is made than one frame may become.
+        """
+        self.made += size
+        if self.made > self.most:
+            raise MalformedEvent("what is made of one frame is larger than allowed")
+
+    def size_of(self, value: Any) -> int:
+        """Return how many bytes of JSON a value is that may hold parts of the message many times.
+
+        Raises:
+            MalformedEvent: they are more than one frame may become.
+        """
+        return JsonSizes(self.most).of(value)
 
 
 def _no_answer() -> None:

@@ -68,6 +68,11 @@ class Template:
         """Where in the current value its value stands, if it is one expression that does nothing more."""
         return self.expression.path if self.expression else None
 
+    @property
+    def repeats(self) -> bool:
+        """Its value may hold a part of the message many times."""
+        return any(expression.repeats for expression in self.expressions)
+
 
 def compile_template(tree: Any, vocabulary: Vocabulary, report: Report, place: Place = ()) -> Template:
     """Return `tree` compiled; what cannot be compiled is reported and stands for null.
@@ -137,12 +142,28 @@ def _literal(value: Any) -> Template:
 def _text(pieces: list[str | Expression]) -> Template:
     found = tuple(piece for piece in pieces if isinstance(piece, Expression))
 
+    literal = sum(len(piece) for piece in pieces if isinstance(piece, str))
+
     def evaluate(value: Any, scope: Scope) -> str:
+        scope.make(literal)
         return "".join(
-            [piece if isinstance(piece, str) else text_of(piece.evaluate(value, scope)) for piece in pieces]
+            [
+                piece if isinstance(piece, str) else _counted_text(piece.evaluate(value, scope), scope)
+                for piece in pieces
+            ]
         )
 
     return Template(evaluate, expressions=found)
+
+
+def _counted_text(value: Any, scope: Scope) -> str:
+    """Return the text of `value`, which becomes a part of a longer one."""
+    if isinstance(value, str):
+        scope.make(len(value))
+        return value
+    if isinstance(value, dict | list):
+        scope.make(scope.size_of(value))
+    return text_of(value)
 
 
 def _mapping(fields: Mapping[str, Template]) -> Template:

@@ -62,10 +62,14 @@ class Tree(NamedTuple):
         Raises:
             RequestError: the client sent more than may be looked at for one request.
         """
+        scope = Scope({})
         try:
-            return self.template.evaluate(root, Scope({}))
+            value = self.template.evaluate(root, scope)
+            if self.template.repeats:
+                scope.size_of(value)
         except MalformedEvent:
             raise RequestError("the body has more items than may be looked at") from None
+        return value
 
     def overlay(self, root: Any) -> Mapping[str, Any]:
         """Return what is laid over a body: the tree of a mapping is one."""

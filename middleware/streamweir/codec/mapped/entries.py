@@ -5,7 +5,7 @@ Source: the dialect-file contract, section 3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from streamweir.codec.mapped.event_builders import BUILDERS, Build
@@ -28,6 +28,9 @@ MAX_EVENTS: Final = 1000
 
 MAX_DEPTH: Final = 3
 """Groups nest so deep."""
+
+_ENVELOPE: Final = 160
+"""Bytes of an event beside its fields."""
 
 _ANY_ENTRY: Final = ("type", "when", "each")
 _GROUP_KEYS: Final = ("emit", "when", "each")
@@ -199,18 +202,14 @@ def _emission(
 ) -> Emission:
     constant = _literals(section, kinds, templates)
     changing = {name: template for name, template in templates.items() if not template.is_literal}
-    own = [
-        _Field(name, changing[name].evaluate, kinds[name].convert) for name in changing if name in kind.fields
-    ]
-    meta = [
-        _Field(name, changing[name].evaluate, kinds[name].convert)
-        for name in changing
-        if name not in kind.fields
-    ]
+    fields = [_Field(name, _sized(changing[name]), kinds[name].convert) for name in changing]
+    own = [field for field in fields if field.name in kind.fields]
+    meta = [field for field in fields if field.name not in kind.fields]
+    weight = _weight(section, changing)
     is_text = type_name in ("content", "thinking")
-    emit = _plain_text(type_name, constant, own, meta) if is_text else None
+    emit = _plain_text(type_name, constant, own, meta, weight) if is_text else None
     if emit is None:
-        emit = _any_event(type_name, kind, constant, own, meta)
+        emit = _any_event(type_name, kind, constant, own, meta, weight)
     text = templates["content"].path if is_text and "content" in templates else None
     others = (
         expression
@@ -246,8 +245,30 @@ def _literals(
     return found
 
 
+def _sized(template: Template) -> Evaluate:
+    """Return what evaluates a field, and refuses a value that is larger than a frame may become.
+
+    Only a value that may hold a part of the message many times is looked at: to make it fit may write it out.
+    """
+    evaluate = template.evaluate
+    if not template.repeats:
+        return evaluate
+
+    def sized(message: Any, scope: Any) -> Any:
+        value = evaluate(message, scope)
+        scope.size_of(value)
+        return value
+
+    return sized
+
+
 def _any_event(
-    type_name: str, kind: EntryKind, constant: dict[str, Any], own: list[_Field], meta: list[_Field]
+    type_name: str,
+    kind: EntryKind,
+    constant: dict[str, Any],
+    own: list[_Field],
+    meta: list[_Field],
+    weight: _Weight,
 ) -> Emit:
     build: Build = BUILDERS[type_name]
     required = [name for name in kind.required if name not in constant and name != "tool_name"]
@@ -265,13 +286,13 @@ def _any_event(
                 return
         event = build(fields, _meta(message, scope, meta_constant, meta), scope)
         if event is not None:
-            _add(event, out)
+            weight.add(event, scope, out)
 
     return emit
 
 
 def _plain_text(
-    type_name: str, constant: dict[str, Any], own: list[_Field], meta: list[_Field]
+    type_name: str, constant: dict[str, Any], own: list[_Field], meta: list[_Field], weight: _Weight
 ) -> Emit | None:
     """The usual event written out: text, and nothing but that and metadata in it changes."""
     if [field.name for field in own] != ["content"] or "is_complete" in constant:
@@ -290,9 +311,9 @@ def _plain_text(
         text = text if type(text) is str else convert(text)
         found = _meta(message, scope, meta_constant, meta)
         if is_bare:
-            _add(cls(text, meta=found), out)
+            weight.add(cls(text, meta=found), scope, out)
         elif (event := build({**own_constant, "content": text}, found, scope)) is not None:
-            _add(event, out)
+            weight.add(event, scope, out)
 
     return emit
 
@@ -308,7 +329,35 @@ def _meta(message: Any, scope: ReadScope, constant: Any, fields: list[_Field]) -
     return meta or None
 
 
-def _add(event: Event, out: list[Event]) -> None:
-    if len(out) >= MAX_EVENTS:
-        raise MalformedEvent("more events than one frame may give")
-    out.append(event)
+class _Weight(NamedTuple):
+    """What the events of one entry are made of, to tell how large they can be.
+
+    Attributes:
+        expressions: how many there are.
+        literal: bytes of everything that is written out in the entry.
+        repeats: an expression may hold a part of the message many times.
+    """
+
+    expressions: int
+    literal: int
+    repeats: bool
+
+    def add(self, event: Event, scope: ReadScope, out: list[Event]) -> None:
+        """Add an event of the entry to those of the frame.
+
+        Raises:
+            MalformedEvent: they are more, or larger, than one frame may become.
+        """
+        if len(out) >= MAX_EVENTS:
+            raise MalformedEvent("more events than one frame may give")
+        if self.repeats:
+            event = scope.measure_event(event, out)
+        else:
+            event = scope.count_event(event, out, expressions=self.expressions, literal=self.literal)
+        out.append(event)
+
+
+def _weight(section: Section, templates: Mapping[str, Template]) -> _Weight:
+    expressions = sum(len(template.expressions) for template in templates.values())
+    literal = _ENVELOPE + len(repr(section.values))
+    return _Weight(expressions, literal, any(template.repeats for template in templates.values()))

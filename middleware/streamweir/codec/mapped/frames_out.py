@@ -70,12 +70,12 @@ class FrameOut:
     def _one(self, message: Any, scope: Scope) -> Iterator[Frame]:
         if self._when is not None and not is_true(self._when.evaluate(message, scope)):
             return
-        event = _line(self._event.evaluate(message, scope)) if self._event is not None else None
-        frame_id = _line(self._id.evaluate(message, scope)) if self._id is not None else None
+        event = _line(_counted(self._event, message, scope)) if self._event is not None else None
+        frame_id = _line(_counted(self._id, message, scope)) if self._id is not None else None
         if self._data is not None:
-            yield Frame(write_json(self._data.evaluate(message, scope)), event, frame_id)
+            yield Frame(write_json(_counted(self._data, message, scope)), event, frame_id)
         elif self._text is not None:
-            text = _lines(self._text.evaluate(message, scope))
+            text = _lines(_counted(self._text, message, scope))
             yield Frame(text.encode("utf-8", "replace"), event, frame_id)
         elif event:
             yield Frame(b"", event, frame_id)
@@ -148,6 +148,13 @@ def _text(section: Section, key: str, names: Vocabulary) -> Template | None:
         section.wrong(key, "must be text", value)
         return None
     return section.template(key, names)
+
+
+def _counted(template: Template, message: Any, scope: Scope) -> Any:
+    """Return the value of a part of a frame, which counts in what one event may become."""
+    value = template.evaluate(message, scope)
+    scope.make(scope.size_of(value))
+    return value
 
 
 def _lines(value: Any) -> str:

@@ -13,6 +13,7 @@ import msgspec
 from streamweir.codec.argument_pieces import ArgumentPieces
 from streamweir.codec.base import Decoder, Options
 from streamweir.codec.coerce import custom
+from streamweir.codec.frame_growth import GROWTH, bounded_events
 from streamweir.codec.mapped.open_messages import OpenMessages
 from streamweir.codec.mapped.read_scope import ReadScope
 from streamweir.codec.mapped.rules import Rule, RuleTable
@@ -122,7 +123,8 @@ class MappedDecoder(Decoder):
 
     def _events_of(self, frame: Frame) -> Iterable[Event]:
         reading, scope = self.reading, self._scope
-        scope.frame, scope.rest, scope.visited = frame, None, 0
+        scope.frame, scope.rest = frame, None
+        scope.begin_frame()
         self._reads_by_base = self._has_learned = False
         if not frame.data and frame.event in (None, UNNAMED):
             self.taker = "no rule"
@@ -170,6 +172,7 @@ class MappedDecoder(Decoder):
         self._has_begun = True
         values = self.reading.options
         self._scope.options = {name: values[name][self.option(name)] for name in values}
+        self._scope.most = GROWTH * self.room
         if self.reading.collects_arguments:
             self._pieces = ArgumentPieces(self.room)
         if self._base is not None:
@@ -190,6 +193,8 @@ class MappedDecoder(Decoder):
             return message
         scope.message = message
         inner = unwrap.evaluate(message, scope)
+        if unwrap.repeats:
+            scope.size_of(inner)
         return message if inner is None else inner
 
     def _apply(self, rule: Rule, message: Any) -> Iterable[Event]:
@@ -223,6 +228,7 @@ class MappedDecoder(Decoder):
         value = rule.message.evaluate(message, self._scope) if rule.message else None
         if value is None:
             return ()
+        self._scope.size_of(value)
         event = frame.event if rule.event is None else rule.event or None
         return self._by_base(_frame_with(frame, value, event))
 
@@ -240,7 +246,7 @@ class MappedDecoder(Decoder):
         base = self._base
         assert base is not None
         self._reads_by_base = True
-        for event in base.decode(frame):
+        for event in bounded_events(base.decode(frame), len(frame.data), self._scope.most):
             yield self._with_usage(event)
         self.complete = self.complete or base.complete
 

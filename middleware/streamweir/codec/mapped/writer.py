@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
 from streamweir.codec.base import Encoder
+from streamweir.codec.frame_growth import GROWTH
 from streamweir.codec.frame_template import Number
 from streamweir.codec.mapped.write_rules import WriteRule
 from streamweir.codec.mapped.write_scope import Answer, OpenCalls, flat_event
@@ -78,7 +79,7 @@ class MappedEncoder(Encoder):
             rule = self._find(event, message)
             if rule is not None:
                 return self._written(rule, message)
-        except MalformedEvent:  # more items of lists than may be visited
+        except MalformedEvent:  # it would be larger, or take longer, than one event may
             self._note_lost(event)
             return ()
         finally:
@@ -124,6 +125,7 @@ class MappedEncoder(Encoder):
         self._has_begun = True
         writing = self.writing
         self._calls = OpenCalls(self.room // 2)
+        self._scope.most = GROWTH * self.room
         if writing.keeps_answer:
             self._answer = Answer(self.room)
             self._scope.answer = self._answer.text
@@ -136,7 +138,8 @@ class MappedEncoder(Encoder):
 
     def _find(self, event: Event, message: dict[str, Any]) -> WriteRule | None:
         scope = self._scope
-        scope.message, scope.visited = message, 0
+        scope.message = message
+        scope.begin()
         for rule in self.writing.rules[event.type]:
             scope.count = self._counts.get(rule.place, 0)
             if rule.takes(message, scope):

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from streamweir.codec.base import Encoder
 from streamweir.codec.coerce import text_of
+from streamweir.codec.frame_growth import GROWTH
 from streamweir.codec.frame_template import Number
 from streamweir.codec.open_interactions import OpenInteractions
 from streamweir.dialects.data_formulator.encode_answer import Answer
@@ -173,7 +174,10 @@ class DataFormulatorEncoder(Encoder):
 
     def _data(self, event: Data) -> _Message | None:
         match event:
-            case Data(data_type="dataframe", data={"rows": list()}):
+            case Data(data_type="dataframe", data={"rows": list(rows), **others}):
+                if len(rows) * _named_characters(others.get("columns")) > GROWTH * self.room:
+                    self._lose("dataframe")
+                    return None
                 extra = self.extra_of(event)
                 own = self._result_is_due or "refined_goal" in extra
                 self._result_is_due = False
@@ -360,9 +364,17 @@ def _preview(event: Data) -> _Message:
     return {"type": "actions", "actions": [preview]}
 
 
+def _columns(named: Any) -> list[str]:
+    return [text_of(column) for column in named] if isinstance(named, list) else []
+
+
+def _named_characters(columns: Any) -> int:
+    """Return how many characters the names of the columns take, which stand in each row that is written."""
+    return sum(map(len, _columns(columns)))
+
+
 def _records(table: Mapping[str, Any]) -> list[Any]:
-    named = table.get("columns")
-    columns = [text_of(column) for column in named] if isinstance(named, list) else []
+    columns = _columns(table.get("columns"))
     return [dict(zip(columns, row, strict=False)) if isinstance(row, list) else row for row in table["rows"]]
 
 

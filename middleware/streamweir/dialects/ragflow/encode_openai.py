@@ -23,6 +23,7 @@ from streamweir.events import (
     Thinking,
     ToolCallDelta,
 )
+from streamweir.ids import short_id
 
 __all__ = ["OpenAIWriter"]
 
@@ -42,7 +43,7 @@ class OpenAIWriter(Writer):
         self.note(event)
         match event:
             case SessionStart():
-                self._model = str(self.extra_of(event).get("model") or self._model)
+                self._model = short_id(str(self.extra_of(event).get("model") or self._model))
             case Content():
                 if event.channel is not None:
                     self.lost["channel of text"] += 1

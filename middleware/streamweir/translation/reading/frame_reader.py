@@ -12,6 +12,7 @@ from streamweir.codec.base import MAX_EVENTS_OF_A_FRAME, Decoder
 from streamweir.codec.decoded_events import checked_events, decoded_event
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.error_only_body import ErrorOnlyBody, error_event_of, first_message
+from streamweir.codec.frame_growth import GROWTH, FrameGrowth, uncounted_events
 from streamweir.codec.message_template import MessageTemplates
 from streamweir.errors import LimitExceeded, NotTheDialect
 from streamweir.events import Content, Data, Error, Event, SessionEnd, ToolCallEnd, Warning
@@ -51,12 +52,14 @@ class FrameReader:
         self.decoder: Decoder | None = None
         self.templates: MessageTemplates
         self._decode: Callable[[Frame], Iterable[Event]]
+        self._is_ours = True
         self.started = False
         self.takes_marked = False
         self.errors_for_users = False
         self.unreadable = Unreadable(limits.malformed_events)
         self.understanding = Understanding()
         self._room = limits.event_bytes
+        self._most = GROWTH * limits.event_bytes
         self._raw = raw
         self._dialect: Dialect | None = None
         self._provenance: Provenance | None = None
@@ -70,6 +73,7 @@ class FrameReader:
         """Settle the dialect, and with it what depends on it."""
         self._dialect = dialect
         self.decoder = decoder
+        self._is_ours = dialect.is_ours
         self._decode = decoder.decode if dialect.is_ours else partial(checked_events, decoder.decode)
         self.errors_for_users = decoder.errors_for_users
         self.templates = MessageTemplates(None if self._raw else decoder.text_fields)
@@ -144,11 +148,16 @@ class FrameReader:
 
     def _decode_into(self, events: list[Event], frame: Frame) -> bool:
         """Decode a frame; False if it could not be read, or not all of it."""
+        growth: FrameGrowth | None = None
+        few = uncounted_events(len(frame.data), self._most) if self._is_ours else 0
         try:
             decoded = self._decode(frame)
             for event in decoded if self.started else self._first(frame, decoded):
-                if len(events) >= MAX_EVENTS_OF_A_FRAME:
-                    _refuse_more_events()
+                if len(events) >= few:
+                    growth = growth or self._growth_of(events)
+                    event = growth.take(event)  # noqa: PLW2901 - with its ids as short as they leave
+                    if len(events) >= MAX_EVENTS_OF_A_FRAME:
+                        _refuse_more_events()
                 events.append(event)
         except (LimitExceeded, NotTheDialect):
             raise
@@ -156,6 +165,12 @@ class FrameReader:
             self.unreadable.log_fault(error, self._dialect)
             return False
         return True
+
+    def _growth_of(self, events: list[Event]) -> FrameGrowth:
+        """Count the events of a frame that have been taken without counting."""
+        growth = FrameGrowth(self._most)
+        events[:] = [growth.take(event) for event in events]
+        return growth
 
     def _is_behind_end(self, events: Sequence[Event]) -> bool:
         """Has the dialect's end come, with these events or before them?"""
@@ -173,9 +188,12 @@ class FrameReader:
         shown = self._provenance
         if shown is not None and not shown.may_show(events):
             shown = None
-        for event in events:
+        shown_in = self._most // (len(frame.data) or 1)
+        for place, event in enumerate(events):
             given = self.attributed(event) if self.errors_for_users else event
-            items.append(given if shown is None else shown.with_source(given, frame))
+            if shown is not None and place < shown_in:
+                given = shown.with_source(given, frame)
+            items.append(given)
         return items
 
     # A body that may be nothing but a failure

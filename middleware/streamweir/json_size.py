@@ -1,0 +1,88 @@
+"""How many bytes of JSON a value is, found out without writing it.
+
+Values that are made of parts of one message may hold the same part many times: as objects they take little
+memory, as JSON they may take a thousand times the message.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import orjson
+
+from streamweir.errors import MalformedEvent
+from streamweir.jsontext import write_json
+
+__all__ = ["JsonSizes"]
+
+_NUMBER: Final = 12
+"""Bytes of a usual number, `true`, `false` or `null`, with what separates it from its neighbours."""
+
+_SHORT: Final = 64
+"""A text of so many characters is counted anew wherever it stands."""
+
+_CONTAINERS: Final = (dict, list, tuple)
+
+
+class JsonSizes:
+    """The sizes of values that live at the same time. Each object is looked at once, wherever it stands.
+
+    Args:
+        most: bytes of JSON that one value may have.
+    """
+
+    __slots__ = ("_known", "_most")
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._known: dict[int, int] = {}
+
+    def of(self, value: Any) -> int:
+        """Return how many bytes of JSON `value` is, about; within a few per cent for large ones.
+
+        Raises:
+            MalformedEvent: they are more than allowed.
+        """
+        kind = type(value)
+        if kind is str:
+            return self._of_text(value)
+        if kind is dict or kind is list or kind is tuple:
+            return self._of_container(value)
+        if kind is int:
+            return _NUMBER + int(value).bit_length() // 3
+        if isinstance(value, bytes):
+            return len(value)
+        if isinstance(value, orjson.Fragment):
+            return len(value.contents)
+        return self._of_container({**value}) if isinstance(value, dict) else _NUMBER
+
+    def _of_text(self, text: str) -> int:
+        if len(text) <= _SHORT:
+            return len(text) + 2 if text.isascii() and text.isprintable() else len(write_json(text))
+        size = self._known.get(id(text))
+        if size is None:
+            size = self._known[id(text)] = self._checked(len(write_json(text)))
+        return size
+
+    def _of_container(self, value: Any) -> int:
+        size = self._known.get(id(value))
+        if size is not None:
+            return size
+        size = 2
+        if type(value) is dict:
+            for key, item in value.items():
+                size += len(key) + 4 + self.of(item)
+                if size > self._most:
+                    break
+        else:
+            for item in value:
+                size += 1 + self.of(item)
+                if size > self._most:
+                    break
+        self._known[id(value)] = self._checked(size)
+        return size
+
+    def _checked(self, size: int) -> int:
+        if size > self._most:
+            raise MalformedEvent("what a frame becomes is larger than allowed")
+        return size
