@@ -103,6 +103,7 @@ export function runBody(options: RunBodyOptions): ReadableStream<Uint8Array> {
 
   const pull = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
     for (;;) {
+      if (isClosed) return fail(controller, signal?.reason);
       let blocks: Block[] | null = null;
       let failure: unknown = new TypeError("network error: the answer broke off");
       try {
@@ -162,8 +163,10 @@ function isWholeData(data: string): boolean {
   }
 }
 
+/** A last block with the line ends that it lacks. */
 function withBlankLine(bytes: Uint8Array): Uint8Array {
-  const ended = new Uint8Array(bytes.length + 2);
+  const missing = [10, 13].includes(bytes[bytes.length - 1] as number) ? 1 : 2;
+  const ended = new Uint8Array(bytes.length + missing);
   ended.set(bytes);
   ended.fill(10, bytes.length);
   return ended;

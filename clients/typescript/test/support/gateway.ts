@@ -68,7 +68,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   writeFileSync(config, configuration(pages));
   const origin = `http://127.0.0.1:${port}`;
   const gateway: ChildProcess = spawn(BIN, ["serve", config, "--listen", `127.0.0.1:${port}`], {
-    stdio: ["ignore", "ignore", "inherit"],
+    stdio: ["ignore", "ignore", "ignore"],
     cwd: ROOT,
   });
   await answers(`${origin}/healthz`);
