@@ -124,6 +124,21 @@ for (const [name, Kit] of kits) {
       expect(server.exchanges).toHaveLength(2);
     });
 
+    test("stops an answer that is being read again", async () => {
+      const server = await serve(running(CHUNKS, 3), running(CHUNKS, 3), stopped);
+      const runs = createRunFetch({ resume: RESUME });
+      const before = chatAt(server.url, runs);
+      void before.sendMessage({ text: "Hi" });
+      await until(() => textOf(before)[1] === "Hel");
+      const after = chatAt(server.url, runs, before.messages.slice(0, 1));
+      const resumed = after.resumeStream();
+      await until(() => textOf(after)[1] === "Hel");
+      await after.stop();
+      await resumed;
+      await server.requests(3);
+      expect(server.exchanges[2]?.path).toBe(`/-/runs/${RUN}/cancel`);
+    });
+
     test("shows what a refusal says", async () => {
       const body = '{"status":"error","error":{"code":"OVERLOADED","message":"The service is busy.","retry":true}}';
       const server = await serve((exchange) => exchange.start({}, "503 Busy", "application/json").end(body));

@@ -311,7 +311,7 @@ describe("failures", () => {
   });
 
   test("a body that ends or breaks without session_end is truncated, never silent", async () => {
-    const half = sse(START) + sse(text("A", 1)) + 'data: {"type":"content","data":{"content":"B';
+    const half = `${sse(START)}${sse(text("A", 1))}data: {"type":"content","data":{"content":"B`;
     const ends = await serve((exchange) => exchange.start().end(half));
     expect(await failureOf(streamRequest(ends.url))).toMatchObject({
       kind: "stream_truncated",
