@@ -148,7 +148,9 @@ function structured(error: Fields): StreamEvent {
 
 /** An error of an agent: its text may be an exception's, and the run often goes on. */
 function flat({ message_code }: Fields): StreamEvent {
-  return hiddenError(null, ENDS_THE_RUN.includes(textOf(message_code)), {});
+  const failure = hiddenError(null, ENDS_THE_RUN.includes(textOf(message_code)), {});
+  const code = typeof message_code === "string" ? { message_code } : {};
+  return { ...failure, data: { ...failure.data, ...code } } as StreamEvent;
 }
 
 function pause(message: Fields): StreamEvent[] {
