@@ -239,11 +239,11 @@ class Dialect:
                 )
 
     def asks_for_another_form(self, options: Options) -> bool:
-        """Does an option choose how the dialect is written, aside from how it is read too?"""
+        """Return whether an option chooses how the dialect is written, also if it says how it is read."""
         if not options:
             return False
-        read = NO_OPTIONS if self.decoder is None else self.decoder.option_values
-        return any(option_text(value) not in read.get(name, ()) for name, value in options.items())
+        written = NO_OPTIONS if self.encoder is None else self.encoder.option_values
+        return any(name in written and option_text(value) != "auto" for name, value in options.items())
 
     def make_decoder(self, options: Options) -> Decoder:
         """Return a fresh decoder for one stream.

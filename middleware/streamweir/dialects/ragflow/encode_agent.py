@@ -59,7 +59,9 @@ class AgentWriter(Writer):
         super().__init__(lost, room)
         self._filtered = filtered
         self._thinking = False
-        self._message_ended = False
+        self._has_text = False
+        self._beside_end: Message = {}
+        """The upstream's own fields of `message_end`, from all messages."""
         self._asked = OpenInteractions(room // 2)
         self._downloads = KeptValues(room // 4)
         self._calls = KeptCalls(room // 4)
@@ -149,9 +151,9 @@ class AgentWriter(Writer):
         if event.content:
             yield from self._turn(thinking=False)
             yield "message", {**self.extra_of(event), "content": event.content}
-        if event.is_complete:
-            extra = {} if event.content else self.extra_of(event)
-            yield from self._end_message(extra)
+        self._has_text = self._has_text or event.content != ""
+        if event.is_complete and not event.content:
+            self._beside_end.update(self.extra_of(event))
 
     def _offer(self, event: Data) -> None:
         """Keep a file for the end of its message."""
@@ -164,14 +166,13 @@ class AgentWriter(Writer):
             self._thinking = thinking
             yield "message", {"content": "", "start_to_think" if thinking else "end_to_think": True}
 
-    def _end_message(self, extra: Mapping[str, Any]) -> Iterator[tuple[str, Message]]:
-        yield from self._turn(thinking=False)
-        data = dict(extra)
+    def _end_message(self) -> Iterator[tuple[str, Message]]:
+        """The mark at which the server's own clients stop reading: once, behind all messages of an answer."""
+        data = self._beside_end
         if reference := self._take_reference(keyed=True):
             data["reference"] = reference
         if self._downloads:
             data["downloads"] = self._downloads.take()
-        self._message_ended = True
         yield "message_end", data
 
     # The end
@@ -185,16 +186,16 @@ class AgentWriter(Writer):
             self.lost["interaction of kind tool"] += 1
         self._asked.add(event)
 
-    def _before_end(self) -> Iterator[tuple[str, Message]]:
-        """What is still to be said of the last message; the SDK needs its end before any other event."""
+    def _before_end(self, *, is_whole: bool) -> Iterator[tuple[str, Message]]:
+        """What is still to be said of the answer; the SDK needs its end before any other event."""
         yield from self._turn(thinking=False)
-        if self._reference or self._downloads or (self._filtered and not self._message_ended):
-            yield from self._end_message({})
+        if (self._has_text and is_whole) or self._reference or self._downloads or self._filtered:
+            yield from self._end_message()
 
     def _end(self, event: SessionEnd) -> Iterator[tuple[str, Message]]:
         if event.status == "error":
             return
-        yield from self._before_end()
+        yield from self._before_end(is_whole=event.status != "cancelled")
         if event.status == "suspended":
             asked = [asked_by(asked, message_id=self._message_id) for asked in self._asked]
             yield "user_inputs", asked[0] if asked else {"inputs": {}, "tips": ""}
