@@ -125,14 +125,15 @@ class ResumableProxy(Proxy):
             run.first_reader(about),
             self._endpoint,
             prepared.incoming,
-            headers=self._resumption.headers(run.handle),
+            headers=[],
+            run_headers=self._resumption.headers(run.handle),
             client=ConnectedClient(scope, receive, send),
             run=run,
         )
         pump = asyncio.create_task(run.pump())
         try:
             await self._resumption.follow(delivery, is_running=True)
-            delivery.note_in(record)
+            delivery.complete(record)
             record.client_left = (delivery.has_lost_client and not run.owned.ended) or None
             await asyncio.shield(pump)
         except asyncio.CancelledError:

@@ -149,26 +149,27 @@ class Resumption(RunsShell):
             reader,
             endpoint,
             incoming,
-            headers=[*self.headers(found.handle), *call.headers],
+            headers=call.headers,
+            run_headers=self.headers(found.handle),
             client=ConnectedClient(scope, call.receive, call.send),
             run=self.service.under_way.get(found.name),
         )
         await self.follow(delivery, is_running=is_running)
-        delivery.note_in(record)
+        delivery.complete(record)
         self.note_result(about.endpoint, "followed" if is_running else "replayed")
 
     async def follow(self, delivery: RunDelivery, *, is_running: bool) -> None:
         """Run a delivery, counted among the streams and the readers of the process."""
         metrics = self._observer.metrics
-        self._streams.add(delivery.supervisor)
+        self._streams.add(delivery.reading)
         metrics.reader_opened()
         try:
             await delivery.run(is_running=is_running)
         finally:
-            if delivery.has_seized:
+            if delivery.reader.has_seized:
                 metrics.run_lost()
             metrics.reader_closed()
-            self._streams.discard(delivery.supervisor)
+            self._streams.discard(delivery.reading)
 
     def note_result(self, template: str | None, result: str) -> None:
         """Count a request that wanted to read a run of an endpoint."""

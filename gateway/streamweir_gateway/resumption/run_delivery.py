@@ -1,49 +1,44 @@
-"""What one client gets of a run that is kept: from its position on, in its protocol, to the end.
+"""A run on its way to one client of the gateway.
 
 Source: the contract of resumable streams, sections 2, 3 and 5.
 """
 
 from __future__ import annotations
 
-import logging
-import time
 from typing import Final
 
 from streamweir.delivery.client_port import ClientPort
+from streamweir.delivery.stored_run import StoredRunDelivery
+from streamweir.errors import ErrorInfo
 from streamweir.http.headers import Headers
-from streamweir.http.refusals import Refusal
-from streamweir.runs.event_log import Batch
-from streamweir.runs.follower import Taker
 from streamweir.runs.handles import Position
-from streamweir.runs.run_feed import RunFeed
 from streamweir.runs.run_reader import RunReader
-from streamweir.runs.service import NothingLeft
-from streamweir.runs.stored_event import UnreadableRun
+from streamweir.runs.stored_event import Source
+from streamweir.translation.open_writer import Writer
 from streamweir_gateway.observability.record import RequestRecord
-from streamweir_gateway.resumption.stored_delivery import StoredDelivery
 from streamweir_gateway.resumption.upstream_run import UpstreamRun
 from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.destination import Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.interruptible_wait import Interrupted
+from streamweir_gateway.runs.live_delivery import LiveDelivery
 from streamweir_gateway.runs.run_supervisor import RunSupervisor
 
 __all__ = ["RunDelivery"]
 
-logger = logging.getLogger("streamweir.gateway")
 
-
-class RunDelivery:
-    """Reads a run for one client. It is made in the task that runs it.
+class RunDelivery(StoredRunDelivery, LiveDelivery):
+    """Delivers a run to one client. It is made in the task that runs it.
 
     Attributes:
-        supervisor: ends it.
+        reading: ends the delivery from outside.
 
     Args:
         reader: of the run; closed here.
         endpoint: of the run.
         incoming: the client's request, with the request id of the run.
         headers: of the response, beside those of a stream.
+        run_headers: the headers that name the run.
         client: gets the response.
         run: the run, if this process makes it.
     """
@@ -55,126 +50,99 @@ class RunDelivery:
         incoming: Incoming,
         *,
         headers: Headers,
+        run_headers: Headers,
         client: ClientPort,
         run: UpstreamRun | None = None,
     ) -> None:
-        self.supervisor: Final = RunSupervisor(0.0)
-        self._kept: Final = run
-        self._is_first: Final = reader.first_of is not None
-        self._position: Final = reader.position or Position()
-        self._resumes: Final = reader.position is not None
-        self._reader: Final = reader
-        self._delivery: Final = StoredDelivery(
-            endpoint,
-            incoming,
-            handle=reader.handle,
+        self.reading: Final = RunSupervisor(0.0)
+        super().__init__(endpoint, incoming, client=client, run=self.reading)
+        self._made_here: Final = run
+        config = endpoint.config
+        self._read_from(
+            reader,
+            dialects=endpoint.dialects,
+            protocol=incoming.answers,
+            framing=incoming.framing,
             headers=headers,
-            client=client,
-            run=self.supervisor,
+            run_headers=run_headers,
+            source=Source(config.upstreams[0].speaks, config.protocol_options),
+            options=config.protocol_options,
         )
-        self._feed: Final = RunFeed(reader, self._delivery)
 
     async def run(self, *, is_running: bool) -> None:
         """Deliver the run to its end.
 
         Args:
-            is_running: the run goes on, so that there is something to wait for.
+            is_running: the run has not ended, so that its headers are sent before there is an event.
 
         Raises:
-            NothingLeft: the run is over and the client has all of it; nothing has been sent.
-            Refusal: the run was not begun at all, or cannot be read; nothing has been sent.
+            NothingLeft: the run has ended and the client has all of it; nothing was sent.
+            RunGone: the run cannot be read; nothing was sent.
+            Refusal: no upstream was asked for the run; nothing was sent.
         """
-        client = self._delivery.supervisor
+        client = self.supervisor
         try:
-            self._delivery.watch()
-            if self._kept is not None and self._kept.response is not None:
-                self._delivery.forward_headers(self._kept.response)
-            await self._interruptible(is_running=is_running)
-        except ClientGone:
+            self.watch()
+            if self._made_here is not None and self._made_here.response is not None:
+                self.forward_headers(self._made_here.response)
+            await self._run_interruptibly(begins=is_running and not self._is_first)
+        except (ClientGone, OSError):
             client.drop("client_gone")
         finally:
-            self._reader.close()
-            self.supervisor.close()
+            self.reader.close()
+            self.reading.close()
             client.close()
         if client.dropped == "slow_client":
-            await self._delivery.cut_off()
+            await self.cut_off()
 
     @property
     def has_lost_client(self) -> bool:
-        """The client left before the end."""
-        return self._delivery.supervisor.dropped is not None
+        """Whether the client left before the end."""
+        return self.supervisor.dropped is not None
+
+    def complete(self, record: RequestRecord) -> None:
+        """Complete the record of the client's request, once the delivery is over."""
+        first = (self.reader.position or Position()).next_event
+        self.note_in(record, events=max(0, self.reader.at - first))
+        record.reason = record.reason or self.supervisor.dropped
+
+    async def send(self) -> None:
+        """Send the events that were written, with the headers of the upstream's response if it has come."""
+        run = self._made_here
+        if self._is_first and run is not None and run.response is not None:
+            self.forward_headers(run.response)
+        await super().send()
+        if self.reading.is_over:
+            raise ClientGone
 
     @property
-    def has_seized(self) -> bool:
-        """The run was nobody's, and this reader ended it."""
-        return self._reader.has_seized
+    def _is_first(self) -> bool:
+        return self.reader.first_of is not None
 
-    def note_in(self, record: RequestRecord) -> None:
-        """Complete `record` with what the client was sent; a run that has ended has a reason of its own."""
-        self._delivery.note_in(record, events=max(0, self._reader.at - self._position.next_event))
-        record.reason = record.reason or self._delivery.supervisor.dropped
-
-    async def _interruptible(self, *, is_running: bool) -> None:
-        """Deliver; a stop of the gateway ends the run, or the reading of one that is another's."""
-        supervisor = self.supervisor
-        begins = is_running and not self._is_first
+    async def _run_interruptibly(self, *, begins: bool) -> None:
+        """Deliver; if the gateway stops, end the delivery here unless this process makes the run."""
         while True:
             try:
-                with supervisor.waiting:
+                with self.reading.waiting:
                     if begins:
-                        await self._delivery.begin()
+                        await self.begin()
                         begins = False
-                    await self._deliver()
+                    await self.deliver()
                     return
             except Interrupted:
-                if supervisor.is_over:
+                if self.reading.is_over:
                     raise ClientGone from None
-                if self._kept is None:
-                    await self._finish_short("GATEWAY_DRAINING")
+                if self._made_here is None:
+                    await self.cut_short("GATEWAY_DRAINING")
                     return
 
-    async def _deliver(self) -> None:
-        delivery, reader = self._delivery, self._reader
-        while (batch := await reader.next(self._taker)) is not None:
-            try:
-                self._feed.write(batch)
-            except UnreadableRun:
-                logger.warning(
-                    "a stored run cannot be read", extra={"request_id": self._reader.about.request_id}
-                )
-                if not delivery.is_started:
-                    raise Refusal("RUN_GONE") from None
-                reader.cut_short = "RUN_LOST"
-                break
-            if self._kept is not None and self._is_first and self._kept.response is not None:
-                delivery.forward_headers(self._kept.response)
-            if not reader.has_last:
-                await delivery.send()
-            if self.supervisor.is_over:
-                raise ClientGone
-        if reader.cut_short is not None:
-            await self._finish_short(reader.cut_short)
-            return
-        if self._kept is not None and self._is_first and self._kept.refusal is not None:
-            raise self._kept.refusal
-        delivery.sink.finish()
-        if self._resumes and not delivery.has_something:
-            raise NothingLeft
-        failure = None if self._kept is None else self._kept.failure
-        if self._kept is not None and self._is_first and delivery.fails_whole:
-            await self._kept.owned.forget()
-            delivery.leave_no_run()
-        await delivery.finish(self._feed.error, failure)
+    async def _end(self) -> None:
+        if self._is_first and self._made_here is not None and self._made_here.refusal is not None:
+            raise self._made_here.refusal
+        await super()._end()
 
-    @property
-    def _taker(self) -> Taker | None:
-        """What takes in the same call what this process stores, once the response has begun."""
-        return self._send_at_once if self._delivery.is_streaming else None
+    def _failure(self) -> ErrorInfo | None:
+        return None if self._made_here is None else self._made_here.failure
 
-    def _send_at_once(self, batch: Batch) -> bool:
-        self._feed.write(batch)
-        return self._delivery.send_at_once(time.monotonic())
-
-    async def _finish_short(self, code: str) -> None:
-        await self._feed.close_short(code)
-        await self._delivery.finish(self._feed.error, None)
+    def _set_writer(self, writer: Writer) -> None:
+        self._write_to(writer, self._endpoint.config.upstreams[0].timeouts.write)

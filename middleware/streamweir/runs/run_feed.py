@@ -90,6 +90,8 @@ class RunFeed:
         Raises:
             UnreadableRun: the batch holds no events of a run.
         """
+        if not batch.stored:
+            return
         if self._is_at_position and batch.items is not None:
             if self._first_of is not None and self._first_of.detached is not None:
                 self._warn_of_detachment(batch.items[0][0])

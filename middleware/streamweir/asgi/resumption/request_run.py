@@ -128,14 +128,15 @@ class RequestRun:
             run.first_reader(self._about),
             translator.answers,
             translator.framing,
+            self.client,
+            send,
             headers=[*headers],
             run_headers=run_headers(run.handle, self._path),
-            send=send,
             heartbeat=self._heartbeat,
             failure=failure,
             status=status,
         )
-        self._delivery = self._start(response.deliver(self.client))
+        self._delivery = self._start(response.run())
         if self._waiting is not None:
             self._waiting.cancel()
 

@@ -129,13 +129,13 @@ class Resumption(RunsShell):
             reader,
             protocol,
             framing,
+            ClientRequest(call.receive),
+            call.send,
             headers=call.headers,
             run_headers=self.headers(found.handle),
-            send=call.send,
             heartbeat=self._heartbeat,
         )
-        is_running = found.state.state == "running"
-        await response.deliver(ClientRequest(call.receive), at_once=is_running)
+        await response.run(at_once=found.state.state == "running")
 
     def _wanted(self, scope: Scope, about: About) -> tuple[str, str]:
         """Return protocol and framing for a reader: those of the first client where the request is silent."""

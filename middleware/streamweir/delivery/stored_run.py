@@ -1,0 +1,187 @@
+"""A run on its way to one of its readers, for every shell.
+
+    state       entered by                              what is sent
+    ─────────   ─────────────────────────────────────   ────────────────────────────────────────────────────
+    unopened    construction                            nothing, or the headers alone (`begin`)
+    open        `open`, by the first event of the run   each batch once it is stored
+    streaming   the first bytes of the body             the same; a batch of this process in the call that
+                                                        stores it, if the server can send without waiting
+    ended       the end of the run                      the rest
+    cut short   `cut_short`                             in the standard protocol nothing, so that the client
+                                                        reads on elsewhere; in others an error and their end
+
+The writer is opened with the first event, which holds the `Source` of the run.
+
+Source: the contract of resumable streams, sections 2, 3 and 5.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from streamweir.codec.dialects import Dialects
+from streamweir.delivery.delivery import Delivery
+from streamweir.errors import ErrorInfo
+from streamweir.http.headers import Headers
+from streamweir.runs.event_log import Batch
+from streamweir.runs.feed_writer import open_feed_writer
+from streamweir.runs.run_feed import RunFeed
+from streamweir.runs.run_reader import RunReader
+from streamweir.runs.service import NothingLeft, RunGone
+from streamweir.runs.stored_event import Source, UnreadableRun
+from streamweir.translation.open_writer import Writer
+from streamweir.translation.writer import StreamWriter
+
+__all__ = ["StoredRunDelivery"]
+
+logger = logging.getLogger("streamweir")
+
+
+class StoredRunDelivery(Delivery):
+    """Delivers a run. A subclass calls `_read_from` once and is also a delivery of its shell.
+
+    Attributes:
+        reader: of the run.
+        is_open: `open` was called.
+        sends_at_once: whether batches are offered to the server in the call that stores them.
+    """
+
+    reader: RunReader
+    is_open: bool
+    sends_at_once = True
+
+    def _read_from(  # noqa: PLR0913 (what there is to know of a run and of a client)
+        self,
+        reader: RunReader,
+        *,
+        dialects: Dialects,
+        protocol: str,
+        framing: str,
+        headers: Headers,
+        run_headers: Headers,
+        source: Source = Source(),  # noqa: B008 (it is frozen)
+        options: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        """Set the run to deliver.
+
+        Args:
+            reader: of the run.
+            dialects: of the process.
+            protocol: of the client.
+            framing: of the client.
+            headers: of the response, beside those of a stream.
+            run_headers: the headers that name the run; sent if it has a handle.
+            source: of the run, as far as it can be known before its first event.
+            options: protocol options that are used if those of the run are not valid here.
+        """
+        self.reader, self.is_open = reader, False
+        self._feed = RunFeed(reader, self)
+        self._protocol, self._framing = protocol, framing
+        self._dialects, self._other_options = dialects, options or {}
+        self._own_headers = headers
+        self._run_headers = run_headers if reader.handle is not None else []
+        self._source = source
+        self._set_writer(self._writer(source))
+
+    @property
+    def resumes_itself(self) -> bool:
+        """Whether the client reads on elsewhere after a body without an end: in the standard protocol."""
+        return self._protocol == "standard" and self.sink.framing != "json"
+
+    def open(self, source: Source) -> None:
+        """Write for a run with this source; called at the first event."""
+        if source != self._source:
+            self._set_writer(self._writer(source))
+        self.is_open = True
+
+    async def begin(self) -> None:
+        """Send the headers, unless the status depends on the end of the run.
+
+        Raises:
+            OSError: the client has left.
+        """
+        if self.sink.framing != "json" and not self.sink.reports_by_status:
+            self.sink.begin_body()
+            await super().begin()
+
+    async def deliver(self) -> None:
+        """Send the run to its end.
+
+        Raises:
+            NothingLeft: the run has ended and the client has all of it; nothing was sent.
+            RunGone: the run cannot be read; nothing was sent.
+            OSError: the client has left.
+        """
+        reader = self.reader
+        while (batch := await reader.next(self._send_batch if self._is_streaming else None)) is not None:
+            try:
+                self._feed.write(batch)
+            except UnreadableRun:
+                logger.warning("a stored run cannot be read", extra={"request_id": reader.about.request_id})
+                if not self.is_started:
+                    raise RunGone from None
+                reader.cut_short = "RUN_LOST"
+                break
+            if not reader.has_last:
+                await self.send()
+        if reader.cut_short is None:
+            await self._end()
+        else:
+            await self.cut_short(reader.cut_short)
+
+    async def cut_short(self, code: str) -> None:
+        """End the body before the run has ended, because of `code`."""
+        await self._feed.close_short(code)
+        await self.finish(self._feed.error)
+
+    def _failure(self) -> ErrorInfo | None:
+        """Return the classified failure of the run; None if it is not known here."""
+        return None
+
+    async def _end(self) -> None:
+        reader, sink = self.reader, self.sink
+        sink.finish()
+        if reader.position is not None and not self._has_something():
+            raise NothingLeft
+        is_failure = isinstance(sink, StreamWriter) and sink.is_failure
+        if is_failure and not self.is_started and reader.first_of is not None:
+            await reader.first_of.forget()  # the client gets a status in place of a stream
+            self._run_headers = []
+        await self.finish(self._feed.error, self._failure())
+
+    @property
+    def _is_streaming(self) -> bool:
+        return self.sends_at_once and self.is_open and self.is_started and not self._unsent
+
+    def _send_batch(self, batch: Batch) -> bool:
+        self._feed.write(batch)
+        return self.send_at_once(time.monotonic())
+
+    def _has_something(self) -> bool:
+        if not self.is_started and not self._unsent:
+            self._unsent = self.sink.take()
+        return self.is_started or bool(self._unsent)
+
+    def _set_writer(self, writer: Writer) -> None:
+        self.sink = writer
+        if self.is_started:
+            writer.begin_body()
+
+    def _writer(self, source: Source) -> Writer:
+        return open_feed_writer(
+            source,
+            answers=self._protocol,
+            framing=self._framing,
+            request_id=self.reader.about.request_id,
+            dialects=self._dialects,
+            handle=self.reader.handle,
+            other_options=self._other_options,
+        )
+
+    def _headers(self) -> Headers:
+        own = [*self._own_headers, *self._run_headers]
+        names = {name for name, _ in own}
+        return [*(header for header in super()._headers() if header[0] not in names), *own]
