@@ -6,7 +6,7 @@ Any server can run it; what only ours does is in `connection/` (limits on header
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import cached_property
 from typing import Any
@@ -15,6 +15,7 @@ from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from streamweir.runs.store import RateStore
+from streamweir.translation.taps import TapMaker, checked_makers
 from streamweir_gateway.access.cors import CorsPolicy
 from streamweir_gateway.access.edge_middleware import EdgeMiddleware
 from streamweir_gateway.access.foreign_pages import ForeignPages
@@ -25,7 +26,7 @@ from streamweir_gateway.index_page import IndexPage, shows_index
 from streamweir_gateway.observability.exposition import MetricsPage
 from streamweir_gateway.observability.logs import LogSettings, request_log
 from streamweir_gateway.observability.metrics import Metrics, make_metrics
-from streamweir_gateway.observability.observer import Observer, RequestLog, StreamBoard
+from streamweir_gateway.observability.observer import Observer, RequestLog
 from streamweir_gateway.observability.secrets import secrets_of
 from streamweir_gateway.relay.forwarded import Forwarding
 from streamweir_gateway.relay.relay import Relay
@@ -41,8 +42,8 @@ from streamweir_gateway.routing import Route, RoutingTable, routes_of
 from streamweir_gateway.runs.admission import Admissions
 from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.endpoint import Endpoint
+from streamweir_gateway.runs.live_streams import LiveStreams
 from streamweir_gateway.runs.model_proxy import ModelProxy
-from streamweir_gateway.runs.open_streams import OpenStreams
 from streamweir_gateway.runs.proxy import Proxy
 from streamweir_gateway.runs.request_body import RequestBodies
 from streamweir_gateway.upstream.client import UpstreamClients
@@ -55,14 +56,14 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
     config: GatewayConfig,
     *,
     clients: UpstreamClients | None = None,
-    streams: OpenStreams | None = None,
+    streams: LiveStreams | None = None,
     bodies: RequestBodies | None = None,
     log: RequestLog | None = None,
     metrics: Metrics | None = None,
-    board: StreamBoard | None = None,
     conversations: ConversationsOfWorker | None = None,
     runs: UpstreamRuns | None = None,
     via: Via | None = None,
+    taps: Iterable[TapMaker] = (),
 ) -> GatewayApp:
     """Return the application that serves `config`.
 
@@ -73,29 +74,33 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
         bodies: what request bodies may hold; where an application replaces another one, they share it.
         log: what a finished request is told to; standard error where it is None.
         metrics: where requests are counted; where an application replaces another one, they share them.
-        board: where streams under way are named; None: nowhere.
         conversations: of clients with upstreams; where an application replaces another one, they share them.
         runs: that are kept; where an application replaces another one, they share them.
         via: the mark of requests to upstreams; None: one of its own.
+        taps: callables that take the scope of a request when its stream begins and return an `EventTap`,
+            which follows the stream, or None.
+
+    Raises:
+        ConfigurationError: `taps` is not a list of callables.
     """
     via = Via() if via is None else via
     metrics = make_metrics() if metrics is None else metrics
     gateway = _Gateway(
         config,
         UpstreamClients() if clients is None else clients,
-        OpenStreams() if streams is None else streams,
+        LiveStreams() if streams is None else streams,
         RequestBodies(config.server.body_bytes) if bodies is None else bodies,
         Observer(
             request_log(settings=LogSettings.of(config.server)) if log is None else log,
             metrics,
             endpoints=[endpoint.template for endpoint in config.endpoints],
             secrets=secrets_of(config),
-            board=board,
         ),
         ConversationsOfWorker() if conversations is None else conversations,
         open_runs(config, metrics) if runs is None else runs,
         via=via,
         owns_runs=runs is None,
+        taps=checked_makers(taps),
     )
     routes = routes_of(
         config,
@@ -162,7 +167,7 @@ class _Gateway:
         self,
         config: GatewayConfig,
         clients: UpstreamClients,
-        streams: OpenStreams,
+        streams: LiveStreams,
         bodies: RequestBodies,
         observer: Observer,
         conversations: ConversationsOfWorker,
@@ -170,10 +175,12 @@ class _Gateway:
         *,
         via: Via,
         owns_runs: bool,
+        taps: Sequence[TapMaker],
     ) -> None:
         self._resumption = Resumption(runs, config.server.runs, streams, observer)
         self._owns_runs = owns_runs
         self._via = via
+        self._taps = taps
         self._conversations = conversations
         self.streams = streams
         self._bodies = bodies
@@ -241,6 +248,7 @@ class _Gateway:
             mapping=request_mapping(
                 config, dialects, self._conversations_of(config), dropped=DROPPED_PARAMETERS
             ),
+            taps=self._taps,
         )
 
     @property
@@ -289,6 +297,7 @@ class _Gateway:
             [self._destination(config, upstream)],
             dialects=self._config.known_dialects,
             debug=self._config.debug,
+            taps=self._taps,
         )
         return Service(endpoint, upstream, self._url(upstream), forwarding)
 

@@ -20,7 +20,7 @@ from streamweir.jsontext import write_json
 from streamweir_gateway.config import OPEN_END, REST, EndpointConfig, GatewayConfig, is_open
 from streamweir_gateway.model_list import model_lists
 from streamweir_gateway.open_path import may_be_segment, raw_rest
-from streamweir_gateway.runs.open_streams import OpenStreams
+from streamweir_gateway.runs.live_streams import LiveStreams
 
 __all__ = ["Found", "Route", "RoutingTable", "methods_of", "raw_path_of", "routes_of"]
 
@@ -174,7 +174,7 @@ def routes_of(
     config: GatewayConfig,
     *,
     serve: Callable[[EndpointConfig], ASGIApp],
-    streams: OpenStreams,
+    streams: LiveStreams,
     metrics: ASGIApp,
     index: ASGIApp | None = None,
     runs: Iterable[Route] = (),
@@ -235,7 +235,7 @@ async def _health(scope: Scope, receive: Receive, send: Send) -> None:
     await _status("ok", 200)(scope, receive, send)
 
 
-def _readiness(streams: OpenStreams, fingerprint: str) -> ASGIApp:
+def _readiness(streams: LiveStreams, fingerprint: str) -> ASGIApp:
     async def ready(scope: Scope, receive: Receive, send: Send) -> None:
         word, status = ("draining", 503) if streams.draining else ("ok", 200)
         response = _status(word, status, config=fingerprint)

@@ -149,6 +149,17 @@ def test_an_answer_is_read_again_where_it_stopped(example: Example) -> None:
     assert (resumed.status, body) == (200, rest)
 
 
+@pytest.mark.parametrize("example", ["tapped_app.py"], indirect=True)
+def test_tapped_app_lists_the_streams_that_its_tap_saw(example: Example) -> None:
+    example.ask("/chat?again", accept="application/x-ndjson")
+    response, body = example.ask("/streams")
+    assert response.status == 200
+    *_, last = json.loads(body)
+    assert last["path"] == "/chat"
+    assert (last["events"]["session_start"], last["events"]["session_end"]) == (1, 1)
+    assert last["events"]["content"] >= 2
+
+
 def events_of(body: bytes) -> list[dict[str, Any]]:
     return [event for line in body.split(b"\n") if (event := parse_stream_line(line))]
 

@@ -15,7 +15,7 @@ from scripted_upstream import HELLO, LAST_CHUNK, SSE, WHOLE, Call, Script, chunk
 from streamweir.testing import check_stream
 from streamweir_gateway.app import build_app
 from streamweir_gateway.config import GatewayConfig
-from streamweir_gateway.runs.open_streams import OpenStreams
+from streamweir_gateway.runs.live_streams import LiveStreams
 
 pytestmark = pytest.mark.anyio
 
@@ -26,7 +26,7 @@ HTTP = pytest.mark.parametrize("http", ["h11", "httptools"])
 @asynccontextmanager
 async def plain_server(config: GatewayConfig, http: Any) -> AsyncIterator[Gateway]:
     """The gateway under uvicorn as anyone would start it."""
-    streams, log = OpenStreams(), Log()
+    streams, log = LiveStreams(), Log()
     app = build_app(config, streams=streams, log=log)
     server = uvicorn.Server(uvicorn.Config(app, http=http, lifespan="on", log_config=None))
     server.config.load()

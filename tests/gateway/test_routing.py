@@ -15,7 +15,7 @@ from loopback import ask, gateway, settled
 from scripted_upstream import WHOLE, upstream
 from streamweir.http.paths import path_within
 from streamweir_gateway.routing import Route, RoutingTable, methods_of, routes_of
-from streamweir_gateway.runs.open_streams import OpenStreams
+from streamweir_gateway.runs.live_streams import LiveStreams
 
 METHODS = ("GET", "POST")
 TEMPLATES = ("/a", "/a/", "/a/{x}", "/{y}/b", "/a/b", "/{x}/{y}", "/a.{x}", "/{z}", "/a/b/{x}/d", "/")
@@ -58,7 +58,7 @@ def test_a_table_finds_what_starlettes_router_finds(
         fingerprint="",
         server=SimpleNamespace(health=None, ready=None, metrics=None),
     )
-    routes = routes_of(config, serve=lambda _: nothing, streams=OpenStreams(), metrics=nothing)
+    routes = routes_of(config, serve=lambda _: nothing, streams=LiveStreams(), metrics=nothing)
     found = RoutingTable(routes).find(method, path)
     ours = (found.route.template, found.path_params) if found is not None else (None, {})
     assert ours == starlettes(routes, method, path)

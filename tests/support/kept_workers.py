@@ -9,7 +9,7 @@ from pathlib import Path
 
 from loopback import Gateway, Log
 from ports import free_port, until_open
-from streamweir_gateway.runs.open_streams import OpenStreams
+from streamweir_gateway.runs.live_streams import LiveStreams
 
 __all__ = ["KeptWorker", "kept_worker"]
 
@@ -21,7 +21,7 @@ class KeptWorker:
 
     def __init__(self, process: asyncio.subprocess.Process, port: int, said: Path) -> None:
         self.process = process
-        self.at = Gateway(("127.0.0.1", port), OpenStreams(), Log())
+        self.at = Gateway(("127.0.0.1", port), LiveStreams(), Log())
         self._said = said
 
     def said(self) -> list[str]:

@@ -22,7 +22,7 @@ from streamweir_gateway.config import GatewayConfig, parse_config
 from streamweir_gateway.observability.metrics import make_metrics
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.processes.server import GatewayServer
-from streamweir_gateway.runs.open_streams import OpenStreams
+from streamweir_gateway.runs.live_streams import LiveStreams
 from streamweir_gateway.upstream.via import Via
 
 
@@ -62,7 +62,7 @@ class Log:
 class Gateway:
     """The gateway on a free port."""
 
-    def __init__(self, address: tuple[str, int], streams: OpenStreams, log: Log) -> None:
+    def __init__(self, address: tuple[str, int], streams: LiveStreams, log: Log) -> None:
         self.address = address
         self.streams = streams
         self.log = log
@@ -70,13 +70,20 @@ class Gateway:
 
 @asynccontextmanager
 async def gateway(
-    config: GatewayConfig, app: ASGIApp | None = None, *, port: int = 0, via: Via | None = None
+    config: GatewayConfig,
+    app: ASGIApp | None = None,
+    *,
+    port: int = 0,
+    via: Via | None = None,
+    taps: Sequence[Any] = (),
 ) -> AsyncIterator[Gateway]:
     """Run the gateway, or `app` in its place, under its own server, without main loop and signal handlers."""
-    streams, log = OpenStreams(), Log()
+    streams, log = LiveStreams(), Log()
     metrics = make_metrics()
     server = GatewayServer(
-        build_app(config, streams=streams, log=log, metrics=metrics, via=via) if app is None else app,
+        build_app(config, streams=streams, log=log, metrics=metrics, via=via, taps=taps)
+        if app is None
+        else app,
         streams,
         observer=Observer(log, metrics),
         settings=config.server,

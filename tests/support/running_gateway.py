@@ -12,7 +12,7 @@ from typing import Any
 
 from command_line import COMMAND
 from loopback import Gateway, Log
-from streamweir_gateway.runs.open_streams import OpenStreams
+from streamweir_gateway.runs.live_streams import LiveStreams
 
 PATIENCE = 60.0
 
@@ -23,7 +23,7 @@ class Running:
     def __init__(self, process: asyncio.subprocess.Process, file: Path) -> None:
         self.process = process
         self.file = file
-        self.at = Gateway(("", 0), OpenStreams(), Log())
+        self.at = Gateway(("", 0), LiveStreams(), Log())
         self.told: list[dict[str, Any]] = []
         self.stdout = b""
         self._listening: asyncio.Task[None] | None = None

@@ -16,7 +16,7 @@ from streamweir_gateway.observability.metrics import BreakerState, Metrics
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.secrets import Secrets
 
-__all__ = ["Observer", "RequestLog", "StreamBoard"]
+__all__ = ["Observer", "RequestLog"]
 
 logger = logging.getLogger("streamweir.gateway")
 
@@ -47,16 +47,6 @@ class RequestLog(Protocol):
         """Tell of one that did not."""
 
 
-class StreamBoard(Protocol):
-    """Where streams under way are named."""
-
-    def opened(self, record: RequestRecord) -> None:
-        """A stream begins."""
-
-    def ended(self, record: RequestRecord) -> None:
-        """It is over."""
-
-
 class Observer:
     """Told what happens to requests, streams and upstreams. Every method is cheap and never raises.
 
@@ -65,7 +55,6 @@ class Observer:
         metrics: where it is counted.
         endpoints: templates whose metrics are shown from the beginning, at 0.
         secrets: texts that stand in no line, whatever their form: keys and credentials of the configuration.
-        board: where streams under way are named.
     """
 
     def __init__(
@@ -75,12 +64,10 @@ class Observer:
         *,
         endpoints: Iterable[str] = (),
         secrets: Iterable[str] = (),
-        board: StreamBoard | None = None,
     ) -> None:
         self.metrics = metrics
         self._log = log
         self._secrets = Secrets(secrets)
-        self._board = board
         self._has_complained = False
         self._breakers = BreakerLines()
         for endpoint in endpoints:
@@ -89,8 +76,6 @@ class Observer:
     def stream_opened(self, record: RequestRecord) -> None:
         """A stream begins: from here on an upstream is asked. `ended` closes it."""
         try:
-            if self._board is not None and not record.is_open:
-                self._board.opened(record)
             self.metrics.stream_opened(record)
         except Exception:
             self._complain()
@@ -103,8 +88,6 @@ class Observer:
         except Exception:
             self._complain()
         try:
-            if self._board is not None and record.is_open:
-                self._board.ended(record)
             self.metrics.request_ended(record)
         except Exception:
             self._complain()

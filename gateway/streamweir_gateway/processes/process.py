@@ -13,15 +13,16 @@ from streamweir_gateway.app import GatewayApp, build_app
 from streamweir_gateway.config import GatewayConfig
 from streamweir_gateway.observability.logs import LogSettings, configure_logging, request_log
 from streamweir_gateway.observability.metrics import make_metrics
-from streamweir_gateway.observability.observer import Observer, StreamBoard
+from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.secrets import secrets_of
 from streamweir_gateway.processes.generations import Generations
 from streamweir_gateway.processes.reload import Load, OnReady, differences_kept, loaded
 from streamweir_gateway.processes.server import GatewayServer
 from streamweir_gateway.processes.sockets import Listeners, connection_limit
+from streamweir_gateway.processes.worker_board import WorkerBoard
 from streamweir_gateway.requests.conversations import ConversationsOfWorker
 from streamweir_gateway.resumption.run_store import open_runs
-from streamweir_gateway.runs.open_streams import OpenStreams
+from streamweir_gateway.runs.live_streams import LiveStreams
 from streamweir_gateway.runs.request_body import RequestBodies
 from streamweir_gateway.upstream.via import Via, mark_of_start
 
@@ -40,7 +41,7 @@ class ServingProcess:
         metrics: of all that it serves.
 
     Args:
-        board: where streams under way are named, for a parent process.
+        board: names the streams under way for the parent process; None: there is no parent.
     """
 
     def __init__(
@@ -48,17 +49,18 @@ class ServingProcess:
         config: GatewayConfig,
         *,
         is_worker: bool = False,
-        board: StreamBoard | None = None,
+        board: WorkerBoard | None = None,
         on_ready: OnReady | None = None,
     ) -> None:
         log = LogSettings.of(config.server)
         configure_logging(secrets_of(config), settings=log)
         logger.setLevel(log.number)
         self._config = config
-        self._streams = OpenStreams()
+        self._streams = LiveStreams()
+        if board is not None:
+            self._streams.watch(board.follow)
         self._bodies = RequestBodies(config.server.body_bytes)
         self._conversations = ConversationsOfWorker()
-        self._board = board
         self._via = Via(mark_of_start())
         self.metrics = make_metrics()
         self._runs = open_runs(config, self.metrics)
@@ -117,7 +119,6 @@ class ServingProcess:
             conversations=self._conversations,
             runs=self._runs,
             metrics=self.metrics,
-            board=self._board,
             via=self._via,
         )
 

@@ -29,7 +29,7 @@ from streamweir_gateway.connection.server_context import ServerContext
 from streamweir_gateway.observability.event_lines import drain_began, drain_ended
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.processes.sockets import BACKLOG
-from streamweir_gateway.runs.open_streams import OpenStreams
+from streamweir_gateway.runs.live_streams import LiveStreams
 
 __all__ = ["GatewayServer"]
 
@@ -61,7 +61,7 @@ class GatewayServer(uvicorn.Server):
     def __init__(  # noqa: PLR0913 - what a server is made of
         self,
         app: ASGIApp,
-        streams: OpenStreams,
+        streams: LiveStreams,
         *,
         observer: Observer,
         settings: ServerConfig | None = None,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from streamweir_gateway.observability.record import RequestRecord
+    from streamweir_gateway.runs.live_streams import LiveStream
 
 __all__ = ["WorkerBoard"]
 
@@ -43,15 +44,19 @@ class WorkerBoard:
         """The event loop turns."""
         self._beats.value += 1
 
-    def opened(self, record: RequestRecord) -> None:
-        """A stream is under way from here on."""
+    def follow(self, stream: LiveStream) -> None:
+        """Name a stream until its end."""
+        record = stream.record
+        self._opened(record)
+        stream.on_end(lambda: self._ended(record))
+
+    def _opened(self, record: RequestRecord) -> None:
         self._count.value += 1
         if self._free and record.request_id not in self._places:
             place = self._places[record.request_id] = self._free.pop()
             self._write(place, f"{record.request_id} {record.endpoint}")
 
-    def ended(self, record: RequestRecord) -> None:
-        """The stream is over."""
+    def _ended(self, record: RequestRecord) -> None:
         self._count.value -= 1
         place = self._places.pop(record.request_id, None)
         if place is not None:

@@ -11,7 +11,7 @@ from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.relay.agent_stream import OpenedResponse
 from streamweir_gateway.relay.service import Service
 from streamweir_gateway.requests.offers import NO_OFFER
-from streamweir_gateway.runs.open_streams import OpenStreams
+from streamweir_gateway.runs.live_streams import LiveStreams
 from streamweir_gateway.runs.prepared_request import PreparedRequest
 from streamweir_gateway.runs.proxy_exchange import ProxyExchange
 from streamweir_gateway.runs.request_body import RequestBody
@@ -52,7 +52,7 @@ class AgentDelivery:
         self._record = record
         self._observer = observer
 
-    async def deliver(self, streams: OpenStreams, receive: Receive) -> None:
+    async def deliver(self, streams: LiveStreams, receive: Receive) -> None:
         """Deliver the stream to its end.
 
         Args:
@@ -70,10 +70,12 @@ class AgentDelivery:
             OpenedResponse(self._response),
         )
         client = ConnectedClient(self._scope, receive, self._send)
-        exchange = ProxyExchange(endpoint, prepared, client=client, record=record, observer=self._observer)
-        take_ownership(self._scope)
-        streams.add(exchange.supervisor)
+        live = streams.open(record, self._scope, endpoint.taps)
         try:
+            exchange = ProxyExchange(
+                endpoint, prepared, client=client, live=live, record=record, observer=self._observer
+            )
+            take_ownership(self._scope)
             await exchange.run()
         finally:
-            streams.discard(exchange.supervisor)
+            live.close()

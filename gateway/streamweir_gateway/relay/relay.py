@@ -24,7 +24,7 @@ from streamweir_gateway.relay.request_start import RequestStart
 from streamweir_gateway.relay.service import Service
 from streamweir_gateway.relay.taskless_relay import request_start
 from streamweir_gateway.runs.client_gone import ClientGone
-from streamweir_gateway.runs.open_streams import OpenStreams
+from streamweir_gateway.runs.live_streams import LiveStreams
 
 __all__ = ["Relay"]
 
@@ -41,7 +41,7 @@ class Relay:
         observer: gets a record of every request.
     """
 
-    def __init__(self, services: Sequence[Service], *, streams: OpenStreams, observer: Observer) -> None:
+    def __init__(self, services: Sequence[Service], *, streams: LiveStreams, observer: Observer) -> None:
         self._services = {service.destination: service for service in services}
         self.first = services[0]
         self._streams = streams

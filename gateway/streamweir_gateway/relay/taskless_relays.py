@@ -21,7 +21,7 @@ from streamweir_gateway.observability.trace_context import NewIds, TraceContext,
 from streamweir_gateway.relay.service import Service
 from streamweir_gateway.relay.taskless_relay import TasklessRelay
 from streamweir_gateway.routing import Route, RoutingTable
-from streamweir_gateway.runs.open_streams import OpenStreams
+from streamweir_gateway.runs.live_streams import LiveStreams
 from streamweir_gateway.runs.upstream_target import NoSuchPath
 from streamweir_gateway.upstream.transport import WholeResponse
 
@@ -59,7 +59,7 @@ class TasklessRelays:
         services: Mapping[Route, Service],
         *,
         pages: ForeignPages,
-        streams: OpenStreams,
+        streams: LiveStreams,
         observer: Observer,
     ) -> None:
         self._table = table

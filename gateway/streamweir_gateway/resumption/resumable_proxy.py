@@ -33,7 +33,7 @@ from streamweir_gateway.resumption.run_delivery import RunDelivery
 from streamweir_gateway.resumption.upstream_run import UpstreamRun
 from streamweir_gateway.runs.destination import Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
-from streamweir_gateway.runs.open_streams import OpenStreams
+from streamweir_gateway.runs.live_streams import LiveStreams
 from streamweir_gateway.runs.prepared_request import PreparedRequest
 from streamweir_gateway.runs.proxy import Proxy
 from streamweir_gateway.runs.request_body import RequestBodies
@@ -52,7 +52,7 @@ class ResumableProxy(Proxy):
         endpoint: Endpoint,
         resumption: Resumption,
         *,
-        streams: OpenStreams,
+        streams: LiveStreams,
         bodies: RequestBodies,
         observer: Observer,
     ) -> None:
@@ -87,7 +87,7 @@ class ResumableProxy(Proxy):
             owner=owner,
             record=record,
             observer=self._observer,
-            streams=self._streams,
+            live=self._streams.open(record, scope, self._endpoint.taps),
         )
         about = self._about(prepared, scope, run.handle)
         try:

@@ -25,7 +25,7 @@ from streamweir_gateway.resumption.run_store import UpstreamRuns
 from streamweir_gateway.routing import Route
 from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.endpoint import Endpoint
-from streamweir_gateway.runs.open_streams import OpenStreams
+from streamweir_gateway.runs.live_streams import LiveStreams
 
 __all__ = ["Resumption"]
 
@@ -48,7 +48,7 @@ class Resumption(RunsShell):
     """
 
     def __init__(
-        self, service: UpstreamRuns, path: str | None, streams: OpenStreams, observer: Observer
+        self, service: UpstreamRuns, path: str | None, streams: LiveStreams, observer: Observer
     ) -> None:
         super().__init__(service, path)
         self.endpoints: Final[dict[str, Endpoint]] = {}

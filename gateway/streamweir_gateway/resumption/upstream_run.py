@@ -23,7 +23,7 @@ from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.endpoint import Endpoint
-from streamweir_gateway.runs.open_streams import OpenStreams
+from streamweir_gateway.runs.live_streams import LiveStream
 from streamweir_gateway.runs.prepared_request import PreparedRequest
 from streamweir_gateway.runs.request_context import RequestContext
 from streamweir_gateway.runs.run import Run
@@ -52,7 +52,7 @@ class UpstreamRun(ResumableRun):
         owner: the name of its key.
         record: of the first client's request; completed at the end of the run.
         observer: of attempts.
-        streams: those of the process.
+        live: the stream, for those who listen to it; closed at the end of the run.
     """
 
     def __init__(  # noqa: PLR0913 (all that is known of a run and its request)
@@ -65,7 +65,7 @@ class UpstreamRun(ResumableRun):
         owner: str | None,
         record: RequestRecord,
         observer: Observer,
-        streams: OpenStreams,
+        live: LiveStream,
     ) -> None:
         config = endpoint.config
         assert config.resume is not None, "an endpoint with `resume`"
@@ -87,14 +87,14 @@ class UpstreamRun(ResumableRun):
         self._prepared: Final = prepared
         self._record: Final = record
         self._observer: Final = observer
-        self._streams: Final = streams
+        self._live: Final = live
         self._run: Run | None = None
         self._supervisor: RunSupervisor
 
     async def pump(self) -> None:
         """Read the upstream to the end of the run; everything is stored when this returns."""
         self._supervisor = supervisor = RunSupervisor(None)
-        self._streams.add(supervisor)
+        self._live.supervise(supervisor)
         care = asyncio.create_task(self.look_after(self))
         try:
             await self._pump(supervisor)
@@ -109,10 +109,10 @@ class UpstreamRun(ResumableRun):
             raise
         finally:
             self.owned.finish()
-            self._streams.discard(supervisor)
             supervisor.close()
             care.cancel()
             self._complete_record()
+            self._live.close()
 
     async def _pump(self, supervisor: RunSupervisor) -> None:
         context = RequestContext(
@@ -120,6 +120,7 @@ class UpstreamRun(ResumableRun):
             self._prepared,
             audience=self,
             supervisor=supervisor,
+            live=self._live,
             record=self._record,
             observer=self._observer,
         )

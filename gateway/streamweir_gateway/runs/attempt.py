@@ -18,6 +18,7 @@ from typing import Final
 from streamweir.errors import ErrorInfo, error_info
 from streamweir.translation.normalizer import StreamNormalizer
 from streamweir.translation.operator_hint import stream_hint
+from streamweir.translation.taps import TapSink
 from streamweir_gateway.requests.offers import NO_OFFER
 from streamweir_gateway.requests.request_sequence import RequestSequence
 from streamweir_gateway.runs.admission import CircuitOpen, Overloaded, Permit
@@ -54,6 +55,7 @@ class Attempt:
         destination: the upstream that is asked.
         stream: what becomes of its answer.
         sink: what the events are written to.
+        tap_sink: the sink of the stream's taps, once the attempt has begun; None: there are no taps.
         failure: why it ended before its first event; None where there was one, or the fault is ours.
         reported: the failure that ended it, where that is not the upstream's own error event.
         why: that failure in the words of a hint.
@@ -74,6 +76,7 @@ class Attempt:
         "reported",
         "sink",
         "stream",
+        "tap_sink",
         "why",
     )
 
@@ -99,6 +102,7 @@ class Attempt:
         self._context = context
         self._clock = context.supervisor.clock
         self._is_last = is_last
+        self.tap_sink: TapSink | None = None
         self._is_clean = False  # the body has come to its proper end
         self._is_committed = False
         self._permit: Permit | None = None
@@ -116,12 +120,14 @@ class Attempt:
         """
         if not self._enter():
             return
+        number = self._note_begin()
         try:
             await self._ask()
         finally:
             if self._permit is not None:
                 self._permit.release()
-        error = self.stream.pipeline.error
+            error = self.stream.pipeline.error
+            self._context.live.attempt_ended(number, None if error is None else error.code)
         if error is not None and error.code not in _OUR_END:
             self._context.observer.upstream_failed(self.destination.label, error.code)
 
@@ -152,16 +158,22 @@ class Attempt:
             )
             self.failure = Failure(self.reported, was_asked=False)
             self.why = about_breaker(self.destination.admission.breaker)
+        if not self.refused:
+            self._begin_stream()
+        if self.reported is not None:
             self.stream.fail(self.reported)
-        if not self.refused and not self._context.record.is_open:
-            self._context.observer.stream_opened(self._context.record)
         return self.failure is None
+
+    def _begin_stream(self) -> None:
+        context = self._context
+        if not context.record.is_open:
+            context.observer.stream_opened(context.record)
+        self.tap_sink = context.live.begin(self.stream.reader, self.stream.pipeline)
 
     async def _ask(self) -> None:
         context, supervisor = self._context, self._context.supervisor
         own, self._request = self._request, None
         assert own is not None, "an attempt runs once"
-        self._note_begin()
         try:
             with supervisor.waiting:
                 request = await self._last_request(own)
@@ -226,12 +238,15 @@ class Attempt:
         )
         return None if info is None else Failure(info, status=response.status)
 
-    def _note_begin(self) -> None:
+    def _note_begin(self) -> int:
+        """Note that the upstream is asked; return the number of the attempt."""
         record = self._context.record
         record.upstream = self.destination.label
         record.upstream_status = None
         record.request_lost = [*self._offer.lost] or None
-        record.attempts = (record.attempts or 0) + 1
+        record.attempts = number = (record.attempts or 0) + 1
+        self._context.live.attempt_began(number, record.upstream)
+        return number
 
     async def _relay(self, response: UpstreamResponse) -> None:
         """Deliver read by read until the stream is over."""
@@ -330,6 +345,7 @@ class Attempt:
         self._is_committed = True
         if self._permit is not None:
             self._permit.succeeded()
+        context.live.choose(self.tap_sink)
         context.let_go()
         self._offer = NO_OFFER
         context.record.cause = []

@@ -22,6 +22,7 @@ from streamweir.http.negotiation import (
 from streamweir.http.refusals import Refusal
 from streamweir.http.stream_choice import asks_for_stream, wants_no_stream
 from streamweir.metadata import unix_milliseconds
+from streamweir.translation.taps import TapMaker
 from streamweir_gateway.config import EndpointConfig
 from streamweir_gateway.observability.trace_context import settled_trace_context
 from streamweir_gateway.requests.request_mapping import RequestMapping
@@ -61,6 +62,7 @@ class Endpoint:
         debug: let redacted details out.
         allows_cookies: pages of other origins may send cookies (`cors.credentials`).
         mapping: makes requests to upstreams of its clients'; None: bodies go through as they came.
+        taps: makers of the taps that each of its streams has.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class Endpoint:
         debug: bool,
         allows_cookies: bool = False,
         mapping: RequestMapping | None = None,
+        taps: Sequence[TapMaker] = (),
     ) -> None:
         assert destinations, "an endpoint has an upstream"
         self.config = config
@@ -80,6 +83,7 @@ class Endpoint:
         self.debug = debug
         self.allows_cookies = allows_cookies
         self.mapping = mapping
+        self.taps = taps
         self.copied = frozenset(name for name in config.answers if self._may_be_copied(name))
         self._default = {name: self._default_framing(name) for name in config.answers}
         self._returned = response_selection(config.forward_response_headers)

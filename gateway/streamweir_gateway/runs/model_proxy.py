@@ -14,7 +14,7 @@ from streamweir.requests.reading import parse_body
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.endpoint import Endpoint
-from streamweir_gateway.runs.open_streams import OpenStreams
+from streamweir_gateway.runs.live_streams import LiveStreams
 from streamweir_gateway.runs.proxy import Proxy, refusals
 from streamweir_gateway.runs.request_body import RequestBodies
 from streamweir_gateway.runs.requested_model import requested_model
@@ -36,7 +36,7 @@ class ModelProxy(Proxy):
         self,
         endpoints: Mapping[str, Endpoint],
         *,
-        streams: OpenStreams,
+        streams: LiveStreams,
         bodies: RequestBodies,
         observer: Observer,
     ) -> None:

@@ -24,7 +24,7 @@ from streamweir_gateway.requests.offers import NO_OFFER, Offer
 from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.destination import Destination, Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
-from streamweir_gateway.runs.open_streams import OpenStreams
+from streamweir_gateway.runs.live_streams import LiveStreams
 from streamweir_gateway.runs.prepared_request import PreparedRequest
 from streamweir_gateway.runs.proxy_exchange import ProxyExchange
 from streamweir_gateway.runs.request_body import RequestBodies, RequestBody
@@ -38,7 +38,7 @@ class Proxy:
     """The ASGI endpoint of one path."""
 
     def __init__(
-        self, endpoint: Endpoint, *, streams: OpenStreams, bodies: RequestBodies, observer: Observer
+        self, endpoint: Endpoint, *, streams: LiveStreams, bodies: RequestBodies, observer: Observer
     ) -> None:
         self._endpoint = endpoint
         self._streams = streams
@@ -135,15 +135,15 @@ class Proxy:
     ) -> None:
         """Run what is asked for, and deliver it."""
         client = ConnectedClient(scope, receive, send)
-        exchange = ProxyExchange(
-            self._endpoint, prepared, client=client, record=record, observer=self._observer
-        )
-        take_ownership(scope)  # what follows ends properly by itself
-        self._streams.add(exchange.supervisor)
+        live = self._streams.open(record, scope, self._endpoint.taps)
         try:
+            exchange = ProxyExchange(
+                self._endpoint, prepared, client=client, live=live, record=record, observer=self._observer
+            )
+            take_ownership(scope)  # what follows ends properly by itself
             await exchange.run()
         finally:
-            self._streams.discard(exchange.supervisor)
+            live.close()
 
     def _check_method(self, scope: Scope) -> None:
         methods = self._endpoint.config.methods

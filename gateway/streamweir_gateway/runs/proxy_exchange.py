@@ -9,6 +9,7 @@ from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.interruptible_wait import Interrupted
 from streamweir_gateway.runs.live_delivery import LiveDelivery
+from streamweir_gateway.runs.live_streams import LiveStream
 from streamweir_gateway.runs.prepared_request import PreparedRequest
 from streamweir_gateway.runs.request_context import RequestContext
 from streamweir_gateway.runs.run import Run
@@ -29,6 +30,7 @@ class ProxyExchange:
         endpoint: what was called.
         prepared: the client's request.
         client: gets the response.
+        live: the stream, for those who listen to it; the caller closes it.
         record: is completed.
         observer: is told of attempts.
     """
@@ -41,17 +43,20 @@ class ProxyExchange:
         prepared: PreparedRequest,
         *,
         client: ConnectedClient,
+        live: LiveStream,
         record: RequestRecord,
         observer: Observer,
     ) -> None:
         self._record = record
         self.supervisor = RunSupervisor(endpoint.config.on_disconnect)
+        live.supervise(self.supervisor)
         self._delivery = LiveDelivery(endpoint, prepared.incoming, client=client, run=self.supervisor)
         context = RequestContext(
             endpoint,
             prepared,
             audience=self._delivery,
             supervisor=self.supervisor,
+            live=live,
             record=record,
             observer=observer,
         )

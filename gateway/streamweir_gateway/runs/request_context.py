@@ -6,6 +6,7 @@ from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.audience import Audience
 from streamweir_gateway.runs.endpoint import Endpoint
+from streamweir_gateway.runs.live_streams import LiveStream
 from streamweir_gateway.runs.prepared_request import PreparedRequest
 from streamweir_gateway.runs.run_supervisor import RunSupervisor
 
@@ -22,6 +23,7 @@ class RequestContext:
         offers: what each upstream is sent, in the order in which they are asked.
         audience: gets the events.
         supervisor: of the run.
+        live: the stream, for those who listen to it.
         record: is completed.
         observer: is told of attempts.
         opened: the first upstream's response, where it has been asked already.
@@ -33,6 +35,7 @@ class RequestContext:
         "body",
         "endpoint",
         "incoming",
+        "live",
         "observer",
         "offers",
         "opened",
@@ -48,6 +51,7 @@ class RequestContext:
         *,
         audience: Audience,
         supervisor: RunSupervisor,
+        live: LiveStream,
         record: RequestRecord,
         observer: Observer,
     ) -> None:
@@ -59,6 +63,7 @@ class RequestContext:
         self.warnings = prepared.warnings
         self.audience = audience
         self.supervisor = supervisor
+        self.live = live
         self.record = record
         self.observer = observer
 

@@ -50,6 +50,12 @@ class Run:
             Refusal: no upstream could be asked, for all are busy; nothing has been sent.
             ClientGone: nobody is left to do it for.
         """
+        try:
+            await self._run_attempts()
+        finally:
+            self._context.live.choose(self.attempt.tap_sink)
+
+    async def _run_attempts(self) -> None:
         supervisor = self._context.supervisor
         best = attempt = self.attempt
         while not supervisor.is_over:

@@ -20,6 +20,7 @@ from streamweir.http.paths import PathPatterns
 from streamweir.http.refusals import Refusal, send_refusal
 from streamweir.http.sending import ASGIApp, Receive, Scope, Send
 from streamweir.options.signatures import checked, spells_out
+from streamweir.translation.taps import checked_makers
 
 if TYPE_CHECKING:
     from streamweir.asgi.resumption.resumption import Exchange, Resumption
@@ -55,6 +56,7 @@ class NormalizeMiddleware:
         self.app = app
         self._paths = PathPatterns(given["paths"])
         self._reraise = given["reraise"]
+        self._taps = checked_makers(given["taps"])
         self._options = StreamFactory(
             answers=given["answers"],
             media_types=given["media_types"],
@@ -130,6 +132,7 @@ class NormalizeMiddleware:
         request_id: str,
     ) -> None:
         inner, ownership = hand_down(scope)
+        ownership.taps = self._taps
         if self._paths.are_given:
             inner["headers"] = replaced(scope["headers"], b"accept-encoding", "identity")
         collector = ownership.outer_collector

@@ -13,6 +13,7 @@ from streamweir.http.paths import Paths
 from streamweir.options.durations import Duration
 from streamweir.options.timeouts import HEARTBEAT
 from streamweir.translation.stream_options import STREAM_DEFAULTS, StreamOptions
+from streamweir.translation.taps import TapMaker
 
 if TYPE_CHECKING:
     from streamweir.runs.options import Resume
@@ -53,11 +54,14 @@ class NormalizeOptions(ResponseOptions, StreamOptions, total=False):
         reraise: raise the application's exception again once the response is complete, for error trackers.
         resume: keep the streams, so that a client that lost its connection reads on; needs asyncio.
         store: where the streams are kept; None: in a memory store of the middleware.
+        taps: callables that take the scope of a request when its stream begins and return an `EventTap`,
+            which follows the stream, or None.
     """
 
     reraise: bool
     resume: Resume | None
     store: RunStore | None
+    taps: Sequence[TapMaker]
 
 
 NORMALIZE_DEFAULTS: Final[NormalizeOptions] = {
@@ -71,6 +75,7 @@ NORMALIZE_DEFAULTS: Final[NormalizeOptions] = {
     "reraise": False,
     "resume": None,
     "store": None,
+    "taps": (),
 }
 """The default of each option."""
 

@@ -38,6 +38,7 @@ from streamweir.http.ownership import StreamOwnership
 from streamweir.http.sending import ASGIApp, Message, Receive, Scope, Send, with_header_list
 from streamweir.stream_error import log_failure
 from streamweir.translation.clock import Due, StreamClock, timeout_error
+from streamweir.translation.taps import Taps, taps_for
 
 __all__ = ["ResponseInterceptor"]
 
@@ -87,6 +88,7 @@ class ResponseInterceptor:
         self._is_covered = is_covered
         self._listening = ReceiveProxy(receive)
         self._start: Message | None = None
+        self._taps = Taps()
         self._stream: NormalizedStream | None = None
         self._undecided: SniffedResponse | None = None
         self._passes = False
@@ -116,6 +118,7 @@ class ResponseInterceptor:
                     failure = await self._conclude(failure, reraise=reraise)
             finally:
                 self._supervisor.close()
+                self._taps.finish()
         if failure is not None:
             try:
                 raise failure
@@ -242,6 +245,8 @@ class ResponseInterceptor:
             collector=self._collector,
         )
         events.translator.stream.reader.note_headers(headers)
+        self._taps = taps_for(self._ownership.all_taps, self._scope)
+        events.translator.add_taps(self._taps)
         self._ownership.take_above()
         self._collector.attach()
         self._collector.open()

@@ -21,12 +21,13 @@ from streamweir.errors import ConfigurationError, ErrorInfo
 from streamweir.http.error_envelope import info_of
 from streamweir.http.headers import header_value, kept_headers, settled_request_id, stream_headers
 from streamweir.http.negotiation import UnknownProtocolError, choose_protocol
-from streamweir.http.ownership import offered_runs, runs_are_kept_above, take_ownership
+from streamweir.http.ownership import offered_runs, ownership_in, runs_are_kept_above, take_ownership
 from streamweir.http.refusals import Refusal, failure_parts, send_refusal
 from streamweir.http.sending import Receive, Scope, Send
 from streamweir.jsontext import write_json
 from streamweir.options.durations import optional_duration
 from streamweir.options.signatures import checked, spells_out
+from streamweir.translation.taps import Taps, taps_for
 
 if TYPE_CHECKING:
     from streamweir.asgi.resumption.resumption import Resumption
@@ -149,11 +150,25 @@ class EventStreamResponse(Response):
                 return False
             receive = admitted.receive
             if admitted.run is not None:
+                self._tapped(stream, scope)  # the run, which may outlive this response, finishes them
                 headers = kept_headers(self.raw_headers)
                 await deliver_run(admitted, stream, scope, send, headers=headers, status=self.status_code)
                 return True
-        await deliver_while_listening(stream, _OwnDelivery(self, stream, AsgiClient(receive, send), scope))
+        taps = self._tapped(stream, scope)
+        try:
+            await deliver_while_listening(
+                stream, _OwnDelivery(self, stream, AsgiClient(receive, send), scope)
+            )
+        finally:
+            taps.finish()
         return True
+
+    def _tapped(self, stream: EventStream, scope: Scope) -> Taps:
+        """Let the taps of the middleware above follow the stream, and return them."""
+        ownership = ownership_in(scope)
+        taps = taps_for(() if ownership is None else ownership.all_taps, scope)
+        stream.translator.add_taps(taps)
+        return taps
 
     def _own_runs(self, scope: Scope) -> Resumption | None:
         """Return the runs of the response's own store; None if it has none."""

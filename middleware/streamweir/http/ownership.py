@@ -6,10 +6,12 @@ it. Nothing of that is on the wire, so that no upstream can forge it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from streamweir.context import WarningCollector
 from streamweir.http.sending import Scope
+from streamweir.translation.taps import TapMaker
 
 __all__ = [
     "StreamOwnership",
@@ -31,6 +33,7 @@ class StreamOwnership:
     Attributes:
         taken: a layer below has begun a finished stream. Set by `take`, never cleared.
         collector: the collector of warnings of this layer; None if it has none.
+        taps: makers of the taps of this layer.
         request_run: the run that the response of the request can be, if this layer keeps runs; else None.
     """
 
@@ -38,7 +41,13 @@ class StreamOwnership:
         self.taken = False
         self.collector: WarningCollector | None = None
         self.request_run: object = None
+        self.taps: Sequence[TapMaker] = ()
         self._outer = outer
+
+    @property
+    def all_taps(self) -> list[TapMaker]:
+        """What makes the taps of this layer and of those above: all follow the stream of the request."""
+        return [*self.taps, *([] if self._outer is None else self._outer.all_taps)]
 
     @property
     def nearest_run(self) -> object:

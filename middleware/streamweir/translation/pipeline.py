@@ -25,6 +25,7 @@ from streamweir.stages import (
 )
 from streamweir.translation.items import SafeEvent, StreamItem, TextRun
 from streamweir.translation.sink import EventSink, FrameSink
+from streamweir.translation.taps import TapSink
 
 __all__ = ["Pipeline"]
 
@@ -168,9 +169,9 @@ class Pipeline:
             self.frame_sinks.append(sink)
 
     def write_to(self, sink: EventSink) -> None:
-        """Let `sink` alone have every event from the next one on."""
-        self._sinks[:] = [sink]
-        self.frame_sinks = [sink] if isinstance(sink, FrameSink) else []
+        """Let `sink` have every event from the next one on in place of the other sinks; taps stay."""
+        self._sinks[:] = [sink, *(other for other in self._sinks if isinstance(other, TapSink))]
+        self.frame_sinks = [other for other in self._sinks if isinstance(other, FrameSink)]
 
     def watch_silence(self, warning: Callable[[], Warning | None]) -> None:
         """Send what `warning` returns, if it does, before a good end of a stream without an answer."""
@@ -290,7 +291,7 @@ class Pipeline:
                     sink.write_run(self._named_piece, texts, stamp)
                 except Exception as error:  # the others have it all the same
                     failure = error
-            if isinstance(failure, LimitExceeded) and failure.taken and len(self._sinks) == 1:
+            if isinstance(failure, LimitExceeded) and failure.taken and self._has_one_writer:
                 position.written = stamp.sequence + failure.taken
             if failure is not None:
                 _raise(failure)
@@ -338,6 +339,10 @@ class Pipeline:
         self.take((SessionEnd(status="cancelled", reason=reason),))
 
     # The way
+
+    @property
+    def _has_one_writer(self) -> bool:
+        return sum(not isinstance(sink, TapSink) for sink in self._sinks) == 1
 
     def _push(self, event: Event, position: int) -> None:
         """Send `event` through the stages from `position` on, and out."""

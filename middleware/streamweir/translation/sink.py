@@ -82,11 +82,45 @@ class FrameSink:
 
 
 class EventTap(ABC):
-    """A sink that is shown one event after the other: a log, a list, a console. It sends nothing."""
+    """A listener to one stream while it runs: a log, a list, a console. It sends nothing to the client.
+
+    Only `write` must be defined. All methods are called in the order of the stream. Added with `taps=` it may
+    raise or be slow, and the stream does not notice; added with `add_sink` a tap that raises ends the stream.
+    """
 
     @abstractmethod
     def write(self, event: Event, stamp: Stamp) -> None:
-        """Take the next event."""
+        """Take the next event.
+
+        Args:
+            event: as the client's protocol is written from it; shared with other readers, never changed.
+            stamp: its request id, sequence number and time in Unix milliseconds.
+        """
+
+    def frame(self, raw: bytes, items: Sequence[StreamItem]) -> None:  # noqa: B027 (most have nothing to do)
+        """Take a frame of the upstream; called once for a run of texts.
+
+        Args:
+            raw: the bytes of the frame, or of all frames of the run, as they arrived, codings undone.
+            items: what was read from it, before any repair: events, or a `TextRun` (`event`, `texts`); empty
+                for a frame that says nothing.
+        """
+
+    def attempt_began(self, attempt: int, upstream: str) -> None:  # noqa: B027
+        """Take note, in the gateway only, that an upstream is asked.
+
+        Args:
+            attempt: 1 for the first attempt of the request.
+            upstream: the label of the upstream in log and metrics.
+        """
+
+    def attempt_ended(self, attempt: int, code: str | None) -> None:  # noqa: B027
+        """Take note, in the gateway only, that an attempt is over.
+
+        Args:
+            attempt: as in `attempt_began`.
+            code: of the failure that ended it; None: the stream of the attempt is complete.
+        """
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
         """Take the next pieces of text, one by one."""
@@ -95,7 +129,7 @@ class EventTap(ABC):
             self.write(event.with_text(text), at)
 
     def finish(self) -> None:  # noqa: B027 (most have nothing to do)
-        """The last event has been taken."""
+        """Take note that the last event has been given."""
 
     def heartbeat(self) -> bytes:
         """Return nothing: there is nobody to send it to."""

@@ -22,6 +22,7 @@ from streamweir.translation.pipeline import Pipeline
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.sink import EventSink
 from streamweir.translation.stream_options import STREAM_DEFAULTS, StreamOptions
+from streamweir.translation.taps import Taps, attach
 
 __all__ = ["Translator", "convert"]
 
@@ -190,6 +191,11 @@ class Translator:
     def add_sink(self, sink: EventSink) -> None:
         """Let `sink` have the events of the stream too, from the next one on."""
         self.stream.pipeline.add_sink(sink)
+
+    def add_taps(self, taps: Taps) -> None:
+        """Let `taps` follow the stream, from the next event on."""
+        if taps:
+            attach(taps, self.stream.reader, self.stream.pipeline)
 
     def write_to(self, sink: EventSink) -> None:
         """Let `sink` have the events in place of the client, from the next one on; nothing is returned."""

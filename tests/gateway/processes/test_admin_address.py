@@ -13,7 +13,7 @@ import pytest
 from loopback import Answer, Gateway, Log, ask, client
 from running_gateway import Running, running_gateway
 from scripted_upstream import HELLO, SSE, WHOLE, Call, chunk, upstream
-from streamweir_gateway.runs.open_streams import OpenStreams
+from streamweir_gateway.runs.live_streams import LiveStreams
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(os.name == "nt", reason="POSIX signals")]
 
@@ -27,7 +27,7 @@ def free_address() -> tuple[str, int]:
 
 
 async def got(address: tuple[str, int], target: str, method: str = "GET") -> Answer:
-    return await ask(Gateway(address, OpenStreams(), Log()), method, target, body=b"")
+    return await ask(Gateway(address, LiveStreams(), Log()), method, target, body=b"")
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -20,6 +20,7 @@ from streamweir_gateway.runs.admission import Admissions
 from streamweir_gateway.runs.audience import Audience
 from streamweir_gateway.runs.destination import Destination, Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
+from streamweir_gateway.runs.live_streams import LiveStreams
 from streamweir_gateway.runs.prepared_request import PreparedRequest
 from streamweir_gateway.runs.request_body import RequestBodies, RequestBody
 from streamweir_gateway.runs.request_context import RequestContext
@@ -133,6 +134,7 @@ def run_for(audience: Audience, url: str, record: RequestRecord) -> Run:
         prepared,
         audience=audience,
         supervisor=RunSupervisor(None),
+        live=LiveStreams().open(record, {}),
         record=record,
         observer=Observer(Log(), make_metrics()),
     )

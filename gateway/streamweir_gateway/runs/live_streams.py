@@ -1,0 +1,195 @@
+"""The streams under way in a process: counted, ended when it stops, and open to listeners.
+
+opened    there is a request that may become a stream; nobody is told of it
+live      an upstream is asked for the first time: watchers are called, taps are made
+closed    the stream is over: `on_end` callbacks are called, taps are finished
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from starlette.types import Scope
+
+from streamweir.errors import error_info
+from streamweir.translation.pipeline import Pipeline
+from streamweir.translation.reader import StreamReader
+from streamweir.translation.sink import EventTap
+from streamweir.translation.taps import TapMaker, Taps, TapSink, attach, taps_for
+from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.runs.run_supervisor import Stop
+
+__all__ = ["LiveStream", "LiveStreams"]
+
+logger = logging.getLogger("streamweir.gateway")
+
+
+class UnderWay(Protocol):
+    """Supervises a stream, or a relayed exchange."""
+
+    def leave_upstream(self, stop: Stop) -> None:
+        """End the stream properly."""
+
+
+class LiveStreams:
+    """The streams and relayed exchanges of a process.
+
+    Attributes:
+        draining: no new requests are taken.
+    """
+
+    def __init__(self) -> None:
+        self.draining = False
+        self._running: set[UnderWay] = set()
+        self._watchers: list[Callable[[LiveStream], None]] = []
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def watch(self, on_begin: Callable[[LiveStream], None]) -> None:
+        """Call `on_begin` with every stream that becomes live from now on; what it raises is logged."""
+        self._watchers.append(on_begin)
+
+    def open(self, record: RequestRecord, scope: Scope, makers: Sequence[TapMaker] = ()) -> LiveStream:
+        """Return the stream of a request; the caller closes it.
+
+        Args:
+            record: of the request.
+            scope: of the request, for those who make taps.
+            makers: of the taps that every stream of the application has.
+        """
+        return LiveStream(self, record, scope, makers)
+
+    def began(self, stream: LiveStream) -> None:
+        """Call the watchers with a stream that is live."""
+        for on_begin in self._watchers:
+            try:
+                on_begin(stream)
+            except Exception:
+                logger.exception("a watcher of streams raised")
+
+    def add(self, supervisor: UnderWay) -> None:
+        """Count a stream or an exchange, and end it at `drain`."""
+        self._running.add(supervisor)
+
+    def discard(self, supervisor: UnderWay) -> None:
+        """Count a stream or an exchange no longer."""
+        self._running.discard(supervisor)
+
+    def refuse(self) -> None:
+        """Take no new requests."""
+        self.draining = True
+
+    def drain(self) -> None:
+        """End every stream under way, properly."""
+        self.draining = True
+        for supervisor in tuple(self._running):
+            supervisor.leave_upstream(error_info("GATEWAY_DRAINING"))
+
+
+class LiveStream:
+    """One stream of one request, through all attempts at it. Its states open this file.
+
+    The taps get the events that the client gets: those of an attempt are held until its first event has come,
+    and dropped with the attempt if another one follows.
+
+    Attributes:
+        record: of the request, as far as it is known.
+        reader: reads the answer of the present attempt; None before the first.
+        pipeline: makes the events of the present attempt; None before the first.
+    """
+
+    __slots__ = (
+        "_makers",
+        "_on_end",
+        "_scope",
+        "_sink",
+        "_streams",
+        "_supervisor",
+        "_taps",
+        "pipeline",
+        "reader",
+        "record",
+    )
+
+    def __init__(
+        self, streams: LiveStreams, record: RequestRecord, scope: Scope, makers: Sequence[TapMaker]
+    ) -> None:
+        self.record = record
+        self.reader: StreamReader | None = None
+        self.pipeline: Pipeline | None = None
+        self._streams = streams
+        self._scope = scope
+        self._makers = makers
+        self._taps: Taps | None = None
+        self._sink: TapSink | None = None
+        self._supervisor: UnderWay | None = None
+        self._on_end: list[Callable[[], None]] = []
+
+    # For those who listen
+
+    def add_tap(self, tap: EventTap) -> None:
+        """Let `tap` follow the stream, which is live, from its next event on."""
+        assert self._taps is not None, "a stream that is live"
+        self._taps.add(tap)
+        if self._sink is None and self.reader is not None and self.pipeline is not None:
+            self._sink = self._open_sink(self.reader, self.pipeline)
+
+    def on_end(self, callback: Callable[[], None]) -> None:
+        """Call `callback` when the stream is over."""
+        self._on_end.append(callback)
+
+    # For the run
+
+    def supervise(self, supervisor: UnderWay) -> None:
+        """Count the stream as one under way, which `supervisor` can end."""
+        self._supervisor = supervisor
+        self._streams.add(supervisor)
+
+    def begin(self, reader: StreamReader, pipeline: Pipeline) -> TapSink | None:
+        """Follow another attempt, before its first event; return the sink of the taps, if there are any."""
+        is_first = self._taps is None
+        self.reader, self.pipeline, self._sink = reader, pipeline, None
+        if self._taps is None:
+            self._taps = taps_for(self._makers, self._scope) if self._makers else Taps()
+        if self._taps:
+            self._sink = self._open_sink(reader, pipeline)
+        if is_first:
+            self._streams.began(self)
+        return self._sink
+
+    def attempt_began(self, attempt: int, upstream: str) -> None:
+        """Show the taps that an upstream is asked."""
+        if self._taps:
+            self._taps.call(lambda tap: tap.attempt_began(attempt, upstream))
+
+    def attempt_ended(self, attempt: int, code: str | None) -> None:
+        """Show the taps that an attempt is over."""
+        if self._taps:
+            self._taps.call(lambda tap: tap.attempt_ended(attempt, code))
+
+    def choose(self, sink: TapSink | None) -> None:
+        """Show the taps the events of the attempt with this sink, which the client gets."""
+        self._sink = sink or self._sink
+        if self._sink is not None:
+            self._sink.release()
+
+    def close(self) -> None:
+        """End the stream for those who listen."""
+        if self._supervisor is not None:
+            self._streams.discard(self._supervisor)
+        self.choose(None)
+        if self._taps is not None:
+            self._taps.finish()
+        for callback in self._on_end:
+            try:
+                callback()
+            except Exception:
+                logger.exception("the end of a stream could not be reported")
+        self._on_end.clear()
+
+    def _open_sink(self, reader: StreamReader, pipeline: Pipeline) -> TapSink:
+        assert self._taps is not None
+        return attach(self._taps, reader, pipeline, is_held=not pipeline.started, ends_taps=False)
