@@ -4,6 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Bytecode is written even where the environment says otherwise: the tests start some hundred processes.
 TESTS := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist worksteal
+SERVES := .venv/.serves
 READY := .venv/.ready
 CHROMIUM ?= chromium
 DRIVER := .cache/browser
@@ -19,15 +20,20 @@ help:  ## show this
 setup: $(READY)  ## make .venv with the package and the development tools in it
 	@:
 
-$(READY): pyproject.toml
+$(SERVES): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "streamweir needs Python 3.11 or newer; name one: make PYTHON=python3.12")'
-	@echo "Setting up .venv, once: a minute or two" >&2
+	@echo "Setting up .venv with what serving needs, once: half a minute" >&2
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --upgrade 'pip>=25.1' >&2
+	@$(BIN)/python -m pip install --disable-pip-version-check --editable '.[gateway]' >&2
+	@touch $@
+
+$(READY): $(SERVES)
+	@echo "Setting up .venv with the development tools, once: a minute" >&2
 	@$(BIN)/python -m pip install --disable-pip-version-check --editable '.[gateway]' --group dev >&2
 	@touch $@
 
-run: $(READY)  ## serve config.yaml; LISTEN=HOST:PORT listens elsewhere
+run: $(SERVES)  ## serve config.yaml; LISTEN=HOST:PORT listens elsewhere
 	@$(BIN)/streamweir serve config.yaml $(if $(LISTEN),--listen $(LISTEN))
 
 test: $(READY)  ## run the tests, the TypeScript client's too where Node 20 is; ARGS="-k retries" hands pytest more options

@@ -30,6 +30,8 @@ def run(args: argparse.Namespace) -> int:
         else:
             print(errors, file=sys.stderr)
         return BAD_CONFIGURATION
+    for remark in config.remarks:
+        print(remark, file=sys.stderr)
     if args.probe:
         return _probe(args, config)
     if args.json:
@@ -71,6 +73,7 @@ def _facts(file: str, config: GatewayConfig) -> dict[str, Any]:
         "ok": True,
         "listen": address_text(config.listen),
         "dialects": list(config.dialects),
+        "remarks": list(config.remarks),
         "endpoints": [
             {
                 "path": endpoint.template,

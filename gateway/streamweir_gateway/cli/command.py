@@ -18,6 +18,7 @@ __all__ = [
     "Run",
     "UsageError",
     "add_command",
+    "add_help",
     "when_called",
     "with_gateway",
 ]
@@ -51,6 +52,27 @@ class UsageError(Exception):
     """The command line asks for something that there is not."""
 
 
+class PrintHelp(argparse.Action):
+    """Prints the help of a parser; argparse's own action hides that the output cannot be written."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        """Print it and end the command."""
+        del namespace, values, option_string
+        print(parser.format_help(), end="")
+        parser.exit()
+
+
+def add_help(parser: argparse.ArgumentParser) -> None:
+    """Add `-h` and `--help` to a parser that was made without them."""
+    parser.add_argument("-h", "--help", action=PrintHelp, nargs=0, help="show this help message and exit")
+
+
 def add_command(
     commands: Commands,
     name: str,
@@ -70,7 +92,9 @@ def add_command(
         epilog=f"examples:\n{examples}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
+        add_help=False,
     )
+    add_help(parser)
     parser.set_defaults(run=run, parser=parser)
     return parser
 

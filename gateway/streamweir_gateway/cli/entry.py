@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final, TextIO
 
 import streamweir
@@ -22,7 +24,7 @@ from streamweir_gateway.cli import (
     request,
     serve,
 )
-from streamweir_gateway.cli.command import FAILED, INTERRUPTED, USAGE, CommandFailed, UsageError
+from streamweir_gateway.cli.command import FAILED, INTERRUPTED, OK, USAGE, CommandFailed, UsageError, add_help
 from streamweir_gateway.observability.text_line import printable
 
 __all__ = ["main"]
@@ -43,8 +45,11 @@ examples:
   streamweir replay one.capture.jsonl                  the same as a backend, at its own pace
   streamweir request --from standard --to ragflow '{"message": "Hi"}'      what would it be sent?
 
-`streamweir COMMAND --help` explains a command.
+`streamweir help COMMAND` explains a command.
 """
+
+_CANNOT_WRITE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""Errors of a full disk, and of one that is broken."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -55,28 +60,59 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     for stream in (sys.stdout, sys.stderr):
         _print_anything(stream)
-    parser = _parser()
+    if sys.stdout is None:  # the shell has closed it
+        return _complain("the output cannot be written: it is closed")
     arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _carry_out(_parser(), arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _drop_output()
+        return _complain("nobody reads the output any longer")
+    except OSError as error:
+        if error.errno not in _CANNOT_WRITE:
+            raise
+        _drop_output()
+        return _complain(f"the output cannot be written: {error.strerror}")
+    return code
+
+
+def _complain(message: str) -> int:
+    with suppress(OSError):
+        print(f"streamweir: {message}", file=sys.stderr, flush=True)
+    return FAILED
+
+
+def _carry_out(parser: argparse.ArgumentParser, arguments: list[str]) -> int:
     if not arguments:
         parser.print_help(sys.stderr)
         return USAGE
+    match arguments:
+        case ["help"]:
+            arguments = ["--help"]
+        case ["help", command, *_]:
+            arguments = [command, "--help"]
+        case ["version" | "-V" | "--version", *_]:
+            print(f"streamweir {streamweir.__version__}")
+            return OK
     _check_command(parser, arguments[0])
-    return _run(parser.parse_args(arguments))
+    try:
+        args = parser.parse_args(arguments)
+    except SystemExit:
+        sys.stdout.flush()
+        raise
+    return _run(args)
 
 
 def _run(args: argparse.Namespace) -> int:
     try:
         code: int = args.run(args)
-        sys.stdout.flush()
     except UsageError as error:
         args.parser.error(str(error))
     except CommandFailed as failure:
         lines = str(failure).split("\n")  # a recording may name itself with characters that a terminal obeys
         print("streamweir:", "\n".join(map(printable, lines)), file=sys.stderr)
         return failure.code
-    except BrokenPipeError:
-        _drop_output()
-        return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
     return code
@@ -90,9 +126,11 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
+        add_help=False,
     )
-    parser.add_argument("--version", action="version", version=f"streamweir {streamweir.__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    add_help(parser)
+    parser.add_argument("-V", "--version", action="store_true", help="show the version and exit")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for command in _COMMANDS:
         command.add_to(commands)
     return parser
@@ -100,7 +138,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _check_command(parser: argparse.ArgumentParser, word: str) -> None:
     """Refuse an unknown command with a suggestion, which argparse does not make."""
-    names = [command.NAME for command in _COMMANDS]
+    names = [*(command.NAME for command in _COMMANDS), "help", "version"]
     if not word.startswith("-") and word not in names:
         parser.error(f"unknown command {word!r}{did_you_mean(word, names)} (known: {', '.join(names)})")
 

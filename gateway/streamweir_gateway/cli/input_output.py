@@ -89,17 +89,17 @@ def write(target: Output, data: bytes) -> None:
     """Write `data` at once.
 
     Raises:
-        CommandFailed: the system reports an error.
-        BrokenPipeError: the reader has gone.
+        CommandFailed: a file cannot be written.
+        OSError: standard output cannot, or its reader has gone.
     """
     left = memoryview(data)
     try:
         while left:
             left = left[target.write(left) :]
         target.flush()
-    except BrokenPipeError:
-        raise
     except OSError as error:
+        if target is sys.stdout.buffer:
+            raise
         raise CommandFailed(f"cannot write: {error.strerror}") from error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from typing import Final
 
 from streamweir_gateway.cli.command import Commands, add_command, with_gateway
@@ -44,4 +45,6 @@ def add_to(commands: Commands) -> None:
     add("config", nargs="?", default="config.yaml", metavar="CONFIG", help="the file (default: config.yaml)")
     add_dialect_option(parser)
     add("--listen", metavar="HOST:PORT", help="listen here, whatever the file says; port 0: any free one")
+    for other in ("--port", "--host"):
+        add(other, metavar="VALUE", help=argparse.SUPPRESS)  # the refusal names --listen
     add("--reload", action="store_true", help="take the file over as soon as it changes")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from streamweir_gateway.cli.backends import cannot_listen
 from streamweir_gateway.cli.banner import banner
-from streamweir_gateway.cli.command import BAD_CONFIGURATION
+from streamweir_gateway.cli.command import BAD_CONFIGURATION, UsageError
 from streamweir_gateway.cli.configuration import listening_on, load
 from streamweir_gateway.cli.own_dialects import add_dialects
 from streamweir_gateway.config import ConfigErrors, GatewayConfig
@@ -22,6 +22,8 @@ __all__ = ["run"]
 
 def run(args: argparse.Namespace) -> int:
     """Serve the file until a signal ends it; print the endpoints as soon as they can be called."""
+    if args.port is not None or args.host is not None:
+        raise UsageError("an address is given by --listen HOST:PORT, such as --listen 127.0.0.1:9000")
     try:
         config = _settled(args)
     except ConfigErrors as errors:

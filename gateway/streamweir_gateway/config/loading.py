@@ -17,6 +17,7 @@ from streamweir_gateway.config.interpolation import Interpolation
 from streamweir_gateway.config.models import GatewayConfig
 from streamweir_gateway.config.recognition import NO_CONFIGURATION, is_configuration
 from streamweir_gateway.config.rules import check_rules
+from streamweir_gateway.config.rules.remarks import remark_on_answers, remark_on_variables
 from streamweir_gateway.config.validation import validate
 
 __all__ = ["load_config", "load_dialects", "parse_config"]
@@ -77,10 +78,13 @@ def parse_config(
         if config is not None and serves:
             check_rules(config, known, report)
             check_certificates(config, report, tolerant=check)
+            remark_on_variables(tree, report)
+            remark_on_answers(config, known, report)
     report.stop_if_any()
     assert config is not None, "a file without models has problems"
     files = dialect_files_in(tree or {}, folder)
-    return config.model_copy(update={"known_dialects": known, "fingerprint": fingerprint(text, files)})
+    found = {"fingerprint": fingerprint(text, files), "remarks": report.sorted_remarks()}
+    return config.model_copy(update={"known_dialects": known, **found})
 
 
 def load_dialects(

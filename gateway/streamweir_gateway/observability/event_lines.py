@@ -16,9 +16,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from streamweir_gateway.config import GatewayConfig
     from streamweir_gateway.observability.metrics import BreakerState
 
-__all__ = ["BreakerLines", "StoreLines", "drain_began", "drain_ended", "worker_replaced"]
+__all__ = ["BreakerLines", "StoreLines", "drain_began", "drain_ended", "remark_on", "worker_replaced"]
 
 logger = logging.getLogger("streamweir.server")
 
@@ -75,3 +76,9 @@ def drain_ended(open_streams: int, seconds: float) -> None:
 def worker_replaced(reason: str) -> None:
     """Write that a worker is started in the place of one that is gone (`hung` or `exited`)."""
     logger.warning("worker replaced", extra={"reason": reason})
+
+
+def remark_on(config: GatewayConfig) -> None:
+    """Write what was probably meant otherwise in the configuration, a line each."""
+    for remark in config.remarks:
+        logger.warning("configuration", extra={"remark": remark})

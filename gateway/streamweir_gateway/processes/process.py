@@ -11,6 +11,7 @@ from typing import Final
 
 from streamweir_gateway.app import GatewayApp, build_app
 from streamweir_gateway.config import GatewayConfig
+from streamweir_gateway.observability.event_lines import remark_on
 from streamweir_gateway.observability.logs import LogSettings, configure_logging, request_log
 from streamweir_gateway.observability.metrics import make_metrics
 from streamweir_gateway.observability.observer import Observer
@@ -136,6 +137,7 @@ def serve_alone(
     if sys.platform != "win32":
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # it would end a process that is not ready yet
     process = ServingProcess(config, on_ready=ready)
+    remark_on(config)
     return process.run(listeners)
 
 

@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Final
 
 from streamweir_gateway.config import GatewayConfig
-from streamweir_gateway.observability.event_lines import worker_replaced
+from streamweir_gateway.observability.event_lines import remark_on, worker_replaced
 from streamweir_gateway.observability.exposition import shared_directory
 from streamweir_gateway.observability.logs import LogSettings, configure_logging
 from streamweir_gateway.observability.secrets import secrets_of
@@ -58,6 +58,7 @@ def serve_with_workers(
     log = LogSettings.of(config.server)
     configure_logging(secrets_of(config), settings=log)
     logger.setLevel(log.number)
+    remark_on(config)
     with shared_directory():
         return _Workers(config, listeners, on_ready, load).run()
 

@@ -72,6 +72,8 @@ class Report:
     """Values that `${...}` filled in: they are never quoted."""
     problems: set[Problem] = field(default_factory=set)
     """A set: what is wrong in `defaults` is found at every endpoint and reported once."""
+    remarks: set[Problem] = field(default_factory=set)
+    """Values that were probably meant otherwise; the file is good all the same."""
 
     def at(self, position: Position | None, message: str, path: KeyPath = ()) -> None:
         """Add a problem at a place that is known already; None: the file as a whole."""
@@ -88,6 +90,19 @@ class Report:
         known = self._marked(self.origin_of(path))
         shown = "" if self.is_filled(known) else detail
         self.at(self._mark(known).value, message + shown, known)
+
+    def remark_at_key(self, path: KeyPath, message: str) -> None:
+        """Add a remark on a key."""
+        origin = self.origin_of(path)
+        self.remarks.add(Problem(self.file, *self._mark(origin).key, path_text(origin), message))
+
+    def remark_at_value(self, path: KeyPath, message: str) -> None:
+        """Add a remark on a value of the file's own tree."""
+        self.remarks.add(Problem(self.file, *self._mark(path).value, path_text(path), message))
+
+    def sorted_remarks(self) -> tuple[str, ...]:
+        """Return the remarks in the file's order, one line each."""
+        return tuple(map(str, sorted(self.remarks, key=self._reading_order)))
 
     def is_filled(self, path: KeyPath) -> bool:
         """Whether the value, or one that it is part of, came from outside the file."""

@@ -103,3 +103,30 @@ def test_a_missing_file(tmp_path: Path) -> None:
     done = run("check", cwd=tmp_path)
     assert done.returncode == 78
     assert done.stderr.decode().strip() == "config.yaml: cannot be read: No such file or directory"
+
+
+REMARKED = """\
+auth: {keys: {web: "$WEB_KEY_OF_MINE", other: "pa$sword-that-is-long"}}
+upstreams:
+  a: {url: "http://127.0.0.1:9000", headers: {Authorization: "Bearer $TOKEN", X-B: "{{ TOKEN }}"}}
+endpoints:
+  /v1/chat/completions: {models: {a: a}}
+  /x: {upstream: "http://$HOST:9000"}
+  /v1/messages: {models: {a: a}, answers: [standard]}
+"""
+
+
+def test_what_was_probably_meant_otherwise_is_said_and_refuses_nothing(tmp_path: Path) -> None:
+    file = written(tmp_path, REMARKED)
+    done = run("check", file)
+    assert done.returncode == 0
+    told = [line.removeprefix(f"{file}:") for line in done.stderr.decode().splitlines()]
+    assert told == [
+        "1:20 auth.keys.web: $WEB_KEY_OF_MINE goes out as it is; a variable is ${WEB_KEY_OF_MINE}",
+        "3:62 upstreams.a.headers.Authorization: $TOKEN goes out as it is; a variable is ${TOKEN}",
+        "3:84 upstreams.a.headers.X-B: {{ TOKEN }} goes out as it is; a variable is ${TOKEN}",
+        "5:26 endpoints./v1/chat/completions.models: clients of this path read openai-chat, but get "
+        "standard; probably meant: answers: [openai-chat]",
+        "6:18 endpoints./x.upstream: $HOST goes out as it is; a variable is ${HOST}",
+    ]
+    assert json.loads(run("check", "--json", file).stdout)["remarks"] == [f"{file}:{line}" for line in told]

@@ -1,13 +1,17 @@
 """The command `streamweir` as a whole: help, versions, exit codes, and what the library alone can do."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import streamweir
-from command_line import run, started
+from command_line import COMMAND, run, started
 from places import RECORDED
+
+STREAM = RECORDED / "legacy" / "happy.sse"
 
 COMMANDS = ["convert", "detect", "dialects", "serve", "check", "fake", "learn", "record", "replay"]
 
@@ -65,13 +69,57 @@ def test_the_gateway_says_what_to_install(command: str) -> None:
     assert done.stderr.decode().strip() == told
 
 
-def test_a_reader_that_leaves_is_no_news() -> None:
+def test_reader_that_leaves_ends_the_command_with_a_word() -> None:
     with started("dialects", "standard") as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()
         assert process.wait(timeout=20) == 1
-        assert process.stderr.read() == b""
+        assert process.stderr.read() == b"streamweir: nobody reads the output any longer\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/dev/full")
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
+@pytest.mark.parametrize(
+    "command",
+    ["--help", "help check", "version", "dialects", f"convert {STREAM}", f"detect {STREAM}", "check"],
+)
+def test_full_disk_ends_the_command_with_a_word(command: str, unbuffered: str, tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("endpoints: {/a: {upstream: 'http://127.0.0.1:9'}}")
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [*COMMAND, *command.split()],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            cwd=tmp_path,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 1
+    (line,) = done.stderr.decode().splitlines()
+    assert line.startswith("streamweir: ")
+    assert "No space left on device" in line
+
+
+@pytest.mark.parametrize("arguments", [["help"], ["help", "check"], ["version"], ["-V"], ["-h"]])
+def test_what_is_asked_for_comes_on_standard_output(arguments: list[str]) -> None:
+    done = run(*arguments)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"streamweir" in done.stdout
+
+
+@pytest.mark.parametrize("option", ["--port", "--host"])
+def test_serve_names_the_option_for_its_address(option: str) -> None:
+    done = run("serve", option, "9000")
+    assert done.returncode == 2
+    assert b"--listen HOST:PORT" in done.stderr
+
+
+def test_library_as_a_module_names_the_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "streamweir"], capture_output=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert b"`streamweir`" in done.stderr
 
 
 def without_gateway(*arguments: str) -> subprocess.CompletedProcess[bytes]:

@@ -150,7 +150,7 @@ def test_ctrl_c_ends_the_stream_as_cancelled() -> None:
     assert events_of(rest)[-1]["data"]["status"] == "cancelled"
 
 
-def test_a_reader_that_leaves_is_no_news() -> None:
+def test_reader_that_leaves_ends_the_command_with_a_word() -> None:
     many = b"".join(TOKEN % number for number in range(20_000))
     with started("convert") as process:
         assert process.stdin is not None
@@ -164,7 +164,7 @@ def test_a_reader_that_leaves_is_no_news() -> None:
             process.stdin.write(many)
             process.stdin.close()
         assert process.wait(timeout=20) == 1
-        assert process.stderr.read() == b""
+        assert process.stderr.read() == b"streamweir: nobody reads the output any longer\n"
 
 
 def test_writes_a_file(tmp_path: Path) -> None:

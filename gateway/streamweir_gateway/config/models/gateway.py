@@ -70,6 +70,8 @@ class GatewayConfig(Section):
     """Home-made dialects by name, or `{file: PATH}` or `{python: "module:Class"}` of each."""
     fingerprint: Annotated[SkipJsonSchema[str], DERIVED] = derived("", hidden=True)
     """`sha256:...` of the file and of those that its dialects stand in."""
+    remarks: Annotated[SkipJsonSchema[tuple[str, ...]], DERIVED] = derived((), hidden=True)
+    """What was probably meant otherwise, a line each, with its place."""
     known_dialects: Annotated[SkipJsonSchema[InstanceOf[Dialects]], DERIVED] = Field(
         default_factory=process_dialects, validate_default=False, repr=False
     )
