@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Final, NamedTuple
 
 from streamweir.learning.groups import Condition, Group
@@ -59,7 +60,8 @@ class Draft(NamedTuple):
 
 def draft_of(meanings: list[Meaning], kinds: Kinds, framing: str, unwrap: str | None) -> Draft:
     """Return the dialect that reads these messages."""
-    ignored = [meaning for meaning in meanings if meaning.is_idle and _word(meaning.group, meanings)]
+    used = _uses_of_names(kinds)
+    ignored = [meaning for meaning in meanings if meaning.is_idle and _word(meaning.group, used)]
     given = [meaning for meaning in meanings if meaning.entries or meaning.repeats or meaning.is_idle]
     ruled = [meaning for meaning in given if meaning not in ignored]
     ruled.sort(key=lambda meaning: meaning.group.is_text and meaning.group.prefix is None)
@@ -78,14 +80,17 @@ def draft_of(meanings: list[Meaning], kinds: Kinds, framing: str, unwrap: str | 
         dialect["data"] = "text"
     if unwrap is not None:
         dialect["unwrap"] = unwrap
-    words = [*kinds.idle, *(word for meaning in ignored if (word := _word(meaning.group, meanings)))]
+    words = [*kinds.idle, *(word for meaning in ignored if (word := _word(meaning.group, used)))]
     if words:
         dialect["ignore"] = list(dict.fromkeys(words))
     dialect["rules"] = rules
     if kinds.end_marks:
         dialect["terminal"] = [*kinds.end_marks]
     _add_end(dialect, ruled, comments)
-    return Draft(dialect, comments, ruled, ignored, custom, _unsure(ruled, custom, comments))
+    unsure = _unsure(ruled, custom, comments)
+    if kinds.left_out:
+        unsure.append(f"{len(kinds.left_out)} more kinds of frames: left to `custom`")
+    return Draft(dialect, comments, ruled, ignored, custom, unsure)
 
 
 def _add_end(dialect: dict[str, Any], rules: list[Meaning], comments: dict[str | int, list[str]]) -> None:
@@ -102,19 +107,22 @@ def _unsure(ruled: list[Meaning], custom: list[Meaning], comments: dict[str | in
     return found + [text for key, texts in comments.items() if isinstance(key, str) for text in texts]
 
 
-def _word(group: Group, meanings: list[Meaning]) -> str | None:
-    """The name of these frames, if it is theirs alone."""
-    names = {_frame_name(message.event, message.value) for message in group.messages}
+def _word(group: Group, used: Counter[str | None]) -> str | None:
+    """Return the name of these frames, if no frame of another group has it."""
+    names = _frame_names(group)
     if len(names) != 1 or group.is_text or group.prefix is not None:
         return None
     (name,) = names
-    others = (
-        _frame_name(message.event, message.value)
-        for meaning in meanings
-        if meaning.group is not group
-        for message in meaning.group.messages
-    )
-    return None if name is None or name in others else name
+    return None if name is None or used[name] > 1 else name
+
+
+def _uses_of_names(kinds: Kinds) -> Counter[str | None]:
+    """Return in how many groups each name of a frame occurs."""
+    return Counter(name for group in (*kinds.groups, *kinds.left_out) for name in _frame_names(group))
+
+
+def _frame_names(group: Group) -> set[str | None]:
+    return {_frame_name(message.event, message.value) for message in group.messages}
 
 
 def _frame_name(event: str | None, value: Any) -> str | None:

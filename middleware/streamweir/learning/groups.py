@@ -168,8 +168,11 @@ def _candidates(messages: list[Message]) -> list[Place]:
             ):
                 seen[place] += 1
     known = [place for place in seen if _rank(place) < _UNRANKED or _is_flag(place)]
-    return sorted(known, key=lambda place: (_tier(place), len(place), _rank(place)))
+    return sorted(known, key=lambda place: (_tier(place), len(place), _rank(place)))[:_MAX_CANDIDATES]
 
+
+_MAX_CANDIDATES: Final = 64
+"""So many fields are tried: each is looked at in every message."""
 
 _MAX_NESTING: Final = 4
 _RANKS: Final = {name: rank for rank, name in enumerate((*NAMES_OF_MESSAGES, *ENUMS))}

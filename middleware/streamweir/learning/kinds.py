@@ -30,6 +30,12 @@ _END_MARK: Final = re.compile(
 )
 _NEARLY_ALL: Final = 0.8
 
+MAX_KINDS: Final = 100
+"""So many kinds of messages get rules, the most frequent ones: kinds are compared with each other."""
+
+_MAX_NAMES: Final = 16
+"""So many end marks, names of signs of life and spellings of a field's name are told apart."""
+
 
 class Kinds(NamedTuple):
     """What there is in the bodies.
@@ -39,12 +45,14 @@ class Kinds(NamedTuple):
         end_marks: texts of frames that end a stream.
         idle: names of frames that say nothing.
         is_text: frames hold text, not JSON.
+        left_out: further groups, which get no rules.
     """
 
     groups: list[Group]
     end_marks: list[str]
     idle: list[str]
     is_text: bool
+    left_out: list[Group]
 
 
 def unwrapping(observed: list[Observed]) -> str | None:
@@ -54,7 +62,8 @@ def unwrapping(observed: list[Observed]) -> str | None:
     if texts and len([text for text in texts if isinstance(parsed(text), dict)]) >= len(values) * _NEARLY_ALL:
         return "from_json(@)"
     objects = [value for value in values if isinstance(value, dict)]
-    for key in dict.fromkeys(key for value in objects for key in value):
+    counts = Counter(key for value in objects for key in value)
+    for key in [key for key, count in counts.items() if count >= len(values) * _NEARLY_ALL]:
         held = [value[key] for value in objects if value.get(key) is not None]
         given = [text for text in held if isinstance(parsed(text), dict)]
         if given and len(given) == len(held) and len(held) >= len(values) * _NEARLY_ALL:
@@ -69,15 +78,17 @@ def kinds_of(observed: list[Observed], framing: str, unwrap: str | None) -> Kind
     spoken: list[Observed] = []
     for one in observed:
         name = _idle_name(one)
-        if name:
+        if name and (name in idle or len(idle) < _MAX_NAMES):
             idle[name] = None
         elif one.text.strip() not in end_marks and (one.text.strip() or one.frame.event):
             spoken.append(one)
     groups = _lines(spoken) if framing == "lines" else _frames(spoken, unwrap)
     is_text = framing != "lines" and bool(groups) and all(group.is_text for group in groups)
     groups = [group for group in groups if group.messages]
-    groups.sort(key=lambda group: group.messages[0].frame)
-    return Kinds(groups, end_marks, [*idle], is_text)
+    groups.sort(key=lambda group: len(group.messages), reverse=True)
+    known, left_out = groups[:MAX_KINDS], groups[MAX_KINDS:]
+    known.sort(key=lambda group: group.messages[0].frame)
+    return Kinds(known, end_marks, [*idle], is_text, left_out)
 
 
 def _end_marks(observed: list[Observed]) -> list[str]:
@@ -91,13 +102,10 @@ def _end_marks(observed: list[Observed]) -> list[str]:
         last[one.body] = one
         if is_end_mark(text) and not text.strip('"').isalpha():
             bracketed[one.body, text] += 1
-    final = [one.text.strip() for one in last.values() if one is _last_of(observed, one.body)]
+    last_of_all = {one.body: one for one in observed if not _idle_name(one)}
+    final = [one.text.strip() for one in last.values() if one is last_of_all[one.body]]
     once = [text for (_, text), count in bracketed.items() if count == 1]
-    return [*dict.fromkeys(text for text in (*final, *once) if is_end_mark(text))]
-
-
-def _last_of(observed: list[Observed], body: int) -> Observed | None:
-    return next((one for one in reversed(observed) if one.body == body and not _idle_name(one)), None)
+    return [*dict.fromkeys(text for text in (*final, *once) if is_end_mark(text))][:_MAX_NAMES]
 
 
 def is_end_mark(text: str) -> bool:
@@ -125,18 +133,28 @@ def _frames(spoken: list[Observed], unwrap: str | None) -> list[Group]:
     ]
     known = {id(one) for one in texts}
     given = [one for one in spoken if id(one) not in known]
-    groups = [_text_group(texts, event) for event in dict.fromkeys(one.frame.event for one in texts)]
+    groups = [_text_group(held, event) for event, held in _by_event(texts).items()]
     messages = [Message(one.body, one.number, one.frame.event, _unwrapped(one, unwrap)) for one in given]
     events = [*dict.fromkeys(message.event for message in messages)]
     if len(events) < 2 or _names_suffice(messages):
         return [*groups, *split(messages)]
-    for event in events:
-        groups += split([message for message in messages if message.event == event], event or "message")
+    held: dict[str | None, list[Message]] = {}
+    for message in messages:
+        held.setdefault(message.event, []).append(message)
+    for event, found in held.items():
+        groups += split(found, event or "message")
     return groups
 
 
+def _by_event(observed: list[Observed]) -> dict[str | None, list[Observed]]:
+    found: dict[str | None, list[Observed]] = {}
+    for one in observed:
+        found.setdefault(one.frame.event, []).append(one)
+    return found
+
+
 def _text_group(texts: list[Observed], event: str | None) -> Group:
-    messages = [Message(one.body, one.number, event, one.text) for one in texts if one.frame.event == event]
+    messages = [Message(one.body, one.number, event, one.text) for one in texts]
     return Group(messages, event=event or "message", root=lambda _: "_text", is_text=True)
 
 
@@ -159,9 +177,8 @@ def _names_suffice(messages: list[Message]) -> bool:
     """Some field at the top of every message says what its SSE event name says, or more."""
     if not all(isinstance(message.value, dict) for message in messages):
         return False
-    for name in dict.fromkeys(key for message in messages for key in message.value):
-        if plain(name) not in NAMES_OF_MESSAGES[:9]:
-            continue
+    keys = dict.fromkeys(key for message in messages for key in message.value)
+    for name in [key for key in keys if plain(key) in NAMES_OF_MESSAGES[:9]][:_MAX_NAMES]:
         events: dict[Any, set[str | None]] = {}
         for message in messages:
             value = message.value.get(name)
@@ -176,7 +193,7 @@ def _names_suffice(messages: list[Message]) -> bool:
 
 def _lines(spoken: list[Observed]) -> list[Group]:
     """Lines by the word that they begin with; what follows is taken apart where it has a form."""
-    words = prefixes_of(one.text for one in spoken)
+    words = prefixes_of(one.text for one in spoken)[:MAX_KINDS]
     called: set[str] = set()
     groups: list[Group] = []
     for word in words:

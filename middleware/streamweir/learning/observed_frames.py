@@ -69,7 +69,7 @@ def prefixes_of(lines: Iterable[str]) -> list[str]:
     """Return the words that lines begin with, if nearly all of them begin with one of a few."""
     lines = [*lines]
     if all(map(_TAG.match, lines)):
-        return [*dict.fromkeys(line.partition(":")[0] for line in lines)]
+        return [word for word, _ in Counter(line.partition(":")[0] for line in lines).most_common()]
     found = Counter(match[1] for line in lines if (match := _PREFIX.match(line)))
     shouted = {word: count for word, count in found.items() if word.isupper() or count > 1}
     if sum(shouted.values()) * 10 < len(lines) * 9 or not 1 <= len(shouted) <= _MOST_PREFIXES:

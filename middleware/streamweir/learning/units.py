@@ -18,6 +18,9 @@ _PIECES: Final = frozenset({"partialjson", "inputjsondelta", "argumentsdelta", "
 
 _ITEM_NAMES: Final = ("type", "kind", "event", "role")
 _MOST_NAMES: Final = 20
+_MOST_LISTS: Final = 64
+"""So many lists are looked at: each in every message."""
+
 _JSON_TEXTS: Final = frozenset(
     {"content", "data", "text", "payload", "message", "body", "json", "value", "detail", "info", "extra"}
 )
@@ -86,7 +89,7 @@ class Unit:
         """The words of their names."""
         return words_of(self.names)
 
-    @property
+    @cached_property
     def is_about_tools(self) -> bool:
         """Whether a name says so."""
         if any(place and plain(place[-1]) in _PIECES for place in self.places):
@@ -198,7 +201,7 @@ def _lists(group: Group) -> list[Place]:
                     found.setdefault(place, True)
                 elif place:
                     found[place] = False
-    return [place for place, wraps in found.items() if not wraps]
+    return [place for place, wraps in found.items() if not wraps][:_MOST_LISTS]
 
 
 def _with_singles(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
