@@ -147,7 +147,11 @@ class Endpoint:
         dialect = self.dialects.to_write(incoming.answers)
         request = request_object(body) if dialect.asks_by_body or dialect.request_names else {}
         if dialect.request_names:
-            incoming = incoming._replace(names=client_names(request, dialect.request_names))
+            names = client_names(request, dialect.request_names)
+            for name, header in dialect.request_headers.items():
+                given = header_value(incoming.headers, header)[:256]
+                names = names._replace(**{name: ",".join(filter(None, (getattr(names, name), given)))})
+            incoming = incoming._replace(names=names)
         if self.mapping is not None and (secret := self.mapping.answer_secret(incoming, self.destinations)):
             incoming = incoming._replace(names=incoming.names._replace(secret=secret))
         if dialect.asks_by_body:

@@ -190,6 +190,7 @@ class Encoder:
         asks_by_body: its clients say in their request, by `stream`, whether they want a stream; `Accept` is
             the same for both.
         request_names: by the name of an attribute of `ClientNames`, the field of a request that has it.
+        request_headers: likewise, the header of a request that has it; its values are added.
         streams_arguments: its clients are given a call's arguments in pieces, as they come.
 
     Attributes:
@@ -215,6 +216,7 @@ class Encoder:
     reports_by_status: ClassVar[bool] = False
     asks_by_body: ClassVar[bool] = False
     request_names: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    request_headers: ClassVar[Mapping[str, bytes]] = MappingProxyType({})
     streams_arguments: ClassVar[bool] = False
 
     options: Options = NO_OPTIONS

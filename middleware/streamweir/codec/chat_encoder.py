@@ -60,6 +60,7 @@ class ChatEncoder(Encoder):
         self._model: str | None = None
         self.stamp = Stamp("", 0, 0)
         self._message: tuple[str | None, str | None] | None = None
+        self._has_text = False
 
     @cached_property
     def _open(self) -> KeptCalls:
@@ -191,9 +192,15 @@ class ChatEncoder(Encoder):
             message = (event.meta or {}).get("message_id"), event.channel
             begins = message != self._message
             self._message = message
-            yield from self.write_text(event.content, begins=begins)
+            yield from self._write_text(event.content, begins=begins)
         if event.is_complete:
             self._message = None
+
+    def _write_text(self, text: str, *, begins: bool) -> Iterable[Frame]:
+        """Write a piece of text; a further message begins with an empty line, for clients join the texts."""
+        gap = "\n\n" if begins and self._has_text else ""
+        self._has_text = True
+        return self.write_text(gap + text, begins=begins)
 
     def _interaction(self, event: Interaction) -> Iterator[Frame]:
         asked = event.interaction_id
@@ -204,7 +211,7 @@ class ChatEncoder(Encoder):
         elif asks_person(event):
             self._asked.add(event)
             self._message = None
-            yield from self.write_text(question_text(event), begins=True)
+            yield from self._write_text(question_text(event), begins=True)
         elif call := self._open.get(asked):
             self._handed.add(self._under_answer_id(call) if waits_for_client(event) else call)
         else:

@@ -17,6 +17,7 @@ class ClientNames(NamedTuple):
         model: that it asks.
         thread: the conversation.
         run: the answer to this request.
+        betas: of the API that it knows, separated by commas.
         secret: makes the ids under which the client answers (`answer_ids`); None: it answers under the
             upstream's. It is ours and not the client's, but as these names it is part of what each reader of
             a stored run has to write alike.
@@ -25,6 +26,7 @@ class ClientNames(NamedTuple):
     model: str | None = None
     thread: str | None = None
     run: str | None = None
+    betas: str | None = None
     secret: str | None = None
 
 
@@ -38,7 +40,16 @@ def client_names(request: Mapping[str, Any], fields: Mapping[str, str]) -> Clien
         request: the JSON object that its body is.
         fields: by the name of an attribute of `ClientNames`, the field in which it stands.
     """
-    found = {name: request.get(field) for name, field in fields.items()}
+    found = {name: _text_of(request.get(field)) for name, field in fields.items()}
     return ClientNames(
         **{name: text for name, text in found.items() if isinstance(text, str) and 0 < len(text) <= _LONGEST}
     )
+
+
+def _text_of(value: Any) -> Any:
+    """Return a list of words as one text."""
+    return ",".join(filter(_is_text, value)) if isinstance(value, list) else value
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)

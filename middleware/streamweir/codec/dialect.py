@@ -204,6 +204,11 @@ class Dialect:
         return {} if self.encoder is None else self.encoder.request_names
 
     @property
+    def request_headers(self) -> Mapping[str, bytes]:
+        """Which headers of its clients' requests say what they know."""
+        return {} if self.encoder is None else self.encoder.request_headers
+
+    @property
     def streams_arguments(self) -> bool:
         """Its clients are given a call's arguments in pieces."""
         return self.encoder is not None and self.encoder.streams_arguments

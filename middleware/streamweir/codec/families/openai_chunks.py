@@ -312,6 +312,7 @@ def tokens_in(usage: Any) -> dict[str, Any]:
 
 
 def usage_of(summary: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """The `usage` object for the tokens that a summary counts; None if it counts none."""
+    """Return the `usage` object of a summary; None unless it has all counts, for clients need all of them."""
     found: Iterable[tuple[str, Any]] = ((name, (summary or {}).get(name)) for name in TOKENS)
-    return {name: value for name, value in found if value is not None} or None
+    usage = {name: value for name, value in found if value is not None}
+    return usage if len(usage) == len(TOKENS) else None

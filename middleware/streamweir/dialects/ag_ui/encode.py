@@ -158,7 +158,10 @@ class AgUiEncoder(Encoder):
             return []
         if event.status == "cancelled" and self.option("version") != "1.0":
             return [*self._close_all(), run_cancelled(event)]
-        return [*self._close_all(), run_finished(event, self._run, self._interrupts(event))]
+        finished = run_finished(event, self._run, self._interrupts(event))
+        if self.option("version") != "1.0":
+            del finished["outcome"]
+        return [*self._close_all(), finished]
 
     def _close_all(self) -> list[Message]:
         return [*self._close_texts(), *self._close_reasoning(), *self._steps.close()]

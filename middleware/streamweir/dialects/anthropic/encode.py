@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from streamweir.codec.chat_encoder import ChatEncoder
 from streamweir.codec.coerce import text_of
@@ -34,6 +34,7 @@ __all__ = ["AnthropicEncoder"]
 
 _HELD: Final = 128
 """What a text that is held back counts for beside its characters."""
+_MCP_BETA: Final = "mcp-client"
 MAX_HELD: Final = 1 << 20
 """So many characters wait for the end of a call."""
 
@@ -43,7 +44,15 @@ class AnthropicEncoder(ChatEncoder):
 
     Calls that the client is to run stream one at a time; pieces of another call meanwhile are held back until
     that is whole.
+
+    Options:
+        tools: `blocks` writes calls that have been run as blocks of the MCP beta, `none` leaves them out;
+            `auto` writes them for clients whose request names that beta.
     """
+
+    option_values: ClassVar = {"tools": ("auto", "blocks", "none")}
+    request_names: ClassVar = {"model": "model", "betas": "betas"}
+    request_headers: ClassVar = {"betas": b"anthropic-beta"}
 
     def __init__(self) -> None:
         super().__init__()
@@ -71,7 +80,14 @@ class AnthropicEncoder(ChatEncoder):
 
     def write_whole(self, folded: Mapping[str, Any], stamp: Stamp) -> Mapping[str, Any]:
         """Return a whole message."""
-        return message_of(folded, stamp, model=self.model_name)
+        return message_of(folded, stamp, model=self.model_name, with_tools=self._writes_tools)
+
+    @property
+    def _writes_tools(self) -> bool:
+        """Calls that have been run are written; of frames that were copied they are known anyway."""
+        chosen = self.option("tools")
+        names_beta = _MCP_BETA in (self.names.betas or "")
+        return self.is_shown or chosen == "blocks" or (chosen == "auto" and names_beta)
 
     @classmethod
     def failure_body(cls, failure: FailedRequest) -> Mapping[str, Any]:
@@ -119,6 +135,9 @@ class AnthropicEncoder(ChatEncoder):
 
     def write_result(self, call: ToolCallStart, end: ToolCallEnd) -> Iterator[Frame]:
         """Yield the two blocks of a call that has been run: both are whole when they begin."""
+        if not self._writes_tools:
+            self.lost["tool call that has been run"] += 1
+            return
         for block in ran_blocks(call, end):
             yield from self._open_block("whole", block)
         yield from self._close_block()

@@ -13,13 +13,14 @@ from streamweir.events import Stamp
 __all__ = ["message_of"]
 
 
-def message_of(folded: Mapping[str, Any], stamp: Stamp, *, model: str) -> dict[str, Any]:
+def message_of(folded: Mapping[str, Any], stamp: Stamp, *, model: str, with_tools: bool) -> dict[str, Any]:
     """Return the message that a folded result stands for.
 
     Args:
         folded: the result.
         stamp: of the last event.
         model: what the client calls it.
+        with_tools: also calls that have been run.
     """
     summary = folded["summary"] or {}
     return {
@@ -27,7 +28,7 @@ def message_of(folded: Mapping[str, Any], stamp: Stamp, *, model: str) -> dict[s
         "type": "message",
         "role": "assistant",
         "model": model,
-        "content": [*_blocks(folded)],
+        "content": [*_blocks(folded, with_tools=with_tools)],
         "stop_reason": STOP_REASONS[finish_reason(folded)],
         "stop_sequence": None,
         "usage": {
@@ -38,12 +39,12 @@ def message_of(folded: Mapping[str, Any], stamp: Stamp, *, model: str) -> dict[s
     }
 
 
-def _blocks(folded: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _blocks(folded: Mapping[str, Any], *, with_tools: bool) -> Iterator[dict[str, Any]]:
     message = folded["message"]
     if thinking := message["thinking"]:
         yield {"type": "thinking", "thinking": thinking, "signature": ""}
     for call in message["tool_calls"]:
-        if call["status"] != "running":
+        if with_tools and call["status"] != "running":
             error = call.get("error")
             result = error["message"] if error else call.get("result")
             yield use_block(call["tool_id"], call["tool_name"], call["arguments"])

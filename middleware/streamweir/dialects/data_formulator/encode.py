@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
+import msgspec
+
 from streamweir.codec.base import Encoder
 from streamweir.codec.coerce import text_of
 from streamweir.codec.frame_growth import GROWTH
@@ -140,6 +142,8 @@ class DataFormulatorEncoder(Encoder):
             self._lose("replaced text")
         if event.op == "replace" or not event.content:
             return None  # the end says it
+        if event.channel is None and self._answer.begins_further_message:
+            event = msgspec.structs.replace(event, content=f"\n\n{event.content}")
         channel = {"channel": event.channel} if event.channel else {}
         return {"type": "text_delta", **channel, "content": event.content, **self._own(event, "iteration")}
 

@@ -23,11 +23,14 @@ class Answer:
         has_channels: text of another channel was sent, so that the answer is not all that was sent.
         replaced: what was sent is not the answer any more.
         too_long: it is not kept any more.
+        begins_further_message: the last piece was the first of a message behind another one.
     """
 
     def __init__(self, room: int) -> None:
         self._messages: dict[str | int, TextPieces] = {}
         self._unnamed = 0
+        self._last: str | int | None = None
+        self.begins_further_message = False
         self._left = room
         self.has_channels = False
         self.replaced = False
@@ -39,6 +42,8 @@ class Answer:
             self.has_channels = self.has_channels or event.channel is not None
             return event.op != "replace"
         key = (event.meta or {}).get("message_id") or self._unnamed
+        self.begins_further_message = bool(self._messages) and key != self._last and event.content != ""
+        self._last = key if event.content else self._last
         if event.op == "replace":
             self.replaced = True
             self._left += self._messages.pop(key, TextPieces()).size
@@ -56,4 +61,4 @@ class Answer:
     @property
     def text(self) -> str:
         """All of it; nothing if it was too long."""
-        return "".join([pieces.text for pieces in self._messages.values()])
+        return "\n\n".join([pieces.text for pieces in self._messages.values() if pieces.size])

@@ -51,7 +51,6 @@ class OpenAIChatEncoder(ChatEncoder):
     def __init__(self) -> None:
         super().__init__()
         self._has_begun = False
-        self._has_text = False
         self._has_failed = False
         self._calls_written = 0
 
@@ -93,10 +92,9 @@ class OpenAIChatEncoder(ChatEncoder):
         return {"error": error_object(failure.code, failure.message, status=failure.status)}
 
     def write_text(self, text: str, *, begins: bool) -> Iterable[Frame]:
-        """Return a piece of the answer; messages are set apart by an empty line."""
-        gap = "\n\n" if begins and self._has_text else ""
-        self._has_text = True
-        return self._chunks({"content": gap + text})
+        """Return a piece of the answer."""
+        del begins
+        return self._chunks({"content": text})
 
     def write_thinking(self, text: str) -> Iterable[Frame]:
         """Return a piece of the reasoning, under the name that clients read."""

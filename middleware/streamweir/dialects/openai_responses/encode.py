@@ -23,6 +23,7 @@ from streamweir.dialects.openai_responses.encode_items import (
 )
 from streamweir.dialects.openai_responses.encode_output import Output
 from streamweir.dialects.openai_responses.encode_response import response_error, response_of
+from streamweir.errors import CODES
 from streamweir.events import (
     Content,
     Error,
@@ -195,10 +196,11 @@ class ResponsesEncoder(ChatEncoder):
         yield self._frame("failed", response={**response, "status": "failed", "error": response_error(error)})
 
     def write_cancelled(self) -> Iterator[Frame]:
-        """Yield the response that has been stopped."""
+        """Yield the failed response of a run that was stopped; an incomplete one would pass for an answer."""
         yield from self._finish_items()
         response = self._response("stop", None, self._finished)
-        yield self._frame("incomplete", response={**response, "status": "cancelled"})
+        error = {"code": "CANCELLED", "message": CODES["CANCELLED"].message}
+        yield self._frame("failed", response={**response, "status": "failed", "error": error})
 
     def write_end(self, reason: str, end: SessionEnd, beside: dict[str, Any]) -> Iterator[Frame]:
         """Yield the whole response."""

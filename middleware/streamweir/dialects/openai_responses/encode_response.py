@@ -60,7 +60,7 @@ def response_error(error: Error) -> dict[str, str]:
 
 def _usage(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     prompt, completion = summary.get("prompt_tokens"), summary.get("completion_tokens")
-    if prompt is None and completion is None:
+    if prompt is None or completion is None:
         return None
     return {
         "input_tokens": prompt or 0,
