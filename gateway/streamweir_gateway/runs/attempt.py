@@ -10,6 +10,7 @@ section 5.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 import time
@@ -18,6 +19,7 @@ from typing import Final
 from streamweir.errors import ErrorInfo, error_info
 from streamweir.translation.normalizer import StreamNormalizer
 from streamweir.translation.operator_hint import stream_hint
+from streamweir.translation.parts import WHOLE_BYTES, ReadParts
 from streamweir.translation.taps import TapSink
 from streamweir_gateway.requests.offers import NO_OFFER
 from streamweir_gateway.requests.request_sequence import RequestSequence
@@ -68,6 +70,7 @@ class Attempt:
         "_is_committed",
         "_is_last",
         "_offer",
+        "_parts",
         "_permit",
         "_position",
         "_request",
@@ -106,6 +109,8 @@ class Attempt:
         self._is_clean = False  # the body has come to its proper end
         self._is_committed = False
         self._permit: Permit | None = None
+        self._parts: ReadParts | None = None
+        """What is left of a read that takes several turns of the event loop; None: nothing is."""
 
     @property
     def refused(self) -> bool:
@@ -270,33 +275,51 @@ class Attempt:
         self._end_stopped()
 
     async def _read(self, response: UpstreamResponse) -> None:
-        """Take in the next read, after all those that could be delivered without waking the task."""
-        if self._is_committed and (relaying := response.relay(self._relay_at_once)) is not None:
-            await relaying
-            if self._position.ended or self._context.audience.has_unsent:
-                return
-        data = await response.read()
+        """Take in the next read, or a part of one, after all that could be delivered at once."""
+        if self._parts is not None:
+            await asyncio.sleep(0)
+        elif not await self._next_read(response):
+            return
         if self._context.supervisor.is_stopping():
             return
         written = self._position.written
-        if data:
-            self.stream.feed(data)
-        if not data or response.is_over:
+        if self._feed(self._parts) and (self._is_clean or response.is_over):
             self._is_clean = True
             self.stream.close()
         if self._is_committed and self._position.written != written:
             self._context.record.note_read(time.monotonic())
 
+    async def _next_read(self, response: UpstreamResponse) -> bool:
+        """Wait for the next read; False where something else has to be seen to first."""
+        if self._is_committed and (relaying := response.relay(self._relay_at_once)) is not None:
+            await relaying
+            if self._position.ended or self._context.audience.has_unsent or self._parts is not None:
+                return False
+        data = await response.read()
+        self._is_clean = not data
+        self._parts = ReadParts(data)
+        return True
+
+    def _feed(self, parts: ReadParts | None) -> bool:
+        """Take in what this turn of the loop allows; False where some of the read is left."""
+        self._parts = None
+        if parts is not None and not parts.feed(self.stream.feed):
+            self._parts = parts
+        return self._parts is None
+
     def _relay_at_once(self, data: bytes) -> bool:
         """Deliver one read while the task goes on waiting; False where it has to see to what is left."""
         context, position = self._context, self._position
         written = position.written
-        self.stream.feed(data)
+        if len(data) <= WHOLE_BYTES:
+            self.stream.feed(data)
+        else:
+            self._feed(ReadParts(data))
         now = time.monotonic()
         self._clock.last_read = now
         if position.written != written:
             context.record.note_read(now)
-        return not position.ended and context.audience.send_at_once(now)
+        return not position.ended and context.audience.send_at_once(now) and self._parts is None
 
     async def _deliver(self) -> None:
         supervisor = self._context.supervisor

@@ -10,14 +10,18 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final
 
+import anyio.lowlevel
+
 from streamweir.asgi.hint_log import HintLog
 from streamweir.asgi.response_delivery import ResponseDelivery
 from streamweir.delivery.client_port import ClientPort
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.errors import ErrorInfo
 from streamweir.framing.content_coding import BodyDecoder, CodedBodyError, unreadable_coding
+from streamweir.http.fair_lock import FairLock
 from streamweir.http.sending import Message, Send
 from streamweir.translation.clock import StreamClock
+from streamweir.translation.parts import WHOLE_BYTES, ReadParts
 
 __all__ = ["FILES", "NormalizedStream"]
 
@@ -59,6 +63,7 @@ class NormalizedStream(ResponseDelivery):
         "_on_over",
         "_on_sent",
         "_position",
+        "_reading",
         "_send_other",
         "_unread",
         "_unreadable",
@@ -89,6 +94,8 @@ class NormalizedStream(ResponseDelivery):
         self.source_ended = False
         self._position = events.translator.stream.pipeline.position
         self._events = events
+        self._reading = FairLock()
+        """Taken while a message is read in parts: messages that come meanwhile wait for their turn."""
         self._send_other = send
         self._decoder = decoder
         self._is_plain = decoder is None and unreadable is None
@@ -113,10 +120,10 @@ class NormalizedStream(ResponseDelivery):
             OSError: the client has left, as far as the server says so.
         """
         if message["type"] == _BODY and self._is_plain and message.get("more_body") and not self.is_over:
-            self._events.feed(bytes(message.get("body", b"")))
-            if self._first_read and not self._position.ended:
-                return self.send()
-            return self._flush()
+            data = bytes(message.get("body", b""))
+            if len(data) <= WHOLE_BYTES and not self._reading.is_taken:
+                self._events.feed(data)
+                return self.send() if self._first_read and not self._position.ended else self._flush()
         return self._take_rarely(message)
 
     async def _take_rarely(self, message: Message) -> None:
@@ -144,10 +151,18 @@ class NormalizedStream(ResponseDelivery):
         Raises:
             OSError: the client has left, as far as the server says so.
         """
+        async with self._reading:
+            if not self.is_over:
+                await self._read(pieces, more=more)
+
+    async def _read(self, pieces: Iterable[bytes], *, more: bool) -> None:
         self.source_ended = not more
         try:
             for piece in pieces:
-                self._events.feed(piece)
+                parts = ReadParts(piece)
+                while not parts.feed(self._events.feed) and not self._position.ended:
+                    await self._flush()
+                    await anyio.lowlevel.checkpoint()
                 if self._position.ended:
                     break
             if not more and not self._position.ended:

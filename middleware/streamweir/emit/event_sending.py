@@ -20,17 +20,17 @@ from streamweir.emit.event_source import EventSource
 from streamweir.errors import EventValidationError, error_info
 from streamweir.stream_error import log_failure
 from streamweir.translation.clock import Due, StreamClock
+from streamweir.translation.parts import TURN_SECONDS, WHOLE_BYTES, ReadParts
 
 __all__ = ["ALWAYS_PASS", "EventSending"]
 
 ALWAYS_PASS: Final = (KeyboardInterrupt, SystemExit)
 
 
-_TURN_SECONDS: Final = 0.05
-"""For so long at most a content that never waits keeps the event loop to itself.
+_TURN_OF_CONTENT: Final = 0.05
+"""A content that never waits keeps the event loop to itself for so many seconds at most.
 
-A server takes what is sent to a client that has left without a wait either: nothing else would ever run
-again, not even what notices that it has left.
+Sending gives no turn either: a server takes the pieces for a client that has left without a wait.
 """
 
 
@@ -65,6 +65,10 @@ class EventSending:
         self._reads_messages = self._translator.speaks != "standard"
         """A dict is a message of the dialect that is spoken; one in the standard's shape is an event."""
         self.clock = StreamClock(self._translator, now=time.monotonic(), heartbeat=heartbeat)
+        self._taken_at = self.clock.began
+        """When the last item came; the time from there to the end of its sending is work of this process."""
+        self._parts: ReadParts | None = None
+        """What is left of an item that takes several turns of the event loop; None: nothing is."""
         self._reading: anyio.CancelScope
         self._everything: anyio.CancelScope
 
@@ -86,6 +90,7 @@ class EventSending:
                 finally:
                     await self.leave()
                     supervisor.close()
+                    del self._everything, self._reading
         if failure is not None:
             try:
                 raise failure
@@ -120,21 +125,27 @@ class EventSending:
     # The content
 
     async def _send_all(self, delivery: Delivery) -> None:
-        translator, turned = self._translator, time.monotonic()
+        translator = self._translator
+        turned, spent = time.monotonic(), 0.0
         with anyio.CancelScope() as self._reading:
-            while not translator.ended:
-                await self._read_next()
-                if not translator.ended:
-                    await delivery.send()
-                if time.monotonic() - turned > _TURN_SECONDS:  # neither may have waited for anything
+            while True:
+                is_taken = await self._read_next()
+                if translator.ended:
+                    break
+                await delivery.send()
+                now = time.monotonic()
+                spent += now - self._taken_at
+                if not is_taken or spent > TURN_SECONDS or now - turned > _TURN_OF_CONTENT:
                     await anyio.lowlevel.checkpoint()
-                    turned = time.monotonic()
+                    turned, spent = time.monotonic(), 0.0
         if not translator.ended:
             self._stream.close()
         await delivery.finish(translator.error)
 
-    async def _read_next(self) -> None:
-        """Take the next item, or the end of the content."""
+    async def _read_next(self) -> bool:
+        """Take the next item, a part of it, or the end of the content; False if some of an item is left."""
+        if self._parts is not None:
+            return self._feed(self._parts)
         try:
             item = await self._source.__anext__()
         except StopAsyncIteration:
@@ -143,21 +154,34 @@ class EventSending:
             log_failure(exc, request_id=self._translator.request_id)
             self._stream.fail(exc)
         else:
-            self.clock.last_read = time.monotonic()
-            self._take(item)
+            self.clock.last_read = self._taken_at = time.monotonic()
+            return self._take(item)
+        return True
 
-    def _take(self, item: Any) -> None:
+    def _take_bytes(self, data: bytes) -> bool:
+        if len(data) > WHOLE_BYTES:
+            return self._feed(ReadParts(data))
+        self._stream.feed(data)
+        return True
+
+    def _feed(self, parts: ReadParts) -> bool:
+        is_taken = parts.feed(self._stream.feed)
+        self._parts = None if is_taken else parts
+        return is_taken
+
+    def _take(self, item: Any) -> bool:
         match item:
             case None:
                 pass
             case str():
-                self._stream.feed(item.encode("utf-8", "surrogatepass"))
+                return self._take_bytes(item.encode("utf-8", "surrogatepass"))
             case bytes() | bytearray() | memoryview():
-                self._stream.feed(bytes(item))
+                return self._take_bytes(bytes(item))
             case Mapping() if self._reads_messages and not is_standard(item):
                 self._stream.read_message(item)
             case _:
                 self._take_event(item)
+        return True
 
     def _take_event(self, item: Any) -> None:
         try:

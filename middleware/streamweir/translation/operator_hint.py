@@ -9,15 +9,13 @@ Source: the configuration contract ("When a stream is not understood").
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
 from streamweir.codec.base import NO_OPTIONS
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
-from streamweir.codec.head_messages import HeadMessage, head_message, head_parser
-from streamweir.errors import StreamweirError
+from streamweir.codec.head_messages import Head, HeadMessage, head_message, head_messages
 from streamweir.events import Content, SessionEnd, Stamp, Thinking, ToolCallEnd, ToolCallStart
 from streamweir.translation.normalizer import StreamNormalizer
 
@@ -36,6 +34,9 @@ LARGEST_SHARE: Final = 0.05
 
 MAX_NAMED: Final = 5
 """So many kinds of unknown events are named."""
+
+MAX_MARKS: Final = 256
+"""So many line ends and braces of the beginning are looked at: each can be the end of a message."""
 
 _KINDS: Final = (
     "type",
@@ -99,19 +100,21 @@ def buffering_hint(events: int, total_ms: float, span_ms: float) -> str | None:
 def _about_other_dialect(stream: StreamNormalizer, speaks: str, dialects: Dialects) -> str | None:
     """Return what a stream looks like of which little was understood, for words that two dialects share."""
     dialect = stream.reader.dialect
-    name, score = _best(stream.head, speaks, dialects)
+    head = _looked_at(stream)
+    name, score = _best(head, speaks, dialects)
     if dialect is None or dialect.decoder is None or dialect.name == name or score < SURER:
         return None
-    own = dialect.decoder.detect(stream.head)
+    own = dialect.decoder.detect(head)
     return f"looks like {name} ({score:.1f}); speaks is {speaks}" if score > own else None
 
 
 def _about_dialect(stream: StreamNormalizer, speaks: str, dialects: Dialects) -> str | None:
     """Return what a stream looks like that was not understood."""
-    name, score = _best(stream.head, speaks, dialects)
+    head = _looked_at(stream)
+    name, score = _best(head, speaks, dialects)
     if score >= SURE:
         return f"looks like {name} ({score:.1f}); speaks is {speaks}"
-    kinds = ", ".join(_kinds(stream.head))
+    kinds = ", ".join(_kinds(head))
     if stream.reader.unknown:
         events = f"any of {stream.reader.unknown} events" if stream.reader.unknown > 1 else "the only event"
         return f"no rule of {_spoken(stream, speaks)} knew {events}" + (f": {kinds}" if kinds else "")
@@ -150,7 +153,15 @@ def _spoken(stream: StreamNormalizer, speaks: str) -> str:
     return speaks if stream.reader.dialect is None else stream.reader.dialect.name
 
 
-def _best(head: bytes, speaks: str, dialects: Dialects) -> tuple[str, float]:
+def _looked_at(stream: StreamNormalizer) -> Head:
+    """Return the beginning of the stream, with not too many messages, each of which is read once."""
+    head = stream.head
+    while head.count(b"\n") + head.count(b"\r") + head.count(b"}") > MAX_MARKS:
+        head = head[: len(head) // 2]
+    return Head(head)
+
+
+def _best(head: Head, speaks: str, dialects: Dialects) -> tuple[str, float]:
     """Return the dialect that claims `head` most, other than the one that was tried."""
     scores = [
         (dialect.decoder.detect(head), dialect.name)
@@ -165,25 +176,15 @@ def _has_events(head: bytes) -> bool:
     return any(line.strip() and not line.startswith(b":") for line in head.splitlines())
 
 
-def _kinds(head: bytes) -> list[str]:
+def _kinds(head: Head) -> list[str]:
     """Return what the messages in `head` are, each kind once."""
     found: dict[str, None] = {}
-    for message in _messages(head):
+    for message in head_messages(head):
         if (kind := _kind(message)) is not None:
             found[kind] = None
         if len(found) == MAX_NAMED:
             break
     return [*found]
-
-
-def _messages(head: bytes) -> Iterator[HeadMessage]:
-    parser = head_parser()
-    try:
-        for frame in [*parser.feed(head), *parser.finish()]:
-            if (message := head_message(frame)) is not None:
-                yield message
-    except StreamweirError:
-        return
 
 
 def _kind(message: HeadMessage) -> str | None:

@@ -15,6 +15,7 @@ from streamweir.delivery.source import Source
 from streamweir.delivery.supervisor import DeliverySupervisor
 from streamweir.errors import error_info
 from streamweir.http.headers import Headers
+from streamweir.options.timeouts import Timeouts
 from streamweir.translation.clock import Due, StreamClock
 from streamweir.translation.translator import Translator
 
@@ -27,6 +28,9 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
 
 
 TOKEN = b'data: {"type": "token", "content": "Hi"}\n\n'
+
+
+SOON = Timeouts.of({"connect": None, "first_event": "20ms", "idle": None, "total": None})
 
 
 class SlowClient(ClientPort):
@@ -81,6 +85,7 @@ class Told(Source):
 
     def run_out(self, due: Due) -> None:
         self.words.append(due)
+        self.has_ended.set()
 
 
 def delivery_to(client: ClientPort, translator: Translator, **clock: Any) -> PlainDelivery:
@@ -202,17 +207,15 @@ async def test_client_that_does_not_read_is_dropped_as_slow() -> None:
 
 async def test_timeout_of_the_source_is_reported_once() -> None:
     translator = Translator(speaks="legacy")
-    delivery = delivery_to(SlowClient(), translator, source=translator, timeouts=Soon())
+    delivery = delivery_to(SlowClient(), translator, source=translator, timeouts=SOON)
     delivery.clock.asked = time.monotonic()
 
     async def act(supervisor: DeliverySupervisor, source: Told) -> None:
-        await anyio.sleep(0.1)
+        await source.has_ended.wait()
+        await anyio.sleep(0.05)
 
-    assert await supervised(delivery.clock, delivery, act) == ["first_event_timeout"]
-
-
-class Soon:
-    first_event, idle, total = 0.02, None, None
+    with anyio.fail_after(5):
+        assert await supervised(delivery.clock, delivery, act) == ["first_event_timeout"]
 
 
 async def test_timer_can_be_set_anew_and_never_fires_after_close() -> None:
@@ -220,8 +223,14 @@ async def test_timer_can_be_set_anew_and_never_fires_after_close() -> None:
     async with anyio.create_task_group() as tasks:
         scheduler = GroupScheduler(tasks)
         scheduler.set_timer(0.01, lambda: fired.append("first"))
-        scheduler.set_timer(0.03, lambda: fired.append("second"))
-        await anyio.sleep(0.1)
+        has_fired = anyio.Event()
+
+        def fire() -> None:
+            fired.append("second")
+            has_fired.set()
+
+        scheduler.set_timer(0.03, fire)
+        await has_fired.wait()
         scheduler.set_timer(0.01, lambda: fired.append("third"))
         scheduler.set_timer(math.inf, lambda: fired.append("never"))
         await anyio.sleep(0.05)
