@@ -13,7 +13,7 @@ from streamweir.codec.base import Options
 from streamweir.errors import ErrorInfo, error_info
 from streamweir.http.refusals import Refusal
 from streamweir.options.durations import parse_duration
-from streamweir.options.kept_runs import CONTINUE_FOR
+from streamweir.options.run_defaults import CONTINUE_FOR
 from streamweir.runs.resumable_run import ResumableRun, StopReason, UnreadLimits
 from streamweir.runs.store import RunStore
 from streamweir.runs.stored_event import Source

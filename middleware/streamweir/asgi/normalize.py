@@ -112,7 +112,7 @@ class NormalizeMiddleware:
             )
             if admitted is None:
                 return
-            exchange, receive = admitted.exchange, admitted.client.receive
+            exchange, receive = admitted.exchange, admitted.receive
         await self._serve(exchange, scope, receive, send, answers, request_id)
 
     def covers_failures(self, scope: Scope) -> bool:

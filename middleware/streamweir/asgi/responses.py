@@ -6,7 +6,7 @@ Source: the library contract, sections 2 and 3.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import Any, Unpack, cast
 
 from starlette.background import BackgroundTask
 from starlette.responses import JSONResponse, Response
@@ -21,18 +21,15 @@ from streamweir.errors import ConfigurationError, ErrorInfo
 from streamweir.http.error_envelope import info_of
 from streamweir.http.headers import header_value, kept_headers, settled_request_id, stream_headers
 from streamweir.http.negotiation import UnknownProtocolError, choose_protocol
-from streamweir.http.ownership import offered_runs, ownership_in, runs_are_kept_above, take_ownership
+from streamweir.http.ownership import ownership_in, runs_are_kept_above, take_ownership
 from streamweir.http.refusals import Refusal, failure_parts, send_refusal
 from streamweir.http.sending import Receive, Scope, Send
 from streamweir.jsontext import write_json
 from streamweir.options.durations import optional_duration
 from streamweir.options.signatures import checked, spells_out
+from streamweir.runs.options import Resume, check_resume
+from streamweir.runs.store import RunStore
 from streamweir.translation.taps import Taps, taps_for
-
-if TYPE_CHECKING:
-    from streamweir.asgi.resumption.resumption import Resumption
-    from streamweir.runs.options import Resume
-    from streamweir.runs.store import RunStore
 
 __all__ = ["EventStreamResponse", "preflight_error"]
 
@@ -86,10 +83,6 @@ class EventStreamResponse(Response):
         self.init_headers(headers)
         self._content = content
         self._answers = (answers,) if isinstance(answers, str) else tuple(answers)
-        if (resume is None) != (store is None):
-            raise ConfigurationError("resume and store go together: a store per response would keep nothing")
-        self._resume = resume
-        self._store = store
         self._request_id = given["request_id"]
         self._heartbeat = optional_duration(given["heartbeat"], name="heartbeat")
         self._options: dict[str, Any] = {
@@ -100,6 +93,16 @@ class EventStreamResponse(Response):
             "full_text": given["full_text"],
             "debug": given["debug"],
         }
+        self._own_runs: dict[str, Any] | None = None
+        if resume is not None or store is not None:
+            check_resume(resume, store)
+            self._own_runs = {
+                "resume": resume,
+                "store": store,
+                "answers": self._answers,
+                "framing": framing,
+                "heartbeat": self._heartbeat,
+            }
         if not self._answers:
             raise ConfigurationError("answers must be one name or several")
         for name in self._answers:
@@ -142,7 +145,7 @@ class EventStreamResponse(Response):
 
     async def _respond(self, stream: EventStream, scope: Scope, receive: Receive, send: Send) -> bool:
         """Send the stream; return False if the client was sent a run that exists instead."""
-        if self._resume is not None or runs_are_kept_above(scope):
+        if self._own_runs is not None or runs_are_kept_above(scope):
             from streamweir.asgi.resumption.response_run import admit, deliver_run  # noqa: PLC0415 (asyncio)
 
             admitted = await admit(self._own_runs, stream, scope, receive, send)
@@ -151,8 +154,8 @@ class EventStreamResponse(Response):
             receive = admitted.receive
             if admitted.run is not None:
                 self._tapped(stream, scope)  # the run, which may outlive this response, finishes them
-                headers = kept_headers(self.raw_headers)
-                await deliver_run(admitted, stream, scope, send, headers=headers, status=self.status_code)
+                headers, status = kept_headers(self.raw_headers), self.status_code
+                await deliver_run(admitted.run, stream, scope, receive, send, headers=headers, status=status)
                 return True
         taps = self._tapped(stream, scope)
         try:
@@ -169,21 +172,6 @@ class EventStreamResponse(Response):
         taps = taps_for(() if ownership is None else ownership.all_taps, scope)
         stream.translator.add_taps(taps)
         return taps
-
-    def _own_runs(self, scope: Scope) -> Resumption | None:
-        """Return the runs of the response's own store; None if it has none."""
-        from streamweir.asgi.resumption.resumption import Resumption  # noqa: PLC0415 (it loads asyncio)
-
-        if self._resume is None or self._store is None:
-            return None
-        return Resumption(
-            self._resume,
-            self._store,
-            answers=self._answers,
-            framing=self._options["framing"],
-            heartbeat=self._heartbeat,
-            below=offered_runs(scope),
-        )
 
 
 class _OwnDelivery(ResponseDelivery):

@@ -15,7 +15,7 @@ from streamweir.codec.registry import process_dialects
 from streamweir.errors import ConfigurationError, error_info
 from streamweir.jsontext import write_json
 from streamweir.options.durations import Duration, parse_duration
-from streamweir.options.kept_runs import RUNS_PATH
+from streamweir.options.run_defaults import RUNS_PATH
 from streamweir.options.timeouts import Timeouts
 from streamweir.request_errors import RequestRejected, RequestTimeout, StreamFailed
 from streamweir.request_id import new_request_id, valid_request_id

@@ -14,7 +14,7 @@ import anyio
 
 from streamweir.errors import ConfigurationError, StreamweirError
 from streamweir.metadata import unix_milliseconds
-from streamweir.options.kept_runs import STORE_BYTES, STORE_RUNS
+from streamweir.options.run_defaults import STORE_BYTES, STORE_RUNS
 from streamweir.options.sizes import parse_size
 from streamweir.runs.eager_append import Stored
 from streamweir.runs.store import MAX_FOUND, RunLost, RunState, Signals, StoreFull, page_of

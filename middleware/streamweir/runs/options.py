@@ -7,10 +7,11 @@ from typing import Any, Final, TypeAlias
 
 from streamweir.errors import ConfigurationError
 from streamweir.options.durations import Duration, parse_duration
-from streamweir.options.kept_runs import CONTINUE_FOR, RUN_BYTES, RUNS_PATH, TTL
+from streamweir.options.run_defaults import CONTINUE_FOR, RUN_BYTES, RUNS_PATH, TTL
 from streamweir.options.sizes import parse_size
+from streamweir.runs.store import RunStore
 
-__all__ = ["Owner", "Resume"]
+__all__ = ["Owner", "Resume", "check_resume"]
 
 Owner: TypeAlias = Callable[[MutableMapping[str, Any]], str | None]
 
@@ -56,3 +57,15 @@ class Resume:
         self.path: Final = path.rstrip("/")
         self.find: Final = find
         self.owner: Final = owner
+
+
+def check_resume(resume: object, store: object) -> None:
+    """Check the options `resume` and `store`.
+
+    Raises:
+        ConfigurationError: one of them is missing or has another type.
+    """
+    if not isinstance(resume, Resume):
+        raise ConfigurationError(f"resume must be a streamweir.runs.Resume, not {resume!r}")
+    if not isinstance(store, RunStore):
+        raise ConfigurationError(f"store must be a streamweir.runs.RunStore, not {store!r}")

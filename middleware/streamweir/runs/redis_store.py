@@ -20,7 +20,7 @@ from redis.exceptions import RedisError
 
 from streamweir.errors import ConfigurationError, StreamweirError
 from streamweir.options.durations import Duration, parse_duration
-from streamweir.options.kept_runs import STORE_LEASE, STORE_PREFIX, STORE_TIMEOUT
+from streamweir.options.run_defaults import STORE_LEASE, STORE_PREFIX, STORE_TIMEOUT
 from streamweir.runs import redis_scripts as scripts
 from streamweir.runs.eager_append import Stored
 from streamweir.runs.redis_health import StoreHealth

@@ -64,17 +64,14 @@ class Retention(Protocol):
     @property
     def ttl(self) -> float:
         """Seconds for which a run is kept after its end."""
-        ...
 
     @property
     def max_bytes(self) -> int:
         """The most bytes of JSON that the events of one run may take."""
-        ...
 
     @property
     def find(self) -> bool:
         """Whether runs can be found by their ids."""
-        ...
 
 
 class UnreadLimits(NamedTuple):

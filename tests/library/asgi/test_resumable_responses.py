@@ -329,8 +329,14 @@ async def test_head_request_starts_no_run(place: str) -> None:
 
 
 def test_resume_without_store_is_refused_when_the_response_is_made() -> None:
-    for options in ({"resume": Resume()}, {"store": MemoryStore()}):
-        with pytest.raises(ConfigurationError, match="store"):
+    faulty: list[dict[str, Any]] = [
+        {"resume": Resume()},
+        {"store": MemoryStore()},
+        {"resume": True, "store": MemoryStore()},
+        {"resume": Resume(), "store": "memory"},
+    ]
+    for options in faulty:
+        with pytest.raises(ConfigurationError, match=r"store|resume"):
             EventStreamResponse(ITEMS, **options)
 
 

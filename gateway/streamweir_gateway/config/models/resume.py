@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
-from streamweir.options.kept_runs import (
+from streamweir.options.run_defaults import (
     RUN_BYTES,
     STORE_BYTES,
     STORE_LEASE,

@@ -6,7 +6,7 @@ from ipaddress import IPv4Network, IPv6Network
 from typing import Annotated, Literal, TypeAlias
 
 from streamweir.options.durations import OFF
-from streamweir.options.kept_runs import RUNS_PATH
+from streamweir.options.run_defaults import RUNS_PATH
 from streamweir_gateway.config.models.field_types import Duration, DurationOrOff, Size
 from streamweir_gateway.config.models.section import Section, absent, written
 from streamweir_gateway.config.values.addresses import HOST, LISTEN, NETWORK, Address

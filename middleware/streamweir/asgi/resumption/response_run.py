@@ -6,22 +6,22 @@ Source: the library contract, section 3; the contract of resumable streams, sect
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Final
 
 from streamweir.asgi.asgi_client import AsgiClient
 from streamweir.asgi.listening import deliver_while_listening
 from streamweir.asgi.resumption.request_run import RequestRun
-from streamweir.asgi.resumption.resumption import Resumption
+from streamweir.asgi.resumption.resumption import Admitted, Resumption
 from streamweir.asgi.resumption.run_writing import RunWriting
 from streamweir.emit.event_stream import EventStream
 from streamweir.http.headers import HeaderList
-from streamweir.http.ownership import ownership_in, take_ownership
+from streamweir.http.ownership import offered_runs, ownership_in, take_ownership
 from streamweir.http.sending import Message, Receive, Scope, Send
 from streamweir.runs.resumable_run import StopReason
 from streamweir.runs.stored_event import Source
 
-__all__ = ["AdmittedResponse", "ResponseRun", "admit", "deliver_run"]
+__all__ = ["ResponseRun", "admit", "deliver_run"]
 
 
 class ResponseRun(RunWriting):
@@ -84,31 +84,14 @@ class _RunClient(AsgiClient):
             await run.end(run.request_run.run.stop_reason or "client_gone")
 
 
-class AdmittedResponse(NamedTuple):
-    """A request whose response is sent.
-
-    Attributes:
-        run: the run that the stream becomes; None: the request is of nobody who could have runs.
-        receive: of the request, from here on.
-        owns_run: the run was made here, and not by a middleware above.
-    """
-
-    run: RequestRun | None
-    receive: Receive
-    owns_run: bool
-
-
 async def admit(
-    own_runs: Callable[[Scope], Resumption | None],
-    stream: EventStream,
-    scope: Scope,
-    receive: Receive,
-    send: Send,
-) -> AdmittedResponse | None:
+    own: Mapping[str, Any] | None, stream: EventStream, scope: Scope, receive: Receive, send: Send
+) -> Admitted | None:
     """Admit a request to its response, or answer it with a run that exists.
 
     Args:
-        own_runs: returns the runs of the response's own store, which are used if no layer above keeps runs.
+        own: the arguments of the response's own `Resumption`, used if no layer above keeps runs; None: it
+            has none.
         stream: of the response.
         scope: of the request.
         receive: of the server, or of the layer above.
@@ -120,23 +103,20 @@ async def admit(
     ownership = ownership_in(scope)
     above = None if ownership is None else ownership.nearest_run
     if isinstance(above, RequestRun):
-        return AdmittedResponse(above, receive, owns_run=False)
-    runs = own_runs(scope)
-    if runs is None:
-        return AdmittedResponse(None, receive, owns_run=False)
-    translator = stream.translator
-    admitted = await runs.admit(
-        scope, receive, send, answers=translator.answers, request_id=stream.request_id
+        return Admitted(receive, above)
+    if own is None:
+        return Admitted(receive, None)
+    runs = Resumption(**own, served_by=offered_runs(scope))
+    return await runs.admit(
+        scope, receive, send, answers=stream.translator.answers, request_id=stream.request_id
     )
-    if admitted is None:
-        return None
-    return AdmittedResponse(admitted.run, admitted.client.receive, owns_run=True)
 
 
 async def deliver_run(
-    admitted: AdmittedResponse,
+    run: RequestRun,
     stream: EventStream,
     scope: Scope,
+    receive: Receive,
     send: Send,
     *,
     headers: HeaderList,
@@ -145,21 +125,20 @@ async def deliver_run(
     """Make the run of a response, and deliver it to its first client; return when both are done.
 
     Args:
-        admitted: the request, with a run.
+        run: of the request.
         stream: of the response.
         scope: of the request.
+        receive: of the request, as `admit` returned it.
         send: of the server, or of the layer above.
         headers: of the response, beside those of a stream.
         status: of the response.
     """
-    run = admitted.run
-    assert run is not None, "a request with a run"
 
     async def send_own(message: Message) -> None:
         take_ownership(scope)
         await send(message)
 
-    delivery = ResponseRun(run, stream, admitted.receive, send_own)
+    delivery = ResponseRun(run, stream, receive, send_own)
     try:
         await run.begin(
             delivery,
@@ -175,5 +154,4 @@ async def deliver_run(
         await asyncio.shield(delivery.break_off())
         raise
     finally:
-        if admitted.owns_run:
-            await run.let_go()
+        await run.let_go()

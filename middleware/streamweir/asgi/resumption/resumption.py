@@ -28,35 +28,33 @@ from streamweir.http.sending import Receive, Scope, Send
 from streamweir.request_id import RunRequestID
 from streamweir.runs.found_run import About, FoundRun
 from streamweir.runs.handles import Position, new_handle
-from streamweir.runs.options import Resume
+from streamweir.runs.options import Resume, check_resume
 from streamweir.runs.resumable_run import ResumableRun, UnreadLimits
 from streamweir.runs.service import NothingLeft, RunNotFound, RunService
 from streamweir.runs.store import RunStore, StoreUnavailable
 
-__all__ = ["Admitted", "Exchange", "Resumption"]
+__all__ = ["SELF", "Admitted", "Exchange", "Resumption"]
 
 Exchange: TypeAlias = Callable[..., ResponseInterceptor]
-"""What makes the interceptor of a request."""
+"""Makes the interceptor of a request."""
 
-
-_ITSELF: Final = object()
-"""In place of a shell above: runs are served here."""
+SELF: Final = object()
 
 
 class Admitted(NamedTuple):
     """A request that the application is to answer.
 
     Attributes:
-        client: the client's side of the request; its `receive` is the application's.
-        run: the run that the answer becomes; None: the request is of nobody who could have runs.
+        receive: of the request, for the application.
+        run: the run that the answer becomes; None: the client can have no runs.
     """
 
-    client: ClientRequest
+    receive: Receive
     run: RequestRun | None
 
     @property
     def exchange(self) -> Exchange:
-        """What makes the interceptor of the request."""
+        """The class, or a function, that makes the interceptor of the request."""
         return ResponseInterceptor if self.run is None else partial(ResumableExchange, self.run)
 
 
@@ -72,8 +70,8 @@ class Resumption(RunsShell):
         answers: the protocols that clients may choose from.
         framing: the one where `Accept` and the stream leave it open.
         heartbeat: seconds of silence after which a reader is sent a heartbeat; None: never.
-        below: for the runs of a response, the shell above that serves runs, or None. With the same store and
-            path it serves the runs of the response too; otherwise these are read at its own URL only.
+        served_by: the shell that serves the path of runs; `SELF` for this one. Any other one serves the runs
+            of this one only if it has the same store and path; if not, they are read at their own URL only.
 
     Raises:
         ConfigurationError: `resume` or `store` has another type.
@@ -87,14 +85,13 @@ class Resumption(RunsShell):
         answers: Sequence[str],
         framing: StreamFraming,
         heartbeat: float | None,
-        below: object = _ITSELF,
+        served_by: object = SELF,
     ) -> None:
-        if not isinstance(resume, Resume):
-            raise ConfigurationError(f"resume must be a streamweir.runs.Resume, not {resume!r}")
-        if not isinstance(store, RunStore):
-            raise ConfigurationError(f"store must be a streamweir.runs.RunStore, not {store!r}")
-        is_served = below is _ITSELF or (
-            isinstance(below, Resumption) and below.service.store is store and below.path == resume.path
+        check_resume(resume, store)
+        is_served = served_by is SELF or (
+            isinstance(served_by, Resumption)
+            and served_by.service.store is store
+            and served_by.path == resume.path
         )
         super().__init__(RunService(store, _under_way_in(store)), resume.path if is_served else None)
         self.resume: Final = resume
@@ -186,7 +183,7 @@ class Resumption(RunsShell):
         try:
             owner = self.owner_of(scope)
         except RunNotFound:
-            return Admitted(client, None)
+            return Admitted(client.receive, None)
         resume, store = self.resume, self.service.store
         run = ResumableRun(
             store,
@@ -222,7 +219,7 @@ class Resumption(RunsShell):
             heartbeat=self._heartbeat,
             about=about,
         )
-        return Admitted(client, request_run)
+        return Admitted(client.receive, request_run)
 
     async def _claim(self, run: ResumableRun, about: About) -> bool:
         """Claim a run; a run that the store could not take is made all the same, for its first client."""
