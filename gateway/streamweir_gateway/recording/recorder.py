@@ -5,7 +5,6 @@ Source: the contract of capture files, sections 1 to 3.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,8 +17,10 @@ from streamweir.capture.masking import CutBodyMask, MaskedRead, SecretMask
 from streamweir.capture.writing import CaptureWriter, body_fields, recorded_headers
 from streamweir.codec.dialects import Dialects
 from streamweir.errors import ErrorInfo
+from streamweir.events import Event, Stamp, wire_message
 from streamweir.redaction import hide_credentials
 from streamweir.request_id import new_request_id
+from streamweir.translation.sink import EventTap
 from streamweir.translation.translator import Translator
 from streamweir_gateway.upstream.request import Headers, UpstreamRequest
 
@@ -48,8 +49,8 @@ class RecordingOptions:
     with_content: bool
 
 
-class Recording:
-    """One capture that is being written.
+class Recording(EventTap):
+    """One capture that is being written: a tap of the stream that is recorded.
 
     Args:
         url: what is asked; its credentials are left out.
@@ -88,11 +89,13 @@ class Recording:
         request_id = new_request_id()
         self._translator = Translator(
             speaks=options.speaks,
-            framing="ndjson",
             request_id=request_id,
             clock=lambda: round(self._began_at.timestamp() * 1000 + self._now),
             dialects=options.dialects,
         )
+        self._translator.write_to(self)
+        self._events: list[dict[str, Any]] = []
+        """The events that have come of the present read."""
         self._lines.begin(
             id=request_id,
             began=self._began_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
@@ -144,12 +147,17 @@ class Recording:
         code = failure.code if failure is not None else None
         self._lines.line("attempt", now, attempt=1, upstream=self._upstream, ended=ended, code=code)
         if failure is not None:
-            self._write_events(self._translator.fail(failure), None)
+            self._translator.fail(failure)
         elif ended == "left":
-            self._write_events(self._translator.cancel("client_gone"), None)
+            self._translator.cancel("client_gone")
         else:
-            self._write_events(self._translator.close(), None)
+            self._translator.close()
+        self._write_events(None)
         self._write_end()
+
+    def write(self, event: Event, stamp: Stamp) -> None:
+        """Keep an event until the lines about its read are written."""
+        self._events.append(wire_message(event, stamp))
 
     def stop(self) -> None:
         """Somebody has had enough: the attempt was left."""
@@ -177,12 +185,12 @@ class Recording:
         if not self._is_stream:
             return
         was_started, malformed = self._translator.started, self._translator.counts["malformed"]
-        output = self._translator.feed(read.data)
+        self._translator.feed(read.data)
         if self._translator.started and not was_started:
             self._lines.line("mark", now, what="commit", attempt=1, read=read.n)
         if self._translator.counts["malformed"] > malformed:
             self._lines.line("mark", now, what="malformed", attempt=1, read=read.n)
-        self._write_events(output, read.n)
+        self._write_events(read.n)
 
     def _note_silence(self, n: int) -> None:
         if n == 0:
@@ -195,9 +203,9 @@ class Recording:
     def _shown(self, data: bytes) -> dict[str, Any]:
         return body_fields(data) if self._options.with_content else {"bytes": len(data)}
 
-    def _write_events(self, output: bytes, read: int | None) -> None:
-        for line in output.splitlines():
-            event = json.loads(line)
+    def _write_events(self, read: int | None) -> None:
+        events, self._events = self._events, []
+        for event in events:
             self._written += 1
             if event["type"] == "warning":
                 code = event["data"].get("message_code")

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from streamweir.codec.detector import Detector
-from streamweir.jsontext import parse_json
+from streamweir.events import Event, Stamp
 from streamweir.learning.draft import Draft, draft_of
 from streamweir.learning.examples import MAX_TEXT, example_of, examples_of, shortened
 from streamweir.learning.kinds import kinds_of, unwrapping
@@ -20,6 +20,7 @@ from streamweir.learning.report import LearnedName, LearningReport, fields_in, n
 from streamweir.learning.trial import compiled, problems_of, sound_draft, tried
 from streamweir.learning.yaml_text import yaml_of
 from streamweir.redaction import redact
+from streamweir.translation.sink import EventTap
 from streamweir.translation.translator import Translator
 
 __all__ = ["Learned", "NothingLearned", "learn"]
@@ -144,16 +145,24 @@ def _dialect_of(body: bytes) -> str | None:
     name = detector.feed(body) or detector.finish()
     if name is None:
         return None
-    translator = Translator(speaks=name, framing="ndjson")
-    output = translator.feed(body) + translator.close()
+    translator, types = Translator(speaks=name), _EventTypes()
+    translator.write_to(types)
+    translator.feed(body)
+    translator.close()
     counts = translator.counts
-    types = {_type_of(line) for line in output.splitlines()}
-    is_read = not counts["unknown"] and not counts["malformed"] and bool(types & _WITH_ANSWER)
+    is_read = not counts["unknown"] and not counts["malformed"] and bool(types.seen & _WITH_ANSWER)
     return name if is_read and translator.error is None else None
 
 
-def _type_of(line: bytes) -> str:
-    return str(parse_json(line)[0]["type"])
+class _EventTypes(EventTap):
+    """The types of the events of a stream."""
+
+    def __init__(self) -> None:
+        self.seen: set[str] = set()
+
+    def write(self, event: Event, stamp: Stamp) -> None:
+        del stamp
+        self.seen.add(event.type)
 
 
 def _extension(base: str, name: str, framing: str, observed: list[Observed]) -> Learned:

@@ -6,6 +6,8 @@ The server's answer and the client's `MessageState` are folded here alike.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -35,7 +37,7 @@ from streamweir.jsontext import json_to_keep, write_json
 from streamweir.stages.tools import UNNAMED
 from streamweir.translation.tool_call import ToolCall
 
-__all__ = ["Fold", "MessageTexts"]
+__all__ = ["Fold", "KeptJson", "MessageTexts", "plain"]
 
 LIMIT: Final = 64 << 20
 """Bytes of JSON that a folded answer may have, if nothing else is said."""
@@ -50,6 +52,13 @@ _QUOTES: Final = 2
 _MESSAGE_BYTES: Final = 256
 _CHANNEL_BYTES: Final = 512
 """What a message and a channel count for beside their texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptJson:
+    """An object or a list as its JSON, which takes a tenth of its memory."""
+
+    json: bytes
 
 
 class _Message:
@@ -141,7 +150,9 @@ class Fold:
     Args:
         request_id: of the last stream; set by `SessionStart` where that says it.
         limit: the most bytes of JSON that the result may have, whatever it holds. Objects are then kept as
-            JSON, which takes a tenth of their memory. None for no bound, and events as they came.
+            JSON, which takes a tenth of their memory. None for no bound, and objects as they are.
+        keep: makes of that JSON the value that the result has in place of an object. `orjson.Fragment` is
+            written as it is; `KeptJson` can be read again by `plain`.
 
     Attributes:
         answer: the texts of the answer; `channels` those of all other channels.
@@ -151,7 +162,13 @@ class Fold:
         end: the end of the last stream, None while it has not ended.
     """
 
-    def __init__(self, request_id: str | None = None, *, limit: int | None = None) -> None:
+    def __init__(
+        self,
+        request_id: str | None = None,
+        *,
+        limit: int | None = None,
+        keep: Callable[[bytes], Any] = orjson.Fragment,
+    ) -> None:
         self.request_id = request_id
         self.answer = MessageTexts()
         self.channels: dict[str, MessageTexts] = {}
@@ -166,6 +183,7 @@ class Fold:
         self._reported: Error | None = None
         self._calls_by_id: dict[str, ToolCall] = {}
         self._limit = limit
+        self._keep = keep
         self._size = 0
 
     def add(self, event: Event, at: int | None = None) -> None:
@@ -175,7 +193,7 @@ class Fold:
             LimitExceeded: the stream is too large to be one answer.
         """
         if self._limit is not None:
-            event = _compact(event)
+            event = _compact(event, self._keep)
         grown = self._take(event, at)
         if self._limit is None:
             return
@@ -310,11 +328,20 @@ class Fold:
         return self._json_bytes(call.folded()) - before
 
 
-def _compact(event: Event) -> Event:
+def plain(value: Any) -> Any:
+    """Return a folded result with each `KeptJson` in it as the object that it is."""
+    if type(value) is KeptJson:
+        return orjson.loads(value.json)
+    if type(value) is dict:
+        return {key: plain(inner) for key, inner in value.items()}
+    return [*map(plain, value)] if type(value) is list else value
+
+
+def _compact(event: Event, keep: Callable[[bytes], Any]) -> Event:
     """Return `event` with its objects and lists as the JSON that they become, without ids and extra."""
     match event:
         case Data() | Reference() | Interaction() | Warning() | ToolCallStart() | ToolCallEnd():
-            fields = {name: _as_json(getattr(event, name)) for name in WIRE_FIELDS[type(event)]}
+            fields = {name: _as_json(getattr(event, name), keep) for name in WIRE_FIELDS[type(event)]}
             return msgspec.structs.replace(event, **fields, meta=_needed(event.meta))
     return event
 
@@ -324,8 +351,8 @@ def _needed(meta: Meta | None) -> Meta | None:
     return {"duration_ms": meta["duration_ms"]} if meta and "duration_ms" in meta else None
 
 
-def _as_json(value: Any) -> Any:
-    return orjson.Fragment(json_to_keep(value)) if value and isinstance(value, dict | list) else value
+def _as_json(value: Any, keep: Callable[[bytes], Any]) -> Any:
+    return keep(json_to_keep(value)) if value and isinstance(value, dict | list) else value
 
 
 def _closes(event: Event) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 import orjson
 
@@ -14,7 +15,7 @@ from streamweir.events import Content, Error, Event, Stamp, Thinking
 from streamweir.framing import MEDIA_TYPES, FramingChoice
 from streamweir.jsontext import write_json
 from streamweir.translation.failure_body import failure_body
-from streamweir.translation.fold import LIMIT, Fold
+from streamweir.translation.fold import LIMIT, Fold, KeptJson, plain
 from streamweir.translation.report import not_understood_error
 
 __all__ = ["FoldedWriter"]
@@ -42,7 +43,8 @@ class FoldedWriter:
         self.added = 0
         self._encoder = encoder
         self._has_own_answer = type(encoder).whole_answer is not Encoder.whole_answer
-        self._fold = Fold(request_id, limit=limit)
+        keep = KeptJson if self._has_own_answer else orjson.Fragment
+        self._fold = Fold(request_id, limit=limit, keep=keep)
         self._stamp = Stamp(request_id, 0, 0)
         self._out = b""
 
@@ -109,11 +111,13 @@ class FoldedWriter:
         if error is not None and self._encoder.reports_by_status:
             self._out = failure_body(self._encoder, error, self._stamp.request_id)
             return
-        folded = write_json(self._fold.result())
-        whole = (
-            self._encoder.whole_answer(orjson.loads(folded), self._stamp) if self._has_own_answer else None
-        )
-        self._out = (write_json(whole) if whole else folded) + b"\n"
+        self._out = write_json(self._whole_answer()) + b"\n"
+
+    def _whole_answer(self) -> Mapping[str, Any]:
+        if not self._has_own_answer:
+            return self._fold.result()
+        folded: dict[str, Any] = plain(self._fold.result())
+        return self._encoder.whole_answer(folded, self._stamp) or folded
 
     def heartbeat(self) -> bytes:
         """Return nothing: the answer's status is not known before its end."""
