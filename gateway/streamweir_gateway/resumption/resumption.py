@@ -113,6 +113,7 @@ class Resumption(RunsShell):
             record.status = call.status or record.status
             if call.refusal is not None:
                 record.refused(call.refusal.code, state.get("client"))
+                self._note_refused_read(call, call.refusal.code)
             if call.found is not None:
                 record.resumes = call.found.about.request_id
                 if call.has_nothing_left:
@@ -170,6 +171,11 @@ class Resumption(RunsShell):
                 metrics.run_lost()
             metrics.reader_closed()
             self._streams.discard(delivery.reading)
+
+    def _note_refused_read(self, call: RunsCall, code: str) -> None:
+        """Count a refused request to read a run; the endpoint of a run that is not found is unknown."""
+        if call.scope["method"] == "GET" and code in _RESULTS:
+            self.note_result("" if call.found is None else call.found.about.endpoint, _RESULTS[code])
 
     def note_result(self, template: str | None, result: str) -> None:
         """Count a request that wanted to read a run of an endpoint."""

@@ -16,7 +16,7 @@ from streamweir.client.attempt import StreamAttempt
 from streamweir.client.http_request import HttpRequest, RequestParts
 from streamweir.client.request_plan import RequestPlan
 from streamweir.client.waits import Waits
-from streamweir.events import Error
+from streamweir.events import Error, SessionEnd
 from streamweir.request_errors import (
     ConnectionFailed,
     RequestRejected,
@@ -25,7 +25,7 @@ from streamweir.request_errors import (
     StreamTruncated,
 )
 from streamweir.runs.handles import new_handle
-from streamweir.translation.received_event import ReceivedEvent, failure_events
+from streamweir.translation.received_event import ReceivedEvent, failure_events, made_event
 
 __all__ = ["StreamEngine", "open_engine"]
 
@@ -87,6 +87,9 @@ class StreamEngine:
         self._pause = 0.0
         self._is_over = False
         self._has_come_back = False
+        self._has_ended = False
+        self._last: ReceivedEvent | None = None
+        """What an iteration ends with after `cancel` of a stream that is no run."""
 
     @property
     def request_id(self) -> str:
@@ -113,6 +116,7 @@ class StreamEngine:
                     continue
             elif self._is_known(event):
                 continue
+            self._has_ended = self._has_ended or event.type == "session_end"
             if isinstance(event.data, Error) and event.data.terminal and self._raise_errors:
                 failure = self._attempt.error_of(event.data)
                 await self.aclose()
@@ -127,27 +131,32 @@ class StreamEngine:
     async def cancel(self) -> str:
         """Stop the run, wherever it is made, and return its status: `cancelled`, unless it ended before.
 
+        An iteration goes on to the `session_end` of the run. If the answer names no run, the connection is
+        closed, and the iteration ends with a `session_end` made here.
+
         Raises:
             StreamRequestError: the server could not be asked, or does not know the run.
         """
         self._note_run()
-        if self.run is None:
-            await self.aclose()
-            return "cancelled"
-        status = await self._plan.cancel(self.run, self._attempt.location)
+        if self.run is not None:
+            return await self._plan.cancel(self.run, self._attempt.location)
+        if not self._is_over and not self._has_ended:
+            following = 0 if self._position is None else self._position + 1
+            end = SessionEnd(status="cancelled", reason="cancelled")
+            self._last = made_event(end, request_id=self.request_id, sequence=following)
         await self.aclose()
-        return status
+        return "cancelled"
 
     async def _at_end(self) -> ReceivedEvent | None:
         """Return what ends the stream; None where it goes on over another connection."""
         attempt = self._attempt
         if self._is_over:
-            raise StopAsyncIteration
+            return self._take_last()
         failure = attempt.failure
         if failure is not None and self._may_resume and await self._comes_back(failure):
             return None
         if self._is_over or not attempt.ending:
-            raise StopAsyncIteration
+            return self._take_last()
         if failure is None:
             return attempt.ending.popleft()
         final = self._as_final(failure)
@@ -159,6 +168,13 @@ class StreamEngine:
             following = 0 if self._position is None else self._position + 1
             attempt.ending.extend(failure_events(final.info, request_id=self.request_id, sequence=following))
         return attempt.ending.popleft()
+
+    def _take_last(self) -> ReceivedEvent:
+        """Return the end of a stream that was cancelled without a run."""
+        if self._last is None:
+            raise StopAsyncIteration
+        last, self._last = self._last, None
+        return last
 
     def _is_known(self, event: ReceivedEvent) -> bool:
         """Note how far the stream is; an event that came before is left out."""

@@ -5,14 +5,19 @@ Source: the contract of resumable streams, sections 2 and 3.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
+from streamweir.request_id import valid_request_id
 from streamweir.runs.store import RunState
 from streamweir.runs.stored_event import UnreadableRun
 
 __all__ = ["About", "FoundRun", "about_of"]
+
+_FRAMINGS: Final = frozenset({"sse", "ndjson", "lines", "json"})
+_MAX_SECONDS: Final = 1 << 40
+"""More than any time that is stored: what is larger has been written by somebody else."""
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -64,6 +69,14 @@ def about_of(state: RunState) -> About:
         UnreadableRun: the store returned something else.
     """
     try:
-        return msgspec.json.decode(state.about, type=About)
+        about = msgspec.json.decode(state.about, type=About)
     except msgspec.MsgspecError as error:
         raise UnreadableRun from error
+    if not (
+        valid_request_id(about.request_id)
+        and about.framing in _FRAMINGS
+        and 0 < about.ttl <= _MAX_SECONDS
+        and 0 <= about.started_at <= _MAX_SECONDS * 1000
+    ):
+        raise UnreadableRun
+    return about

@@ -20,7 +20,7 @@ from redis.exceptions import NoScriptError, OutOfMemoryError, ResponseError
 from streamweir.runs.awake_timeout import AwakeTimeout
 from streamweir.runs.redis_health import BROKEN, StoreHealth, connect
 from streamweir.runs.redis_scripts import Script
-from streamweir.runs.store import StoreFull, StoreUnavailable
+from streamweir.runs.store import StoreFull, StoreUnavailable, UnreadableValue
 
 __all__ = ["Answered", "CommandPipeline", "packed"]
 
@@ -217,6 +217,8 @@ def _answer_of(answer: Any) -> Any:
     """Return an answer, or for an error of the server the exception that its caller gets."""
     if not isinstance(answer, Exception):
         return answer
+    if "WRONGTYPE" in str(answer):
+        return UnreadableValue()
     is_full = isinstance(answer, OutOfMemoryError) or "OOM " in str(answer)
     return StoreFull() if is_full else StoreUnavailable()
 

@@ -2,10 +2,13 @@
 
 A run has four keys:
 
-    1  a hash: `token`, `about`, `n` (number of events), `go` (absent after a cancel), `end` (time of its end)
+    1  a hash: `token`, `about`, `n` (number of events), `go` (absent after a cancel), `end` (time of its
+       end), `ttl` (milliseconds for which it is kept after its end)
     2  a list: its events
     3  the lease: exists while the run is owned
-    4  the readers' mark: its time to live tells how long ago a reader was there
+    4  the readers' mark: it gets `ttl` to live from each reader, so the rest tells how long ago one was there
+
+None of them outlives the run: while it is owned, keys 1 and 2 are kept for the lease and `ttl`.
 
 Cancelling and discarding have to work on a server whose memory is full: they only remove a field (`go`,
 `n`). Renewing and touching only move times of expiry. A full server refuses a script at its first write and
@@ -37,12 +40,8 @@ __all__ = [
     "SEIZE",
     "TAKE_BACK",
     "TOUCH",
-    "UNREAD_MS",
     "Script",
 ]
-
-UNREAD_MS: Final = 86_400_000
-"""The time to live that a reader gives the readers' mark; the rest of it tells how long ago that was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +79,17 @@ local function now()
 end
 """
 
-CLAIM: Final = Script(f"""
+CLAIM: Final = Script("""
 local token = redis.call('HGET', KEYS[1], 'token')
 if token then return token == ARGV[1] and 1 or 0 end
-redis.call('HSET', KEYS[1], 'token', ARGV[1], 'about', ARGV[2], 'n', 0, 'go', 1)
+redis.call('HSET', KEYS[1], 'token', ARGV[1], 'about', ARGV[2], 'n', 0, 'go', 1, 'ttl', ARGV[5])
 redis.call('DEL', KEYS[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
 redis.call('SET', KEYS[3], 1, 'PX', ARGV[3])
-redis.call('SET', KEYS[4], 1, 'PX', {UNREAD_MS})
+redis.call('SET', KEYS[4], 1, 'PX', ARGV[5])
 return 1
 """)
-"""token, about, lease and time to live in milliseconds -> 1, or 0 if the run exists."""
+"""token, about, lease, time to live while it runs and after its end (ms) -> 1, or 0 if the run exists."""
 
 APPEND: Final = Script(
     _PUSH
@@ -131,7 +130,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[3])
 redis.call('PEXPIRE', KEYS[2], ARGV[3])
 return {m[4] and 0 or 1, redis.call('PTTL', KEYS[4])}
 """)
-"""token, lease, time to live -> 1 if a cancel was asked for (-1: lost), time to live of the readers' mark."""
+"""token, lease, time to live -> 1 if a cancel was asked for (-1: lost), the rest of the readers' mark."""
 
 DISCARD: Final = Script("""
 local m = redis.call('HMGET', KEYS[1], 'token', 'n', 'end')
@@ -182,7 +181,15 @@ return 1
 """a new token, position, time to live, events -> 1, or 0 if the run cannot be seized."""
 
 CANCEL: Final = Script("return redis.call('HDEL', KEYS[1], 'go')")
-TOUCH: Final = Script(f"return redis.call('PEXPIRE', KEYS[4], {UNREAD_MS})")
+TOUCH: Final = Script("""
+local m = redis.call('HMGET', KEYS[1], 'ttl', 'n', 'end')
+if not m[1] or not m[2] or m[3] then return 0 end
+local left = math.min(tonumber(m[1]), redis.call('PTTL', KEYS[1]))
+if left > 0 and redis.call('PEXPIRE', KEYS[4], left) == 0 then
+  redis.pcall('SET', KEYS[4], 1, 'PX', left)
+end
+return 1
+""")
 FORGET: Final = Script("""
 redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
 redis.call('PUBLISH', KEYS[1], 'gone')
@@ -191,12 +198,27 @@ return 1
 
 INDEX: Final = Script(f"""
 local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
 redis.call('ZADD', KEYS[1], 'NX', t[1] * 1000000 + t[2], ARGV[1])
-redis.call('ZREMRANGEBYRANK', KEYS[1], 0, {-10 * MAX_FOUND - 1})
-if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+redis.call('ZADD', KEYS[2], now + ARGV[2], ARGV[1])
+local function drop(runs)
+  for i = 1, #runs, 1000 do
+    local last = math.min(i + 999, #runs)
+    redis.call('ZREM', KEYS[1], unpack(runs, i, last))
+    redis.call('ZREM', KEYS[2], unpack(runs, i, last))
+  end
+end
+drop(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now))
+drop(redis.call('ZRANGE', KEYS[1], 0, {-10 * MAX_FOUND - 1}))
+local latest = redis.call('ZREVRANGE', KEYS[2], 0, 0, 'WITHSCORES')[2]
+if latest then
+  redis.call('PEXPIRE', KEYS[1], latest - now)
+  redis.call('PEXPIRE', KEYS[2], latest - now)
+end
 return 1
 """)
-"""run, time to live -> 1; called for each key."""
+"""run, time to live -> 1; called for each key. The first set orders the runs; the second says until when each
+is kept."""
 
 FIND: Final = Script(f"return redis.call('ZREVRANGE', KEYS[1], 0, {MAX_FOUND - 1})")
 """-> the newest runs of one key."""

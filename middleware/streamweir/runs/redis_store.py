@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -27,7 +28,7 @@ from streamweir.runs.redis_health import StoreHealth
 from streamweir.runs.redis_pipeline import CommandPipeline, packed
 from streamweir.runs.redis_scripts import Script
 from streamweir.runs.redis_wakeups import RunWakeups
-from streamweir.runs.store import RunLost, RunState, Signals, StoreUnavailable
+from streamweir.runs.store import RunLost, RunState, Signals, StoreUnavailable, UnreadableValue
 
 __all__ = ["RedisStore"]
 
@@ -89,7 +90,7 @@ class RedisStore:
 
     async def claim(self, run: str, token: str, about: bytes, *, ttl: float) -> bool:
         """See `RunStore.claim`."""
-        arguments = token, about, self._lease_ms, _ms(self.lease + ttl)
+        arguments = token, about, self._lease_ms, _ms(self.lease + ttl), _ms(ttl)
         claimed = bool(await self._on_run(scripts.CLAIM, run, *arguments))
         if claimed:
             self._owned.setdefault(run, _OwnedRun(token, packed((_RUN_KEYS, *self._names(run)))))
@@ -148,7 +149,7 @@ class RedisStore:
         answer = await self._on_run(scripts.RENEW, run, token, self._lease_ms, _ms(self.lease + ttl))
         cancelled, left = answer
         self._check_owner(run, token, cancelled)
-        return Signals(bool(cancelled), (scripts.UNREAD_MS - max(left, 0)) / 1000)
+        return Signals(bool(cancelled), self._unread_for(run, left, ttl))
 
     async def discard(self, run: str, token: str, *, ttl: float) -> None:
         """See `RunStore.discard`."""
@@ -157,14 +158,19 @@ class RedisStore:
 
     async def look(self, run: str) -> RunState | None:
         """See `RunStore.look`."""
-        about, stored, ended_at, owned, there = await self._on_run(scripts.LOOK, run)
+        try:
+            about, stored, ended_at, owned, there = await self._on_run(scripts.LOOK, run)
+        except UnreadableValue:
+            return RunState(b"", 0, "gone", False, None)
         if about is None:
             return None
-        if stored is None or int(stored) != there:
+        if _number(stored) != there:
             return RunState(about, 0, "gone", False, None)
         if ended_at is None:
             return RunState(about, there, "running", bool(owned), None)
-        return RunState(about, there, "ended", False, int(ended_at))
+        if (ended := _number(ended_at)) is None:
+            return RunState(about, 0, "gone", False, None)
+        return RunState(about, there, "ended", False, ended)
 
     async def read(self, run: str, at: int) -> Sequence[bytes]:
         """See `RunStore.read`."""
@@ -199,9 +205,8 @@ class RedisStore:
     async def index(self, run: str, keys: Sequence[str], *, ttl: float) -> None:
         """See `RunStore.index`."""
         for key in keys:
-            await self._commands.call(
-                scripts.INDEX, [f"{self._prefix}find:{{{key}}}"], run, _ms(self.lease + ttl)
-            )
+            base = f"{self._prefix}find:{{{key}}}"
+            await self._commands.call(scripts.INDEX, [base, f"{base}:until"], run, _ms(ttl))
 
     async def find(self, key: str) -> Sequence[str]:
         """See `RunStore.find`."""
@@ -234,6 +239,25 @@ class RedisStore:
 
     async def _on_run(self, script: Script, run: str, *arguments: str | bytes | int) -> Any:
         return await self._commands.call(script, self._names(run), *arguments)
+
+    def _unread_for(self, run: str, left: int, ttl: float) -> float:
+        """Return for how many seconds no reader was there, or that it is longer than the mark tells.
+
+        Args:
+            run: the run.
+            left: milliseconds that the readers' mark has to live; negative if it is gone.
+            ttl: seconds that it gets from each reader.
+        """
+        owned, now = self._owned.get(run), time.monotonic()
+        if left >= 0:
+            if owned is not None:
+                owned.mark_gone_at = None
+            return max(ttl - left / 1000, 0.0)
+        if owned is None:
+            return ttl
+        if owned.mark_gone_at is None:
+            owned.mark_gone_at = now
+        return ttl + now - owned.mark_gone_at
 
     def _check_owner(self, run: str, token: str, answer: int) -> None:
         if answer < 0:
@@ -271,15 +295,22 @@ class RedisStore:
         return state is not None and state.state == "running" and state.events <= at
 
 
+def _number(stored: bytes | None) -> int | None:
+    """Return the number that a field of a run holds; None if it holds none."""
+    return int(stored) if stored is not None and len(stored) < 20 and stored.isdigit() else None
+
+
 class _OwnedRun:
     """A run that this store object appends to: its readers here need not ask the server for its length."""
 
-    __slots__ = ("_changed", "events", "names", "token")
+    __slots__ = ("_changed", "events", "mark_gone_at", "names", "token")
 
     def __init__(self, token: str, names: bytes) -> None:
         self.token = token
         self.names = names
         self.events = 0
+        self.mark_gone_at: float | None = None
+        """When the readers' mark was first seen to be gone; None while it is there."""
         self._changed: asyncio.Event | None = None
 
     def append(self, events: int) -> None:

@@ -224,6 +224,8 @@ class ResumableRun:
         await self.owned.until_stored()
         if batch is None:
             self.owned.finish()
+        if self._index is not None:
+            await self._index.end()
 
     async def _index_ids(self, batch: Batch) -> None:
         if self._index is not None and self._has_ids(batch):

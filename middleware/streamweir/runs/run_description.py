@@ -68,7 +68,7 @@ async def folded_run(store: RunStore, found: FoundRun) -> dict[str, Any]:
 async def _end_of(store: RunStore, name: str, events: int) -> SessionEnd | None:
     lines = await store.read(name, max(0, events - 1))
     try:
-        items: list[Event | TextRun] = [item for _, item in EventReader().items(lines[-1:])]
+        items: list[Event | TextRun] = [item for _, item in EventReader(begins=False).items(lines[-1:])]
     except UnreadableRun:
         return None
     return items[0] if items and isinstance(items[0], SessionEnd) else None

@@ -204,7 +204,9 @@ class RunFeed:
         if lines:
             try:
                 ending = lost_end(lines, request_id=self._about.request_id, code=code)
-                return [event for _, item in EventReader().items(ending) for event in _single(item)]
+                return [
+                    event for _, item in EventReader(begins=False).items(ending) for event in _single(item)
+                ]
             except UnreadableRun:
                 lines = []
         info = error_info(code)

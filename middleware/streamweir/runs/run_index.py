@@ -73,6 +73,7 @@ class RunIndex:
         self._key: Final = key
         self._ttl: Final = ttl
         self._known: set[str] = set()
+        self._lease: Final = store.lease
         self._indexed_at = 0.0
 
     async def note_request(self, request_id: str, names: Mapping[str, str]) -> None:
@@ -89,6 +90,11 @@ class RunIndex:
         """Index the ids again before the store forgets them, for runs that go on for long."""
         if self._known and time.monotonic() - self._indexed_at >= self._ttl / 2:
             await self._index(sorted(self._known))
+
+    async def end(self) -> None:
+        """Let the ids be found for no longer than the run, which has ended, is kept."""
+        if self._known:
+            await self._index(sorted(self._known), has_ended=True)
 
     def looks_at(self, batch: Batch) -> bool:
         """Return whether ids are looked for in a batch."""
@@ -114,9 +120,10 @@ class RunIndex:
         if new and await self._index(new):
             self._known.update(new)
 
-    async def _index(self, keys: Sequence[str]) -> bool:
+    async def _index(self, keys: Sequence[str], *, has_ended: bool = False) -> bool:
+        ttl = self._ttl if has_ended else self._ttl + self._lease
         try:
-            await self._store.index(self._name, keys, ttl=2 * self._ttl)
+            await self._store.index(self._name, keys, ttl=ttl)
         except StoreUnavailable:
             return False
         self._indexed_at = time.monotonic()

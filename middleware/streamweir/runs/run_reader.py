@@ -183,6 +183,9 @@ class RunReader:
             self.cut_short = "RUN_LOST"
             return True
         if state.events > self.at:
+            if not await self.store.read(self.name, self.at):
+                self.cut_short = "RUN_LOST"  # the store has lost events that it counts
+                return True
             return False
         if state.state == "ended":
             return True

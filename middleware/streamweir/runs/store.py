@@ -21,6 +21,7 @@ __all__ = [
     "Signals",
     "StoreFull",
     "StoreUnavailable",
+    "UnreadableValue",
     "page_of",
 ]
 
@@ -38,6 +39,10 @@ class StoreUnavailable(StreamweirError):
 
 class StoreFull(StoreUnavailable):
     """The store has no memory for more events."""
+
+
+class UnreadableValue(StoreUnavailable):
+    """The store holds something else under a name than what this library writes there."""
 
 
 class RunLost(StreamweirError):

@@ -107,12 +107,16 @@ class EventReader:
 
     Attributes:
         source: of the run, set by its first event.
+
+    Args:
+        begins: the first event that is read has to be the first one of a run.
     """
 
-    __slots__ = ("_kind", "_piece", "_rest", "source")
+    __slots__ = ("_begins", "_kind", "_piece", "_rest", "source")
 
-    def __init__(self) -> None:
+    def __init__(self, *, begins: bool = True) -> None:
         self.source = Source()
+        self._begins = begins
         self._kind = ""
         self._rest = b""
         self._piece: Content | Thinking | None = None
@@ -146,8 +150,9 @@ class EventReader:
 
     def _event(self, kind: str, text: str | None, rest: bytes) -> Event:
         cls = EVENT_TYPES.get(kind)
-        if cls is None:
+        if cls is None or (self._begins and cls is not SessionStart):
             raise UnreadableRun
+        self._begins = False
         try:
             fields = msgspec.json.decode(rest, type=dict[str, Any])
             if cls is SessionStart and "source" in fields:

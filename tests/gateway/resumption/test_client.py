@@ -15,7 +15,7 @@ from streamweir.client import (
     StreamTruncated,
     stream_request,
 )
-from streamweir.events import Content, Error
+from streamweir.events import Content, Error, SessionEnd
 
 pytestmark = pytest.mark.anyio
 
@@ -188,6 +188,8 @@ async def test_client_cancel_stops_the_run() -> None:
             async for event in events:
                 if event.type == "content":
                     assert await events.cancel() == "cancelled"
+        assert isinstance(event.data, SessionEnd)
+        assert (event.data.status, event.data.reason) == ("cancelled", "cancelled")
         async with asyncio.timeout(3):
             while not server.call.closed.is_set():  # noqa: ASYNC110 (the script sets it when it looks)
                 await asyncio.sleep(0.01)

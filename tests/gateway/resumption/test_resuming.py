@@ -14,6 +14,8 @@ import pytest
 from loopback import Answer, Gateway, ask, client, gateway, settled
 from redis_servers import RedisServer, redis_binaries, redis_server
 from scripted_upstream import LAST_CHUNK, SSE, Call, Upstream, chunk, upstream
+from streamweir import ConfigurationError
+from streamweir.runs import RedisStore
 from streamweir.runs.handles import run_name
 from streamweir_gateway.config import GatewayConfig
 
@@ -489,3 +491,78 @@ async def test_first_client_gets_its_whole_answer_when_the_store_stops(tmp_path:
 def _end(server: RedisServer) -> None:
     server.process.kill()
     server.process.wait()
+
+
+async def test_a_client_that_lags_gets_all_of_a_run_that_is_too_long() -> None:
+    """The part that it has not read when storing ends comes from memory, and no event is written twice."""
+    count, text = 300, "x" * 30_000
+
+    async def tokens(call: Call) -> None:
+        await call.send(SSE)
+        for _ in range(count):
+            await call.send(chunk(b'data: {"type": "token", "content": "%b"}\n\n' % text.encode()))
+        await call.send(chunk(b'data: {"type": "done"}\n\n') + LAST_CHUNK)
+
+    async with upstream(tokens) as backend:
+        for max_bytes in ("40KiB", "300KiB", "3MiB"):
+            config = kept(backend.url, resume={"max_bytes": max_bytes})
+            async with gateway(config) as running, client(running) as slow:
+                slow.send()
+                await slow.until(b"xxx")
+                await asyncio.sleep(0.7)
+                answer = await slow.whole()
+            assert answer.is_whole
+            assert answer.text == text * count, max_bytes
+            assert answer.end["status"] == "completed"
+            codes = [event["data"]["message_code"] for event in answer.events if event["type"] == "warning"]
+            assert codes == ["RESUME_LIMIT"]
+
+
+@pytest.mark.parametrize("path", ["/-/runs/x", "/-/runs/{id}", "/-/runs/*", "/-/runs/a/b"])
+@pytest.mark.parametrize("resume", ["on", "off"])
+def test_an_endpoint_below_the_path_of_runs_is_refused(path: str, resume: str) -> None:
+    chat = {"upstream": "http://127.0.0.1:9", "speaks": "legacy"}
+    with pytest.raises(ConfigurationError, match=r"server\.runs"):
+        settled(endpoints={"/chat": {**chat, "resume": "on"}, path: {**chat, "resume": resume}})
+    settled(endpoints={"/chat": {**chat, "resume": "on"}, path: chat}, server={"runs": "/elsewhere"})
+
+
+@pytest.mark.parametrize(
+    "url", ["redis://", "redis:///3", "redis://:word@/0", "redis://:6390", "valkey://", "rediss://"]
+)
+def test_a_store_without_a_host_is_on_this_machine(url: str) -> None:
+    config = kept("http://127.0.0.1:9", url)
+    assert config.store.url == url
+    connection: Any = RedisStore(url)._commands._connect()
+    assert connection.host == "localhost"
+    assert connection.port == (6390 if "6390" in url else 6379)
+
+
+async def test_what_is_refused_below_the_path_of_runs_is_counted() -> None:
+    async with started("memory") as (running, _, gate):
+        gate.open()
+        handle = handle_of(await ask(running))
+        beyond = [("Last-Event-ID", f"{handle}.9999")]
+        for path, headers, status in (
+            (f"/-/runs/run_{'0' * 32}", [], 404),
+            ("/-/runs/no-handle", [], 404),
+            (f"/-/runs/{handle}", beyond, 410),
+            (f"/-/runs/{handle}", [("Last-Event-ID", "no position")], 400),
+        ):
+            got = await ask(running, "GET", path, headers=headers, body=b"")
+            assert got.status == status, path
+        metrics = (await ask(running, "GET", "/metrics", body=b"")).body.decode()
+    counted = [line for line in metrics.splitlines() if line.startswith("streamweir_resumes_total{")]
+    assert 'streamweir_resumes_total{endpoint="",result="not_found"} 2.0' in counted
+    assert 'streamweir_resumes_total{endpoint="/chat",result="gone"} 1.0' in counted
+    assert len(counted) == 2
+
+
+@pytest.mark.parametrize("value", ["", "no position", "7", "run_x.3"])
+async def test_a_post_with_a_foreign_last_event_id_is_an_ordinary_request(value: str) -> None:
+    async with started("memory") as (running, server, gate):
+        gate.open()
+        for _ in range(2):
+            got = await ask(running, headers=[("Last-Event-ID", value)])
+            assert (got.status, got.end["status"]) == (200, "completed")
+        assert len(server.calls) == 2

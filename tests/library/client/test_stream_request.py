@@ -25,7 +25,7 @@ from streamweir.client import (
     stream_request,
 )
 from streamweir.errors import ConfigurationError, UnknownDialectError
-from streamweir.events import Content
+from streamweir.events import Content, SessionEnd
 
 pytestmark = pytest.mark.anyio
 
@@ -745,6 +745,24 @@ async def test_a_server_that_does_not_answer_a_cancel_is_waited_for_as_for_a_fir
         await anext(events)
         with anyio.fail_after(5), pytest.raises(RequestTimeout):
             await events.cancel()
+
+
+async def test_a_stream_that_is_no_run_ends_cancelled_too() -> None:
+    async def script(call: Call) -> None:
+        await call.begin()
+        await call.send(sse(START))
+        await call.until_closed()
+
+    async with upstream(script) as server, stream_request(f"{server.url}/chat") as events:
+        received = []
+        async for event in events:
+            received.append(event)
+            if event.type == "session_start":
+                assert await events.cancel() == "cancelled"
+    assert [event.type for event in received] == ["session_start", "session_end"]
+    assert isinstance(received[-1].data, SessionEnd)
+    assert received[-1].data.status == "cancelled"
+    assert received[-1].metadata.sequence == (received[0].metadata.sequence or 0) + 1
 
 
 async def test_events_that_end_a_run_which_is_not_there_any_more_are_numbered_on() -> None:

@@ -61,11 +61,86 @@ async def test_names_in_the_store_contain_no_byte_of_a_client(server: RedisServe
     base = f"acme:run:{{{_RUN}}}"
     assert names == {
         *(f"{base}{part}" for part in ("", ":events", ":owner", ":reader")),
-        f"acme:find:{{{'f' * 32}}}",
+        *(f"acme:find:{{{'f' * 32}}}{part}" for part in ("", ":until")),
         f"acme:rate:{{{'e' * 32}}}",
     }
     for name in names:
         assert int(server.command("PTTL", name).strip(b":\r\n")) > 0, f"{name} never expires"
+    await store.aclose()
+
+
+async def test_nothing_of_a_run_outlives_its_ttl(server: RedisServer) -> None:
+    """Not the marks beside it either, whichever way it ends, and whoever reads it then."""
+
+    def longest() -> int:
+        names = [
+            name
+            for name in server.command("KEYS", "*").decode().split("\r\n")
+            if name.startswith("streamweir")
+        ]
+        left = [int(server.command("PTTL", name).strip(b":\r\n")) for name in names]
+        assert all(milliseconds > 0 for milliseconds in left), names
+        return max(left)
+
+    store = RedisStore(server.url, lease="2s")
+    ttl, key = 30.0, "f" * 32
+    for end in ("append", "seize", "discard", "nobody"):
+        server.command("FLUSHALL")
+        index = RunIndex(store, _RUN, "alice", ttl=ttl)
+        await store.claim(_RUN, "t", b"{}", ttl=ttl)
+        await index.note_request("req_1", {"thread_id": key})
+        await store.append(_RUN, "t", 0, [b"1"], ttl=ttl)
+        await store.renew(_RUN, "t", ttl=ttl)
+        await store.touch(_RUN)
+        assert longest() <= 32_000, end
+        if end == "append":
+            await store.append(_RUN, "t", 1, [b"2"], ttl=ttl, ends=True)
+        elif end == "discard":
+            await store.discard(_RUN, "t", ttl=ttl)
+        elif end == "seize":
+            server.command("DEL", f"streamweir:run:{{{_RUN}}}:owner")
+            assert await store.seize(_RUN, 1, [b"2"], ttl=ttl)
+        if end != "nobody":
+            await index.end()
+        await store.touch(_RUN)
+        assert longest() <= (32_000 if end == "nobody" else 30_000), end
+    await store.aclose()
+
+
+async def test_a_reader_counts_as_gone_for_longer_than_its_mark_lives(server: RedisServer) -> None:
+    server.command("FLUSHALL")
+    store = RedisStore(server.url, lease="2s")
+    await store.claim(_RUN, "t", b"{}", ttl=0.2)
+    began = time.monotonic()
+    unread = 0.0
+    while time.monotonic() < began + 0.8:
+        unread = (await store.renew(_RUN, "t", ttl=0.2)).unread_for
+        await asyncio.sleep(0.05)
+    assert 0.5 < unread < 1.2
+    await store.touch(_RUN)
+    assert (await store.renew(_RUN, "t", ttl=0.2)).unread_for < 0.2
+    await store.aclose()
+
+
+async def test_values_that_are_none_of_ours_are_a_run_that_is_gone(server: RedisServer) -> None:
+    base = f"streamweir:run:{{{_RUN}}}"
+    breaks: list[tuple[str, ...]] = [
+        *(("HSET", base, "n", value) for value in ("", "x", "-1", "1e3", "9" * 400, "2")),
+        *(("HSET", base, "end", value) for value in ("", "x", "-1", "9" * 400)),
+        *(("HDEL", base, field) for field in ("n", "about")),
+        *(("SET", f"{base}{part}", "x") for part in ("", ":events")),
+        ("DEL", f"{base}:events"),
+    ]
+    store = RedisStore(server.url)
+    for command in breaks:
+        server.command("FLUSHALL")
+        await store.claim(_RUN, "t", b"{}", ttl=60)
+        await store.append(_RUN, "t", 0, [b"1"], ttl=60, ends=True)
+        server.command("DEL", command[1]) if command[0] == "SET" else None
+        server.command(*command)
+        state = await store.look(_RUN)
+        assert state is None or state.state == "gone", command
+        assert (state is None) == (command[-1] == "about"), command
     await store.aclose()
 
 

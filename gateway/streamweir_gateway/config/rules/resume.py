@@ -21,9 +21,16 @@ _MIN_LEASE: Final = 1.0
 def check_resume(config: GatewayConfig, report: Report) -> None:
     """Report what keeps runs from being kept, or from being read."""
     _check_store(config, report)
+    has_runs = any(endpoint.resume is not None for endpoint in config.endpoints)
     for endpoint in config.endpoints:
         path = ("endpoints", endpoint.template, "resume")
         if endpoint.resume is None:
+            if (
+                has_runs
+                and _is_below_runs(config, endpoint.template)
+                and endpoint.template != config.server.runs
+            ):
+                report.at_key(path[:-1], "cannot stand at or below `server.runs`, where runs are read")
             continue
         if config.store.is_memory and config.server.workers > 1:
             report.at_value(path, "needs a store that all workers share: set `store` to a redis:// URL")
