@@ -158,6 +158,17 @@ DATA_FORMULATOR = (
         "questions": [{"text": "Which year?", "required": True, "options": [{"label": "2025"}]}],
         **_PAUSE,
     },
+    {
+        "type": "clarify",
+        "questions": [
+            {
+                "text_code": "agent.clarifyExhausted",
+                "text_params": {"n": 3},
+                "options": [{"label": "Go on", "label_code": "agent.goOn"}, "Stop"],
+            }
+        ],
+        **_PAUSE,
+    },
     {"type": "explain", "message": "The chart shows totals.", **_PAUSE},
     {
         "type": "completion",

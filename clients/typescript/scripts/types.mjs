@@ -175,21 +175,23 @@ function either(kinds, place) {
   throw new Error(`${place}: alternatives of this form are not known to scripts/types.mjs`);
 }
 
-/** The fields of an object; what may be absent is left out if it does not fit, so its inside is not looked at. */
+/** Events whose fields the reader fills in or puts right, so that they always fit. */
+const PUT_RIGHT = ["error", "session_end"];
+
+/** The fields that an object must have. */
 function shapeOf(name, node, place, isList = false) {
-  const required = new Set(name === "event.metadata" ? [] : node.required);
-  const fields = Object.entries(node.properties).map(([field, schema]) => {
-    const kind = kindOf(schema, `${place}.${field}`);
-    return required.has(field) ? `${field}:${kind}` : `${field}?:${/^a./.test(kind) ? "a" : kind}`;
-  });
-  return `${isList ? `${name}*` : name} ${fields.join(" ")}`;
+  const required = PUT_RIGHT.includes(name) ? [] : (node.required ?? []);
+  const fields = Object.entries(node.properties)
+    .filter(([field]) => required.includes(field))
+    .map(([field, schema]) => `${field}:${kindOf(schema, `${place}.${field}`)}`);
+  return [isList ? `${name}*` : name, ...fields].join(" ");
 }
 
 function dataTypeShape([word, node]) {
   const isList = node.type === "array";
   const target = isList ? node.items : node;
   const shape = target.$ref ? defs[nameIn(target.$ref)] : { properties: {} };
-  return shapeOf(`data.${word}`, shape, `Data(${word})`, isList).trimEnd();
+  return shapeOf(`data.${word}`, shape, `Data(${word})`, isList);
 }
 
 function shapesSource() {
@@ -200,14 +202,13 @@ function shapesSource() {
   const rules = defs.Data.properties.data.allOf.map((rule, index) => ruleOf(rule, `Data.allOf[${index}]`));
   return `${HEAD}
 /**
- * The fields of the data of each type of event, of \`data.data\` of each \`data_type\`, and of the metadata: a line each.
+ * The fields that the data of each type of event must have, and \`data.data\` of each \`data_type\`: a line each.
  *
- * \`name:kind\` has to be there, \`name?:kind\` may be. Kinds: s text, n number, b true or false, o object, a list,
- * 0 null, x anything; \`ao\` a list of objects; \`(0n\` one of several; \`=a|b\` one of these words. A line whose name
- * ends with \`*\` says what the items of a list are.
+ * Kinds: s text, n number, b true or false, o object, a list, 0 null, x anything; \`ao\` a list of objects; \`(0n\` one
+ * of several; \`=a|b\` one of these words. A line whose name ends with \`*\` says what the items of a list are.
  */
 export const SHAPES = \`
-${[...data, ...rules.map(dataTypeShape), shapeOf("event.metadata", defs.Metadata, "Metadata")].join("\n")}
+${[...data, ...rules.map(dataTypeShape)].join("\n")}
 \`;
 `;
 }

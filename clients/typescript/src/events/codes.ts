@@ -11,13 +11,11 @@ export type ErrorType = DataOf<"error">["error_type"];
 export type Reason = DataOf<"session_end">["reason"];
 
 interface Row {
-  errorType: ErrorType;
+  error_type: ErrorType;
   recoverable: boolean;
   reason: Reason;
   message: string;
 }
-
-const AGAIN = " Please try again.";
 
 /**
  * The protocol's codes: error_type, reason and the fixed message. "!" at the end: trying again may help, and the message
@@ -49,36 +47,32 @@ STORE_UNAVAILABLE system lost !
 let rows: Map<string, Row> | null = null;
 
 function rowFrom(line: string): [string, Row] {
-  const [, code, errorType, reason, text, mark] = /^(\S+) (\S+) (\S+) ?(.*?)([!?]?)$/.exec(line) as unknown as string[];
-  const message = (text || "The service reported an error.") + (mark === "!" ? AGAIN : "");
-  return [
-    code as string,
-    { errorType: errorType as ErrorType, recoverable: mark !== "", reason: reason as Reason, message },
-  ];
+  const [, code, error_type, reason, text, mark] = /^(\S+) (\S+) (\S+) ?(.*?)([!?]?)$/.exec(
+    line,
+  ) as unknown as string[];
+  const message = (text || "The service reported an error.") + (mark === "!" ? " Please try again." : "");
+  return [code, { error_type, recoverable: mark !== "", reason, message }] as [string, Row];
 }
 
-/** What a code means; null for a code of another system. */
-export function rowOf(code: string): Row | null {
+/** What a code means; undefined for a code of another system. */
+export function rowOf(code: string): Row | undefined {
   rows ??= new Map(TABLE.trim().split("\n").map(rowFrom));
-  return rows.get(code) ?? null;
+  return rows.get(code);
 }
 
-/** A failure, classified: what a page may know of it. */
-export interface Failure {
+/** A failure, classified, in the words of the wire: what a page may know of it. */
+export interface Failure extends Row {
   code: Code;
-  errorType: ErrorType;
-  message: string;
-  recoverable: boolean;
-  retryAfterMs: number | null;
-  reason: Reason;
+  retry_after_ms?: number | undefined;
   details?: unknown;
 }
 
 /** The failure that one of the protocol's own codes names. */
-export function failureOf(code: ErrorCode, changes: Partial<Failure> = {}): Failure {
-  const row = (rowOf(code) ?? rowOf("UPSTREAM_ERROR")) as Row;
-  return { code, retryAfterMs: null, ...row, ...changes };
-}
+export const failureOf = (code: ErrorCode, changes: Partial<Failure> = {}): Failure => ({
+  code,
+  ...((rowOf(code) ?? rowOf("UPSTREAM_ERROR")) as Row),
+  ...changes,
+});
 
 /** The code that an HTTP status means where the body says no better. */
 export function codeOfStatus(status: number): ErrorCode {

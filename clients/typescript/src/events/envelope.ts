@@ -15,50 +15,48 @@ export function isEnvelope(value: unknown): value is Envelope & Record<string, u
 }
 
 /** What a refusal says; the status decides where its code is none of the protocol's. */
-export function failureOfEnvelope(envelope: Envelope, status: number, retryAfterMs: number | null = null): Failure {
-  const { code, message, retry, recoverable, retry_after_ms: given } = envelope.error;
+export function failureOfEnvelope({ error }: Envelope, status: number, retry_after_ms?: number): Failure {
+  const { code, message, retry = error.recoverable, retry_after_ms: given } = error;
   const byStatus = status >= 400 ? codeOfStatus(status) : "UPSTREAM_ERROR";
   const row = rowOf(code) ?? failureOf(byStatus);
-  const again = typeof retry === "boolean" ? retry : recoverable;
   return {
+    ...row,
     code: /^[A-Z][A-Z0-9_]{2,63}$/.test(code) ? code : byStatus,
-    errorType: row.errorType,
     message: message || row.message,
-    recoverable: typeof again === "boolean" ? again : row.recoverable,
-    retryAfterMs: typeof given === "number" && given >= 0 ? given : retryAfterMs,
-    reason: row.reason,
+    recoverable: typeof retry === "boolean" ? retry : row.recoverable,
+    retry_after_ms: typeof given === "number" && given >= 0 ? given : retry_after_ms,
   };
 }
 
 const A_DAY = 86_400_000;
 
-/** What `Retry-After` says in milliseconds: seconds, or a date; null for neither. */
-export function parseRetryAfter(value: string | null, now: number): number | null {
-  if (value === null) return null;
-  const text = value.trim();
-  const isSeconds = /^\d+(\.\d+)?$/.test(text);
-  const wait = isSeconds
-    ? Math.round(Number(text) * 1000)
+/** What `Retry-After` says in milliseconds: seconds, or a date; undefined for neither. */
+function parseRetryAfter(value: string | null): number | undefined {
+  const text = value?.trim() ?? "";
+  const wait = /^\d+(\.\d+)?$/.test(text)
+    ? Math.round(+text * 1000)
     : /[A-Za-z]/.test(text)
-      ? Date.parse(text) - now
-      : Number.NaN;
-  return Number.isNaN(wait) ? null : Math.min(Math.max(0, wait), A_DAY);
+      ? Date.parse(text) - Date.now()
+      : NaN;
+  return wait >= 0 || wait < 0 ? Math.min(Math.max(0, wait), A_DAY) : undefined;
 }
 
-/** What an answer means that is no stream: its envelope, else its status. */
+/** What an answer means that is no stream: its envelope, else its status. `requestId` is the envelope's. */
 export function failureOfAnswer(
   status: number,
   retryAfter: string | null,
   body: string,
-): Failure & { requestId: string | null } {
-  const wait = status === 429 || status === 503 ? parseRetryAfter(retryAfter, Date.now()) : null;
-  let value: unknown = null;
+): { failure: Failure; requestId: string | null } {
+  const wait = status === 429 || status === 503 ? parseRetryAfter(retryAfter) : undefined;
+  let value: unknown;
   try {
     value = JSON.parse(body);
   } catch {
     // the status says enough
   }
   const requestId = isObject(value) && typeof value.request_id === "string" ? value.request_id : null;
-  if (isEnvelope(value)) return { ...failureOfEnvelope(value, status, wait), requestId };
-  return { ...failureOf(codeOfStatus(status), { retryAfterMs: wait }), requestId };
+  const failure = isEnvelope(value)
+    ? failureOfEnvelope(value, status, wait)
+    : failureOf(codeOfStatus(status), { retry_after_ms: wait });
+  return { failure, requestId };
 }

@@ -1,9 +1,9 @@
-import { type Frame, FrameParser, TooLarge } from "../framing/frame-parser.js";
+import { createFrameParser, type Frame, type FrameParser, TOO_LARGE } from "../framing/frame-parser.js";
 import type { EventMetadata, StreamEvent } from "../protocol.js";
 import { type Failure, failureOf, rowOf } from "./codes.js";
-import { failureOfEnvelope, isEnvelope } from "./envelope.js";
+import { type Envelope, failureOfEnvelope, isEnvelope } from "./envelope.js";
 import type { DataOf, EventOf } from "./event-types.js";
-import { isObject, readEvent } from "./read-event.js";
+import { readEvent } from "./read-event.js";
 
 /** Reads one message of an old vocabulary: see `streamweir/legacy`. `close` says what the end of the body means. */
 export interface Normalizer {
@@ -23,20 +23,25 @@ export interface EventReaderOptions {
   maxEventSize?: number | undefined;
 }
 
+/** How a stream failed that did not fail by itself: it was refused, is none, or broke off. */
+export interface OwnFailure {
+  kind: "request_rejected" | "stream_failed" | "stream_truncated";
+  failure: Failure;
+}
+
 const MAX_EVENT_SIZE = 8 * 1024 * 1024;
 const MAX_REPORTED = 10;
 const MAX_MALFORMED = 100;
-const MALFORMED = "UPSTREAM_MALFORMED_EVENT";
 
 /**
  * Bytes in, events out: no I/O, no clock that runs, and no exception whatever comes in.
  *
- * | state    | set by                                         | what follows                       |
- * |----------|------------------------------------------------|------------------------------------|
+ * | state    | set by                                         | what follows                            |
+ * |----------|------------------------------------------------|-----------------------------------------|
  * | waiting  | construction                                   | a refusal may come in place of a stream |
- * | started  | the first event                                | events                             |
- * | failed   | a terminal `error`                             | nothing but `session_end`          |
- * | ended    | `session_end`, `fail`, a limit, `close`        | nothing                            |
+ * | started  | the first event                                | events                                  |
+ * | failed   | a terminal `error`                             | nothing but `session_end`               |
+ * | ended    | `session_end`, `fail`, a limit, `close`        | nothing                                 |
  *
  * A body that breaks off may be followed by another one of the same stream (`continueWith`): then the state stays,
  * and events whose sequence has come are left out.
@@ -54,272 +59,208 @@ export class EventReader {
   started = false;
   /** @internal A terminal error has come. */
   failed = false;
-  /** @internal Why the reader itself has ended the stream, and whether it was a refusal. */
-  ownFailure: { failure: Failure; kind: "request_rejected" | "stream_failed" | "stream_truncated" } | null = null;
+  /** @internal Why the reader itself has ended the stream. */
+  ownFailure: OwnFailure | null = null;
 
   readonly #limit: number;
   readonly #normalize: Normalizer | undefined;
-  #parser: FrameParser;
+  #parser!: FrameParser;
   #malformed = 0;
   #hasData = false;
   #isContinued = false;
   #lastError: EventOf<"error"> | null = null;
   #out: StreamEvent[] = [];
 
-  constructor(options: EventReaderOptions = {}) {
-    this.requestId = options.requestId ?? null;
-    this.#limit = options.maxEventSize ?? MAX_EVENT_SIZE;
-    this.#normalize = options.normalize;
-    this.#parser = new FrameParser(this.#limit);
+  constructor({ requestId, maxEventSize, normalize }: EventReaderOptions = {}) {
+    this.requestId = requestId ?? null;
+    this.#limit = maxEventSize ?? MAX_EVENT_SIZE;
+    this.#normalize = normalize;
+    this.continueWith();
+    this.#isContinued = false;
   }
 
   /** The events that `chunk` completes. */
   feed(chunk: Uint8Array | string): StreamEvent[] {
-    if (this.ended) return [];
-    this.#hasData ||= hasContent(chunk);
-    this.#guarded(() => this.#parser.feed(chunk, (frame) => this.#frame(frame)));
-    if (!this.ended && this.#parser.isMarkup) this.#fail(failureOf("UPSTREAM_INVALID_RESPONSE"), "stream_failed");
-    return this.#taken();
+    return this.#read(() => {
+      this.#hasData ||= typeof chunk === "string" ? /\S/.test(chunk) : chunk.some((byte) => byte > 32);
+      this.#parser.feed(chunk);
+      if (this.#parser.isMarkup()) this.#fail(failureOf("UPSTREAM_INVALID_RESPONSE"), "stream_failed");
+    });
   }
 
   /** The body has ended: what is left, with an `error` and a `session_end` where the stream's own end is missing. */
   close(): StreamEvent[] {
     const events = this.flush();
-    if (!this.ended) events.push(...this.#missing());
-    return events;
+    const { failure, kind } = this.missing;
+    return [...events, ...this.#read(() => this.#fail(failure, kind))];
   }
 
   /** @internal The body has ended, and perhaps another one follows: what its last, unterminated event is. */
   flush(): StreamEvent[] {
-    if (this.ended) return [];
-    this.#guarded(() => {
-      const frame = this.#parser.finish();
-      if (frame) this.#frame(frame);
-      if (!this.ended && this.#normalize?.close) this.#normalized(() => this.#normalize?.close?.() ?? []);
+    return this.#read(() => {
+      this.#parser.finish();
+      if (!this.ended) this.#normalized(() => this.#normalize?.close?.() ?? []);
     });
-    return this.#taken();
   }
 
   /** @internal Ends the stream with a failure that the connection tells of. */
   fail(failure: Failure): StreamEvent[] {
-    if (!this.ended) this.#fail(failure, null);
-    return this.#taken();
+    return this.#read(() => this.#fail(failure, null));
   }
 
   /** @internal The failure of a body that has ended without the stream's end. */
-  get missing(): { failure: Failure; kind: "stream_failed" | "stream_truncated" } {
-    const isForeign = this.#hasData && !this.started && (this.#malformed > 0 || !this.#parser.recognised);
-    if (isForeign) return { failure: failureOf("UPSTREAM_INVALID_RESPONSE"), kind: "stream_failed" };
-    return { failure: failureOf("UPSTREAM_TRUNCATED"), kind: "stream_truncated" };
+  get missing(): OwnFailure {
+    const isForeign = this.#hasData && !this.started && (this.#malformed > 0 || !this.#parser.isRecognised());
+    return isForeign
+      ? { failure: failureOf("UPSTREAM_INVALID_RESPONSE"), kind: "stream_failed" }
+      : { failure: failureOf("UPSTREAM_TRUNCATED"), kind: "stream_truncated" };
   }
 
   /** @internal Another body of the same stream begins. */
   continueWith(): void {
-    this.#parser = new FrameParser(this.#limit);
+    this.#parser = createFrameParser(this.#limit, (frame) => this.#frame(frame));
     this.#isContinued = true;
   }
 
-  #missing(): StreamEvent[] {
-    const { failure, kind } = this.missing;
-    this.#fail(failure, kind);
-    return this.#taken();
-  }
-
-  #taken(): StreamEvent[] {
+  /** What `work` gives, unless the stream is over already. */
+  #read(work: () => void): StreamEvent[] {
+    try {
+      if (!this.ended) work();
+    } catch (error) {
+      if (error !== TOO_LARGE) throw error;
+      this.#fail(failureOf("STREAM_LIMIT_EXCEEDED"), "stream_failed");
+    }
     const events = this.#out;
     this.#out = [];
     return events;
   }
 
-  #guarded(read: () => void): void {
-    try {
-      read();
-    } catch (error) {
-      if (!(error instanceof TooLarge)) throw error;
-      this.#fail(failureOf("STREAM_LIMIT_EXCEEDED"), "stream_failed");
-    }
-  }
-
   /** Takes a frame in; returns whether more is to be read. */
-  #frame(frame: Frame): boolean {
-    if (frame.data !== "[DONE]" && (frame.data || (this.#normalize && frame.event))) this.#message(frame);
+  #frame({ data, event, id, unterminated }: Frame): boolean {
+    const hasMessage = data !== "[DONE]" && (data || (this.#normalize && event));
+    if (!hasMessage) return true;
+    let message: unknown = {};
+    try {
+      if (data) message = JSON.parse(data);
+    } catch {
+      if (unterminated && /^[[{]/.test(data)) return true; // half an event: the body broke off
+      if (!this.#normalize || !event || /^\s*[[{"]/.test(data)) return this.#noteMalformed();
+      message = data;
+    }
+    this.lastEventId = id ?? this.lastEventId;
+    if (!this.started && isEnvelope(message)) this.#reject(message);
+    else if (this.#normalize) this.#normalized(() => this.#normalize?.(message, event ?? undefined) ?? []);
+    else {
+      const read = readEvent(message);
+      if (!read) return this.#noteMalformed();
+      this.#begin(read);
+    }
     return !this.ended;
   }
 
-  #message(frame: Frame): void {
-    let message: unknown;
-    try {
-      message = frame.data ? JSON.parse(frame.data) : {};
-    } catch {
-      if (frame.unterminated && /^[[{]/.test(frame.data)) return; // half an event: the body broke off
-      if (!this.#normalize || !frame.event || /^\s*[[{"]/.test(frame.data)) return this.#noteMalformed();
-      message = frame.data;
-    }
-    if (frame.id !== null) this.lastEventId = frame.id;
-    if (!this.started && isEnvelope(message)) return this.#reject(message);
-    if (this.#normalize) return this.#normalized(() => this.#normalize?.(message, frame.event ?? undefined) ?? []);
-    const event = readEvent(message);
-    if (event) this.#begin(event);
-    else this.#noteMalformed();
-  }
-
   #normalized(normalize: () => StreamEvent[]): void {
-    let events: StreamEvent[];
+    let events: StreamEvent[] = [];
     try {
       events = normalize();
     } catch {
-      return this.#noteMalformed();
+      this.#noteMalformed();
     }
     for (const event of events) {
-      if (this.ended) return;
-      this.#begin({ ...event, metadata: this.#stamp(event.metadata) } as StreamEvent);
+      const sequence = this.sequence + 1;
+      const metadata = { ...this.#stamp(), ...event.metadata, sequence };
+      if (!this.ended) this.#begin({ ...event, metadata } as StreamEvent);
     }
   }
 
-  /** What the wire has and an old vocabulary lacks: request id, time, place. */
-  #stamp(metadata: EventMetadata | undefined): EventMetadata {
-    const own = metadata ?? {};
-    return {
-      ...(this.requestId === null ? {} : { request_id: this.requestId }),
-      ...own,
-      timestamp: own.timestamp ?? Date.now(),
-      sequence: this.sequence + 1,
-    };
-  }
-
+  /** Takes an event in, with the warnings of what could not be read before the first one. */
   #begin(event: StreamEvent): void {
-    const waiting = this.started ? 0 : this.#malformed;
+    const waiting = this.started ? 0 : Math.min(this.#malformed, MAX_REPORTED);
     this.started = true;
-    if (event.type === "session_end") this.#warn(waiting);
-    this.#take(event);
-    if (event.type !== "session_end") this.#warn(waiting);
+    const isEnd = event.type === "session_end";
+    if (!isEnd) this.#take(event);
+    for (let count = waiting; count > 0; count--) this.#warn("A part");
+    if (isEnd) this.#take(event);
   }
 
   #take(event: StreamEvent): void {
     const { request_id, sequence } = event.metadata;
-    if (this.#isContinued && this.#hasCome(event)) return;
+    const hasCome =
+      sequence === undefined ? event.type === "session_start" && this.sequence >= 0 : sequence <= this.sequence;
+    if (this.#isContinued && hasCome) return;
     this.requestId = request_id ?? this.requestId;
     this.sequence = sequence ?? this.sequence + 1;
     if (event.type === "session_end") {
       this.#warnOfTheRest();
-      if (event.data.status === "error" && !this.failed) this.#out.push(this.#failureBefore(event));
+      if (event.data.status === "error" && !this.failed) this.#out.push(this.#failureBefore(event.data.reason));
       this.ended = true;
-      this.#out.push(event);
-    } else if (!this.failed) {
-      if (event.type === "error") {
-        this.#lastError = event;
-        this.failed = event.data.terminal;
-      }
-      this.#out.push(event);
+    } else if (this.failed) return;
+    else if (event.type === "error") {
+      this.#lastError = event;
+      this.failed = event.data.terminal;
     }
+    this.#out.push(event);
   }
 
-  #hasCome({ type, metadata: { sequence } }: StreamEvent): boolean {
-    if (sequence !== undefined) return sequence <= this.sequence;
-    return type === "session_start" && this.sequence >= 0;
-  }
-
-  /** An end that says `error` without one before it (protocol 1.0): the last error that was reported, else one made up. */
-  #failureBefore(end: EventOf<"session_end">): StreamEvent {
+  /** The terminal error of an end that says `error` without one (1.0): the last one that was reported, else one made up. */
+  #failureBefore(reason: Failure["reason"]): StreamEvent {
     this.failed = true;
-    if (this.#lastError) return { ...this.#lastError, data: { ...this.#lastError.data, terminal: true } };
-    return this.#made("error", errorData(failureOf("UPSTREAM_ERROR", { reason: end.data.reason ?? "upstream_error" })));
+    const known = this.#lastError;
+    if (known) return { ...known, data: { ...known.data, terminal: true } };
+    return this.#made("error", errorData(failureOf("UPSTREAM_ERROR", { reason })));
   }
 
-  #reject(envelope: Parameters<typeof failureOfEnvelope>[0]): void {
+  #reject(envelope: Envelope): void {
     if (typeof envelope.request_id === "string") this.requestId = envelope.request_id;
     this.#fail(failureOfEnvelope(envelope, 200), "request_rejected");
   }
 
-  #fail(failure: Failure, kind: "request_rejected" | "stream_failed" | "stream_truncated" | null): void {
+  /** Ends the stream. Behind the stream's own terminal error only the end is missing, and that error says why. */
+  #fail(failure: Failure, kind: OwnFailure["kind"] | null): void {
+    const known = this.failed && this.#lastError;
     if (kind && !this.failed) this.ownFailure = { failure, kind };
     this.#warnOfTheRest();
     if (!this.failed) this.#out.push(this.#made("error", errorData(failure), ++this.sequence));
     this.failed = this.ended = true;
-    this.#out.push(this.#made("session_end", { status: "error", reason: this.#reasonOf(failure) }, ++this.sequence));
+    const reason = known ? failureOfError(known.data).reason : failure.reason;
+    this.#out.push(this.#made("session_end", { status: "error", reason }, ++this.sequence));
   }
 
-  /** Behind the stream's own terminal error that error says why it ended. */
-  #reasonOf(failure: Failure): Failure["reason"] {
-    if (!this.#lastError?.data.terminal) return failure.reason;
-    return rowOf(this.#lastError.data.code)?.reason ?? "upstream_error";
-  }
-
-  #noteMalformed(): void {
+  #noteMalformed(): boolean {
     this.#malformed += 1;
     if (this.#malformed > MAX_MALFORMED) {
       this.#fail(failureOf("STREAM_LIMIT_EXCEEDED", { reason: "malformed" }), "stream_failed");
-    } else if (this.started && this.#malformed <= MAX_REPORTED) this.#warn(1);
-  }
-
-  #warn(number: number): void {
-    for (let count = Math.min(number, MAX_REPORTED); count > 0 && !this.failed; count--) {
-      const message = "A part of the answer could not be read and was left out.";
-      this.#out.push(this.#made("warning", { message, message_code: MALFORMED }));
-    }
+    } else if (this.started && this.#malformed <= MAX_REPORTED) this.#warn("A part");
+    return !this.ended;
   }
 
   #warnOfTheRest(): void {
     const more = this.#malformed - MAX_REPORTED;
-    this.#malformed = Math.min(this.#malformed, MAX_REPORTED);
-    if (more <= 0 || this.failed) return;
-    const message = `${more} more parts of the answer could not be read and were left out.`;
-    this.#out.push(this.#made("warning", { message, message_code: MALFORMED }));
+    this.#malformed = 0;
+    if (more > 0) this.#warn(`${more} more parts`);
+  }
+
+  #warn(what: string): void {
+    const message = `${what} of the answer could not be read and ${what === "A part" ? "was" : "were"} left out.`;
+    if (!this.failed) this.#out.push(this.#made("warning", { message, message_code: "UPSTREAM_MALFORMED_EVENT" }));
   }
 
   #made<T extends "error" | "session_end" | "warning">(type: T, data: DataOf<T>, sequence?: number): StreamEvent {
-    const metadata: EventMetadata = { timestamp: Date.now() };
-    if (this.requestId !== null) metadata.request_id = this.requestId;
-    if (sequence !== undefined) metadata.sequence = sequence;
+    const metadata = { ...this.#stamp(), ...(sequence === undefined ? {} : { sequence }) };
     return { type, data, metadata } as StreamEvent;
+  }
+
+  #stamp(): EventMetadata {
+    const timestamp = Date.now();
+    return this.requestId === null ? { timestamp } : { timestamp, request_id: this.requestId };
   }
 }
 
 /** The data of the terminal error event that says of a failure. */
-function errorData(failure: Failure): DataOf<"error"> {
-  return {
-    error_type: failure.errorType,
-    code: failure.code,
-    message: failure.message,
-    recoverable: failure.recoverable,
-    terminal: true,
-    ...(failure.retryAfterMs === null ? {} : { retry_after_ms: failure.retryAfterMs }),
-    ...(failure.details === undefined ? {} : { details: failure.details }),
-  };
-}
+export const errorData = ({ reason: _, ...failure }: Failure): DataOf<"error"> =>
+  JSON.parse(JSON.stringify({ ...failure, terminal: true }));
 
 /** The failure that a terminal error event says, with the reason of its `session_end` where that has come. */
-export function failureOfError(data: DataOf<"error">, reason?: Failure["reason"] | null): Failure {
-  return {
-    code: data.code,
-    errorType: data.error_type,
-    message: data.message,
-    recoverable: data.recoverable,
-    retryAfterMs: data.retry_after_ms ?? null,
-    reason: reason ?? rowOf(data.code)?.reason ?? "upstream_error",
-    ...(data.details === undefined ? {} : { details: data.details }),
-  };
-}
-
-const BLANK = [9, 10, 13, 32];
-
-function hasContent(chunk: Uint8Array | string): boolean {
-  if (typeof chunk === "string") return /\S/.test(chunk);
-  return chunk.some((byte) => !BLANK.includes(byte));
-}
-
-/** The JSON object of one NDJSON line or one SSE `data:` line; null for what is none. */
-export function parseStreamLine(line: string): Record<string, unknown> | null {
-  const bare = line
-    .trim()
-    .replace(/^\uFEFF/, "")
-    .trim();
-  const text = bare.startsWith("data:") ? bare.slice(5).trim() : bare;
-  if (!text.startsWith("{")) return null;
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : null;
-  } catch {
-    return null;
-  }
-}
+export const failureOfError = (data: DataOf<"error">, reason?: Failure["reason"]): Failure => ({
+  ...data,
+  reason: reason ?? rowOf(data.code)?.reason ?? "upstream_error",
+});

@@ -1,5 +1,5 @@
 import type { Source } from "../conversation/conversation-types.js";
-import { parseStreamLine } from "../events/event-reader.js";
+import { parseStreamLine } from "../events/parse-stream-line.js";
 import { type HeadersLike, mergedHeaders } from "../request/http.js";
 import { BlockCutter, isTerminal } from "./block-cutter.js";
 import { createRunFetch, type RunFetch } from "./run-fetch.js";

@@ -1,106 +1,140 @@
-import { type Frame, TooLarge } from "./frame.js";
-import { LineSplitter } from "./line-splitter.js";
-import { isOpening, mayBecomeField, SseBlocks } from "./sse-blocks.js";
+/** One event as its framing gives it, before its JSON is read. */
+export interface Frame {
+  data: string;
+  /** The `event:` field of SSE. */
+  event: string | null;
+  /** The last `id:` of SSE up to here. */
+  id: string | null;
+  /** It lacks its line end: the body has ended within it or right behind it. */
+  unterminated: boolean;
+}
 
-export { type Frame, TooLarge };
-
-/**
- * How a body is framed. `unknown` until its first character that is no blank; then `json` where that is a bracket
- * (one JSON value a line), `markup` where it is `<`, else `sse`. `document`: the first line is nothing but an
- * opening bracket, so that the whole body is one JSON value.
- */
-type Mode = "unknown" | "sse" | "json" | "document" | "markup";
+/** Thrown where an event is larger than allowed, after all events before it. */
+export const TOO_LARGE = Symbol("too large");
 
 /** Cuts the bytes or the text of one body into frames, wherever the network has cut them. Does no I/O. */
-export class FrameParser {
-  #mode: Mode = "unknown";
-  #decoder = new TextDecoder();
-  #lines = new LineSplitter();
-  #blocks: SseBlocks;
-  #document: string[] = [];
-  #size = 0;
-  #isFirst = true;
-  #cutField = false;
-
-  constructor(private readonly limit: number) {
-    this.#blocks = new SseBlocks(limit);
-  }
-
+export interface FrameParser {
+  feed(chunk: Uint8Array | string): void;
+  /** The body has ended: its last line or block counts without its end. */
+  finish(): void;
   /** The body is HTML or XML: it can be no stream. */
-  get isMarkup(): boolean {
-    return this.#mode === "markup";
-  }
-
+  isMarkup(): boolean;
   /** Something of what came is a stream's, whether or not an event could be read. */
-  get recognised(): boolean {
-    return this.#blocks.recognised || this.#cutField || (this.#mode !== "sse" && this.#mode !== "markup");
-  }
+  isRecognised(): boolean;
+}
 
-  /**
-   * Calls `take` with each frame that `chunk` completes; `take` returns false to stop.
-   * Throws `TooLarge` where an event is larger than the limit, after all frames before it.
-   */
-  feed(chunk: Uint8Array | string, take: (frame: Frame) => boolean): void {
-    let text =
-      typeof chunk === "string" ? this.#decoder.decode() + chunk : this.#decoder.decode(chunk, { stream: true });
-    if (this.#isFirst && text) {
-      this.#isFirst = false;
-      if (text.startsWith("\uFEFF")) text = text.slice(1);
+const FIELDS = ["data", "event", "id", "retry"];
+const LINE_END = /\r\n|\r|\n/;
+
+/** Whether a line is nothing but the brackets with which printed JSON begins. */
+const isOpening = (line: string | undefined): boolean => /^[[{]\s*\{?\s*$/.test(line ?? "");
+
+/**
+ * Makes a parser that calls `take` with each frame, until `take` returns false. `limit`: the most characters of an event.
+ *
+ * Event streams are read by the WHATWG's rules (HTML, 9.2.6). Differences that are meant: the last block counts without
+ * its blank line, a block with nothing but an event name is a frame without data, and lines behind an opening bracket
+ * that are no fields belong to its data.
+ *
+ * | mode       | set by                                                   | a frame is          |
+ * |------------|----------------------------------------------------------|---------------------|
+ * | (none)     | construction                                             |                     |
+ * | `sse`      | the first character that is no blank is none of the below | a block             |
+ * | `json`     | it is a bracket                                          | a line              |
+ * | `document` | the first line is nothing but an opening bracket         | the whole body      |
+ * | `markup`   | it is `<`                                                | nothing             |
+ */
+export function createFrameParser(limit: number, take: (frame: Frame) => boolean): FrameParser {
+  const decoder = new TextDecoder();
+  let mode = "";
+  let isRecognised = false;
+  let isGoing = true;
+  let hasText = false;
+  let hasLine = false;
+  /** The last piece ended with CR, so that a LF at the start of the next one belongs to it. */
+  let isAfterCr = false;
+  /** Pieces of the line that has begun, and how long they are together. */
+  let pieces: string[] = [];
+  let pending = 0;
+  /** The event that has begun, and how long its lines are. */
+  let data: string[] = [];
+  let event: string | null = null;
+  let id: string | null = null;
+  let size = 0;
+
+  const dispatch = (unterminated: boolean): void => {
+    if (!data.length && event === null) return;
+    const frame = { data: data.join("\n"), event, id, unterminated };
+    data = [];
+    event = null;
+    size = 0;
+    isGoing = take(frame);
+  };
+
+  const field = (line: string): void => {
+    const [, name = "", value = ""] = /^([^:]*):? ?(.*)$/s.exec(line) as RegExpExecArray;
+    if (name && !FIELDS.includes(name)) {
+      if (isOpening(data[0])) data.push(line);
+      return;
     }
-    if (this.#mode === "unknown") this.#findMode(text);
-    if (this.#mode === "markup") return;
-    let going = true;
-    this.#lines.feed(text, (line) => {
-      const frame = this.#line(line);
-      if (frame) going = take(frame);
-      return going;
-    });
-    if (going && this.#lines.pending + this.#blocks.pending > this.limit) throw new TooLarge();
-  }
+    isRecognised = true;
+    if (name === "data") data.push(value);
+    else if (name === "event") event = value || null;
+    else if (name === "id" && !value.includes("\0")) id = value || null;
+    else if (!data.length) size = 0;
+  };
 
-  /** The body has ended: returns what its last line or block is. Throws `TooLarge` like `feed`. */
-  finish(): Frame | null {
-    const line = this.#lines.rest() + this.#decoder.decode();
-    if (this.#mode === "markup") return null;
-    if (this.#mode === "unknown" || this.#mode === "sse") {
-      this.#cutField = line !== "" && mayBecomeField(line);
-      return this.#blocks.finish(line);
+  const takeLine = (line: string, isLast: boolean): void => {
+    if (mode !== "json") {
+      if (!line && mode !== "document") return dispatch(false);
+      size += line.length + 1;
+      if (size > limit) throw TOO_LARGE;
+      if (mode === "document") data.push(line);
+      else field(line);
+      return;
     }
-    if (this.#mode === "json") return this.#jsonLine(line, true);
-    this.#document.push(line);
-    return { data: this.#document.join("\n"), event: null, id: null, unterminated: true };
-  }
+    if (line.length > limit) throw TOO_LARGE;
+    const bare = line.trim().replace(/^data:\s*/, "");
+    if (!bare || bare[0] === ":") return;
+    data = [bare];
+    if (!hasLine && isOpening(bare)) mode = "document";
+    else dispatch(isLast);
+    hasLine = true;
+  };
 
-  #findMode(text: string): void {
-    const first = /\S/.exec(text)?.[0];
-    if (first) this.#mode = first === "{" || first === "[" ? "json" : first === "<" ? "markup" : "sse";
-  }
-
-  #line(line: string): Frame | null {
-    if (this.#mode === "document") {
-      this.#size += line.length + 1;
-      if (this.#size > this.limit) throw new TooLarge();
-      this.#document.push(line);
-      return null;
+  const feed = (chunk: Uint8Array | string): void => {
+    let text = typeof chunk === "string" ? decoder.decode() + chunk : decoder.decode(chunk, { stream: true });
+    if (!text) return;
+    if (!hasText || (isAfterCr && text[0] === "\n")) text = text.replace(hasText ? "\n" : /^\uFEFF/, "");
+    hasText = true;
+    isAfterCr = false;
+    const first = mode || /\S/.exec(text)?.[0];
+    if (!mode && first) mode = first === "{" || first === "[" ? "json" : first === "<" ? "markup" : "sse";
+    if (mode === "markup") return;
+    pieces.push(text);
+    pending += text.length;
+    if (LINE_END.test(text)) {
+      const lines = pieces.join("").split(LINE_END);
+      const rest = lines.pop() as string;
+      isAfterCr = text.endsWith("\r");
+      pieces = [rest];
+      pending = rest.length;
+      for (const line of lines) if (isGoing) takeLine(line, false);
     }
-    return this.#mode === "json" ? this.#jsonLine(line, false) : this.#blocks.take(line);
-  }
+    if (isGoing && pending + size > limit) throw TOO_LARGE;
+  };
 
-  #jsonLine(line: string, unterminated: boolean): Frame | null {
-    if (line.length > this.limit) throw new TooLarge();
-    if (this.#isOpening(line)) return null;
-    const bare = line.trim();
-    if (!bare || bare.startsWith(":")) return null;
-    const data = bare.startsWith("data:") ? bare.slice(5).trim() : bare;
-    return { data, event: null, id: null, unterminated };
-  }
+  const finish = (): void => {
+    const rest = pieces.join("") + decoder.decode();
+    if (rest) takeLine(rest, true);
+    isRecognised ||= rest !== "" && FIELDS.some((name) => `${name}:`.startsWith(rest));
+    if (mode !== "markup") dispatch(true);
+  };
 
-  /** The first line of a body of JSON may begin a value that is printed over several lines. */
-  #isOpening(line: string): boolean {
-    if (this.#document.length || !line.trim()) return false;
-    const opens = isOpening(line.trim());
-    this.#document = [line];
-    if (opens) this.#mode = "document";
-    return opens;
-  }
+  return {
+    feed,
+    finish,
+    isMarkup: () => mode === "markup",
+    isRecognised: () => isRecognised || mode === "json" || mode === "document",
+  };
 }

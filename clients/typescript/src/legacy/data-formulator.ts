@@ -121,10 +121,8 @@ function toolResult(message: Fields): StreamEvent {
   return toolEnd({ tool_id, failed, result: Object.keys(result).length ? result : null }, {});
 }
 
-function warning({ message, message_code, detail: _ }: Fields): StreamEvent {
-  const code = typeof message_code === "string" ? { message_code } : {};
-  return event("warning", { message: textOf(message), ...code }, {});
-}
+const warning = (fields: Fields): StreamEvent =>
+  event("warning", { message: textOf(fields.message), ...keysOf(fields) }, {});
 
 /** An error of the server's routes: a code, and a message that is written for users. It ends the stream. */
 function structured(error: Fields): StreamEvent {
@@ -132,7 +130,7 @@ function structured(error: Fields): StreamEvent {
   if (code === "CANCELLED") return sessionEnd("cancelled", {});
   if (typeof code !== "string" || !/^[A-Z][A-Z0-9_]{2,63}$/.test(code)) return hiddenError(code, true, {}, retry);
   const known = rowOf(code) ?? failureOf("UPSTREAM_ERROR");
-  const own = Object.hasOwn(ERROR_TYPES, code) ? ERROR_TYPES[code] : SYSTEM.test(code) ? "system" : known.errorType;
+  const own = Object.hasOwn(ERROR_TYPES, code) ? ERROR_TYPES[code] : SYSTEM.test(code) ? "system" : known.error_type;
   return event(
     "error",
     {
@@ -141,17 +139,23 @@ function structured(error: Fields): StreamEvent {
       message: textOf(first(error, "message", "content")) || known.message,
       recoverable: typeof retry === "boolean" ? retry : known.recoverable,
       terminal: true,
+      ...keysOf(error),
     },
     {},
   );
 }
 
 /** An error of an agent: its text may be an exception's, and the run often goes on. */
-function flat({ message_code }: Fields): StreamEvent {
-  const failure = hiddenError(null, ENDS_THE_RUN.includes(textOf(message_code)), {});
-  const code = typeof message_code === "string" ? { message_code } : {};
-  return { ...failure, data: { ...failure.data, ...code } } as StreamEvent;
+function flat(message: Fields): StreamEvent {
+  const error = hiddenError(null, ENDS_THE_RUN.includes(textOf(message.message_code)), {});
+  return { ...error, data: { ...error.data, ...keysOf(message) } } as StreamEvent;
 }
+
+/** The keys under which a page has a translation of a message. */
+const keysOf = ({ message_code, message_params }: Fields): Fields => ({
+  ...(typeof message_code === "string" ? { message_code } : {}),
+  ...(isObject(message_params) ? { message_params } : {}),
+});
 
 function pause(message: Fields): StreamEvent[] {
   const given = Array.isArray(message.questions) ? message.questions.filter(isObject) : [];
@@ -170,14 +174,18 @@ function pause(message: Fields): StreamEvent[] {
 }
 
 function question(item: Fields): Fields {
-  const choices = Array.isArray(item.options) ? item.options.map(labelOf).filter(Boolean) : [];
+  const shown = Array.isArray(item.options) ? item.options.filter(labelOf) : [];
+  const codes = shown.map((option) => (isObject(option) && textOf(option.label_code)) || null);
   const given = item.responseType ?? item.response_type;
   const isKnown = given === "single_choice" || given === "free_text";
   return {
     text: textOf(first(item, "text", "text_code")),
-    response_type: isKnown ? given : choices.length ? "single_choice" : "free_text",
-    ...(choices.length ? { options: choices } : {}),
+    response_type: isKnown ? given : shown.length ? "single_choice" : "free_text",
+    ...(shown.length ? { options: shown.map(labelOf) } : {}),
     ...(typeof item.required === "boolean" ? { required: item.required } : {}),
+    ...(item.text_code ? { text_code: textOf(item.text_code) } : {}),
+    ...(isObject(item.text_params) ? { text_params: item.text_params } : {}),
+    ...(codes.some(Boolean) ? { option_codes: codes } : {}),
   };
 }
 

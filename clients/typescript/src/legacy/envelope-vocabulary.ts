@@ -79,9 +79,14 @@ function metadataIn(message: Fields, fields: Fields): EventMetadata {
   const names = [textOf(message.node_name), textOf(fields.node_name)];
   const node = names.find((name) => !NO_NODE.includes(name));
   const thread = textOf(message.thread_id) || textOf(fields.thread_id);
-  const { timestamp } = message;
-  const metadata = metadataOf({ timestamp, thread_id: thread, run_id: message.run_id, node_name: node });
-  return { ...metadata, ...(metadata.timestamp !== undefined && { upstream_time: metadata.timestamp }) };
+  const metadata = metadataOf({
+    timestamp: message.timestamp,
+    thread_id: thread,
+    run_id: message.run_id,
+    node_name: node,
+  });
+  const { timestamp } = metadata;
+  return timestamp === undefined ? metadata : { ...metadata, upstream_time: timestamp };
 }
 
 function readKind(kind: string, fields: Fields, metadata: EventMetadata, message: Fields): StreamEvent[] {
@@ -179,7 +184,6 @@ function error(given: Fields, metadata: EventMetadata): StreamEvent {
     .trim()
     .replace(/\.$/, "");
   const isStop = STOPPED.includes(textOf(fields.code).toLowerCase()) || STOP_TEXTS.includes(text.toLowerCase());
-  if (isStop) return sessionEnd("cancelled", metadata);
   const { upstream_time: _, ...ids } = metadata;
-  return hiddenError(fields.error_code ?? fields.code, true, ids);
+  return isStop ? sessionEnd("cancelled", metadata) : hiddenError(fields.code, true, ids);
 }

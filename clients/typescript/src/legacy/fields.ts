@@ -69,13 +69,13 @@ export function sessionEnd(status: string, metadata: EventMetadata, summary: Fie
 
 /** An error whose text may be an exception's: its code decides what is shown. */
 export function hiddenError(code: unknown, terminal: boolean, metadata: EventMetadata, retry?: unknown): StreamEvent {
-  const isKnown = typeof code === "string" && rowOf(code) !== null;
+  const isKnown = typeof code === "string" && rowOf(code) !== undefined;
   const isOwn = typeof code === "string" && /^[A-Z][A-Z0-9_]{2,63}$/.test(code);
   const failure: Failure = failureOf(isKnown ? (code as "UPSTREAM_ERROR") : "UPSTREAM_ERROR");
   return event(
     "error",
     {
-      error_type: failure.errorType,
+      error_type: failure.error_type,
       code: isOwn ? code : failure.code,
       message: failure.message,
       recoverable: typeof retry === "boolean" ? retry : failure.recoverable,

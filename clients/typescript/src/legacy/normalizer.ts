@@ -1,7 +1,7 @@
 import { rowOf } from "../events/codes.js";
 import type { Normalizer } from "../events/event-reader.js";
-import { parseStreamLine } from "../events/event-reader.js";
 import type { EventOf } from "../events/event-types.js";
+import { parseStreamLine } from "../events/parse-stream-line.js";
 import { isObject, readEvent } from "../events/read-event.js";
 import type { StreamEvent } from "../protocol.js";
 import { isDataFormulator, readDataFormulator } from "./data-formulator.js";

@@ -1,3 +1,4 @@
+import { errorData } from "../events/event-reader.js";
 import type { EventOf } from "../events/event-types.js";
 import { isObject } from "../events/read-event.js";
 import type { StreamEvent, WarningEvent } from "../protocol.js";
@@ -102,16 +103,17 @@ export class MessageStreamHandler {
       timestamp: Date.now(),
       ...(failure.requestId === null ? {} : { request_id: failure.requestId }),
     };
-    const data: EventOf<"error">["data"] = {
-      error_type: failure.errorType,
-      code: failure.code,
-      message: failure.message,
-      recoverable: failure.recoverable,
-      terminal: true,
-      ...(failure.retryAfterMs === null ? {} : { retry_after_ms: failure.retryAfterMs }),
-    };
+    const { code, errorType: error_type, message, recoverable, retryAfterMs, reason } = failure;
+    const data = errorData({
+      code,
+      error_type,
+      message,
+      recoverable,
+      reason,
+      retry_after_ms: retryAfterMs ?? undefined,
+    });
     this.handleEvent({ type: "error", data, metadata });
-    this.handleEvent({ type: "session_end", data: { status: "error", reason: failure.reason }, metadata });
+    this.handleEvent({ type: "session_end", data: { status: "error", reason }, metadata });
   }
 
   #changed(): void {

@@ -4,56 +4,33 @@ export type Body =
   | ReadableStream<Uint8Array>
   | AsyncIterable<Uint8Array | string>;
 
-/** The pieces of a body, one at a time. */
+/** The pieces of a body, one at a time, and leaving it, which neither waits nor fails. */
 export interface BodySource {
-  /** The next piece; null where the body has ended. */
-  read(): Promise<Uint8Array | string | null>;
-  /** Leaves the body; does not wait, and does not fail. */
-  close(): void;
+  read(): Promise<{ done?: boolean | undefined; value?: Uint8Array | string | undefined }>;
+  close(): Promise<unknown> | undefined;
 }
-
-const ignore = () => {};
 
 /** Reads a stream by its reader: not every browser can iterate one. */
 export function sourceOf(body: Body): BodySource {
-  return "getReader" in body ? readerSource(body.getReader() as Reader) : iteratorSource(body[Symbol.asyncIterator]());
-}
-
-interface Reader {
-  read(): Promise<{ done: boolean; value?: Uint8Array | string | undefined }>;
-  cancel(): Promise<void>;
-}
-
-function readerSource(reader: Reader): BodySource {
-  return {
-    read: async () => {
-      const { done, value } = await reader.read();
-      return done ? null : (value ?? "");
-    },
-    close: () => void reader.cancel().catch(ignore),
-  };
-}
-
-function iteratorSource(iterator: AsyncIterator<Uint8Array | string>): BodySource {
-  return {
-    read: async () => {
-      const { done, value } = await iterator.next();
-      return done ? null : value;
-    },
-    close: () => void iterator.return?.()?.then(ignore, ignore),
-  };
+  if ("getReader" in body) {
+    const reader = (body as ReadableStream<Uint8Array>).getReader();
+    return { read: () => reader.read(), close: () => reader.cancel() };
+  }
+  const iterator = body[Symbol.asyncIterator]();
+  return { read: () => iterator.next() as ReturnType<BodySource["read"]>, close: () => iterator.return?.() };
 }
 
 /** The body of an answer; where `fetch` does not stream (React Native), the whole of it as one piece. */
 export function sourceOfAnswer(response: Response): BodySource {
   if (response.body) return sourceOf(response.body as Body);
-  let whole: Promise<string> | null = null;
+  let done = false;
   return {
-    read: () => {
-      if (whole) return Promise.resolve(null);
-      whole = response.text();
-      return whole;
+    read: async () => {
+      const value = done ? "" : await response.text();
+      const isOver = done;
+      done = true;
+      return { done: isOver, value };
     },
-    close: ignore,
+    close: () => undefined,
   };
 }

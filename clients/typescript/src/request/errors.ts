@@ -8,11 +8,11 @@ export type FailureKind =
   | "stream_failed"
   | "stream_truncated";
 
-/** What a `StreamRequestError` is made of. */
+/** What a `StreamRequestError` is made of: a failure in the words of the wire, and what is known of the request. */
 export interface StreamRequestErrorInit extends Failure {
   kind: FailureKind;
-  requestId?: string | null;
-  status?: number | null;
+  requestId?: string | null | undefined;
+  status?: number | null | undefined;
   cause?: unknown;
 }
 
@@ -28,31 +28,23 @@ export interface StreamRequestErrorInit extends Failure {
  * | `stream_truncated`  | the body ended or broke without `session_end`                     |
  */
 export class StreamRequestError extends Error {
-  override readonly name = "StreamRequestError";
-  readonly kind: FailureKind;
-  readonly code: Code;
-  readonly errorType: ErrorType;
+  declare readonly kind: FailureKind;
+  declare readonly code: Code;
+  declare readonly errorType: ErrorType;
   /** Whether trying again may help. */
-  readonly recoverable: boolean;
+  declare readonly recoverable: boolean;
   /** After how many milliseconds trying again may help. */
-  readonly retryAfterMs: number | null;
-  readonly reason: Reason;
-  readonly requestId: string | null;
+  declare readonly retryAfterMs: number | null;
+  declare readonly reason: Reason;
+  declare readonly requestId: string | null;
   /** The HTTP status; null where there was no answer. */
-  readonly status: number | null;
+  declare readonly status: number | null;
   /** What the server says of it beside the message, where it runs with `debug`. */
-  readonly details?: unknown;
+  declare readonly details?: unknown;
 
-  constructor(init: StreamRequestErrorInit) {
-    super(init.message, init.cause === undefined ? undefined : { cause: init.cause });
-    this.kind = init.kind;
-    this.code = init.code;
-    this.errorType = init.errorType;
-    this.recoverable = init.recoverable;
-    this.retryAfterMs = init.retryAfterMs;
-    this.reason = init.reason;
-    this.requestId = init.requestId ?? null;
-    this.status = init.status ?? null;
-    if (init.details !== undefined) this.details = init.details;
+  constructor({ message, cause, error_type, retry_after_ms, ...fields }: StreamRequestErrorInit) {
+    super(message, { cause });
+    const own = { name: "StreamRequestError", errorType: error_type, retryAfterMs: retry_after_ms ?? null };
+    Object.assign(this, { requestId: null, status: null }, own, fields);
   }
 }

@@ -2,7 +2,7 @@
 export type HeadersLike =
   | { forEach(callback: (value: string, name: string) => void): void }
   | readonly (readonly [string, string])[]
-  | Readonly<Record<string, string | undefined>>;
+  | Readonly<Record<string, string>>;
 
 /** Headers, or what gives them for each request. */
 export type HeadersSource = HeadersLike | (() => HeadersLike | Promise<HeadersLike>);
@@ -10,25 +10,11 @@ export type HeadersSource = HeadersLike | (() => HeadersLike | Promise<HeadersLi
 /** What of a request `fetch` is handed as it is: `credentials`, `mode`, `cache` ... */
 export type FetchOptions = Omit<RequestInit, "body" | "headers" | "method" | "signal">;
 
-/** `given` over `own`: names count without regard to case, and a value that is undefined is none. */
-export function mergedHeaders(own: Record<string, string | null>, given: HeadersLike | undefined): Headers {
-  const headers = new Headers();
-  for (const [name, value] of Object.entries(own)) if (value !== null) headers.set(name, value);
-  for (const [name, value] of entriesOf(given)) headers.set(name, value);
+/** `given` over `own`, of which null is left out. Names count without regard to case. */
+export function mergedHeaders(own: Record<string, string | null>, given: HeadersLike = {}): Headers {
+  const headers = new Headers(given as HeadersInit);
+  for (const [name, value] of Object.entries(own)) if (value !== null && !headers.has(name)) headers.set(name, value);
   return headers;
-}
-
-function entriesOf(given: HeadersLike | undefined): (readonly [string, string])[] {
-  if (!given) return [];
-  if (Array.isArray(given)) return given;
-  if (typeof (given as Headers).forEach === "function") {
-    const entries: [string, string][] = [];
-    (given as Headers).forEach((value, name) => entries.push([name, value]));
-    return entries;
-  }
-  return Object.entries(given as Record<string, string | undefined>).filter(
-    (entry): entry is [string, string] => entry[1] != null,
-  );
 }
 
 /** The headers of this very request. */

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { failureOfAnswer } from "../../src/events/envelope.js";
 import { readEvent } from "../../src/events/read-event.js";
 import type { StreamEvent } from "../../src/index.js";
-import { type MessageState, MessageStreamHandler, parseStreamLine } from "../../src/index.js";
+import { type MessageState, MessageStreamHandler, parseStreamLine, StreamRequestError } from "../../src/index.js";
 import { normalizeStreamEvent } from "../../src/legacy.js";
 
 const vectors = (name: string) =>
@@ -58,7 +58,10 @@ test("an old message means what it means in Python", () => {
 
 test("a refusal means what it means in Python", () => {
   for (const { status, headers, body, error } of vectors("rejections")) {
-    const found = failureOfAnswer(status, headers["retry-after"] ?? null, body);
-    expect({ body, kind: "request_rejected", status, ...found }).toEqual({ body, ...error });
+    const { failure, requestId } = failureOfAnswer(status, headers["retry-after"] ?? null, body);
+    const found = new StreamRequestError({ kind: "request_rejected", ...failure, requestId, status });
+    const { code, errorType, message, recoverable, retryAfterMs, reason } = found;
+    const fields = { kind: found.kind, code, errorType, message, recoverable, retryAfterMs, reason, status, requestId };
+    expect({ body, ...fields }).toEqual({ body, ...error });
   }
 });
