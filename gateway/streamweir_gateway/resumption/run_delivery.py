@@ -67,6 +67,7 @@ class RunDelivery(StoredRunDelivery, LiveDelivery):
             run_headers=run_headers,
             source=Source(config.upstreams[0].speaks, config.protocol_options),
             options=config.protocol_options,
+            follows=incoming.follows,
         )
 
     async def run(self, *, is_running: bool) -> None:

@@ -17,6 +17,7 @@ from streamweir.options.run_defaults import CONTINUE_FOR
 from streamweir.runs.resumable_run import ResumableRun, StopReason, UnreadLimits
 from streamweir.runs.store import RunStore
 from streamweir.runs.stored_event import Source
+from streamweir.translation.open_writer import open_writer
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.sink import EventSink
 from streamweir_gateway.observability.observer import Observer
@@ -160,9 +161,25 @@ class UpstreamRun(ResumableRun):
     ) -> EventSink:
         """Return the log for the events of another attempt; see `Audience`."""
         del write_timeout  # a client that does not read does not hold up the run
-        names = self._prepared.incoming.names
+        incoming, endpoint = self._prepared.incoming, self._endpoint
+        writer = None
+        if incoming.answers in endpoint.copied:
+            writer = open_writer(
+                incoming.answers,
+                incoming.framing,
+                request_id=incoming.request_id,
+                options=options,
+                dialects=endpoint.dialects,
+                source=reader,
+                verbatim=True,
+                follows=incoming.follows,
+                names=incoming.names,
+            )
         return self.open_log(
-            lambda: Source("auto" if reader.dialect is None else reader.dialect.name, options, names)
+            lambda: Source(
+                "auto" if reader.dialect is None else reader.dialect.name, options, incoming.names
+            ),
+            writer,
         )
 
     def forward_headers(self, response: UpstreamResponse) -> None:

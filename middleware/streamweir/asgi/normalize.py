@@ -52,7 +52,6 @@ class NormalizeMiddleware:
         given = cast("NormalizeOptions", checked(options, NORMALIZE_DEFAULTS))
         resume, store = given["resume"], given["store"]
         stream_options = stream_options_in(given)
-        stream_options["verbatim"] = given["verbatim"] and resume is None
         self.app = app
         self._paths = PathPatterns(given["paths"])
         self._reraise = given["reraise"]

@@ -64,6 +64,7 @@ class StoredRunDelivery(Delivery):
         run_headers: Headers,
         source: Source = Source(),  # noqa: B008 (it is frozen)
         options: Mapping[str, Mapping[str, Any]] | None = None,
+        follows: bool = False,
     ) -> None:
         """Set the run to deliver.
 
@@ -76,11 +77,13 @@ class StoredRunDelivery(Delivery):
             run_headers: the headers that name the run; sent if it has a handle.
             source: of the run, as far as it can be known before its first event.
             options: protocol options that are used if those of the run are not valid here.
+            follows: the client takes the framing of the upstream, until the headers are sent.
         """
         self.reader, self.is_open = reader, False
         self._feed = RunFeed(reader, self)
         self._protocol, self._framing = protocol, framing
         self._dialects, self._other_options = dialects, options or {}
+        self._follows = follows
         self._own_headers = headers
         self._run_headers = run_headers if reader.handle is not None else []
         self._source = source
@@ -171,6 +174,7 @@ class StoredRunDelivery(Delivery):
             writer.begin_body()
 
     def _writer(self, source: Source) -> Writer:
+        position = self.reader.position
         return open_feed_writer(
             source,
             answers=self._protocol,
@@ -179,6 +183,8 @@ class StoredRunDelivery(Delivery):
             dialects=self._dialects,
             handle=self.reader.handle,
             other_options=self._other_options,
+            is_whole=position is None or not (position.next_event or position.frames),
+            follows=self._follows and not self.is_started,
         )
 
     def _headers(self) -> Headers:

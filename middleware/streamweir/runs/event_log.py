@@ -24,7 +24,10 @@ class Batch(NamedTuple):
         end: the position behind the last event.
         stored: each event in the form of the store.
         items: the same events as objects; None if only `stored` is in memory.
-        size: the bytes of `stored`.
+        size: the bytes of `stored`, or of `copied` if there are no events.
+        copied: the frames of the upstream that leave with the batch, if the run has them and this is no batch
+            of the store. A batch without events has nothing else.
+        place: the number of bytes before `copied` in the body that the frames are.
     """
 
     at: int
@@ -32,6 +35,8 @@ class Batch(NamedTuple):
     stored: Sequence[bytes]
     items: Sequence[LogItem] | None
     size: int
+    copied: bytes | None = None
+    place: int = 0
 
     @classmethod
     def of(cls, at: int, stored: Sequence[bytes], items: Sequence[LogItem] | None = None) -> Batch:
@@ -52,7 +57,11 @@ class Batch(NamedTuple):
             items = None if items is None or batch.items is None else [*items, *batch.items]
         stored = [line for batch in batches for line in batch.stored]
         size = sum(batch.size for batch in batches)
-        return Batch(batches[0].at, batches[-1].end, stored, items, size)
+        parts = [batch.copied for batch in batches if batch.copied is not None]
+        if 0 < len(parts) < len(batches):  # the stored events say which of them have frames
+            items, parts = None, []
+        copied = b"".join(parts) if parts else None
+        return Batch(batches[0].at, batches[-1].end, stored, items, size, copied, batches[0].place)
 
 
 class EventLog:

@@ -83,7 +83,7 @@ class Follower:
 
     def take(self, at: int) -> Batch | None:
         """Return the buffered events from position `at` on; None if they are not buffered."""
-        while self._batches and self._batches[0].end <= at:
+        while self._batches and self._batches[0].end <= at and self._batches[0].at < at:
             self._drop()
         if not self._batches or self._batches[0].at > at:
             return None

@@ -180,7 +180,7 @@ class OwnedRun:
             return
 
     def _store_batch(self, batch: Batch) -> None:
-        if self.detached is not None:
+        if self.detached is not None or not batch.stored:
             self._give(batch)
             return
         self._storing = batch

@@ -35,6 +35,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final, Literal, NamedTuple, Protocol, TypeAlias, cast
 
+from streamweir.runs.copying_log import CopyingLog
 from streamweir.runs.event_log import Batch, EventLog
 from streamweir.runs.found_run import About
 from streamweir.runs.handles import run_name
@@ -43,7 +44,9 @@ from streamweir.runs.run_index import RunIndex
 from streamweir.runs.run_reader import TOUCH_SECONDS, RunReader
 from streamweir.runs.store import RunStore, StoreUnavailable
 from streamweir.runs.stored_event import Source
+from streamweir.translation.open_writer import Writer
 from streamweir.translation.sink import EventSink
+from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
 
 __all__ = ["ResumableRun", "Retention", "RunSource", "StopReason", "UnreadLimits"]
 
@@ -167,13 +170,17 @@ class ResumableRun:
         if self._index is not None and self.owned.detached is None:
             await self._index.note_request(request_id, names)
 
-    def open_log(self, source: Callable[[], Source]) -> EventLog:
+    def open_log(self, source: Callable[[], Source], writer: Writer | None = None) -> EventLog:
         """Return a sink for the events of the run; a second one replaces the first.
 
         Args:
             source: returns what the events are read with; called when the stream begins.
+            writer: of the first client. If it copies the frames of the upstream, these are stored too.
         """
-        self._log = EventLog(source)
+        if isinstance(writer, VerbatimWriter):
+            self._log = CopyingLog(source, writer)
+        else:
+            self._log = EventLog(source)
         return self._log
 
     def choose_log(self, sink: EventSink) -> None:

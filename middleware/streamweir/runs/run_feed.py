@@ -20,10 +20,11 @@ from streamweir.runs.event_log import Batch, LogItem
 from streamweir.runs.handles import Position
 from streamweir.runs.run_reader import RunReader, all_lines
 from streamweir.runs.store import StoreUnavailable
-from streamweir.runs.stored_event import EventReader, Source, UnreadableRun
+from streamweir.runs.stored_event import EventReader, Source, UnreadableRun, copied_in
 from streamweir.translation.items import TextRun
 from streamweir.translation.open_writer import Writer
 from streamweir.translation.run_writer import RunWriter
+from streamweir.translation.verbatim.copied_writer import CopiedWriter
 
 __all__ = ["FeedTarget", "RunFeed"]
 
@@ -90,12 +91,16 @@ class RunFeed:
         Raises:
             UnreadableRun: the batch holds no events of a run.
         """
+        self._open(batch)
+        sink = self._target.sink
+        if isinstance(sink, CopiedWriter):
+            self._write_copied(batch, sink)
+            return
         if not batch.stored:
             return
         if self._is_at_position and batch.items is not None:
             if self._first_of is not None and self._first_of.detached is not None:
                 self._warn_of_detachment(batch.items[0][0])
-            sink = self._target.sink
             for stamp, item in batch.items:
                 if type(item) is TextRun:
                     sink.write_run(item.event, item.texts, stamp)
@@ -131,20 +136,43 @@ class RunFeed:
         if isinstance(event, Error) and event.terminal:
             self.error = _info_of(event)
 
+    def _open(self, batch: Batch) -> None:
+        """Open the target at the first event of the run, whose stored form has the source."""
+        if not self._target.is_open and batch.stored:
+            for _ in self._events.items(batch.stored[:1]):
+                self._target.open(self._events.source)
+
     def _items(self, batch: Batch) -> Iterator[LogItem]:
-        """Yield the items of a batch; open the target at the first event of the run."""
-        request_id, at = self._about.request_id, batch.at
-        if batch.items is not None and (self._target.is_open or at == 0):
-            if not self._target.is_open:
-                for _ in self._events.items(batch.stored[:1]):
-                    self._target.open(self._events.source)
+        """Yield the items of a batch."""
+        if batch.items is not None:
             yield from batch.items
             return
+        request_id, at = self._about.request_id, batch.at
         for timestamp, item in self._events.items(batch.stored):
-            if not self._target.is_open:
-                self._target.open(self._events.source)
             yield Stamp(request_id, at, timestamp), item
             at += len(item.texts) if isinstance(item, TextRun) else 1
+
+    def _write_copied(self, batch: Batch, sink: CopiedWriter) -> None:
+        """Write the copied frames of a batch, and those of its events that have none."""
+        if batch.copied is None:
+            for at, line in enumerate(batch.stored, batch.at):
+                self._write_copied_event(Batch.of(at, (line,)), sink)
+            return
+        for stamp, item in self._items(batch):
+            self._warn_of_detachment(stamp)
+            self._note_error(item)
+            sink.show(item, stamp)
+        sink.copy(batch.copied, batch.place)
+
+    def _write_copied_event(self, batch: Batch, sink: CopiedWriter) -> None:
+        copied = copied_in(batch.stored[0])
+        if copied is not None:
+            self._write_copied(batch._replace(copied=copied[0], place=copied[1]), sink)
+            return
+        for stamp, item in self._items(batch):
+            for event in _single(item):
+                self._note_error(event)
+                sink.write(event, stamp)
 
     def _write_item(self, stamp: Stamp, item: Event | TextRun) -> None:
         sink, first = self._target.sink, self._next

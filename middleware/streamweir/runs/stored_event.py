@@ -1,9 +1,14 @@
 """The events of a run in the form of the store: JSON with all fields that the stages gave them.
 
     [Unix milliseconds, type, text, other fields]
+    [Unix milliseconds, type, text, other fields, copied frames, their place]
 
 `text` is null for events that are no piece of text. The position of an event is its sequence number. The
 first event also has the field `source`, with which every reader writes the run.
+
+The second form is that of runs whose first client gets the frames of the upstream. The copied frames of all
+events together are the body of that client. An event without frames of its own has empty ones, and the place
+is the number of bytes before them in the body. An event in the first form was made after the frames ended.
 """
 
 from __future__ import annotations
@@ -18,7 +23,7 @@ from streamweir.events import EVENT_TYPES, Content, Event, SessionStart, Thinkin
 from streamweir.jsontext import json_to_keep, one_line, write_json
 from streamweir.translation.items import TextRun
 
-__all__ = ["EventReader", "EventWriter", "Source", "UnreadableRun"]
+__all__ = ["EventReader", "EventWriter", "Source", "UnreadableRun", "copied_in", "with_copied"]
 
 _NO_TEXT: Final = b"null"
 _TEXTS: Final[tuple[type[Event], ...]] = (Content, Thinking)
@@ -42,11 +47,13 @@ class Source(msgspec.Struct, frozen=True):
         speaks: the dialect of the upstream; `auto` while it is not detected.
         options: the protocol options, by dialect.
         names: the names that the first client gave in its request; all readers get these.
+        copies: the framing of the copied frames; None if the run has none.
     """
 
     speaks: str = "auto"
     options: Mapping[str, Mapping[str, Any]] = {}
     names: ClientNames = NO_NAMES
+    copies: str | None = None
 
 
 class EventWriter:
@@ -130,7 +137,8 @@ class EventReader:
         texts: list[str] = []
         at = 0
         for line in lines:
-            timestamp, kind, text, rest = _decoded(line)
+            stored = _decoded(line)
+            timestamp, kind, text, rest = stored.timestamp, stored.kind, stored.text, bytes(stored.fields)
             if text is not None and self._piece is not None and self._can_extend(kind, rest):
                 if texts and timestamp != at:
                     yield at, TextRun(self._piece, texts)
@@ -172,12 +180,37 @@ class EventReader:
         return event
 
 
-_decoder: Final = msgspec.json.Decoder(tuple[int, str, str | None, msgspec.Raw])
+class _StoredEvent(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    timestamp: int
+    kind: str
+    text: str | None
+    fields: msgspec.Raw
+    copied: str | None = None
+    place: int = 0
 
 
-def _decoded(line: bytes) -> tuple[int, str, str | None, bytes]:
+_decoder: Final = msgspec.json.Decoder(_StoredEvent)
+
+
+def _decoded(line: bytes) -> _StoredEvent:
     try:
-        timestamp, kind, text, rest = _decoder.decode(line)
+        return _decoder.decode(line)
     except msgspec.MsgspecError as error:
         raise UnreadableRun from error
-    return timestamp, kind, text, bytes(rest)
+
+
+def copied_in(line: bytes) -> tuple[bytes, int] | None:
+    """Return the copied frames of a stored event with their place; None if the event has none.
+
+    Raises:
+        UnreadableRun: the line is no event.
+    """
+    stored = _decoded(line)
+    return None if stored.copied is None else (stored.copied.encode(), stored.place)
+
+
+def with_copied(line: bytes, copied: bytes, place: int) -> bytes:
+    """Return a stored event with copied frames, which are UTF-8; empty ones need no place."""
+    if not copied:
+        return line[:-1] + b',""]'
+    return b"%b,%b,%d]" % (line[:-1], write_json(copied.decode()), place)

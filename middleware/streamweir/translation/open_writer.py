@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
-from streamweir.codec.base import NO_OPTIONS, Options
+from streamweir.codec.base import NO_OPTIONS, Encoder, Options
 from streamweir.codec.client_names import NO_NAMES, ClientNames
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
@@ -19,12 +19,17 @@ from streamweir.translation.run_writer import RunWriter
 from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
 from streamweir.translation.writer import StreamWriter
 
-__all__ = ["Writer", "open_writer"]
+__all__ = ["Writer", "open_framing", "open_writer"]
 
 _PARTS_OF_A_STREAM: Final = 4
 """A folded answer may have this part of the bytes of a stream."""
 
 Writer: TypeAlias = StreamWriter | FoldedWriter
+
+
+def open_framing(encoder: Encoder, framing: str) -> str:
+    """Return the framing in which an encoder is written for a client that asks for `framing`."""
+    return framing if framing in encoder.framings else encoder.framings[0]
 
 
 def open_writer(  # noqa: PLR0913 (what there is to settle of a client)
@@ -69,7 +74,7 @@ def open_writer(  # noqa: PLR0913 (what there is to settle of a client)
     if framing == "json":
         limit = LIMIT if source is None else source.limits.stream_bytes // _PARTS_OF_A_STREAM
         return FoldedWriter(request_id, encoder, limit=limit)
-    chosen: Any = framing if framing in encoder.framings else encoder.framings[0]
+    chosen: Any = open_framing(encoder, framing)
     if run is not None:
         return RunWriter(dialect, encoder, chosen, source=source, run=run)
     if verbatim and source is not None and source.dialect in (None, dialect) and dialect.name != "standard":

@@ -257,21 +257,17 @@ class Pipeline:
             frame: with its bytes.
             pushed: what is pushed now in the place of `items`.
         """
-        if pushed is None:
-            pushed = items
         if self._lifecycle.waiting and self._lifecycle.started and self.copies_frames:
             self.write_waiting()
         announced = () if self._lifecycle.started else (*self._lifecycle.waiting,)
         for sink in self.frame_sinks:
             sink.begin_frame(frame, items, announced)
-        self.take(pushed)
+        self.take(items if pushed is None else pushed)
         for sink in self.frame_sinks:
             sink.frame(frame.raw or b"", items)
 
     def push_more(self, event: Content | Thinking, texts: list[str], raw: bytes | None = None) -> bool:
-        """Push a run of texts that goes on what was pushed last; False, and nothing done, for any other.
-
-        Where every read is one piece of text, this is all that is to be done for it.
+        """Push texts that extend the run that was pushed last; False, and nothing done, for any others.
 
         Args:
             event: a piece like all of them.

@@ -17,12 +17,13 @@ from streamweir.options.signatures import checked, spells_out
 from streamweir.request_id import new_request_id
 from streamweir.translation.folded_writer import FoldedWriter
 from streamweir.translation.normalizer import StreamNormalizer
-from streamweir.translation.open_writer import open_writer
+from streamweir.translation.open_writer import Writer, open_writer
 from streamweir.translation.pipeline import Pipeline
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.sink import EventSink
 from streamweir.translation.stream_options import STREAM_DEFAULTS, StreamOptions
 from streamweir.translation.taps import Taps, attach
+from streamweir.translation.writer import StreamWriter
 
 __all__ = ["Translator", "convert"]
 
@@ -200,6 +201,13 @@ class Translator:
     def write_to(self, sink: EventSink) -> None:
         """Let `sink` have the events in place of the client, from the next one on; nothing is returned."""
         self.stream.pipeline.write_to(sink)
+
+    def release_writer(self) -> Writer:
+        """Return the writer, for a sink that takes its bytes: none of them are returned here any more."""
+        writer = self.writer
+        if isinstance(writer, StreamWriter):
+            self.writer = writer.twin()
+        return writer
 
     def feed(self, data: bytes) -> bytes:
         """Take what arrived from the upstream; return what goes to the client. Never raises on input."""

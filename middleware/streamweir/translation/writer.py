@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Literal
+from copy import copy
+from typing import Final, Literal, Self
 
 import msgspec
 
@@ -117,6 +118,12 @@ class StreamWriter:
             return out.pop()
         self._out = []
         return b"".join(out)
+
+    def twin(self) -> Self:
+        """Return a writer of the same protocol and framing that is given no event, and so has no bytes."""
+        twin = copy(self)
+        twin._out = []
+        return twin
 
     def write(self, event: Event, stamp: Stamp) -> None:
         """Write `event` as far as the protocol can say it."""

@@ -120,7 +120,7 @@ async def test_answer_of_a_run_is_valid_and_names_the_run(store: str) -> None:
 async def test_run_read_after_any_id_in_any_protocol_is_the_rest_byte_for_byte(
     store: str, protocol: str
 ) -> None:
-    async with started(store) as (running, server, gate):
+    async with started(store, verbatim=False) as (running, server, gate):
         gate.open()
         headers = [("X-Streamweir-Protocol", protocol), ("Accept", "text/event-stream")]
         whole = await ask(running, headers=headers)

@@ -172,7 +172,7 @@ def frames_of(body: bytes) -> list[tuple[str, bytes]]:
 async def test_every_id_is_resumed_byte_for_byte_and_the_application_runs_once(protocol: str) -> None:
     agent = Agent()
     headers = [("X-Streamweir-Protocol", protocol), ("Accept", "text/event-stream")]
-    async with mounted(agent) as host:
+    async with mounted(agent, verbatim=False) as host:
         whole = await ask(host, headers=headers)
         assert whole.status == 200
         assert whole.header("x-own") == "yes"
@@ -188,6 +188,24 @@ async def test_every_id_is_resumed_byte_for_byte_and_the_application_runs_once(p
                 if rest:
                     assert resumed.header("x-request-id") == whole.header("x-request-id")
         assert agent.calls == 1
+
+
+async def test_client_of_the_own_dialect_gets_the_frames_of_a_run_as_they_came_and_others_theirs() -> None:
+    agent = Agent()
+    old = [("X-Streamweir-Protocol", "legacy"), ("Accept", "text/event-stream")]
+    async with mounted(agent) as host:
+        whole = await ask(host, headers=old)
+        handle = handle_of(whole)
+        again = await ask(host, f"/-/runs/{handle}", method="GET", headers=old)
+        start = await ask(host, f"/-/runs/{handle}?after=-1", method="GET", headers=old)
+        rest = await ask(host, f"/-/runs/{handle}?after=1", method="GET", headers=old)
+        standard = [("X-Streamweir-Protocol", "standard"), ("Accept", "text/event-stream")]
+        new = await ask(host, f"/-/runs/{handle}", method="GET", headers=standard)
+    sent = b"".join(b"data: %b\n\n" % json.dumps(event).encode() for event in EVENTS)
+    assert whole.body == again.body == start.body == sent
+    assert frames_of(rest.body)[0][0] == f"{handle}.2"
+    assert not check_stream(new.body)
+    assert agent.calls == 1
 
 
 async def test_a_run_goes_on_without_its_client_who_reads_on_where_it_stopped() -> None:

@@ -82,7 +82,9 @@ class ResumableExchange(ResponseInterceptor):
 
     def _make_stream(self, events: ApplicationStream, **options: Any) -> NormalizedStream:
         translator = events.translator
-        log = self._run.run.open_log(lambda: Source(translator.speaks, self._options.protocol_options))
+        log = self._run.run.open_log(
+            lambda: Source(translator.speaks, self._options.protocol_options), translator.release_writer()
+        )
         translator.write_to(log)
         self._events = ResumableStream(events, self._client_port, self._run, begin=self._begin_run, **options)
         return self._events

@@ -1,0 +1,102 @@
+"""The log of a run whose first client gets the frames of the upstream: it keeps the frames beside the events.
+
+Source: the contract of resumable streams, section 2 (store, then send); the standard protocol 1.1, section 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from streamweir.events import Content, Event, Stamp, Thinking, Warning
+from streamweir.framing import Frame
+from streamweir.runs.event_log import Batch, EventLog
+from streamweir.runs.stored_event import Source, with_copied
+from streamweir.translation.items import StreamItem
+from streamweir.translation.sink import FrameSink
+from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
+
+__all__ = ["CopyingLog"]
+
+
+class CopyingLog(EventLog, FrameSink):
+    """Collects the events of a stream and the bytes that its first client gets; `take` empties it.
+
+    If frames turn out not to be copied, because the upstream speaks another dialect or framing, this is an
+    `EventLog`.
+
+    The bytes of a batch are stored with its last event. Bytes that arrive without an event (comments, frames
+    that say nothing) are given to readers at once, in a batch of their own, and stored with the next event.
+    Before the first event they wait for it: no reader can be written for yet.
+
+    Args:
+        source: as for `EventLog`.
+        writer: of the first client; nothing of it is sent, its bytes are taken from it here.
+    """
+
+    def __init__(self, source: Callable[[], Source], writer: VerbatimWriter) -> None:
+        super().__init__(lambda: self._with_copies(source()))
+        self._copier = writer
+        self._place = 0
+        """The number of bytes that have been stored."""
+        self._unstored = b""
+        self._given = 0
+        """The number of bytes of `_unstored` that readers have got."""
+
+    @property
+    def copies(self) -> bool:
+        """See `FrameSink`."""
+        return self._copier.copies
+
+    def take(self) -> Batch | None:
+        """Return the events and the frames since the last call; None if there are none."""
+        copied, batch = self._copier.take(), super().take()
+        if not self.copies:
+            return batch
+        self._unstored += copied
+        place, new = self._place + self._given, self._unstored[self._given :]
+        if batch is None:
+            if not copied or not self._at:
+                return None
+            self._given = len(self._unstored)
+            return Batch(self._at, self._at, (), (), len(new), new, place)
+        *others, last = batch.stored
+        stored = [with_copied(line, b"", 0) for line in others]
+        stored.append(with_copied(last, self._unstored, self._place))
+        self._place += len(self._unstored)
+        self._unstored, self._given = b"", 0
+        return batch._replace(stored=stored, size=sum(map(len, stored)), copied=new, place=place)
+
+    def _with_copies(self, source: Source) -> Source:
+        return msgspec.structs.replace(source, copies=self._copier.framing) if self.copies else source
+
+    def write(self, event: Event, stamp: Stamp) -> None:
+        """See `EventSink`."""
+        super().write(event, stamp)
+        self._copier.write(event, stamp)
+
+    def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
+        """See `EventSink`."""
+        super().write_run(event, texts, stamp)
+        self._copier.write_run(event, texts, stamp)
+
+    def finish(self) -> None:
+        """See `EventSink`."""
+        self._copier.finish()
+
+    def begin_frame(self, frame: Frame, items: Sequence[StreamItem], announced: Sequence[Warning]) -> None:
+        """See `FrameSink`."""
+        self._copier.begin_frame(frame, items, announced)
+
+    def frame(self, raw: bytes, items: Sequence[StreamItem]) -> None:
+        """See `FrameSink`."""
+        self._copier.frame(raw, items)
+
+    def begin_closing(self) -> None:
+        """See `FrameSink`."""
+        self._copier.begin_closing()
+
+    def end_closing(self) -> None:
+        """See `FrameSink`."""
+        self._copier.end_closing()
