@@ -1,5 +1,11 @@
 """The arguments of calls that arrive in pieces: collected per call, which starts once they are whole.
 
+    a call that                             starts before
+    ─────────────────────────────────────   ──────────────────────────────────────────────────────────────
+    has a start with arguments              what follows: it leaves at once, and later pieces are left out
+    has a start without arguments           its progress or end, a question, text, thinking, the end
+    has pieces and no start                 its progress or end, a question, the end of the stream
+
 Source: the dialect-file contract, section 3. A piece without an id belongs to the call that began with its
 index, else to the last one of its name, else to the last one.
 """
@@ -16,11 +22,13 @@ from streamweir.codec.short_names import with_short_names
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.errors import LimitExceeded
 from streamweir.events import (
+    Content,
     Error,
     Event,
     Interaction,
     Meta,
     SessionEnd,
+    Thinking,
     ToolCallDelta,
     ToolCallEnd,
     ToolCallProgress,
@@ -44,8 +52,17 @@ class _Call(msgspec.Struct, eq=False):
     name: str | None
     meta: Meta | None
     pieces: TextPieces = msgspec.field(default_factory=TextPieces)
+    announced: ToolCallStart | None = None
+    """Its start, which waits for its arguments; None if none has come."""
 
     def start(self) -> ToolCallStart:
+        if self.announced is not None:
+            return msgspec.structs.replace(
+                self.announced,
+                tool_id=self.announced.tool_id or self.tool_id,
+                tool_name=self.name or self.announced.tool_name,
+                arguments=arguments(self.pieces.text),
+            )
         return ToolCallStart(
             self.tool_id, self.name or "unknown", arguments=arguments(self.pieces.text), meta=self.meta
         )
@@ -57,9 +74,11 @@ class ArgumentPieces:
     Args:
         room: how many bytes of arguments may wait, about. An eighth as many go to the ids of calls that have
             started: pieces that come after are left out.
+        starts_wait: a start without arguments leaves with the pieces that come behind it.
     """
 
-    def __init__(self, room: int = EVENT_BYTES) -> None:
+    def __init__(self, room: int = EVENT_BYTES, *, starts_wait: bool = False) -> None:
+        self._starts_wait = starts_wait
         self._calls: list[_Call] = []
         self._left = room
         self._started: RecentIds[None] = RecentIds(room // 8)
@@ -68,6 +87,11 @@ class ArgumentPieces:
     def has_calls(self) -> bool:
         """Some call has not started."""
         return bool(self._calls)
+
+    @property
+    def has_waiting_start(self) -> bool:
+        """The start of some call waits for its arguments, and leaves before any text."""
+        return any(call.announced is not None for call in self._calls)
 
     def pass_on(self, events: Iterable[Event]) -> Iterator[Event]:
         """Yield `events` with the calls that start before them.
@@ -79,8 +103,14 @@ class ArgumentPieces:
             match event:
                 case ToolCallDelta():
                     yield self._collect(event)
-                case ToolCallStart():
+                case ToolCallStart() if event.arguments or not self._starts_wait or self._is_whole(event):
                     yield self._completed(event)
+                case ToolCallStart():
+                    self._announce(event)
+                case Content(content=text) | Thinking(content=text):
+                    if text:
+                        yield from self._start([call for call in self._calls if call.announced is not None])
+                    yield event
                 case ToolCallProgress() | ToolCallEnd():
                     call = self._meant(event.tool_id, event.tool_name)
                     yield from self._start([call] if call else [])
@@ -116,6 +146,25 @@ class ArgumentPieces:
         self._calls.append(call)
         return call
 
+    def _is_whole(self, event: ToolCallStart) -> bool:
+        """The pieces that came before a start are one whole JSON object."""
+        call = self._meant(event.tool_id, None if event.tool_name == "unknown" else event.tool_name)
+        if call is None or not call.pieces.size:
+            return False
+        return "_raw" not in arguments(call.pieces.text)
+
+    def _announce(self, event: ToolCallStart) -> None:
+        """Let the start of a call wait for its arguments, of which some may have come."""
+        name = None if event.tool_name == "unknown" else event.tool_name
+        call = self._meant(event.tool_id, name)
+        if call is None or call.announced is not None:
+            if len(self._calls) >= MAX_CALLS:
+                raise LimitExceeded("more calls are collected than is allowed")
+            call = _Call(event.tool_id, None, name, None)
+            self._calls.append(call)
+        call.tool_id, call.name = call.tool_id or event.tool_id, name or call.name
+        call.announced = event
+
     def _same_call(self, event: ToolCallDelta) -> _Call | None:
         """The call that a piece belongs to; one with an id of its own is another call than those with ids."""
         if event.tool_id:
@@ -130,6 +179,15 @@ class ArgumentPieces:
             else:
                 is_it = not event.tool_id and event.tool_name in (None, call.name)
             if may_be_it and is_it:
+                return call
+        return self._first_without_index(event, index)
+
+    def _first_without_index(self, event: ToolCallDelta, index: str | int | float | None) -> _Call | None:
+        """The first call whose start has come and that no index is known of, which a new index belongs to."""
+        for call in self._calls:
+            may_be_it = not event.tool_id or not call.tool_id
+            if index is not None and may_be_it and call.announced is not None and call.index is None:
+                call.index = index
                 return call
         return None
 

@@ -398,3 +398,22 @@ def test_text_that_quotes_a_failure_is_not_written_as_one() -> None:
     events = read(lines(*written(body)))
     assert "".join(event["data"]["content"] for event in events if event["type"] == "content") == said
     assert events[-1]["data"]["status"] == "completed"
+
+
+def test_calls_summaries_and_tokens_of_the_document() -> None:
+    lines = (
+        {"type": "text_delta", "content": "Made a chart.", "token": "t1"},
+        {"type": "tool_call", "tool": "f", "args": {"a": 1}},
+        {"type": "tool_result", "tool": "f", "stdout": "ok"},
+        {"type": "completion", "status": "success", "content": {"summary": "All done."}},
+    )
+    body = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    events = events_of(translate([body], speaks="data-formulator"))
+    texts = [event["data"] for event in events if event["type"] == "content" and event["data"]["content"]]
+    assert [(text["content"], text.get("op")) for text in texts] == [
+        ("Made a chart.", None),
+        ("All done.", None),
+    ]
+    (start,) = [event["data"] for event in events if event["type"] == "tool_call_start"]
+    assert (start["tool_name"], start["arguments"]) == ("f", {"a": 1})
+    assert "t1" not in str(events)

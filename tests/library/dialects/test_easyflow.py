@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from streams import translate
+from streams import events_of, translate
 
 
 def event(kind: str, data: dict[str, Any], **metadata: Any) -> dict[str, Any]:
@@ -106,3 +106,23 @@ def test_progress_is_told_where_a_page_does_not_take_it_for_a_result(variant: st
     progress = event("tool_call_progress", {"tool_id": "t", "progress": 0.5})
     messages = written(START, call, progress, END, variant=variant)
     assert sum(message.get("type", "").lower() == "tool_progress" for _, message in messages) == told
+
+
+def test_unknown_events_keep_their_names_and_empty_data() -> None:
+    body = (
+        b'event: progress\ndata: {"x": 1}\n\nevent: beat\ndata: {}\n\n'
+        b'event: message\ndata: {"domain": "audit", "type": "log", "payload": {}}\n\n'
+        b'event: done\ndata: {"protocol": "easyflow-chat", "domain": "system", "type": "done"}\n\n'
+    )
+    found = [
+        event["data"]["data"]
+        for event in events_of(translate([body], speaks="easyflow"))
+        if event["type"] == "data"
+    ]
+    assert found == [
+        {"name": "progress", "value": {"x": 1}},
+        {"name": "beat", "value": {}},
+        {"name": "audit/log", "value": {}},
+    ]
+    anew = translate([body], speaks="easyflow", answers="easyflow", framing="sse", verbatim=False)
+    assert b'"domain":"audit","type":"log"' in anew

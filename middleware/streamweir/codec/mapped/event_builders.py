@@ -38,7 +38,10 @@ Build = Callable[[Fields, Meta | None, ReadScope], Event | None]
 
 
 def _session_start(fields: Fields, meta: Meta | None, _scope: ReadScope) -> Event:
-    return SessionStart(fields["session_id"], meta={**(meta or {}), "session_id": fields["session_id"]})
+    session_id = fields.get("session_id")
+    if session_id is None:
+        return SessionStart(meta=meta)
+    return SessionStart(session_id, meta={**(meta or {}), "session_id": session_id})
 
 
 def _content(fields: Fields, meta: Meta | None, _scope: ReadScope) -> Event | None:

@@ -61,7 +61,7 @@ class EntryKind(NamedTuple):
 _TEXT_MODE: Final = word(*TEXT_MODES)
 
 ENTRIES: Final[Mapping[str, EntryKind]] = {
-    "session_start": EntryKind({"session_id": ID}, ("session_id",)),
+    "session_start": EntryKind({"session_id": ID}),
     "content": EntryKind(
         {
             "content": TEXT,

@@ -146,7 +146,7 @@ class MappedDecoder(Decoder):
 
     def accepts_text(self, text: str) -> bool:
         """Let the base look at a text that is its own; the rules look at none that is vouched for."""
-        if self._has_learned:
+        if self._has_learned or (self._pieces is not None and self._pieces.has_waiting_start):
             return False
         if not self._reads_by_base:
             return True
@@ -174,7 +174,7 @@ class MappedDecoder(Decoder):
         self._scope.options = {name: values[name][self.option(name)] for name in values}
         self._scope.most = GROWTH * self.room
         if self.reading.collects_arguments:
-            self._pieces = ArgumentPieces(self.room)
+            self._pieces = ArgumentPieces(self.room, starts_wait=True)
         if self._base is not None:
             self._base.options = self.options
             self._base.room = self.room

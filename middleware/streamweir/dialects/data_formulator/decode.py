@@ -139,6 +139,8 @@ class DataFormulatorDecoder(Decoder):
         if not isinstance(kind, str) or not kind:
             yield from self._read_untyped(message)
             return
+        if "token" in message:  # of the request, echoed by the first releases
+            message = {name: value for name, value in message.items() if name != "token"}
         self._is_text = kind == "text_delta"
         if kind not in _ONLY_PROBLEMS:
             self._flat_error = None
@@ -154,7 +156,7 @@ class DataFormulatorDecoder(Decoder):
         match kind:
             case "text_delta":
                 yield from self._text(message)
-            case "tool_start":
+            case "tool_start" | "tool_call":
                 yield from self._close_action()
                 yield self._tool_start(message)
             case "tool_result":
@@ -182,7 +184,7 @@ class DataFormulatorDecoder(Decoder):
         yield from self._close_calls(kind)
         match kind:
             case "completion":
-                yield from agent_runs.completion(message, waits=self._waits)
+                yield from agent_runs.completion(message, waits=self._waits, has_text=self._answered)
             case "done":
                 yield from self._done(message)
             case "data_operation_result":

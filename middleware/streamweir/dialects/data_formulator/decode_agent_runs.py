@@ -32,6 +32,9 @@ __all__ = [
     "thought",
 ]
 
+_SUMMARY: Final = "summary"
+"""The id of the message that is the summary of a run, behind other text."""
+
 _FAILED: Final = ("llm_error", "parse_failed", "error", "failed")
 
 
@@ -102,8 +105,14 @@ def result_data(message: Mapping[str, Any]) -> Iterator[Event]:
         yield Data("chart", chart, {**about, **present(title=goal.get("title"))} or None)
 
 
-def completion(message: Mapping[str, Any], *, waits: bool) -> Iterator[Event]:
-    """Yield the final answer and the end of the run; a run that stopped at a limit is complete."""
+def completion(message: Mapping[str, Any], *, waits: bool, has_text: bool) -> Iterator[Event]:
+    """Yield the final answer and the end of the run; a run that stopped at a limit is complete.
+
+    Args:
+        message: the `completion`.
+        waits: a person was asked something before.
+        has_text: text came before. The summary is a message of its own then, unless it repeats that text.
+    """
     content = message.get("content")
     fields = content if isinstance(content, dict) else {"summary": content}
     summary, status = text_of(fields.get("summary")), message.get("status")
@@ -111,7 +120,10 @@ def completion(message: Mapping[str, Any], *, waits: bool) -> Iterator[Event]:
     if status in _FAILED:
         yield agent_error(summary, details=leftover(fields, ("summary", "thought")))
         return
-    yield from final_text(message, summary)
+    if has_text and message.get("op") != "replace":
+        yield Content(summary, is_complete=True, whole="copy", meta={"message_id": _SUMMARY})
+    else:
+        yield from final_text(message, summary)
     rest = {
         **(leftover(message, ("type", "content", "op")) or {}),
         **(leftover(fields, ("summary", "thought")) or {}),

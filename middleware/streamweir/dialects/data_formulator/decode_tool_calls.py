@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeVar
 
-from streamweir.codec.coerce import arguments, leftover, named_data, text_of, tool_error
+from streamweir.codec.coerce import arguments, leftover, named_data, text_in, text_of, tool_error
 from streamweir.dialects.data_formulator.decode_plain_events import extra_of
 from streamweir.dialects.data_formulator.shared_vocabulary import DETACHED_ARGUMENTS, ENVELOPE, STATES
 from streamweir.errors import MalformedEvent
@@ -21,13 +21,14 @@ __all__ = ["Actions", "OpenCalls", "tool_result", "tool_start"]
 
 K = TypeVar("K")
 
+_START: Final = ("tool", "name", "tool_id", "args", "arguments", *DETACHED_ARGUMENTS)
 _MAX_ACTIONS: Final = 10_000
 _MAX_OPEN: Final = 1000
 
 
 def tool_start(message: Mapping[str, Any]) -> ToolCallStart:
     """A call: all its arguments under `args` (loading chat), or some of them beside the tool's name."""
-    given = arguments(message.get("args"))
+    given = arguments(message.get("args", message.get("arguments")))
     detached = {
         name: message[name]
         for name in DETACHED_ARGUMENTS
@@ -35,9 +36,9 @@ def tool_start(message: Mapping[str, Any]) -> ToolCallStart:
     }
     return ToolCallStart(
         tool_id=text_of(message.get("tool_id")),
-        tool_name=text_of(message.get("tool")) or "unknown",
+        tool_name=text_in(message, "tool", "name") or "unknown",
         arguments={**given, **detached},
-        meta=extra_of(message, ("tool", "tool_id", "args", *DETACHED_ARGUMENTS)),
+        meta=extra_of(message, _START),
     )
 
 

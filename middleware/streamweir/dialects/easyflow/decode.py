@@ -86,7 +86,7 @@ class EasyflowDecoder(Decoder):
             return read_error(envelope, self._run)
         if envelope.ends and (envelope.type == "done" or not envelope.payload):
             return ()
-        if not envelope:
+        if not envelope and envelope.event in ("", "message", "ping"):
             return ()
         if envelope.event == _HISTORY or _is_history(envelope):
             return read_history(envelope, self._run)

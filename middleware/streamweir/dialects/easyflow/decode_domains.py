@@ -20,7 +20,6 @@ from streamweir.codec.coerce import (
 from streamweir.codec.standard_events import read_standard
 from streamweir.dialects.easyflow.decode_envelope import Envelope, Run, snake_keys
 from streamweir.dialects.easyflow.shared_vocabulary import SCOPES, SESSION_STATES, STEP_STATES
-from streamweir.errors import CODES
 from streamweir.events import (
     Content,
     Event,
@@ -257,18 +256,20 @@ def read_error(envelope: Envelope, run: Run) -> Iterator[Event]:
         meta=envelope.ids(),
     )
     event.retry_after_ms = milliseconds(fields.get("retry_after_ms"))
-    if envelope.domain == "business" and event.code not in CODES.keys() - {"UPSTREAM_ERROR"}:
+    if envelope.domain == "business":
         event.error_type = "validation"
     run.failure = True
     yield event
 
 
 def read_other(envelope: Envelope) -> Event:
-    """What no rule knows, under its domain and type; `debug` is nothing else."""
-    name = "/".join(part for part in (envelope.domain, envelope.type) if part)
+    """Return what no rule knows, under its domain and type, or under the name of its SSE event."""
+    name = "/".join(part for part in (envelope.domain, envelope.type) if part) or envelope.event
     value = envelope.value
     if value is None:
-        return custom(name or "message", envelope.rest or None, meta_of(thread_id=envelope.conversation_id))
+        return custom(
+            name or "message", envelope.rest or envelope.empty, meta_of(thread_id=envelope.conversation_id)
+        )
     if isinstance(value, dict):
         value = leftover(value, ("conversation_id",)) or {}
     return custom(name or "message", value, envelope.ids())

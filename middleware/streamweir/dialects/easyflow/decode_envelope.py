@@ -195,6 +195,11 @@ class Envelope:
         )
         self.conversation_id = run.conversation_id
 
+    @property
+    def empty(self) -> dict[str, Any] | None:
+        """The value of a message that is an empty object under a name of its own; None for any other."""
+        return {} if not self._top else None
+
     def __bool__(self) -> bool:
         """An empty object says nothing."""
         return bool(self._top)

@@ -44,6 +44,9 @@ from streamweir.jsontext import write_json
 
 __all__ = ["EasyflowEncoder"]
 
+_ANY_NAME: Final = re.compile(r"([a-z][a-z0-9_-]{0,63})/([a-z][a-z0-9_-]{0,63})")
+"""The name of an event whose domain or type is new: a stream of the same dialect has it back."""
+
 _OWN_NAME: Final = re.compile(rf"({'|'.join(sorted(DOMAINS))})/(\w+)")
 _SESSION_WORDS: Final = {state: word for word, state in SESSION_STATES.items()}
 _STEP_WORDS: Final = {state: word for word, state in STEP_STATES.items()}
@@ -147,6 +150,10 @@ class EasyflowEncoder(Encoder):
                 return self._end(event)
             case ToolCallDelta():
                 return None
+            case Data(data_type="custom", data={"name": str(name), "value": dict() | None as value}) if (
+                self.writes_extra and (own := _ANY_NAME.fullmatch(name))
+            ):
+                return _Parts(own[1], own[2], value or {})
         return _other(event)
 
     def _content(self, event: Content) -> _Parts | None:
