@@ -16,7 +16,9 @@ __all__ = ["deliver_while_listening"]
 
 
 async def deliver_while_listening(stream: EventStream, delivery: Delivery) -> None:
-    """Deliver `stream` until it is over, or until `delivery.client.until_left` returns.
+    """Deliver `stream` until its content has returned, or until `delivery.client.until_left` returns.
+
+    A content that has ended its stream itself is not closed by a client that leaves afterwards.
 
     The stream runs in a task that is cancelled once. A cancel scope would also cancel the clean-up of the
     content's generator.
@@ -40,7 +42,8 @@ async def deliver_while_listening(stream: EventStream, delivery: Delivery) -> No
     async def listen() -> None:
         with listening:
             await delivery.client.until_left()
-            waiting.cancel()
+            if not stream.runs_on:
+                waiting.cancel()
 
     sending = start_in_background(run, copy_context())
     try:

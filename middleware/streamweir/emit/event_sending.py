@@ -34,6 +34,16 @@ Sending gives no turn either: a server takes the pieces for a client that has le
 """
 
 
+_LATE_ITEM_SECONDS: Final = 5.0
+"""A content that still yields items this time after the end of its stream is closed."""
+
+_RUN_ON_SECONDS: Final = 300.0
+"""A content that has not returned this time after the end of its stream is closed."""
+
+_CUT_OFF: Final = frozenset({"limit", "malformed"})
+"""Reasons of ends that are not the content's own: it is closed at once."""
+
+
 class EventSending:
     """One stream on its way.
 
@@ -46,6 +56,7 @@ class EventSending:
 
     Attributes:
         clock: of the stream; the delivery notes in it what it sends.
+        runs_on: the content has ended its stream by an item, and may do more work before it returns.
     """
 
     def __init__(
@@ -69,6 +80,7 @@ class EventSending:
         """When the last item came; the time from there to the end of its sending is work of this process."""
         self._parts: ReadParts | None = None
         """What is left of an item that takes several turns of the event loop; None: nothing is."""
+        self.runs_on = False
         self._reading: anyio.CancelScope
         self._everything: anyio.CancelScope
 
@@ -85,6 +97,9 @@ class EventSending:
                 supervisor.update()
                 try:
                     await self._send_all(delivery)
+                    supervisor.close()
+                    if self.runs_on:
+                        await self._run_on()
                 except (Exception, *ALWAYS_PASS) as exc:  # not through the task group, which would wrap it
                     failure = exc
                 finally:
@@ -155,8 +170,22 @@ class EventSending:
             self._stream.fail(exc)
         else:
             self.clock.last_read = self._taken_at = time.monotonic()
-            return self._take(item)
+            is_taken = self._take(item)
+            self.runs_on = self._translator.ended and self._translator.reason not in _CUT_OFF
+            return is_taken
         return True
+
+    async def _run_on(self) -> None:
+        """Let the content do its work behind the end of its stream; its items are dropped."""
+        ended_at = time.monotonic()
+        with anyio.move_on_after(_RUN_ON_SECONDS):
+            try:
+                async for _ in self._source:
+                    if time.monotonic() - ended_at > _LATE_ITEM_SECONDS:
+                        return
+                    await anyio.lowlevel.checkpoint()
+            except Exception as exc:
+                log_failure(exc, request_id=self._translator.request_id)
 
     def _take_bytes(self, data: bytes) -> bool:
         if len(data) > WHOLE_BYTES:

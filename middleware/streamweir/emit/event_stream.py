@@ -146,6 +146,11 @@ class EventStream:
         """The clock of the stream, for a delivery of it."""
         return self._sending.clock
 
+    @property
+    def runs_on(self) -> bool:
+        """Whether the content has ended the stream by an item, and may do more work before it returns."""
+        return self._sending.runs_on
+
     async def deliver(self, delivery: Delivery) -> None:
         """Send the whole stream by `delivery`, and close the content; instead of iterating.
 
