@@ -22,6 +22,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+import anyio.lowlevel
+
 from streamweir.codec.dialects import Dialects
 from streamweir.delivery.delivery import Delivery
 from streamweir.errors import ErrorInfo
@@ -33,6 +35,7 @@ from streamweir.runs.run_reader import RunReader
 from streamweir.runs.service import NothingLeft, RunGone
 from streamweir.runs.stored_event import Source, UnreadableRun
 from streamweir.translation.open_writer import Writer
+from streamweir.translation.parts import TURN_SECONDS
 from streamweir.translation.writer import StreamWriter
 
 __all__ = ["StoredRunDelivery"]
@@ -118,8 +121,11 @@ class StoredRunDelivery(Delivery):
             RunGone: the run cannot be read; nothing was sent.
             OSError: the client has left.
         """
-        reader = self.reader
+        reader, turned = self.reader, time.monotonic()
         while (batch := await reader.next(self._send_batch if self._is_streaming else None)) is not None:
+            if time.monotonic() - turned > TURN_SECONDS:  # neither store nor client may have waited
+                await anyio.lowlevel.checkpoint()
+                turned = time.monotonic()
             try:
                 self._feed.write(batch)
             except UnreadableRun:

@@ -1,4 +1,4 @@
-"""A run as JSON for its clients: its description, and its folded result so far.
+"""The description of a run as JSON for its clients.
 
 Source: the contract of resumable streams, section 3 (`run`).
 """
@@ -9,13 +9,11 @@ from typing import Any
 
 from streamweir.events import Event, SessionEnd
 from streamweir.runs.found_run import FoundRun
-from streamweir.runs.run_reader import all_lines
 from streamweir.runs.store import RunStore
 from streamweir.runs.stored_event import EventReader, UnreadableRun
-from streamweir.translation.fold import Fold
 from streamweir.translation.items import TextRun
 
-__all__ = ["folded_run", "run_description"]
+__all__ = ["run_description"]
 
 
 async def run_description(store: RunStore, found: FoundRun) -> dict[str, Any]:
@@ -43,26 +41,6 @@ async def run_description(store: RunStore, found: FoundRun) -> dict[str, Any]:
             if end.reason is not None:
                 described["reason"] = end.reason
     return described
-
-
-async def folded_run(store: RunStore, found: FoundRun) -> dict[str, Any]:
-    """Return the folded result of a run so far, with its description in `run`.
-
-    Raises:
-        UnreadableRun: what is stored is no run.
-        StoreUnavailable: it cannot be read.
-    """
-    state = found.state
-    fold = Fold(found.about.request_id)
-    lines = (await all_lines(store, found.name))[: state.events]
-    for _, item in EventReader().items(lines):
-        for event in item if isinstance(item, TextRun) else (item,):
-            fold.add(event)
-    result = fold.result()
-    if state.state == "running":
-        result["status"] = "running"
-    result["run"] = await run_description(store, found)
-    return result
 
 
 async def _end_of(store: RunStore, name: str, events: int) -> SessionEnd | None:

@@ -15,10 +15,11 @@ from contextlib import suppress
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from streamweir.errors import StreamweirError
+from streamweir.runs.folded_runs import FoldedRuns
 from streamweir.runs.found_run import About, FoundRun, about_of
 from streamweir.runs.handles import Position, run_name
 from streamweir.runs.resumable_run import ResumableRun
-from streamweir.runs.run_description import folded_run, run_description
+from streamweir.runs.run_description import run_description
 from streamweir.runs.run_index import indexed_runs
 from streamweir.runs.run_reader import RunReader
 from streamweir.runs.store import RunStore
@@ -99,6 +100,7 @@ class RunService(Generic[Run]):
     def __init__(self, store: RunStore, under_way: dict[str, Run] | None = None) -> None:
         self.store: Final = store
         self.under_way: Final[dict[str, Run]] = {} if under_way is None else under_way
+        self._folded: Final = FoldedRuns(store)
 
     # Starting
 
@@ -182,7 +184,7 @@ class RunService(Generic[Run]):
         """
         check_position(found, position)
         try:
-            return await folded_run(self.store, found)
+            return await self._folded.fold(found)
         except UnreadableRun:
             raise RunGone from None
 
@@ -212,7 +214,9 @@ class RunService(Generic[Run]):
         """
         with suppress(RunGone):  # its events are deleted already; the rest follows
             await self._end(await self.look_up(owner, handle))
-        await self.store.forget(run_name(owner, handle))
+        name = run_name(owner, handle)
+        self._folded.forget(name)
+        await self.store.forget(name)
 
     # Finding
 

@@ -71,3 +71,23 @@ async def test_read_of_smallest_frames_gives_way(way: str) -> None:
 
 async def _asked(running: Any, accept: str) -> Answer:
     return await ask(running, headers=[("Accept", accept)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("accept", ["text/event-stream", "application/json"])
+async def test_reading_a_kept_run_gives_way(accept: str) -> None:
+    body = answer(BODY, *PLAIN)
+    async with upstream(body) as server, gateway(one_endpoint(server.url, resume="on")) as running:
+        target = (await _asked(running, "text/event-stream")).header("content-location")
+        assert target is not None
+        headers = [("Accept", accept)]
+        await ask(running, method="GET", target=target, headers=headers)
+        gc.disable()
+        try:
+            async with longest_turn() as turns:
+                got = await ask(running, method="GET", target=target, headers=headers)
+        finally:
+            gc.enable()
+    assert got.status == 200
+    assert len(got.body) > READ
+    assert turns[0] < MOST_SECONDS, turns
