@@ -17,6 +17,11 @@ SEVERAL_TURNS = 6 << 10
 MOST_SECONDS = 0.012
 """Of processor time, for one turn."""
 
+SAY_SOMETHING = {b"0:1\n", b'data: {"type":"token","content":"a"}\n\n'}
+
+CHEAP_SECONDS = 4e-6
+"""A frame that is not a message takes less."""
+
 FRAMES = (
     *(b"1\n", b"{}\n", b"[]\n", b'""\n', b"\n", b"\r", b"1\r", b"0\n\n", b"0:1\n", b'0:""\n', b"x\n"),
     *(b"data:1\n\n", b"data:{}\n\n", b"data\n\n", b"data:\n", b":\n", b"event:a\n", b"id:1\n"),
@@ -35,7 +40,9 @@ def turns(translator: Translator, data: bytes) -> Iterator[float]:
 
 
 def written(speaks: str, answers: str, framing: str = "sse") -> Callable[[], Translator]:
-    return lambda: Translator(speaks=speaks, answers=answers, framing=framing)
+    return lambda: Translator(
+        speaks=speaks, answers=answers, framing=framing, limits={"stream_bytes": "1MiB"}
+    )
 
 
 WAYS = {
@@ -54,6 +61,17 @@ def test_turn_of_a_read_full_of_smallest_frames_is_short(way: str) -> None:
         if longest >= MOST_SECONDS:  # or something else ran within it
             longest = max(turns(WAYS[way](), data))
         assert longest < MOST_SECONDS, (frame, longest)
+
+
+@pytest.mark.slow
+@for_each("way", WAYS)
+def test_endless_smallest_frames_cost_nothing_or_end_the_stream(way: str) -> None:
+    for frame in set(FRAMES) - SAY_SOMETHING:
+        translator, count = WAYS[way](), 9000
+        began = time.process_time()
+        translator.feed(frame * count)
+        spent = time.process_time() - began
+        assert translator.ended or spent < count * CHEAP_SECONDS, (frame, spent)
 
 
 @for_each("frame", FRAMES)

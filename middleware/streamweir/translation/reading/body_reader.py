@@ -8,7 +8,7 @@ from typing import Final
 from streamweir.codec.message_template import MessageTemplate, Piece
 from streamweir.framing import Frame, SniffingParser
 from streamweir.translation.items import FrameItems, TextRun
-from streamweir.translation.reading.frame_reader import FrameReader
+from streamweir.translation.reading.frame_reader import GAP_BYTES, FrameReader
 from streamweir.translation.reading.surroundings import Surroundings
 from streamweir.translation.reading.text_blocks import TextBlocks
 
@@ -194,7 +194,13 @@ class BodyReader:
         self.around = self.next_around = self._around_of(current)
 
     def _unread_frame(self, frame: Frame) -> Sequence[FrameItems]:
-        """Return a gap, or a frame behind the end, which no decoder reads."""
+        """Return a gap, or a frame behind the end, which no decoder reads.
+
+        Raises:
+            LimitExceeded: there were too many gaps.
+        """
+        if not self.has_ended:
+            self._frames.count_empty(GAP_BYTES)
         if self._frames.holds_back:
             self._frames.hold(frame)
             return ()

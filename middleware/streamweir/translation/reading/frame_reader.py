@@ -27,6 +27,17 @@ from streamweir.translation.report import invalid_text_warning
 
 __all__ = ["FrameReader"]
 
+GAP_BYTES: Final = 128
+"""Bytes between two frames that go on as they came count as so many bytes of `stream_bytes`, as if that much
+text had been read.
+"""
+
+EMPTY_BYTES: Final = 1024
+"""So does a message without an event, or with one that no rule knows."""
+
+MIN_EMPTY: Final = 1 << 20
+"""So much may be counted, however small `stream_bytes` is."""
+
 _OF_FAILURES: Final = frozenset({Error, Warning, ToolCallEnd})
 """The events that may hold an upstream's text about a failure."""
 
@@ -60,6 +71,8 @@ class FrameReader:
         self.understanding = Understanding()
         self._room = limits.event_bytes
         self._most = GROWTH * limits.event_bytes
+        self._empty_left = max(MIN_EMPTY, limits.stream_bytes)
+        """So much more may be counted for what has no event, or one that no rule knows."""
         self._raw = raw
         self._dialect: Dialect | None = None
         self._provenance: Provenance | None = None
@@ -103,6 +116,8 @@ class FrameReader:
         frame.is_unreadable = not is_whole
         if is_whole and events and (type(events[0]) is Data or not self.understanding.has_any):
             self.understanding.note(events, self._is_behind_end(events))
+        if not events or (type(events[0]) is Data and events[0].unknown):
+            self.count_empty(EMPTY_BYTES)
         only = events[0] if len(events) == 1 else None
         is_plain = self.started and not self._raw and (type(only) is Content or not self._regards_events)
         read: list[FrameItems] = []
@@ -124,6 +139,16 @@ class FrameReader:
             if items:  # a warning about the frame, which leaves later
                 read.append((items, Frame(b"", raw=None if frame.raw is None else b"", is_gap=True)))
         return read
+
+    def count_empty(self, size: int) -> None:
+        """Count something that costs time and means nothing.
+
+        Raises:
+            LimitExceeded: there was too much of it.
+        """
+        self._empty_left -= size
+        if self._empty_left < 0:
+            raise LimitExceeded("more messages than allowed mean nothing")
 
     def hold(self, frame: Frame) -> None:
         """Let a frame that says nothing wait together with the frame that is held back."""
