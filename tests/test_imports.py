@@ -180,7 +180,7 @@ KNOWN_BY_LISTING = ("streamweir.dialects", "streamweir.codec")
 """`codec/dialects.py` lists the folder of the dialects, which it cannot do without naming it."""
 
 
-@pytest.mark.parametrize("package", ["streamweir"])
+@pytest.mark.parametrize("package", PACKAGES)
 def test_no_two_rooms_import_each_other(package: str) -> None:
     uses = {
         (room_of(module), room_of(name))

@@ -19,12 +19,13 @@ from streamweir_gateway.cli.configuration import load
 from streamweir_gateway.cli.dialect_options import dialect_options
 from streamweir_gateway.cli.request import body_of, print_refusal
 from streamweir_gateway.config import EndpointConfig, GatewayConfig, UpstreamConfig
+from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.trace_context import trace_context_of
 from streamweir_gateway.requests.offers import Offer
 from streamweir_gateway.requests.request_mapping import request_mapping
 from streamweir_gateway.requests.request_sequence import whole_headers
 from streamweir_gateway.runs.admission import Admissions
-from streamweir_gateway.runs.destination import Destination, Incoming
+from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.requested_model import requested_model
 from streamweir_gateway.upstream.client import UpstreamClient
 from streamweir_gateway.upstream.request import UpstreamRequest

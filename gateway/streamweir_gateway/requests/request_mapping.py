@@ -9,7 +9,7 @@ import itertools
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from streamweir.codec.answer_ids import answer_id, new_answer_secret
 from streamweir.codec.dialect import Dialect
@@ -22,6 +22,8 @@ from streamweir.requests.sides import RequestReader, RequestWriter
 from streamweir.requests.templates import Tree, compile_request, compile_tree, overlay_root
 from streamweir.requests.writing import Target, plan_request, upstream_thread
 from streamweir_gateway.config import EndpointConfig
+from streamweir_gateway.incoming import Incoming
+from streamweir_gateway.requests.asked_upstream import AskedUpstream
 from streamweir_gateway.requests.conversation_tap import Asking, ConversationTap
 from streamweir_gateway.requests.conversations import Conversation, Conversations
 from streamweir_gateway.requests.dropped_parameters import DroppedParameters
@@ -29,10 +31,11 @@ from streamweir_gateway.requests.kept_answers import user_digests, with_kept_ans
 from streamweir_gateway.requests.offers import Offer
 from streamweir_gateway.requests.template_names import names_around
 from streamweir_gateway.requests.unknown_answer import unknown_answer
-from streamweir_gateway.runs.destination import Destination, Incoming
 from streamweir_gateway.upstream.header_selection import request_selection
 
 __all__ = ["RequestMapping", "request_mapping"]
+
+_Upstream = TypeVar("_Upstream", bound=AskedUpstream)
 
 
 class RequestMapping(Protocol):
@@ -47,8 +50,8 @@ class RequestMapping(Protocol):
         ...
 
     def offers(
-        self, incoming: Incoming, data: bytes, destinations: Sequence[Destination]
-    ) -> dict[Destination, Offer]:
+        self, incoming: Incoming, data: bytes, destinations: Sequence[_Upstream]
+    ) -> dict[_Upstream, Offer]:
         """Return what upstreams are sent, those first that are to be asked first.
 
         Args:
@@ -61,7 +64,7 @@ class RequestMapping(Protocol):
         """
         ...
 
-    def answer_secret(self, incoming: Incoming, destinations: Sequence[Destination]) -> str | None:
+    def answer_secret(self, incoming: Incoming, destinations: Sequence[AskedUpstream]) -> str | None:
         """Return the secret of the ids under which the client of a request answers (`answer_ids`).
 
         Returns:
@@ -106,7 +109,7 @@ class _Mapping:
     def check(self, incoming: Incoming) -> None:
         check_type(incoming.headers)
 
-    def answer_secret(self, incoming: Incoming, destinations: Sequence[Destination]) -> str | None:
+    def answer_secret(self, incoming: Incoming, destinations: Sequence[AskedUpstream]) -> str | None:
         del incoming, destinations
         return None
 
@@ -143,8 +146,8 @@ class _Mapped(_Mapping):
         self._conversations = conversations
 
     def offers(
-        self, incoming: Incoming, data: bytes, destinations: Sequence[Destination]
-    ) -> dict[Destination, Offer]:
+        self, incoming: Incoming, data: bytes, destinations: Sequence[_Upstream]
+    ) -> dict[_Upstream, Offer]:
         reader = self._reader(incoming)
         assert reader is not None, "an endpoint whose clients cannot be read is refused"
         body = client_body(incoming.method, data, incoming.query, may_be_absent=False)
@@ -171,7 +174,7 @@ class _Mapped(_Mapping):
             writing.unknown_answer = unknown_answer(body or {}, unknown[0])
         return self._written(writing, chosen)
 
-    def answer_secret(self, incoming: Incoming, destinations: Sequence[Destination]) -> str | None:
+    def answer_secret(self, incoming: Incoming, destinations: Sequence[AskedUpstream]) -> str | None:
         """Return what makes the ids under which the client answers; None: it answers under the upstream's."""
         reader = self._reader(incoming)
         if self._conversations is None or reader is None or not reader.answers_by_message:
@@ -179,13 +182,13 @@ class _Mapped(_Mapping):
         writers = [destination.dialect.request_writer for destination in destinations]
         return new_answer_secret() if all(writer and writer.answers for writer in writers) else None
 
-    def _written(self, writing: _Writing, destinations: Iterable[Destination]) -> dict[Destination, Offer]:
+    def _written(self, writing: _Writing, destinations: Iterable[_Upstream]) -> dict[_Upstream, Offer]:
         """What each upstream is sent that can take the request.
 
         Raises:
             RequestError: none can; it is the first one's.
         """
-        found: dict[Destination, Offer] = {}
+        found: dict[_Upstream, Offer] = {}
         problem: RequestError | None = None
         for destination in destinations:
             try:
@@ -196,7 +199,7 @@ class _Mapped(_Mapping):
             raise problem.for_client(writing.reader.field_names)
         return found
 
-    def _offer(self, writing: _Writing, destination: Destination) -> Offer:
+    def _offer(self, writing: _Writing, destination: AskedUpstream) -> Offer:
         dialect, path = destination.dialect, destination.path(writing.incoming)
         if writing.unknown_answer is not None and dialect.name != writing.incoming.answers:
             raise writing.unknown_answer  # an upstream of the client's own protocol may know it
@@ -222,7 +225,7 @@ class _Mapped(_Mapping):
         return lambda request: tree.overlay(overlay_root(request, around))
 
     def _tap(
-        self, writing: _Writing, request: Request, destination: Destination, writer: RequestWriter
+        self, writing: _Writing, request: Request, destination: AskedUpstream, writer: RequestWriter
     ) -> ConversationTap | None:
         if self._conversations is None:
             return None
@@ -277,7 +280,7 @@ class _Writing:
     def _call_id(self, tool_id: str) -> str:
         return self._protocol.client_call_id(tool_id, self.incoming.request_id)
 
-    def for_upstream(self, destination: Destination, writer: RequestWriter) -> Request:
+    def for_upstream(self, destination: AskedUpstream, writer: RequestWriter) -> Request:
         """The request with the conversation as the upstream calls it.
 
         A client that makes ids of its own names none that an upstream would know which makes its own too. One
@@ -314,8 +317,8 @@ class _Templated(_Mapping):
         self._template = compile_request(config.request.tree, _found_sound)
 
     def offers(
-        self, incoming: Incoming, data: bytes, destinations: Sequence[Destination]
-    ) -> dict[Destination, Offer]:
+        self, incoming: Incoming, data: bytes, destinations: Sequence[_Upstream]
+    ) -> dict[_Upstream, Offer]:
         body = client_body(incoming.method, data, incoming.query, may_be_absent=True)
         request = self._canonical(body, incoming)
         root = {**(body or {}), **self._around(body, incoming), "request": request}

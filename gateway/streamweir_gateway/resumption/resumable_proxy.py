@@ -26,12 +26,12 @@ from streamweir.runs.found_run import About
 from streamweir.runs.handles import new_handle
 from streamweir.runs.store import StoreUnavailable
 from streamweir_gateway.connection.connected_client import ConnectedClient
+from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.resumption.resumption import Resumption
 from streamweir_gateway.resumption.run_delivery import RunDelivery
 from streamweir_gateway.resumption.upstream_run import UpstreamRun
-from streamweir_gateway.runs.destination import Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.live_streams import LiveStreams
 from streamweir_gateway.runs.prepared_request import PreparedRequest

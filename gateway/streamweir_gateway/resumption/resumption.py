@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Final
 
 from starlette.types import Scope
@@ -138,9 +139,8 @@ class Resumption(RunsShell):
         record: RequestRecord = call.note
         endpoint = self.endpoints[about.endpoint]
         record.resumes, record.run = about.request_id, found.handle[:12]
-        incoming = endpoint.incoming(
-            scope, record.request_id, protocol=about.protocol, framing=about.framing
-        )._replace(request_id=about.request_id)
+        asked = endpoint.incoming(scope, record.request_id, protocol=about.protocol, framing=about.framing)
+        incoming = replace(asked, request_id=about.request_id)
         reader = self.service.read(found, position)
         scope["state"]["request_id"] = about.request_id
         if reader is None:

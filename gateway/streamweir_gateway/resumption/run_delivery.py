@@ -15,10 +15,10 @@ from streamweir.runs.handles import Position
 from streamweir.runs.run_reader import RunReader
 from streamweir.runs.stored_event import Source
 from streamweir.translation.open_writer import Writer
+from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.resumption.upstream_run import UpstreamRun
 from streamweir_gateway.runs.client_gone import ClientGone
-from streamweir_gateway.runs.destination import Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.interruptible_wait import Interrupted
 from streamweir_gateway.runs.live_delivery import LiveDelivery

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from streamweir import Limits
 from streamweir.codec.base import Options
-from streamweir.codec.client_names import NO_NAMES, ClientNames
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
 from streamweir.events import Warning
-from streamweir.http.headers import HeaderList
 from streamweir.own_warnings import own_warning
 from streamweir.translation.pipeline import Pipeline
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.sink import EventSink
 from streamweir_gateway.config import EndpointConfig, UpstreamConfig
-from streamweir_gateway.observability.trace_context import TraceContext
+from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.requests.offers import Offer
 from streamweir_gateway.runs.admission import Admission
 from streamweir_gateway.runs.upstream_request_builder import UpstreamRequestBuilder
@@ -25,29 +23,7 @@ from streamweir_gateway.upstream.client import UpstreamClient
 from streamweir_gateway.upstream.request import UpstreamRequest
 from streamweir_gateway.upstream.via import Via
 
-__all__ = ["Destination", "Incoming"]
-
-
-class Incoming(NamedTuple):
-    """The client's request, as far as upstreams and streams depend on it."""
-
-    request_id: str
-    method: str
-    path_params: Mapping[str, str]
-    headers: HeaderList
-    query: bytes
-    answers: str
-    """The protocol that the client asks for."""
-    framing: str
-    trace: TraceContext
-    began: int
-    """Unix milliseconds at which it came: a stream takes as long as all its attempts together."""
-    key: str | None = None
-    """The name of its key."""
-    names: ClientNames = NO_NAMES
-    """What the client calls what it asks."""
-    follows: bool = False
-    """Neither the client nor the file says which framing it is to be."""
+__all__ = ["Destination"]
 
 
 class Destination:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 
@@ -24,9 +25,10 @@ from streamweir.http.stream_choice import asks_for_stream, wants_no_stream
 from streamweir.metadata import unix_milliseconds
 from streamweir.translation.taps import TapMaker
 from streamweir_gateway.config import EndpointConfig
+from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.trace_context import settled_trace_context
 from streamweir_gateway.requests.request_mapping import RequestMapping
-from streamweir_gateway.runs.destination import Destination, Incoming
+from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.request_body import request_object
 from streamweir_gateway.upstream.header_selection import response_selection
 from streamweir_gateway.upstream.hop_by_hop import end_to_end
@@ -151,16 +153,16 @@ class Endpoint:
             for name, header in dialect.request_headers.items():
                 given = header_value(incoming.headers, header)[:256]
                 names = names._replace(**{name: ",".join(filter(None, (getattr(names, name), given)))})
-            incoming = incoming._replace(names=names)
+            incoming = replace(incoming, names=names)
         if self.mapping is not None and (secret := self.mapping.answer_secret(incoming, self.destinations)):
-            incoming = incoming._replace(names=incoming.names._replace(secret=secret))
+            incoming = replace(incoming, names=incoming.names._replace(secret=secret))
         if dialect.asks_by_body:
             wanted = asks_for_stream(request, header_value(incoming.headers, b"accept")[:ACCEPT_CHARACTERS])
         elif self.config.request.kind == "mapped" and b'"stream"' in body:
             wanted = False if wants_no_stream(request_object(body)) else None
         if wanted is None or wanted == (incoming.framing != "json"):
             return incoming
-        return incoming._replace(framing=self._default[incoming.answers] if wanted else "json")
+        return replace(incoming, framing=self._default[incoming.answers] if wanted else "json")
 
     def expected_protocol(self, scope: Scope) -> Dialect | None:
         """Return the protocol in which the client of a request would understand a refusal."""

@@ -18,9 +18,9 @@ from streamweir.translation.open_writer import Writer, open_writer
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.sink import EventSink
 from streamweir_gateway.config import LEFT_SECONDS
+from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.client_gone import ClientGone
-from streamweir_gateway.runs.destination import Incoming
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.run_supervisor import RunSupervisor
 from streamweir_gateway.upstream.response import UpstreamResponse

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from streamweir.events import Warning
+from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.requests.offers import Offer
-from streamweir_gateway.runs.destination import Destination, Incoming
+from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.request_body import RequestBody
 from streamweir_gateway.upstream.client import Opening
 from streamweir_gateway.upstream.request import UpstreamRequest

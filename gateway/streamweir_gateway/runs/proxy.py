@@ -17,12 +17,13 @@ from streamweir.http.refusals import Refusal, send_refusal
 from streamweir.http.sending import send_nothing
 from streamweir.requests.errors import RequestError
 from streamweir_gateway.connection.connected_client import ConnectedClient
+from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import settled_trace_context
 from streamweir_gateway.requests.offers import NO_OFFER, Offer
 from streamweir_gateway.runs.client_gone import ClientGone
-from streamweir_gateway.runs.destination import Destination, Incoming
+from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.live_streams import LiveStreams
 from streamweir_gateway.runs.prepared_request import PreparedRequest

@@ -11,6 +11,7 @@ from streamweir.codec.base import Options
 from streamweir.codec.registry import process_dialects
 from streamweir.events import Content, Event, Stamp, Thinking
 from streamweir.translation.reader import StreamReader
+from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.metrics import make_metrics
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
@@ -18,7 +19,7 @@ from streamweir_gateway.observability.trace_context import trace_context_of
 from streamweir_gateway.requests.offers import NO_OFFER
 from streamweir_gateway.runs.admission import Admissions
 from streamweir_gateway.runs.audience import Audience
-from streamweir_gateway.runs.destination import Destination, Incoming
+from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.live_streams import LiveStreams
 from streamweir_gateway.runs.prepared_request import PreparedRequest

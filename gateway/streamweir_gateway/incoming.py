@@ -1,0 +1,45 @@
+"""The client's request, as the rooms `requests/` and `runs/` take it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from streamweir.codec.client_names import NO_NAMES, ClientNames
+from streamweir.http.headers import HeaderList
+from streamweir_gateway.observability.trace_context import TraceContext
+
+__all__ = ["Incoming"]
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """One request of a client, without its body.
+
+    Attributes:
+        request_id: of the request.
+        method: such as `POST`.
+        path_params: the values of the `{names}` in the path of the endpoint.
+        headers: names in lower case.
+        query: without the question mark.
+        answers: the protocol that the client asks for.
+        framing: `sse`, `ndjson` or `json`.
+        trace: the trace that the request belongs to.
+        began: Unix milliseconds at which it arrived; a stream takes as long as all its attempts together.
+        key: the name of its key; None for a request without one.
+        names: the names by which the client calls its model and its ids.
+        follows: neither the client nor the configuration chose the framing.
+    """
+
+    request_id: str
+    method: str
+    path_params: Mapping[str, str]
+    headers: HeaderList
+    query: bytes
+    answers: str
+    framing: str
+    trace: TraceContext
+    began: int
+    key: str | None = None
+    names: ClientNames = NO_NAMES
+    follows: bool = False
