@@ -1,6 +1,7 @@
 """An `EventStreamResponse` lets its content work on behind the `session_end` that it yields."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
 from typing import Any
 
 import anyio
@@ -46,7 +47,7 @@ class Server:
 class Content:
     """A content with `work` behind its end."""
 
-    def __init__(self, work: Callable[[], AsyncIterator[Any]]) -> None:
+    def __init__(self, work: Callable[[], AsyncGenerator[Any]]) -> None:
         self.done: list[str] = []
         self._work = work
 
@@ -54,14 +55,15 @@ class Content:
         try:
             yield {"type": "content", "content": "Hello"}
             yield END
-            async for item in self._work():
-                yield item
+            async with aclosing(self._work()) as work:
+                async for item in work:
+                    yield item
             self.done.append("work")
         finally:
             self.done.append("finally")
 
 
-async def one_pause() -> AsyncIterator[Any]:
+async def one_pause() -> AsyncGenerator[Any]:
     await anyio.sleep(0.1)
     yield {"type": "content", "content": "late"}
 
@@ -85,7 +87,7 @@ async def test_content_of_a_run_behind_its_session_end_runs_to_its_end() -> None
 async def test_content_that_raises_behind_its_session_end_is_logged_and_closed(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def failing() -> AsyncIterator[Any]:
+    async def failing() -> AsyncGenerator[Any]:
         yield {"type": "content", "content": "late"}
         raise ValueError("too late")
 
@@ -98,7 +100,7 @@ async def test_content_that_raises_behind_its_session_end_is_logged_and_closed(
 async def test_content_that_yields_long_after_its_session_end_is_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def endless() -> AsyncIterator[Any]:
+    async def endless() -> AsyncGenerator[Any]:
         while True:
             yield {"type": "content", "content": "late"}
 
@@ -109,7 +111,7 @@ async def test_content_that_yields_long_after_its_session_end_is_closed(
 
 
 async def test_content_that_never_returns_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def silent() -> AsyncIterator[Any]:
+    async def silent() -> AsyncGenerator[Any]:
         await anyio.sleep_forever()
         yield None
 
