@@ -16,8 +16,10 @@ from streamweir.codec.base import NO_OPTIONS
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
 from streamweir.codec.head_messages import Head, HeadMessage, head_message, head_messages
+from streamweir.codec.message_kinds import message_kind
 from streamweir.events import Content, SessionEnd, Stamp, Thinking, ToolCallEnd, ToolCallStart
 from streamweir.translation.normalizer import StreamNormalizer
+from streamweir.translation.reading.understanding import MAX_NAMED
 
 __all__ = ["buffering_hint", "stream_hint"]
 
@@ -32,27 +34,10 @@ SHORTEST_MS: Final = 500
 LARGEST_SHARE: Final = 0.05
 """So many events, that late and that close together, have waited for each other on the way."""
 
-MAX_NAMED: Final = 5
-"""So many kinds of unknown events are named."""
 
 MAX_MARKS: Final = 256
 """So many line ends and braces of the beginning are looked at: each can be the end of a message."""
 
-_KINDS: Final = (
-    "type",
-    "event",
-    "kind",
-    "action",
-    "op",
-    "object",
-    "event_type",
-    "eventType",
-    "status",
-    "code",
-)
-"""Fields that say what a message is, in the order in which they are looked for."""
-
-_WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.:/-]{0,39}")
 _MARKUP: Final = re.compile(rb"\s*<(?:!doctype|html|head|body|\?xml)", re.IGNORECASE)
 _ENDS: Final = frozenset({"truncated", "idle_timeout", "first_event_timeout", "malformed", "upstream_error"})
 
@@ -70,7 +55,7 @@ def stream_hint(
     """
     error = stream.pipeline.error
     if error is None and (stream.reader.has_understood or not stream.reader.unknown):
-        return None
+        return _about_silence(stream, speaks)
     if error is not None and stream.pipeline.reason not in _ENDS:
         return None
     if not stream.bytes:
@@ -129,6 +114,20 @@ def _about_dialect(stream: StreamNormalizer, speaks: str, dialects: Dialects) ->
     return None
 
 
+def _about_silence(stream: StreamNormalizer, speaks: str) -> str | None:
+    """Return what came in a stream that ended well without an answer; None for any other."""
+    understanding = stream.reader.frames.understanding
+    ended_well = stream.pipeline.reason in ("done", "interaction")
+    if not ended_well or stream.pipeline.has_answer or not understanding.messages:
+        return None
+    number = understanding.messages
+    silence = f"nothing was said in {number} event{'s' if number > 1 else ''}"
+    if not understanding.unknown:
+        return silence
+    kinds = f": {', '.join(understanding.kinds)}" if understanding.kinds else ""
+    return f"{silence}; no rule of {_spoken(stream, speaks)} knew {understanding.unknown} of them{kinds}"
+
+
 def _about_end(stream: StreamNormalizer) -> str | None:
     dialect = stream.reader.dialect
     word = None if dialect is None else _end_word(dialect)
@@ -180,22 +179,11 @@ def _kinds(head: Head) -> list[str]:
     """Return what the messages in `head` are, each kind once."""
     found: dict[str, None] = {}
     for message in head_messages(head):
-        if (kind := _kind(message)) is not None:
+        if (kind := message_kind(message)) is not None:
             found[kind] = None
         if len(found) == MAX_NAMED:
             break
     return [*found]
-
-
-def _kind(message: HeadMessage) -> str | None:
-    for field in _KINDS:
-        value = message.fields.get(field)
-        if isinstance(value, str) and _WORD.fullmatch(value):
-            return f"{field}={value}"
-    if message.event and _WORD.fullmatch(message.event):
-        return f"event: {message.event}"
-    names = [name for name in message.fields if _WORD.fullmatch(name)][:3]
-    return f"fields {', '.join(names)}" if names else None
 
 
 @lru_cache(maxsize=64)
@@ -210,7 +198,7 @@ def _end_word(dialect: Dialect) -> str | None:
     except Exception:  # one's own encoder may want more than an end
         return None
     messages = [message for frame in frames if (message := head_message(frame)) is not None]
-    words = [_kind(message) or _plain(message) for message in messages]
+    words = [message_kind(message) or _plain(message) for message in messages]
     known = [word for word in words if word]
     return known[-1].rpartition("=")[2].removeprefix("event: ") if known else None
 

@@ -114,8 +114,10 @@ class FrameReader:
         events: list[Event] = []
         is_whole = self._decode_into(events, frame)
         frame.is_unreadable = not is_whole
-        if is_whole and events and (type(events[0]) is Data or not self.understanding.has_any):
-            self.understanding.note(events, self._is_behind_end(events))
+        if is_whole and events:
+            self.understanding.messages += 1
+            if type(events[0]) is Data or not self.understanding.has_any:
+                self.understanding.note(events, frame, self._is_behind_end(events))
         if not events or (type(events[0]) is Data and events[0].unknown):
             self.count_empty(EMPTY_BYTES)
         only = events[0] if len(events) == 1 else None
@@ -238,7 +240,8 @@ class FrameReader:
         held, self._error_only = self._error_only, None
         if held is None:
             return []
-        self.understanding.note(held.events, self._is_behind_end(held.events))
+        self.understanding.messages += 1
+        self.understanding.note(held.events, held.frame, self._is_behind_end(held.events))
         if held.frame.raw is not None:
             held.frame.raw += self._held
             self._held = b""
