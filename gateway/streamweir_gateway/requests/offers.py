@@ -23,11 +23,13 @@ class Offer:
         written: one request after the other, the last for the stream; None: the client's body as it came.
         lost: the names of what the upstream cannot take of the request.
         tap: is shown what the upstream answers.
+        answers: the request answers a question of a run, which may go on in the connection that asked.
     """
 
     written: Sequence[Written] | None = None
     lost: tuple[str, ...] = ()
     tap: EventTap | None = None
+    answers: bool = False
 
 
 NO_OFFER: Final = Offer()

@@ -219,7 +219,8 @@ class _Mapped(_Mapping):
         )
         if plan.unused and self._dropped is not None:
             self._dropped.report(writing.incoming.answers, dialect.name, plan.unused)
-        return Offer(plan.requests, plan.lost, self._tap(writing, request, destination, writer))
+        tap = self._tap(writing, request, destination, writer)
+        return Offer(plan.requests, plan.lost, tap, answers=bool(request.get("resume")))
 
     def _overlay_of(self, tree: Tree, around: Mapping[str, Any]) -> Callable[[Request], Mapping[str, Any]]:
         return lambda request: tree.overlay(overlay_root(request, around))

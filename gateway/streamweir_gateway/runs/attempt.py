@@ -31,6 +31,7 @@ from streamweir_gateway.runs.operator_hints import about_breaker, about_cookies,
 from streamweir_gateway.runs.request_context import RequestContext
 from streamweir_gateway.runs.response_classification import classify_response, first_answer
 from streamweir_gateway.runs.retry_plan import Failure
+from streamweir_gateway.runs.taken_answers import take_answer
 from streamweir_gateway.upstream.client import Opening
 from streamweir_gateway.upstream.failures import ConnectTimedOut, NotConnected, UpstreamFailure
 from streamweir_gateway.upstream.request import UpstreamRequest
@@ -256,6 +257,11 @@ class Attempt:
     async def _relay(self, response: UpstreamResponse) -> None:
         """Deliver read by read until the stream is over."""
         self.stream.reader.note_headers(response.headers)
+        if self._offer.answers and await take_answer(response, self.stream, self.destination.error_reader):
+            self._context.record.upstream_status = response.status
+            self._commit(response)
+            self._end_complete(response)
+            return
         if (failure := await self._classify(response)) is not None:
             self._end_failed(failure)
             return

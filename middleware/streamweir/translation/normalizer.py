@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from streamweir.errors import ErrorInfo, LimitExceeded, NotTheDialect, Reason
-from streamweir.events import Error, Event, SessionEnd, SessionStart
+from streamweir.events import Error, Event, SessionEnd, SessionStart, Status
 from streamweir.framing import Frame
 from streamweir.translation.items import FrameItems, StreamItem, TextRun
 from streamweir.translation.pipeline import Pipeline
@@ -174,6 +174,12 @@ class StreamNormalizer:
             if self.reader.complete or self.pipeline.waits_for_person:
                 self._take_last_words()
         self.pipeline.end(info)
+
+    def end_taken(self) -> None:
+        """The upstream has taken an answer without a stream: the run goes on in the connection that asked."""
+        self.pipeline.tick()
+        self.pipeline.push(Status("session", "resumed"))
+        self.pipeline.push(SessionEnd())
 
     def cancel(self, reason: Reason = "cancelled") -> None:
         """The run was stopped on request: end the stream, which is no error."""

@@ -1,0 +1,77 @@
+"""Answers to a question that an upstream takes without a stream: the run goes on where it was asked.
+
+Source: the request contract, section 4 (an upstream that takes an answer); the standard protocol, section 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from streamweir.errors import StreamweirError
+from streamweir.events import Error
+from streamweir.framing import MEDIA_TYPES
+from streamweir.translation.items import events_of
+from streamweir.translation.normalizer import StreamNormalizer
+from streamweir.translation.reader import StreamReader
+from streamweir_gateway.upstream.response import UpstreamResponse
+
+__all__ = ["take_answer"]
+
+_LARGEST: Final = 1 << 20
+_STREAMS: Final = frozenset(
+    media_type.partition(";")[0] for name, media_type in MEDIA_TYPES.items() if name != "json"
+)
+
+
+async def take_answer(
+    response: UpstreamResponse, stream: StreamNormalizer, reader: Callable[[], StreamReader]
+) -> bool:
+    """End `stream` if the upstream has taken an answer without one.
+
+    Args:
+        response: of the upstream, its body unread.
+        stream: what the client gets; a failure that the body holds ends it too.
+        reader: makes what reads the upstream's dialect.
+
+    Returns:
+        False, and nothing was read, if the response may be a stream or is an error.
+    """
+    if not _may_be_taken(response):
+        return False
+    body = await _document(response)
+    if body is None or _is_failure(body, reader()):
+        stream.feed(body or b"")
+        stream.close()
+    else:
+        stream.end_taken()
+    return True
+
+
+def _may_be_taken(response: UpstreamResponse) -> bool:
+    types = response.values_of("content-type")
+    essence = types[0].partition(b";")[0].strip().lower().decode("latin-1") if types else ""
+    return 200 <= response.status < 300 and essence not in _STREAMS
+
+
+async def _document(response: UpstreamResponse) -> bytes | None:
+    """The body of a response; None if it is too large for a document."""
+    body = bytearray()
+    while data := await response.read():
+        body += data
+        if len(body) > _LARGEST:
+            return None
+    return bytes(body)
+
+
+def _is_failure(body: bytes, reader: StreamReader) -> bool:
+    """Is a body no document, or one in which the dialect reads a failure? An empty one is neither."""
+    if not body.strip():
+        return False
+    if not body.lstrip().startswith((b"{", b"[")):
+        return True
+    try:
+        events = [*events_of(reader.feed(body)), *events_of(reader.close())]
+    except StreamweirError:
+        return True
+    return any(isinstance(event, Error) for event in events) or reader.malformed > 0
