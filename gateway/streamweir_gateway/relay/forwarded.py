@@ -1,31 +1,27 @@
 """What the upstream gets to know of the client's side: `Forwarded`, `X-Forwarded-*` and `Via`.
 
 Whoever connects can write these headers, so a client's own are believed where a trusted proxy sends them, and
-dropped everywhere else.
+dropped everywhere else. Both forms always say the same (`proxy_way`).
 
 Source: the configuration contract (`relay`, `server.trusted_proxies`); RFC 7239; RFC 9110, section 7.6.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from ipaddress import IPv4Network, IPv6Network
 from typing import Final
 
 from starlette.types import Scope
 
-from streamweir.http_grammar import TOKEN
 from streamweir_gateway.access.client_address import is_sent_by
+from streamweir_gateway.relay.proxy_way import element, way_of
 from streamweir_gateway.upstream.request import Headers
 from streamweir_gateway.upstream.via import Via
 
 __all__ = ["Forwarding", "is_about_forwarding", "may_go_on"]
 
 _MAX_FORWARDS: Final = b"max-forwards"
-
-_TOKEN: Final = re.compile(TOKEN.pattern.encode())
-_HOST: Final = re.compile(rb"[0-9A-Za-z.\-_\[\]:]{1,255}")
 
 
 def is_about_forwarding(name: bytes) -> bool:
@@ -66,12 +62,24 @@ class Forwarding:
         address = b"" if not peer else str(peer[0]).encode("ascii", "replace")
         host = next((value for name, value in scope["headers"] if name == b"host"), b"")
         scheme = str(scope.get("scheme") or "http").encode("ascii")
+        way = way_of(
+            forwarded=given.pop(b"forwarded", []),
+            addresses=given.pop(b"x-forwarded-for", []),
+            protocols=given.pop(b"x-forwarded-proto", []),
+            hosts=given.pop(b"x-forwarded-host", []),
+        )
+        is_first = not way.addresses
+        own = element(
+            address or b"unknown",
+            (is_first and way.host) or host,
+            (is_first and way.protocol) or scheme,
+        )
         headers = [
-            (b"X-Forwarded-For", _appended(given.pop(b"x-forwarded-for", []), address or b"unknown")),
-            (b"X-Forwarded-Proto", _first(given.pop(b"x-forwarded-proto", []), scheme)),
-            (b"Forwarded", _appended(given.pop(b"forwarded", []), _element(address, host, scheme))),
+            (b"X-Forwarded-For", b", ".join([*way.addresses, address or b"unknown"])),
+            (b"X-Forwarded-Proto", way.protocol or scheme),
+            (b"Forwarded", b", ".join([*way.elements, own])),
         ]
-        if host := _first(given.pop(b"x-forwarded-host", []), host):
+        if host := way.host or host:
             headers.append((b"X-Forwarded-Host", host))
         headers.extend((name, value) for name, values in given.items() for value in values)
         headers.append((b"Via", self._via.value(scope["http_version"])))
@@ -103,20 +111,3 @@ def may_go_on(scope: Scope) -> bool:
 
 
 _DIGITS: Final = 10
-
-
-def _appended(values: Sequence[bytes], last: bytes) -> bytes:
-    return b", ".join([*filter(None, values), last])
-
-
-def _first(values: Sequence[bytes], otherwise: bytes) -> bytes:
-    return values[0] if values and values[0] else otherwise
-
-
-def _element(address: bytes, host: bytes, scheme: bytes) -> bytes:
-    """Return what one proxy adds. Source: RFC 7239, section 4."""
-    node = b'"[%b]"' % address if b":" in address else address
-    parts = [b"for=%b" % (node or b"unknown")]
-    if _HOST.fullmatch(host):
-        parts.append(b"host=%b" % (host if _TOKEN.fullmatch(host) else b'"%b"' % host))
-    return b";".join([*parts, b"proto=%b" % scheme])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final
 
 import httptools
@@ -73,6 +74,7 @@ class ResponseParser:
         "_bare_bytes",
         "_ends_with_connection",
         "_expected",
+        "_is_in_trailers",
         "_parser",
         "_pieces",
         "failure",
@@ -81,6 +83,7 @@ class ResponseParser:
         "is_head",
         "may_be_reused",
         "on_body",
+        "on_chunk_header",
         "on_interim",
         "refuses_rest",
         "repeated",
@@ -100,6 +103,9 @@ class ResponseParser:
         self._bare_bytes = 0  # since the beginning, or since the last byte of the body
         self._pieces: list[bytes] = []
         self.on_body: Callable[[bytes], None] = self._pieces.append
+        self.on_chunk_header: Callable[[], None] = partial(self._pieces.append, b"")
+        """Marks the beginning of a chunk: one that gets no data is the last, and trailers follow it."""
+        self._is_in_trailers = False
         self.repeated: RepeatedHead | None = None
         self._expected = expected
         self._parser: httptools.HttpResponseParser | None = None  # while there is something to parse
@@ -123,6 +129,7 @@ class ResponseParser:
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._stop(error)
         body = b"".join(self._pieces)
+        self._note_chunk()
         self._pieces.clear()
         if is_first and self.may_be_reused and not self.is_head:
             self.repeated = repeated_head(data, self.status, self.headers, body_size=len(body))
@@ -167,7 +174,7 @@ class ResponseParser:
         self._bare_bytes += len(data)
         if self.status:
             parser.feed_data(data)
-            is_too_much = self._bare_bytes > HEADER_BYTES and not self._pieces
+            is_too_much = self._bare_bytes > HEADER_BYTES and not any(self._pieces)
         else:
             parser.feed_data(data[:room])
             is_too_much = len(data) > room and not self.status
@@ -176,7 +183,15 @@ class ResponseParser:
         if is_too_much and not self.is_complete:
             self._fail(InvalidResponse("headers or framing without an end"), None)
 
+    def _note_chunk(self) -> None:
+        """Note whether the chunk that began last has had no data yet."""
+        if self._pieces:
+            self._is_in_trailers = not self._pieces[-1]
+
     def _stop(self, error: Exception) -> None:
+        self._note_chunk()
+        if self._is_in_trailers:  # the body is whole: a forbidden trailer costs the connection alone
+            self.is_complete = True
         if self.is_complete:
             self.may_be_reused = False
         else:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import for_each
 from scripted_upstream import CLOSE_DELIMITED, LAST_CHUNK, SSE, answer, chunk
 from streamweir_gateway.upstream.http1 import ResponseParser, coding_list
 
@@ -106,3 +107,36 @@ def test_no_bytes_make_it_raise(junk: bytes, beginning: bytes) -> None:
 )
 def test_coding_lists(headers: list[tuple[bytes, bytes]], codings: list[str]) -> None:
     assert coding_list(headers, b"coding") == codings
+
+
+FORBIDDEN_TRAILERS = [
+    *(b"Content-Length: 5", b"Content-Length: x", b"Content-Length: 5\r\nContent-Length: 6"),
+    *(b"Transfer-Encoding: chunked", b"Transfer-Encoding: gzip", b"Host: x", b"Connection: upgrade"),
+    *(b"Upgrade: h2c", b"Trailer: x", b"Content-Type: x/y", b"Set-Cookie: a=b", b"X: a\x01b", b"X-Ok: 1"),
+    *(b"no colon", b": no name", b" folded: x", b"X\x00: y", b"a b: c"),
+]
+
+
+@for_each("trailer", FORBIDDEN_TRAILERS)
+def test_a_trailer_breaks_no_body_that_is_whole(trailer: bytes) -> None:
+    """RFC 9110, section 6.5.1: a recipient ignores the trailers that may not be there."""
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    response = head + b"5\r\nhello\r\n7\r\n\r\n0\r\n\r\n\r\n0\r\n" + trailer + b"\r\n\r\n"
+    for pieces in ([response], [response[at : at + 1] for at in range(len(response))]):
+        parser = ResponseParser()
+        body = b"".join([parser.feed(piece) for piece in pieces])
+        parser.end(None)
+        assert (body, parser.is_complete, parser.failure) == (b"hello\r\n0\r\n\r\n", True, None)
+        assert [name for name, _ in parser.headers] == [b"Transfer-Encoding"]
+
+
+@for_each("rest", [b"5\r\nhelloX", b"zz\r\n", b"5\r\nhel", b"5\r\n0\r\n\r\n\r\nzz: 1\r\n\r\n"])
+def test_a_body_that_is_not_whole_stays_broken(rest: bytes) -> None:
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n"
+    for pieces in ([head + rest], [bytes([byte]) for byte in head + rest]):
+        parser = ResponseParser()
+        for piece in pieces:
+            parser.feed(piece)
+        parser.end(None)
+        assert not parser.is_complete
+        assert parser.failure is not None

@@ -1,0 +1,151 @@
+"""The way of a request through trusted proxies: read from `Forwarded` and `X-Forwarded-*`, the same for both.
+
+A proxy may write one form and let the other one through as its client wrote it. `X-Forwarded-*`, which nearly
+all proxies write, is believed where it is there; `Forwarded` only says what these leave open. If the two
+differ, `Forwarded` is written anew.
+
+Source: RFC 7239, sections 4 to 6; the configuration contract (`relay`, `server.trusted_proxies`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from streamweir.http_grammar import TOKEN
+
+__all__ = ["ProxyWay", "element", "way_of"]
+
+_TOKEN: Final = re.compile(TOKEN.pattern.encode())
+_HOST: Final = re.compile(rb"[0-9A-Za-z.\-_\[\]:]{1,255}")
+_NODE: Final = re.compile(rb"[0-9A-Za-z.\-_:%]{1,100}|\[[0-9A-Fa-f.:%]{1,64}\](?::[0-9]{1,5})?")
+_PROTOCOL: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.\-]{0,20}")
+_PAIR: Final = re.compile(rb'\s*([!#$%&\'*+\-.^_`|~0-9A-Za-z]+)=("(?:[^"\\]|\\.)*"|[^\s;,"]*)\s*(;|,|\Z)')
+
+MAX_ELEMENTS: Final = 64
+"""A longer `Forwarded` is not read: a request has passed fewer proxies."""
+
+
+class ProxyWay(NamedTuple):
+    """What proxies say of a request, the client first.
+
+    Attributes:
+        addresses: the node that each proxy got it from, as `X-Forwarded-For` has it.
+        protocol: by which the client came to the first proxy; empty if none of them says.
+        host: that the client asked for; empty likewise.
+        elements: the same as elements of `Forwarded`.
+    """
+
+    addresses: tuple[bytes, ...] = ()
+    protocol: bytes = b""
+    host: bytes = b""
+    elements: tuple[bytes, ...] = ()
+
+
+_NO_WAY: Final = ProxyWay()
+
+
+def way_of(
+    *,
+    forwarded: Sequence[bytes],
+    addresses: Sequence[bytes],
+    protocols: Sequence[bytes],
+    hosts: Sequence[bytes],
+) -> ProxyWay:
+    """Return the way that the headers of a trusted proxy tell.
+
+    Args:
+        forwarded: the lines of `Forwarded`.
+        addresses: those of `X-Forwarded-For`.
+        protocols: those of `X-Forwarded-Proto`.
+        hosts: those of `X-Forwarded-Host`.
+    """
+    if not (forwarded or addresses or protocols or hosts):
+        return _NO_WAY
+    told = _elements(b", ".join(forwarded))
+    first = told[0] if told else {}
+    nodes = tuple(node.strip() for line in addresses for node in line.split(b",") if node.strip())
+    known = nodes or tuple(_plain(found.get(b"for", b"unknown")) for found in told)
+    protocol = _first(protocols) or first.get(b"proto", b"")
+    host = _first(hosts) or first.get(b"host", b"")
+    if told and _agrees(told, known, protocol, host):
+        return ProxyWay(known, protocol, host, tuple(filter(None, forwarded)))
+    made = [element(node, host, protocol) for node in known[:1]]
+    made += [element(node, b"", b"") for node in known[1:]]
+    return ProxyWay(known, protocol, host, tuple(made))
+
+
+def element(node: bytes, host: bytes, protocol: bytes) -> bytes:
+    """Return what one proxy adds to `Forwarded`.
+
+    Args:
+        node: where the request came from: an address, with a port or without, or a name such as `unknown`.
+        host: that was asked for; left out if it is empty or no host.
+        protocol: likewise.
+    """
+    parts = [b"for=%b" % _written_node(node)]
+    if _HOST.fullmatch(host):
+        parts.append(b"host=%b" % (host if _TOKEN.fullmatch(host) else b'"%b"' % host))
+    if _PROTOCOL.fullmatch(protocol):
+        parts.append(b"proto=%b" % protocol)
+    return b";".join(parts)
+
+
+def _written_node(node: bytes) -> bytes:
+    if not _NODE.fullmatch(node):
+        return b"unknown"
+    if node.count(b":") > 1 and not node.startswith(b"["):  # an address of IPv6
+        return b'"[%b]"' % node
+    return node if _TOKEN.fullmatch(node) else b'"%b"' % node
+
+
+def _agrees(
+    told: Sequence[dict[bytes, bytes]], addresses: Sequence[bytes], protocol: bytes, host: bytes
+) -> bool:
+    """Return whether `Forwarded` says what the other headers say."""
+    nodes = [_plain(found.get(b"for", b"unknown")) for found in told]
+    first = told[0]
+    return (
+        nodes == [_plain(node) for node in addresses]
+        and first.get(b"proto", protocol) == protocol
+        and first.get(b"host", host) == host
+    )
+
+
+def _plain(node: bytes) -> bytes:
+    """Return a node without the brackets of an address of IPv6 that has no port."""
+    return node[1:-1] if node.startswith(b"[") and node.endswith(b"]") else node
+
+
+def _elements(text: bytes) -> list[dict[bytes, bytes]]:
+    """Return the elements of `Forwarded`, their names in lower case; none if it cannot be read."""
+    found: list[dict[bytes, bytes]] = []
+    current: dict[bytes, bytes] = {}
+    at = 0
+    while at < len(text):
+        pair = _PAIR.match(text, at)
+        if pair is None or len(found) >= MAX_ELEMENTS:
+            return []
+        current[pair[1].lower()] = _unquoted(pair[2])
+        at = pair.end()
+        if pair[3] != b";":
+            found.append(current)
+            current = {}
+    return found
+
+
+def _unquoted(value: bytes) -> bytes:
+    return re.sub(rb"\\(.)", rb"\1", value[1:-1]) if value.startswith(b'"') else value
+
+
+def _first(lines: Sequence[bytes]) -> bytes:
+    """Return the first value of a header, which is that of the first proxy."""
+    return next(_values(lines), b"")
+
+
+def _values(lines: Sequence[bytes]) -> Iterator[bytes]:
+    for line in lines:
+        for value in line.split(b","):
+            if value.strip():
+                yield value.strip()
