@@ -17,6 +17,9 @@ __all__ = ["StreamNormalizer"]
 HEAD_BYTES: Final = 4096
 """So much of a stream is kept while nothing of it has been understood."""
 
+UNDERSTOOD_HEAD_BYTES: Final = 1024
+"""So much is kept of one in which something was understood, as it is in nearly all."""
+
 _DONE: Final = b"[DONE]"
 _OURS: Final = frozenset({"draining", "internal", "limit"})
 """Failures on our side of the connection: what the upstream has said so far does not make them complete."""
@@ -47,14 +50,13 @@ class StreamNormalizer:
         reader: what the upstream has said so far.
         pipeline: what has become of it.
         bytes: how many have arrived.
-        head: the first of them, up to the first that the dialect has understood.
     """
 
     def __init__(self, reader: StreamReader, pipeline: Pipeline) -> None:
         self.reader = reader
         self.pipeline = pipeline
         self.bytes = 0
-        self.head = b""
+        self._head = b""
         self._keeps_head = True
         self._position = pipeline.position
         self._clock = pipeline.clock
@@ -65,6 +67,11 @@ class StreamNormalizer:
         """The terminal event, and what follows it in its frame, while the stream is behind the end."""
         pipeline.closing_warnings.append(reader.closing_warnings)
         pipeline.watch_silence(reader.silence_warning)
+
+    @property
+    def head(self) -> bytes:
+        """The first bytes that arrived, the same however they were cut: fewer if something was understood."""
+        return self._head[: _head_bytes(has_understood=self.reader.has_understood)]
 
     @property
     def started(self) -> bool:
@@ -105,8 +112,8 @@ class StreamNormalizer:
             self.pipeline.end_for(LimitExceeded("a stream is larger than allowed"))
 
     def _keep_head(self, data: bytes) -> None:
-        self.head += data[: HEAD_BYTES - len(self.head)]
-        self._keeps_head = not self.reader.has_understood and len(self.head) < HEAD_BYTES
+        self._head += data[: HEAD_BYTES - len(self._head)]
+        self._keeps_head = len(self._head) < _head_bytes(has_understood=self.reader.has_understood)
 
     def read_message(self, data: bytes) -> None:
         """Take one whole message of the dialect, which is no piece of a body."""
@@ -301,3 +308,7 @@ def _is_end(item: StreamItem) -> bool:
 def _is_half(frame: Frame) -> bool:
     """Is a frame without its end only the head of one? Blank bytes are not."""
     return frame.unterminated and not frame.data.strip() and bool((frame.raw or b"").strip())
+
+
+def _head_bytes(*, has_understood: bool) -> int:
+    return UNDERSTOOD_HEAD_BYTES if has_understood else HEAD_BYTES
