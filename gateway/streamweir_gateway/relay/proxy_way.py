@@ -63,13 +63,13 @@ def way_of(
     """
     if not (forwarded or addresses or protocols or hosts):
         return _NO_WAY
-    told = _elements(b", ".join(forwarded))
-    first = told[0] if told else {}
+    elements = _elements(b", ".join(forwarded))
+    first = elements[0] if elements else {}
     nodes = tuple(node.strip() for line in addresses for node in line.split(b",") if node.strip())
-    known = nodes or tuple(_plain(found.get(b"for", b"unknown")) for found in told)
+    known = nodes or tuple(_plain(found.get(b"for", b"unknown")) for found in elements)
     protocol = _first(protocols) or first.get(b"proto", b"")
     host = _first(hosts) or first.get(b"host", b"")
-    if told and _agrees(told, known, protocol, host):
+    if elements and _agrees(elements, known, protocol, host):
         return ProxyWay(known, protocol, host, tuple(filter(None, forwarded)))
     made = [element(node, host, protocol) for node in known[:1]]
     made += [element(node, b"", b"") for node in known[1:]]
@@ -101,11 +101,11 @@ def _written_node(node: bytes) -> bytes:
 
 
 def _agrees(
-    told: Sequence[dict[bytes, bytes]], addresses: Sequence[bytes], protocol: bytes, host: bytes
+    elements: Sequence[dict[bytes, bytes]], addresses: Sequence[bytes], protocol: bytes, host: bytes
 ) -> bool:
     """Return whether `Forwarded` says what the other headers say."""
-    nodes = [_plain(found.get(b"for", b"unknown")) for found in told]
-    first = told[0]
+    nodes = [_plain(found.get(b"for", b"unknown")) for found in elements]
+    first = elements[0]
     return (
         nodes == [_plain(node) for node in addresses]
         and first.get(b"proto", protocol) == protocol
