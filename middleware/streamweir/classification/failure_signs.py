@@ -199,6 +199,8 @@ _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 _NO_OBJECTS: Final = _PLAIN | {list}
 _MOST_FIELDS: Final = 4096
 _MOST_CHARACTERS: Final = 256 << 10
+_SHORTEST_TRACE: Final = 24
+"""No shorter key of a field is looked at for a stack trace."""
 
 
 def has_failure_sign(fields: Mapping[str, Any]) -> bool:
@@ -272,7 +274,7 @@ def _is_object(value: Any) -> TypeGuard[Mapping[str, Any]]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield the texts of `value`, however deep, keys aside; level by level."""
+    """Yield the texts of `value`, however deep, level by level; keys too if they are longer than a name."""
     level = [value]
     while level:
         yield from (item for item in level if isinstance(item, str))
@@ -282,4 +284,9 @@ def _texts(value: Any) -> Iterator[str]:
 def _inner(value: Any) -> Iterable[Any]:
     if isinstance(value, list):
         return value
-    return value.values() if _is_object(value) else ()
+    return chain(value.values(), filter(_may_be_trace, value)) if _is_object(value) else ()
+
+
+def _may_be_trace(key: object) -> bool:
+    """Is the key of a field long enough to be a stack trace?"""
+    return isinstance(key, str) and len(key) > _SHORTEST_TRACE

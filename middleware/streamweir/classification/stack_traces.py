@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["is_stack_trace"]
+__all__ = ["is_exception_text", "is_stack_trace"]
 
 _FRAME_START: Final = r"(?:\A|\n|\\n)(?:[ \t]|\\t){0,40}"
 _SHORTEST: Final = 12
@@ -63,6 +63,16 @@ _TRACES: Final[tuple[re.Pattern[str], ...]] = tuple(
         r"\bstack traceback:|\(\w{1,64} [\d.]{1,16}\) [\w/.-]{1,200}\.exs?:\d|\.p[lm] line \d{1,9}\.",
     )
 )
+
+
+_EXCEPTION: Final = re.compile(
+    r"\b(?:[A-Za-z_]\w{0,60})?(?:Error|Exception|Interrupt|Panic|Fault)\b", re.ASCII
+)
+
+
+def is_exception_text(text: str) -> bool:
+    """Does `text` name an exception of a program, as `KeyError: 'x'` does, or hold a stack trace?"""
+    return _EXCEPTION.search(text[:_LOOKED_AT]) is not None or is_stack_trace(text)
 
 
 def is_stack_trace(text: str) -> bool:

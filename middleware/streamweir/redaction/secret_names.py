@@ -29,6 +29,13 @@ _SECRET: Final = re.compile(
     r"|(?:^|_)(?:pass|pw|psk|jwt|otp|totp|sid|auth|creds?|hmac|sas|dsn|bearer)(?:_?\d{1,4})?$"
     r"|(?:^|_)sig(?:nature)?$"
 )
+_SESSION_COOKIE: Final = re.compile(
+    r"(?:php|j|asp|cf|ws)?sess(?:ion)?id(?!s)[a-z]{0,12}|sess_id|asp_?net_?session_?id|connect_?sid"
+    r"|(?:ci|laravel|symfony|flask|play)_session|beaker_session_id|(?:ssr|auth|remember)_(?:session|me)"
+    r"|wordpress_logged_in_\w{1,64}|cfid|cftoken",
+)
+"""The usual names of cookies that hold a session, by their words. `session_id` is the protocol's own."""
+
 _ABOUT: Final = re.compile(
     r"_(?:ids?|names?|urls?|uri|endpoint|host|port|count|counts|length|len|limits?|size|types?|files?|path|dir"
     r"|expir(?:es|ed|y|ation)(?:_(?:in|at|on))?|ttl|usage|used|budget|fields?|policy|required|errors?"
@@ -83,7 +90,7 @@ _FOREIGN: Final = (
 _FOREIGN_NAME: Final = re.compile("|".join(_FOREIGN))
 _CORE: Final = (
     r"pass|pwd|secret|token|credential|creds|cookie|authorization|auth|conn|key|kennwort|senha|contrase|jwt|otp"
-    r"|psk|sid|sig|sas|dsn|pw|bearer|hmac|webhook|jsessionid|client.?assertion"
+    r"|psk|sid|sess|cfid|cftoken|wordpress_logged|remember_me|sig|sas|dsn|pw|bearer|hmac|webhook|jsessionid|client.?assertion"
 )
 """What every name of a secret holds."""
 
@@ -112,6 +119,8 @@ def is_secret_name(name: str) -> bool:
     if _FOREIGN_NAME.search(name.lower()):
         return True
     words = _NO_LETTER.sub("_", _HUMP.sub("_", name).lower()).strip("_")
+    if _SESSION_COOKIE.fullmatch(words) or name.startswith("_session_id"):
+        return True
     if _SECRET.search(words):
         return not (_ABOUT.search(words) or _OTHER_TOKEN.search(words))
     is_environment_variable = name.isupper() and words.endswith("_key")

@@ -6,15 +6,16 @@ Source: the standard protocol 1.1, section 3 rule 10.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
-from streamweir.classification.failure_signs import field_name
+from streamweir.classification.failure_signs import field_name, has_failure_sign, is_failing_name
 from streamweir.classification.finish_words import is_finish_word
+from streamweir.classification.stack_traces import is_exception_text
 from streamweir.errors import MACHINE_CODE
 from streamweir.redaction import REDACTED, is_secret_name
 
-__all__ = ["SENTENCES", "WITHHELD", "SafeReport"]
+__all__ = ["SENTENCES", "WITHHELD", "CancelledReport", "SafeReport"]
 
 T = TypeVar("T")
 
@@ -80,3 +81,72 @@ class SafeReport:
     def _text(self, text: str) -> str:
         self._texts_left -= 1
         return text if self._texts_left >= 0 and self._is_code(text) else WITHHELD
+
+
+_STOP: Final = re.compile(
+    r"cancel|stop|abort|interrupt|terminat|disconnect|closed|left|取消|停止|中止|中断|終止|终止",
+    re.IGNORECASE,
+)
+"""The words of a message that says that a run was stopped."""
+_ID: Final = re.compile(r"\b[0-9a-f]{32}\b")
+"""The id of a task or a run, which such a message may name; redaction would take it for a key."""
+_LONGEST_STOP: Final = 200
+
+
+class CancelledReport:
+    """Copies what an upstream says of a run that was cancelled, without the texts of a failure.
+
+    A cancelled run is no failure, so its texts stay. Some servers report a failure in the same form: a text
+    is withheld if it names an exception, holds a stack trace or a secret, or if it is the message of an error
+    and does not say that the run was stopped.
+
+    Args:
+        redact: returns a text without its secrets; None if it is not looked at any more.
+        is_code: whether a text is an id or a code, and no key in disguise.
+        kept: texts that stay, whatever they hold: those of the answer.
+    """
+
+    def __init__(
+        self, redact: Callable[[str], str | None], is_code: Callable[[str], bool], kept: Container[str] = ()
+    ) -> None:
+        self._redact = redact
+        self._is_code = is_code
+        self._kept = kept
+
+    def copy(self, value: Any, *, is_error: bool = False) -> Any:
+        """Return a copy of a JSON value.
+
+        Args:
+            value: what is said.
+            is_error: the value stands in an object that reports an error.
+        """
+        match value:
+            case str():
+                return value if self._may_stay(value, is_message=False) else WITHHELD
+            case dict():
+                is_error = is_error or has_failure_sign(value)
+                return {
+                    self._key(str(key)): self._field(str(key), item, is_error) for key, item in value.items()
+                }
+            case list():
+                return [self.copy(item, is_error=is_error) for item in value]
+        return value
+
+    def _key(self, key: str) -> str:
+        return WITHHELD if is_exception_text(key) and not _PLAIN_KEY.fullmatch(key) else key
+
+    def _field(self, key: str, value: Any, is_error: bool) -> Any:
+        if not isinstance(value, str):
+            return self.copy(value, is_error=is_error or is_failing_name(key))
+        is_sentence = SENTENCES.fullmatch(field_name(key)) is not None or is_failing_name(key)
+        return value if self._may_stay(value, is_message=is_error and is_sentence) else WITHHELD
+
+    def _may_stay(self, text: str, *, is_message: bool) -> bool:
+        if text in self._kept or not text or MACHINE_CODE.fullmatch(text) or is_finish_word(text):
+            return True
+        if is_message and (len(text) > _LONGEST_STOP or not _STOP.search(text)):
+            return False
+        if self._is_code(text):
+            return True
+        text = _ID.sub("id", text)
+        return not is_exception_text(text) and self._redact(text) == text

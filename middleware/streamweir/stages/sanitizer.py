@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, cast
 import msgspec
 
 from streamweir.classification.failure_signs import is_failing_name, reports_failure
-from streamweir.classification.stack_traces import is_stack_trace
+from streamweir.classification.stack_traces import is_exception_text, is_stack_trace
 from streamweir.errors import CODES, MACHINE_CODE, TOOL_CODES
 from streamweir.events import (
     EVENT_TYPES,
@@ -22,6 +22,8 @@ from streamweir.events import (
     Error,
     Event,
     Meta,
+    SessionEnd,
+    SessionStart,
     Status,
     ToolCallEnd,
     Warning,
@@ -29,10 +31,11 @@ from streamweir.events import (
     ids_of,
 )
 from streamweir.redaction import DETAIL_LIMIT, REDACTED, RedactionBudget
-from streamweir.stages.safe_report import WITHHELD, SafeReport
+from streamweir.stages.safe_report import WITHHELD, CancelledReport, SafeReport
 
 __all__ = ["ErrorSanitizer", "is_failed_report"]
 
+_STOPPED: Final = frozenset({"stopped", "cancelled", "canceled", "aborted", "interrupted"})
 _WORD: Final = re.compile(r"\w")
 _WARNING: Final = "The service reported a problem that did not stop the answer."
 _CODE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
@@ -62,6 +65,9 @@ class ErrorSanitizer:
     def process(self, event: Event) -> Iterable[Event] | None:
         """Return a safe event in place of `event`, None where it is safe itself."""
         if type(event) not in self.handles:
+            if isinstance(event, SessionStart | SessionEnd):
+                safe = self._safe_of_run(event)
+                return None if safe is event else (safe,)
             return self._safe_beside(event) if event.meta and "extra" in event.meta else None
         match event:
             case Error():
@@ -76,8 +82,42 @@ class ErrorSanitizer:
                 return (self._failed_report(event),)
         return self._safe_beside(event)
 
+    def _safe_of_run(self, event: SessionStart | SessionEnd) -> Event:
+        """Make a start or an end safe: they may say how the run failed and be no error."""
+        safe: Event = event
+        if isinstance(event, SessionStart) and _names_exception(event.session_id):
+            safe = msgspec.structs.replace(
+                event, session_id=REDACTED, meta=self._safe_ids(ids_of(event.meta))
+            )
+        elif event.meta and any(map(_names_exception, event.meta.values())):
+            safe = msgspec.structs.replace(event, meta=self._safe_ids(failure_meta(event.meta)))
+        if not safe.meta or "extra" not in safe.meta:
+            return safe
+        safe = next(iter(self._safe_beside(safe) or (safe,)))
+        is_bad_end = isinstance(event, SessionEnd) and event.status in ("cancelled", "error")
+        if not is_bad_end and isinstance(event, SessionEnd):
+            return safe  # such fields belong to the answer
+        report = CancelledReport(self.redacted if is_bad_end else _unchanged, self.is_code)
+        extra = (safe.meta or {}).get("extra")
+        looked_through = report.copy(extra)
+        if looked_through == extra:
+            return safe
+        return msgspec.structs.replace(safe, meta={**(safe.meta or {}), "extra": looked_through})
+
+    def _stopped_step(self, event: Status, meta: Meta) -> Status:
+        safe = cast("dict[str, Any]", self._safe_ids(meta))
+        if "extra" in meta:
+            safe["extra"] = CancelledReport(self.redacted, self.is_code).copy(meta["extra"])
+        return msgspec.structs.replace(event, meta=safe)
+
+    def redacted(self, text: str) -> str | None:
+        """Return `text` without its secrets; None if the stream has had too many texts for that."""
+        return self._budget.text(text)
+
     def _safe_beside(self, event: Event) -> Iterable[Event] | None:
         """Withhold the reports of failures that stand in the `extra` of what has not failed itself."""
+        if isinstance(event, Status) and event.meta and _is_stopped(event):
+            return (self._stopped_step(event, event.meta),)
         extra = (event.meta or {}).get("extra")
         if not extra or not reports_failure(extra):
             return None
@@ -127,6 +167,8 @@ class ErrorSanitizer:
         """The parameters of a text: numbers, and strings redacted; those for users only are sentences."""
         safe: dict[str, Any] = {}
         for name, value in (params or {}).items():
+            if not self.is_code(name):
+                continue
             if not isinstance(value, str):
                 safe[name] = value
             elif event.for_users or self.is_code(value):
@@ -187,6 +229,8 @@ class ErrorSanitizer:
         return cast("Meta", safe)
 
     def _safe_id(self, text: str) -> str:
+        if is_exception_text(text) and not _CODE.fullmatch(text):
+            return REDACTED
         return self._budget.id(text) or REDACTED
 
     def is_code(self, text: str) -> bool:
@@ -201,6 +245,19 @@ class ErrorSanitizer:
         return code in CODES or (code not in TOOL_CODES and self._is_machine_code(code))
 
 
+def _is_stopped(step: Status) -> bool:
+    """Does a step say that its run was stopped?"""
+    return isinstance(step.detail, str) and step.detail.lower() in _STOPPED
+
+
+def _unchanged(text: str) -> str:
+    return text
+
+
+def _names_exception(item: Any) -> bool:
+    return isinstance(item, str) and is_exception_text(item)
+
+
 def _without_traces(result: Any) -> Any:
     """Return the output of a failed call without texts that are stack traces."""
     match result:
@@ -208,7 +265,9 @@ def _without_traces(result: Any) -> Any:
             return None if is_stack_trace(result) else result
         case dict():
             return {
-                name: kept for name, item in result.items() if (kept := _without_traces(item)) is not None
+                name: kept
+                for name, item in result.items()
+                if not is_stack_trace(str(name)) and (kept := _without_traces(item)) is not None
             }
         case list():
             return [_without_traces(item) for item in result]
@@ -234,7 +293,8 @@ def _is_failed_step(step: Status) -> bool:
 def is_failed_report(data: Any) -> bool:
     """Is this unknown event the report of a failure?"""
     name = data.get("name") if isinstance(data, dict) else None
-    return (isinstance(name, str) and is_failing_name(name)) or reports_failure(_content_of(data))
+    is_failing = isinstance(name, str) and (is_failing_name(name) or is_stack_trace(name))
+    return is_failing or reports_failure(_content_of(data))
 
 
 def _content_of(data: Any) -> Any:

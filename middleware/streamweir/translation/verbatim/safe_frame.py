@@ -19,6 +19,7 @@ from streamweir.classification.failure_signs import (
     may_name_failure,
 )
 from streamweir.classification.finish_words import is_finish_word
+from streamweir.classification.stack_traces import is_exception_text
 from streamweir.errors import MACHINE_CODE, WARNINGS, MalformedEvent
 from streamweir.events import (
     Content,
@@ -33,13 +34,14 @@ from streamweir.events import (
     ToolCallProgress,
     ToolCallStart,
     Warning,
+    ids_of,
     wire_data,
 )
 from streamweir.framing import Frame, LineFraming, with_data
 from streamweir.jsontext import parse_json, valid_utf8, write_json
 from streamweir.redaction import REDACTED, is_secret_name
 from streamweir.stages import ErrorSanitizer
-from streamweir.stages.safe_report import SENTENCES, WITHHELD, SafeReport
+from streamweir.stages.safe_report import SENTENCES, WITHHELD, CancelledReport, SafeReport
 from streamweir.translation.items import SafeEvent, StreamItem, TextRun
 
 __all__ = ["FrameSanitizer"]
@@ -55,6 +57,9 @@ _OPENING: Final = re.compile(r"\s*[*\w ]{0,32}:? ?|(?s:.*)\*\*[A-Z]+\*\*: ?")
 """What a dialect may write before the message of a failure to say that it is one, behind text or alone."""
 
 _DONE: Final = b"[DONE]"
+
+_PLAIN_KEY: Final = re.compile(r"[\w.$@-]{1,64}")
+"""The key of a field that stays, whatever it is called."""
 
 _LONGEST_PLAIN: Final = 8
 """No secret is as short, under whatever name it stands."""
@@ -97,9 +102,24 @@ class FrameSanitizer:
         data = None
         if failures:
             data = SafeFrame(failures, safe, others, is_code=is_code).rewritten(frame.data)
+        elif any(map(_is_bad_end, others)):
+            data = self._looked_through(frame.data, others)
         elif not any(map(_is_free, others)):
             data = without_failures(frame.data, is_code=is_code, is_unread=not items)
         return raw if data is None else with_data(raw, data, framing)
+
+    def _looked_through(self, data: bytes, events: Sequence[Event]) -> bytes | None:
+        """Return the data of the frame of a run that ended badly; None if nothing has to be changed."""
+        kept = {text for event in events if not _is_bad_end(event) for text in _texts_in(event)}
+        report = CancelledReport(self._errors.redacted, self._errors.is_code, kept)
+        try:
+            value = parse_json(data)[0]
+        except MalformedEvent:
+            text = data.decode(errors="replace")
+            safe_text = report.copy(text)
+            return None if safe_text == text else _as_line(safe_text)
+        safe = report.copy(value)
+        return None if safe == value else write_json(safe)
 
 
 class SafeFrame:
@@ -133,7 +153,9 @@ class SafeFrame:
             if message and message != replacement:
                 self._messages[message] = replacement
         for event in (*safe, *others):
-            self._kept.update(_texts_in(wire_data(event)), _texts_in(event.meta))
+            # an end beside a failure repeats what failed
+            meta = ids_of(event.meta) if isinstance(event, SessionEnd) else event.meta
+            self._kept.update(_texts_in(wire_data(event)), _texts_in(meta))
 
     def rewritten(self, data: bytes) -> bytes | None:
         """Return the data of the frame as it may leave; None if nothing has to be changed."""
@@ -153,7 +175,7 @@ class SafeFrame:
             case str():
                 return self._text(value, key)
             case dict():
-                return {str(name): self._field(str(name), item) for name, item in value.items()}
+                return {_safe_key(str(name)): self._field(str(name), item) for name, item in value.items()}
             case list():
                 return [self._copy(item, key) for item in value]
         return value
@@ -190,6 +212,10 @@ class SafeFrame:
                 is_alone = not rest.strip() and _OPENING.fullmatch(opening)
                 return opening + replacement + rest if is_alone else replacement
         return None
+
+
+def _safe_key(key: str) -> str:
+    return WITHHELD if is_exception_text(key) and not _PLAIN_KEY.fullmatch(key) else key
 
 
 def _as_line(text: str) -> bytes:
@@ -264,7 +290,11 @@ def _texts_in(value: Any) -> Iterator[str]:
 
 
 def _is_free(event: Event) -> bool:
-    return isinstance(event, _FREE) or (isinstance(event, SessionEnd) and event.status == "cancelled")
+    return isinstance(event, _FREE)
+
+
+def _is_bad_end(event: Event) -> bool:
+    return isinstance(event, SessionEnd) and event.status in ("cancelled", "error")
 
 
 def _is_report(item: Event) -> bool:
