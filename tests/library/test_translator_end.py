@@ -268,7 +268,7 @@ def test_warnings_of_the_caller_go_out_as_they_are() -> None:
 
 def test_a_heartbeat_says_nothing_and_stops_with_the_stream() -> None:
     engine = translator(framing="sse")
-    assert engine.heartbeat() == b": ping\n\n"
+    assert engine.heartbeat() == b": ping\n"
     assert translator().heartbeat() == b"\n"
     assert translator(framing="json").heartbeat() == b""
     engine.feed(DONE)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
 from streamweir.asgi.stream_factory import StreamFraming, TimeoutOptions
 from streamweir.http.paths import Paths
 from streamweir.options.durations import Duration
-from streamweir.options.timeouts import HEARTBEAT
+from streamweir.options.heartbeats import AUTO
 from streamweir.translation.stream_options import STREAM_DEFAULTS, StreamOptions
 from streamweir.translation.taps import TapMaker
 
@@ -69,7 +69,7 @@ NORMALIZE_DEFAULTS: Final[NormalizeOptions] = {
     "paths": None,
     "media_types": STREAM_TYPES,
     "framing": None,
-    "heartbeat": HEARTBEAT,
+    "heartbeat": AUTO,
     "timeouts": None,
     **STREAM_DEFAULTS,
     "reraise": False,

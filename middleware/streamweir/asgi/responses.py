@@ -25,7 +25,7 @@ from streamweir.http.ownership import ownership_in, runs_are_kept_above, take_ow
 from streamweir.http.refusals import Refusal, failure_parts, send_refusal
 from streamweir.http.sending import Receive, Scope, Send
 from streamweir.jsontext import write_json
-from streamweir.options.durations import optional_duration
+from streamweir.options.heartbeats import parse_heartbeat
 from streamweir.options.signatures import checked, spells_out
 from streamweir.runs.options import Resume, check_resume
 from streamweir.runs.store import RunStore
@@ -84,7 +84,7 @@ class EventStreamResponse(Response):
         self._content = content
         self._answers = (answers,) if isinstance(answers, str) else tuple(answers)
         self._request_id = given["request_id"]
-        self._heartbeat = optional_duration(given["heartbeat"], name="heartbeat")
+        self._heartbeat = parse_heartbeat(given["heartbeat"])
         self._options: dict[str, Any] = {
             "framing": framing,
             "speaks": speaks,

@@ -12,7 +12,8 @@ from streamweir.context import WarningCollector
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.errors import ConfigurationError, did_you_mean
 from streamweir.http.headers import HeaderList, media_type_of
-from streamweir.options.durations import Duration, optional_duration
+from streamweir.options.durations import Duration
+from streamweir.options.heartbeats import parse_heartbeat
 from streamweir.options.limits import Limits
 from streamweir.options.timeouts import Timeouts
 from streamweir.translation.stream_options import StreamOptions
@@ -69,7 +70,7 @@ class StreamFactory:
         self.media_types = frozenset(map(_media_type, _names(media_types, "media_types")))
         if framing is not None and framing not in get_args(StreamFraming):
             raise ConfigurationError(f"framing must be 'sse', 'ndjson' or None, not {framing!r}")
-        self.heartbeat = optional_duration(heartbeat, name="heartbeat")
+        self.heartbeat = parse_heartbeat(heartbeat)
         self.timeouts = _timeouts(timeouts)
         self.speaks = speaks
         self.hints = HintLog(self.speaks)

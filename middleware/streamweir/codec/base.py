@@ -183,6 +183,7 @@ class Encoder:
         sse_prefix: `data: `, or `data:` where the original server sends no space.
         media_type: in place of that of the framing.
         heartbeats: its clients can skip a comment, or an empty line.
+        is_old: its pages never saw a heartbeat, and no form is safe for all of them.
         response_headers: what else its responses carry.
         option_values: as for `Decoder`, when the dialect is written.
         reports_by_status: its clients expect a failure before the first event as an HTTP status, with
@@ -201,6 +202,7 @@ class Encoder:
         writes_extra: the stream is read in the dialect that is written, so that what its decoder kept as
             `extra` may come back. Whoever knows what is read sets it.
         names: what the client calls what it asks.
+        request_id: of the stream, for what is written before the first event.
         room: how many bytes the encoder may keep between two events, about. What does not fit is shortened or
             forgotten, or ends the stream with `LimitExceeded`. Set before the first event.
     """
@@ -211,6 +213,7 @@ class Encoder:
     sse_prefix: ClassVar[bytes] = b"data: "
     media_type: ClassVar[str | None] = None
     heartbeats: ClassVar[bool] = True
+    is_old: ClassVar[bool] = False
     response_headers: ClassVar[Mapping[str, str]] = MappingProxyType({})
     option_values: ClassVar[Mapping[str, tuple[str, ...]]] = NO_OPTIONS
     reports_by_status: ClassVar[bool] = False
@@ -223,6 +226,7 @@ class Encoder:
     is_shown: bool = False
     writes_extra: bool = False
     names: ClientNames = NO_NAMES
+    request_id: str = ""
     room: int = EVENT_BYTES
 
     def __init_subclass__(cls) -> None:

@@ -181,7 +181,7 @@ class ChatEncoder(Encoder):
     def _begin(self, event: SessionStart) -> None:
         """Keep what an upstream of the same protocol calls itself and its answer."""
         if self.writes_extra:
-            self.message_id = (event.meta or {}).get("message_id")
+            self.message_id = self.message_id or (event.meta or {}).get("message_id")
             model = self.extra_of(event).get("model")
             self._model = short_id(model) if isinstance(model, str) else None
 

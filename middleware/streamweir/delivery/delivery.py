@@ -26,6 +26,7 @@ from streamweir.errors import ErrorInfo
 from streamweir.http.fair_lock import FairLock
 from streamweir.http.folded_response import folded_response
 from streamweir.http.headers import Headers
+from streamweir.options.heartbeats import AutoHeartbeat
 from streamweir.translation.clock import StreamClock
 from streamweir.translation.folded_writer import FoldedWriter
 from streamweir.translation.open_writer import Writer
@@ -205,7 +206,8 @@ class Delivery:
         """
         if self._lock.is_taken or self.clock.is_closed:
             return
-        data = self.sink.heartbeat()
+        is_chosen = not isinstance(self.clock.heartbeat, AutoHeartbeat)
+        data = self.sink.heartbeat() if is_chosen else self.sink.default_heartbeat()
         if data:
             async with self._lock:
                 await self._write(data, more=True)

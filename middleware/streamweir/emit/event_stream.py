@@ -27,7 +27,7 @@ from streamweir.errors import ConfigurationError
 from streamweir.http.accept import StreamFraming, choose_framing
 from streamweir.http.headers import Headers
 from streamweir.http.response_headers import response_headers
-from streamweir.options.durations import optional_duration
+from streamweir.options.heartbeats import parse_heartbeat
 from streamweir.options.signatures import checked, spells_out
 from streamweir.request_id import new_request_id, valid_request_id
 from streamweir.translation.clock import StreamClock
@@ -88,7 +88,7 @@ class EventStream:
             )
         if accept and framing in ("sse", "ndjson"):
             framing = choose_framing(accept, cast("StreamFraming", framing))
-        interval = optional_duration(given["heartbeat"], name="heartbeat")
+        interval = parse_heartbeat(given["heartbeat"])
         shares = outer is not None and not outer.opened and not outer.attached
         collector = (
             outer if outer is not None and shares else WarningCollector(request_id, debug=given["debug"])

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypedDict
 
 from streamweir.options.durations import Duration
-from streamweir.options.timeouts import HEARTBEAT
+from streamweir.options.heartbeats import AUTO
 from streamweir.stages import FullText
 
 __all__ = ["EVENT_STREAM_DEFAULTS", "EventStreamOptions"]
@@ -40,7 +40,7 @@ class EventStreamOptions(TypedDict, total=False):
 EVENT_STREAM_DEFAULTS: Final[EventStreamOptions] = {
     "request_id": None,
     "session_id": None,
-    "heartbeat": HEARTBEAT,
+    "heartbeat": AUTO,
     "warnings": (),
     "full_text": "dedupe",
     "debug": False,

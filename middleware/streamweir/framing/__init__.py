@@ -8,12 +8,13 @@ from streamweir.framing.ndjson import DOCUMENT_STARTS, DocumentParser, NDJSONPar
 from streamweir.framing.replaced_data import with_data
 from streamweir.framing.sniff import SniffingParser
 from streamweir.framing.sse import SSEParser
-from streamweir.framing.sse_writing import sse_writer, write_sse, write_sse_comment
+from streamweir.framing.sse_writing import LONE_COMMENT, sse_writer, write_sse
 from streamweir.framing.text_body import TextBodyParser
 
 __all__ = [
     "DOCUMENT_STARTS",
     "LINE_FRAMINGS",
+    "LONE_COMMENT",
     "MEDIA_TYPES",
     "DocumentParser",
     "Frame",
@@ -30,5 +31,4 @@ __all__ = [
     "with_data",
     "write_ndjson",
     "write_sse",
-    "write_sse_comment",
 ]

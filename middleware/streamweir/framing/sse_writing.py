@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from streamweir.framing.control_bytes import LF
 from streamweir.framing.frame import Frame
 
-__all__ = ["sse_writer", "write_sse", "write_sse_comment"]
+__all__ = ["LONE_COMMENT", "sse_writer", "write_sse"]
+
+LONE_COMMENT: Final = b": ping\n"
+"""A comment line without a blank line behind it, which some readers would take for an event."""
 
 
 def write_sse(frame: Frame, prefix: bytes = b"data: ") -> bytes:
@@ -46,8 +49,3 @@ def _named(event: str, frame_id: str | None) -> bytes:
     """A block that has no data: nothing but its name, and perhaps an id."""
     start = b"" if frame_id is None else b"id: %b\n" % frame_id.encode()
     return b"%bevent: %b\n\n" % (start, event.encode())
-
-
-def write_sse_comment(text: str) -> bytes:
-    """Return a comment block: it keeps the connection busy, and clients ignore it."""
-    return f": {text}\n\n".encode()

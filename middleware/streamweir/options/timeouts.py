@@ -13,10 +13,7 @@ import msgspec
 from streamweir.errors import ConfigurationError, did_you_mean
 from streamweir.options.durations import Duration, optional_duration
 
-__all__ = ["CLOCK_ORDER", "HEARTBEAT", "NO_TIMEOUTS", "Timeouts"]
-
-HEARTBEAT: Final = "15s"
-"""The longest silence before bytes that say nothing, where no other is chosen."""
+__all__ = ["CLOCK_ORDER", "NO_TIMEOUTS", "Timeouts"]
 
 CLOCK_ORDER: Final = (("connect", "first_event"), ("first_event", "total"), ("idle", "total"))
 """No clock outlasts the one behind it."""

@@ -20,6 +20,9 @@ _EVENT_BLOCK: Final = re.compile(r"(?:id: (?:(run_[0-9a-f]{32})\.)?(0|[1-9][0-9]
 _ESCAPED_WITHOUT_NEED: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u(?!00[01][0-9a-fA-F]|007[fF]|0085|202[89])")
 """An escape other than those of control characters, which JSON cannot hold as they are, and of line ends."""
 
+_COMMENTS: Final = re.compile(r"\A(?::[^\n]*(?:\n|\Z))+")
+"""Comment lines before a block: heartbeats."""
+
 _LINE_ENDS: Final = re.compile("[\x85\u2028\u2029]")
 
 
@@ -34,21 +37,20 @@ class Framed(NamedTuple):
 
 
 def read_sse(body: bytes) -> Iterator[Framed]:
-    """Yield the events of an SSE body; comments only count as breaches where they must not stand."""
+    """Yield the events of an SSE body. A comment line may stand between two events, before and behind all."""
     text, breaches = _text_of(body)
     if "\r" in text:
         breaches.append("a carriage return in the body: lines end with LF only")
     *blocks, rest = text.split("\n\n")
-    if rest:
+    if _COMMENTS.sub("", rest):
         breaches.append(f"the body does not end with a complete block: {_shown(rest)}")
-    if blocks and blocks[-1].startswith(":"):
-        breaches.append("a comment after the last event: the body must end with it")
+    blocks = [_COMMENTS.sub("", block) for block in blocks]
     if breaches:
         yield Framed(None, None, breaches)
     run = _run_of(blocks)
     may_lack_id = run is not None or _UNKEPT.search(text) is not None
     for block in blocks:
-        if block.startswith(":") and "\n" not in block:
+        if not block:
             continue
         match = _EVENT_BLOCK.fullmatch(block)
         if (
@@ -66,7 +68,7 @@ def read_sse(body: bytes) -> Iterator[Framed]:
 
 def _run_of(blocks: Iterable[str]) -> str | None:
     """Return the run that the ids of a resumable stream name; then an event that is not stored has none."""
-    matches = (_EVENT_BLOCK.fullmatch(block) for block in blocks if not block.startswith(":"))
+    matches = (_EVENT_BLOCK.fullmatch(block) for block in blocks if block)
     first = next(matches, None)
     return None if first is None else first[1]
 

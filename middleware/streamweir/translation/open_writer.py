@@ -71,6 +71,7 @@ def open_writer(  # noqa: PLR0913 (what there is to settle of a client)
     room = None if source is None else source.limits.event_bytes
     encoder = dialect.make_encoder(options.get(dialect.name, NO_OPTIONS), room=room)
     encoder.names = names
+    encoder.request_id = request_id
     if framing == "json":
         limit = LIMIT if source is None else source.limits.stream_bytes // _PARTS_OF_A_STREAM
         return FoldedWriter(request_id, encoder, limit=limit)

@@ -23,12 +23,12 @@ from streamweir.events import (
     Warning,
 )
 from streamweir.framing import (
+    LONE_COMMENT,
     MEDIA_TYPES,
     Frame,
     FramingChoice,
     sse_writer,
     write_ndjson,
-    write_sse_comment,
 )
 from streamweir.translation.append_only_text import AppendOnlyText
 from streamweir.translation.failure_body import failure_body
@@ -178,13 +178,20 @@ class StreamWriter:
         self._out += map(self._bytes_of, self._encoder.close())
 
     def heartbeat(self) -> bytes:
-        """Return the protocol's heartbeat, else a comment (SSE) or an empty line; nothing if none is read."""
+        """Return the protocol's heartbeat, else a lone comment line (SSE) or an empty line."""
         if not self._encoder.heartbeats:
             return b""
         self.begin_body()
         if (frame := self._encoder.heartbeat()) is not None:
             return self._bytes_of(frame)
-        return write_sse_comment("ping") if self.framing == "sse" else b"\n"
+        return LONE_COMMENT if self.framing == "sse" else b"\n"
+
+    def default_heartbeat(self) -> bytes:
+        """Return a heartbeat that neither the file nor the application has asked for.
+
+        Clients of an old dialect get none: their pages never saw one, and no form is safe for all of them.
+        """
+        return b"" if self._encoder.is_old else self.heartbeat()
 
     def _is_held(self, event: Event, stamp: Stamp) -> bool:
         """Write a failure that nothing came before as the whole of a response."""

@@ -277,7 +277,7 @@ async def test_a_client_that_reads_slowly_is_not_dropped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("accept", "beat"), [("text/event-stream", b": ping\n\n"), ("application/x-ndjson", b"\n")]
+    ("accept", "beat"), [("text/event-stream", b": ping\n"), ("application/x-ndjson", b"\n")]
 )
 async def test_heartbeats_before_the_first_event_and_in_silence(accept: str, beat: bytes) -> None:
     async def slowly(call: Call) -> None:

@@ -58,7 +58,7 @@ async def test_a_body_of_the_request_reaches_the_application() -> None:
         connected.send("POST", "/chat", body=b"x" * 300_000)
         answer = await connected.whole()
     assert answer.assert_valid().text == "300000"
-    assert b": ping\n\n" in answer.body
+    assert b": ping\n" in answer.body
 
 
 # Disconnects
@@ -234,7 +234,7 @@ def waiting(*steps: bytes | float) -> Any:
     return app
 
 
-@pytest.mark.parametrize(("accept", "beat"), [(SSE, b": ping\n\n"), ("application/x-ndjson", b"\n")])
+@pytest.mark.parametrize(("accept", "beat"), [(SSE, b": ping\n"), ("application/x-ndjson", b"\n")])
 async def test_heartbeats_break_the_silence(accept: str, beat: bytes) -> None:
     app = StreamweirMiddleware(waiting(0.15, TOKENS[0], 0.15, DONE, 0.15), heartbeat="40ms", **MOUNTED)
     async with served(app) as running:

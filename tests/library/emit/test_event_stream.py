@@ -388,7 +388,7 @@ async def test_heartbeats_break_the_silence_between_events(framing: str) -> None
 
     stream = EventStream(content, heartbeat=0.03, framing=framing)
     pieces = [piece async for piece in stream]
-    beat = b": ping\n\n" if framing == "sse" else b"\n"
+    beat = b": ping\n" if framing == "sse" else b"\n"
     assert pieces[0] == pieces[-2] == beat
     assert check_stream(b"".join(pieces), framing=framing, headers=stream.headers) == []
 

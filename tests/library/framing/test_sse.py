@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamweir.errors import LimitExceeded
-from streamweir.framing import Frame, SSEParser, write_sse, write_sse_comment
+from streamweir.framing import LONE_COMMENT, Frame, SSEParser, write_sse
 from streamweir.testing import cuts
 
 Block = tuple[str | None, bytes, str | None]
@@ -199,7 +199,7 @@ def test_what_is_written_is_read_back(text: str, prefix: bytes) -> None:
     if prefix == b"data:" and (text.startswith(" ") or "\n " in text):
         return  # without a space of its own, a value's first one is taken for it
     frame = Frame(text.encode(), "name", "7")
-    written = write_sse(frame, prefix=prefix) + write_sse_comment("ping")
+    written = write_sse(frame, prefix=prefix) + LONE_COMMENT
     assert every_way_once(written) == [("name", frame.data, "7")]
 
 

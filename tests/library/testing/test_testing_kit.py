@@ -189,7 +189,6 @@ GOOD = sse([start(), text(), end()])
         (GOOD.replace(b"data: ", b"data:"), "not exactly"),
         (GOOD.replace(b"id: 1\n", b"id: 2\n"), "id of the SSE frame"),
         (GOOD[:-1], "complete block"),
-        (GOOD + b": ping\n\n", "comment after the last event"),
         (GOOD.replace(b"\ndata", b"\n: ping\ndata", 1), "not exactly"),
         (GOOD.replace(b"Hi", b"\xff"), "not valid UTF-8"),
         (GOOD.replace(b"Hi", b"\\u54c8"), "not ASCII-escaped"),

@@ -236,7 +236,7 @@ def test_own_frames_have_the_lines_of_the_upstream(end: bytes) -> None:
     translator.warn("Soon over.")
     out += translator.fail("UPSTREAM_TIMEOUT")
 
-    assert beat == b": ping" + end + end
+    assert beat == b": ping" + end
     ours = out.removeprefix(token)
     assert ours.startswith(b'data:{"type":"warning"')
     assert ours.endswith(end + end)

@@ -126,5 +126,5 @@ def test_a_heartbeat_has_the_form_of_its_protocol() -> None:
     dialects = process_dialects().with_(pinging)
     own = Translator(speaks="legacy", answers="pinging", dialects=dialects)
     assert own.heartbeat() == b'data: {"type":"ping"}\n\n'
-    assert Translator(speaks="legacy").heartbeat() == b": ping\n\n"
+    assert Translator(speaks="legacy").heartbeat() == b": ping\n"
     assert Translator(speaks="legacy", framing="ndjson").heartbeat() == b"\n"

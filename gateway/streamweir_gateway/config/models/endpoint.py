@@ -11,9 +11,9 @@ from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from streamweir.errors import MACHINE_CODE
+from streamweir.options.heartbeats import AUTO
 from streamweir.options.limits import Limits as LibraryLimits
 from streamweir.options.sizes import format_size
-from streamweir.options.timeouts import HEARTBEAT
 from streamweir_gateway.config.diagnostics import InvalidValue
 from streamweir_gateway.config.models.access import Caller
 from streamweir_gateway.config.models.field_types import (
@@ -22,7 +22,6 @@ from streamweir_gateway.config.models.field_types import (
     READ_ONLY,
     AtLeastOne,
     Duration,
-    DurationOrOff,
     Flag,
     Rate,
     Size,
@@ -52,6 +51,7 @@ from streamweir_gateway.config.values.path_templates import UPSTREAM_PATH, is_op
 from streamweir_gateway.config.values.request_mode import REQUEST_MODE, RequestMode
 from streamweir_gateway.config.values.scalars import COUNT, TEXT, Scalar, choice, read_text, text_schema
 from streamweir_gateway.config.values.section_or_keyword import SectionOrKeyword
+from streamweir_gateway.config.values.units import HEARTBEAT
 from streamweir_gateway.config.values.urls import UPSTREAM_REFERENCE
 from streamweir_gateway.config.values.written_as import LISTED, Listed, ShortFor, WrittenAs
 
@@ -161,8 +161,9 @@ class EndpointOptions(UpstreamOptions):
     """Earlier turns, for upstreams that do not know the conversation: in the text, or left out."""
     threads: Annotated[Threads | None, SectionOrKeyword(Threads, {"off": None})] = made_by(Threads)
     """Which conversation of the upstream goes with a client's; `off`: none are kept."""
-    heartbeat: DurationOrOff = written(HEARTBEAT)
-    """A sign of life after so much silence; may be `off`."""
+    heartbeat: Annotated[float | None, HEARTBEAT] = written(AUTO)
+    """A sign of life after so much silence; may be `off`. `auto`: 15s, but none of the gateway's own for
+    clients of old dialects."""
     forward_headers: Annotated[tuple[Annotated[str, FORWARDED_HEADER], ...], LISTED] = ()
     """Headers of the client that go on to the upstream; `X-Tenant-*` stands for all that begin so."""
     forward_query: Annotated[tuple[Annotated[str, QUERY_NAME], ...], LISTED] = ()

@@ -9,11 +9,12 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from streamweir.options.durations import DURATION_PATTERN, format_duration, seconds_of
+from streamweir.options.heartbeats import AUTO, AUTO_HEARTBEAT
 from streamweir.options.sizes import SIZE_PATTERN, bytes_of
 from streamweir_gateway.config.diagnostics import InvalidValue, UnclearValue, not_this
 from streamweir_gateway.config.values.scalars import Scalar, is_off, or_off
 
-__all__ = ["DURATION", "DURATION_OR_OFF", "SIZE", "size_from"]
+__all__ = ["DURATION", "DURATION_OR_OFF", "HEARTBEAT", "SIZE", "size_from"]
 
 Number = TypeVar("Number", int, float)
 
@@ -56,6 +57,10 @@ def _read_duration(value: object) -> float:
     return seconds
 
 
+def _read_heartbeat(value: object) -> float:
+    return AUTO_HEARTBEAT if value == AUTO else _read_duration(value)
+
+
 def _is_bare(value: object) -> bool:
     return isinstance(value, int | float) or (isinstance(value, str) and value.strip()[-1:].isdigit())
 
@@ -74,8 +79,10 @@ _DURATION_SCHEMA: Final = {
         {"type": "string", "pattern": f"^{DURATION_PATTERN}$"},
     ]
 }
+_HEARTBEAT_SCHEMA: Final = {"anyOf": [*_DURATION_SCHEMA["anyOf"], {"enum": [AUTO]}]}
 
 SIZE: Final = Scalar(_read_size, _SIZE_SCHEMA, stand_in=1)
 # Not a number: no comparison with another duration says that it is too long.
 DURATION: Final = Scalar(_read_duration, _DURATION_SCHEMA, stand_in=float("nan"))
 DURATION_OR_OFF: Final = or_off(DURATION)
+HEARTBEAT: Final = or_off(Scalar(_read_heartbeat, _HEARTBEAT_SCHEMA, stand_in=AUTO_HEARTBEAT))

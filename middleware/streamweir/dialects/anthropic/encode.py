@@ -178,6 +178,10 @@ class AnthropicEncoder(ChatEncoder):
         yield _frame({"type": "message_delta", "delta": delta, "usage": usage, **beside})
         yield _frame({"type": "message_stop"})
 
+    def heartbeat(self) -> Frame:
+        """Return the protocol's own `ping`."""
+        return _frame({"type": "ping"})
+
     # Blocks
 
     def _message_start(self) -> Iterator[Frame]:

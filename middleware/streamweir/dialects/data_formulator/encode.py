@@ -64,6 +64,7 @@ class DataFormulatorEncoder(Encoder):
 
     framings = ("ndjson",)
     replaces = True
+    is_old: ClassVar[bool] = True
     option_values: ClassVar[Mapping[str, tuple[str, ...]]] = {"profile": ("loading", "analyst")}
 
     def __init__(self) -> None:

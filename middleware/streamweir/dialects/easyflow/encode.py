@@ -77,6 +77,7 @@ class EasyflowEncoder(Encoder):
             payload, the one error code that they show.
     """
 
+    is_old: ClassVar[bool] = True
     option_values: ClassVar[Mapping[str, tuple[str, ...]]] = {"variant": ("easyflow", "aiflowy")}
 
     def __init__(self) -> None:

@@ -49,6 +49,7 @@ class LegacyEncoder(Encoder):
     """
 
     framings = ("sse", "ndjson")
+    is_old: ClassVar[bool] = True
     option_values: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "tool_args": ("object", "text"),
         "final_answer": ("off", "on"),

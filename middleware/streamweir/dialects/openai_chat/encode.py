@@ -72,6 +72,11 @@ class OpenAIChatEncoder(ChatEncoder):
             return None
         return {"created": (stamp.timestamp // 1000, 0)}
 
+    def heartbeat(self) -> Frame:
+        """Return a chunk without text: clients take a comment for an event that is cut off."""
+        self.message_id = self.message_id or f"chatcmpl-{self.stamp.request_id or self.request_id}"
+        return self._chunk({"content": ""}, None)
+
     def close(self) -> Iterable[Frame]:
         """Return the mark of the end; a failure has none."""
         return () if self._has_failed else (_DONE,)

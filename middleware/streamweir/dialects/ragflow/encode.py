@@ -30,6 +30,7 @@ class RagflowEncoder(Encoder):
     """
 
     sse_prefix = b"data:"
+    is_old: ClassVar[bool] = True
     option_values: ClassVar = {"form": FORMS, "answer": ANSWERS, "events": ("all", "filtered")}
 
     @property

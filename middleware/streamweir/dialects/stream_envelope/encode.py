@@ -72,6 +72,7 @@ class EnvelopeEncoder(Encoder):
         form: `old` for clients of the flat form, which knows text, tools and ends only.
     """
 
+    is_old: ClassVar[bool] = True
     option_values: ClassVar[Mapping[str, tuple[str, ...]]] = {"form": ("new", "old")}
 
     def __init__(self) -> None:

@@ -29,6 +29,10 @@ _REPORTS: Final = frozenset(code for code, row in WARNINGS.items() if row.report
 """Warnings about what is repaired in other protocols, and not in this one."""
 
 
+_LONGEST_SIGN: Final = 256
+"""Bytes of a frame that is taken for a sign of life."""
+
+
 class VerbatimWriter(StreamWriter, FrameSink):
     """Copies the frames of the upstream, and writes events only where no frame says them.
 
@@ -94,6 +98,10 @@ class VerbatimWriter(StreamWriter, FrameSink):
         self._style = LineStyle(b"\n", b": ")
         self._is_fresh = True
         """The encoder has been given nothing yet."""
+        self._gap = b""
+        """The comments and blank lines since the last frame."""
+        self._sign_of_life = b""
+        """The last frame of the upstream that said nothing, where its dialect has no heartbeat of its own."""
 
     @property
     def copies(self) -> bool:
@@ -129,6 +137,8 @@ class VerbatimWriter(StreamWriter, FrameSink):
             self._write_like(frame.raw)
         framing: Any = self.framing
         self._safe = self._sanitizer.process(frame, items, framing)
+        if self._encoder.is_old:
+            self._note_sign_of_life(frame, self._safe, is_empty=not items)
         if items and isinstance(items[0], SessionStart):  # no warning leaves before it
             self._copy(frame)
 
@@ -142,6 +152,13 @@ class VerbatimWriter(StreamWriter, FrameSink):
             self._origin = "gateway"
         elif self._copies:  # a read of nothing but texts
             self._out.append(raw)
+
+    def _note_sign_of_life(self, frame: Frame, safe: bytes, *, is_empty: bool) -> None:
+        """Keep a frame that says nothing, or the comments and blank lines between two frames together."""
+        self._gap = (self._gap + safe)[: _LONGEST_SIGN + 1] if frame.is_gap else b""
+        shown = self._gap or safe
+        if is_empty and not frame.unterminated:
+            self._sign_of_life = shown if len(shown) <= _LONGEST_SIGN else b""
 
     def begin_closing(self) -> None:
         """Take note that the frames have said how the stream ends."""
@@ -202,10 +219,19 @@ class VerbatimWriter(StreamWriter, FrameSink):
             self._encoder.texts_written(event, texts)
 
     def heartbeat(self) -> bytes:
-        """Return what `StreamWriter` does; from then on the framing is settled."""
+        """Return the last sign of life that the upstream has shown, else what `StreamWriter` does.
+
+        From then on the framing is settled.
+        """
+        if self._sign_of_life:
+            return self._sign_of_life
         beat = super().heartbeat()
         self.follows = self.follows and not beat
         return self._style.applied_to(beat) if b"\r" not in beat else beat
+
+    def default_heartbeat(self) -> bytes:
+        """Return the last sign of life that the upstream has shown, else what `StreamWriter` does."""
+        return self._sign_of_life or super().default_heartbeat()
 
     def finish(self) -> None:
         """Write what follows the last event, where the end is not the upstream's own."""

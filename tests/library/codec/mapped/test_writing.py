@@ -116,7 +116,7 @@ def test_the_framing_is_that_of_the_dialect(own: str, expected: str) -> None:
 
 @pytest.mark.parametrize(
     ("heartbeat", "framing", "expected"),
-    [("on", "sse", b": ping\n\n"), ("off", "sse", b""), ("on", "lines", b"\n"), ("off", "ndjson", b"")],
+    [("on", "sse", b": ping\n"), ("off", "sse", b""), ("on", "lines", b"\n"), ("off", "ndjson", b"")],
 )
 def test_heartbeats(heartbeat: str, framing: str, expected: bytes) -> None:
     text = rule("{on: content, send: x}", framing=framing, heartbeat=heartbeat)

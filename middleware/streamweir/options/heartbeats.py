@@ -1,0 +1,33 @@
+"""Heartbeats: after how much silence one is sent, and whether clients of old dialects get any.
+
+Source: the configuration contract (`heartbeat`); the standard protocol 1.1, section 4.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamweir.options.durations import Duration, optional_duration
+
+__all__ = ["AUTO", "AUTO_HEARTBEAT", "AutoHeartbeat", "parse_heartbeat"]
+
+AUTO: Final = "auto"
+
+
+class AutoHeartbeat(float):
+    """Seconds of silence before a heartbeat that no file and no application has asked for.
+
+    Clients of old dialects, whose pages never saw one, get none of them unless the stream has shown one.
+    """
+
+
+AUTO_HEARTBEAT: Final = AutoHeartbeat(15.0)
+
+
+def parse_heartbeat(value: Duration | None, *, name: str = "heartbeat") -> float | None:
+    """Return the seconds that an option called `name` stands for; None for what is turned off.
+
+    Raises:
+        ConfigurationError: `value` is neither a duration, `auto` nor `off`.
+    """
+    return AUTO_HEARTBEAT if value == AUTO else optional_duration(value, name=name)
