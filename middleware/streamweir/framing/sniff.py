@@ -51,6 +51,9 @@ class SniffingParser:
         raw_in: as given; not to be changed once `chosen` is set.
     """
 
+    _blank = b""
+    """The blank bytes before the body, where the parser may have to keep the raw bytes."""
+
     def __init__(
         self, limit: int, expected: str = "sse", in_a_row: bool = False, raw_in: Collection[str] = ()
     ) -> None:
@@ -59,8 +62,6 @@ class SniffingParser:
         self._in_a_row = in_a_row
         self.raw_in = raw_in
         self._head = b""
-        self._blank = b""
-        """The blank bytes before the body, where the parser may have to keep the raw bytes."""
         self.chosen: _Parser | None = None
         if expected == "lines":
             self.chosen = LinesParser(limit, "lines" in raw_in)

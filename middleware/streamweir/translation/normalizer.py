@@ -52,6 +52,9 @@ class StreamNormalizer:
         bytes: how many have arrived.
     """
 
+    _held_end: Sequence[StreamItem] = ()
+    """The terminal event, and what follows it in its frame, while the stream is behind the end."""
+
     def __init__(self, reader: StreamReader, pipeline: Pipeline) -> None:
         self.reader = reader
         self.pipeline = pipeline
@@ -63,8 +66,6 @@ class StreamNormalizer:
         self._limit = reader.limits.stream_bytes
         self._event_limit = reader.limits.event_bytes
         self._body = reader.body
-        self._held_end: Sequence[StreamItem] = ()
-        """The terminal event, and what follows it in its frame, while the stream is behind the end."""
         pipeline.closing_warnings.append(reader.closing_warnings)
         pipeline.watch_silence(reader.silence_warning)
 
@@ -103,10 +104,15 @@ class StreamNormalizer:
         is_too_large = total > self._limit
         if is_too_large:
             data = data[: max(0, self._limit - total + len(data))]
-        around = self._body.around
+        body = self._body
+        around = body.around
         texts = None if around is None or len(data) > self._event_limit else around.texts_in(data)
         if not texts or around is None or not self.pipeline.push_more(around.template.event, texts, data):
-            self._read(data)
+            run = None if body.next_around is None else body.read_texts(data)
+            if run is None:
+                self._take(self.reader.feed(data))
+            elif not self.pipeline.push_more(*run):
+                self._take([body.as_read(*run)])
         if is_too_large:
             self.settle()
             self.pipeline.end_for(LimitExceeded("a stream is larger than allowed"))
@@ -193,14 +199,6 @@ class StreamNormalizer:
         self.pipeline.tick()
         self.settle()
         self.pipeline.cancel(reason)
-
-    def _read(self, data: bytes) -> None:
-        """Take a read that is not just more of the same text, whole blocks of it."""
-        run = None if self._body.next_around is None else self._body.read_texts(data)
-        if run is None:
-            self._take(self.reader.feed(data))
-        elif not self.pipeline.push_more(*run):
-            self._take([self._body.as_read(*run)])
 
     def _take(self, read: Iterable[FrameItems], failure: ErrorInfo | None = None) -> None:
         """Take what was read; `failure` is why the body broke off, if it did."""

@@ -54,6 +54,10 @@ class StreamReader:
         ConfigurationError: `eof` is none of these.
     """
 
+    keeps_frames = False
+    _raw_of: Dialect | None = None
+    _raw_in: Collection[str] = ()
+
     def __init__(
         self,
         speaks: str | Dialect = "auto",
@@ -74,9 +78,6 @@ class StreamReader:
         self._headers: AnswerHeaders = ()
         self._eof = eof
         self._has_messages = False
-        self.keeps_frames = False
-        self._raw_of: Dialect | None = None
-        self._raw_in: Collection[str] = ()
         self._detector: Detector | None = None
         if speaks == "auto":
             self._detector = Detector(self.limits.event_bytes, self._dialects)

@@ -37,16 +37,17 @@ class BodyReader:
             `read_texts` may be tried before `read`.
     """
 
+    parser: SniffingParser
+    has_ended = False
+    around: Surroundings | None = None
+    next_around: Surroundings | None = None
+    _unread = b""
+    """The beginning of a block that may be a text."""
+
     def __init__(self, frames: FrameReader, limit: int) -> None:
-        self.parser: SniffingParser
-        self.has_ended = False
-        self.around: Surroundings | None = None
-        self.next_around: Surroundings | None = None
         self._frames = frames
         self._limit = limit
         self._blocks = TextBlocks()
-        self._unread = b""
-        """The beginning of a block that may be a text."""
 
     def read_texts(self, data: bytes) -> tuple[Piece, list[str], bytes] | None:
         """Return the texts of a read that begins or ends within the block of a text, and is nothing else.
@@ -186,12 +187,14 @@ class BodyReader:
         if texts and template is not None:
             yield [TextRun(template.event, texts)], _joined(raws)
         current = frames.templates.current
-        if current is None or decoder.judges_texts or not parser.is_at_boundary:
+        if current is None or decoder.judges_texts:
             return
         known = self._blocks.around(current)
+        if (known is None and not learns) or not parser.is_at_boundary:
+            return
         if learns and frame is not None and frame.data and (known is None or current is begun):
-            self._blocks.learn(current, data, frame, parser.framing)
-        self.around = self.next_around = self._around_of(current)
+            known = self._blocks.learn(current, data, frame, parser.framing)
+        self.around = self.next_around = None if self.has_ended else known
 
     def _unread_frame(self, frame: Frame) -> Sequence[FrameItems]:
         """Return a gap, or a frame behind the end, which no decoder reads.

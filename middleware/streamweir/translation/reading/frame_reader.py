@@ -59,6 +59,9 @@ class FrameReader:
         understanding: what was understood.
     """
 
+    _held = b""
+    """The bytes that arrived behind `_error_only` since."""
+
     def __init__(self, limits: Limits, raw: bool) -> None:
         self.decoder: Decoder | None = None
         self.templates: MessageTemplates
@@ -79,8 +82,6 @@ class FrameReader:
         self._has_reported_text = False
         self._error_only: ErrorOnlyBody | None = None
         """The first frame, while it may turn out to be all of the body."""
-        self._held = b""
-        """The bytes that arrived behind it since."""
 
     def read_as(self, dialect: Dialect, decoder: Decoder) -> None:
         """Settle the dialect, and with it what depends on it."""
@@ -125,7 +126,8 @@ class FrameReader:
         read: list[FrameItems] = []
         if events and not self.started:
             self.started = True
-            read += self.release()
+            if self._error_only is not None:
+                read += self.release()
         items: list[StreamItem] = [*events] if is_plain else self._attributed(events, frame)
         if not is_whole:
             items += self.unreadable.note(frame)

@@ -57,8 +57,13 @@ class TextBlocks:
         self._probes -= template is None and found.end() < len(data)
         return found.end()
 
-    def learn(self, template: MessageTemplate, block: bytes, frame: Frame, framing: str | None) -> None:
+    def learn(
+        self, template: MessageTemplate, block: bytes, frame: Frame, framing: str | None
+    ) -> Surroundings | None:
         """Learn the surroundings from bytes that end with a frame which is a text of the template.
+
+        Returns:
+            The surroundings; None if they are unknown.
 
         Args:
             template: in force.
@@ -68,7 +73,7 @@ class TextBlocks:
         """
         before = block.partition(frame.data)[0]
         if b"{" in before or (_BLANK_LINE if framing == "sse" else _LINE_END).search(before):
-            return
+            return self.around(template)
         learned = self._learned
         tries = learned.pop(template, _UNKNOWN)[1]
         known = None
@@ -77,6 +82,7 @@ class TextBlocks:
         if len(learned) >= _KEPT:
             del learned[next(iter(learned))]
         learned[template] = known, tries + 1
+        return known
 
     def _is_given_up(self, template: MessageTemplate) -> bool:
         return self._learned.get(template, _UNKNOWN)[1] > _MOST_LEARNED
