@@ -26,10 +26,11 @@ from streamweir_gateway.requests.request_sequence import RequestSequence
 from streamweir_gateway.runs.admission import CircuitOpen, Overloaded, Permit
 from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.destination import Destination
+from streamweir_gateway.runs.first_requests import last_request
 from streamweir_gateway.runs.interruptible_wait import Interrupted
 from streamweir_gateway.runs.operator_hints import about_breaker, about_cookies, about_failure, about_status
 from streamweir_gateway.runs.request_context import RequestContext
-from streamweir_gateway.runs.response_classification import classify_response, first_answer
+from streamweir_gateway.runs.response_classification import classify_response
 from streamweir_gateway.runs.retry_plan import Failure
 from streamweir_gateway.runs.taken_answers import take_answer
 from streamweir_gateway.upstream.client import Opening
@@ -41,12 +42,6 @@ __all__ = ["Attempt"]
 
 logger = logging.getLogger("streamweir.gateway")
 
-_UPSTREAMS_FAULT: Final = frozenset(
-    {"UPSTREAM_UNREACHABLE", "UPSTREAM_TIMEOUT", "UPSTREAM_TRUNCATED", "UPSTREAM_INVALID_RESPONSE"}
-)
-"""What counts for the breaker where the upstream gave no status of its own."""
-
-_REFUSED: Final = (401, 403)
 _ERRORS: Final = 400
 _OUR_END: Final = frozenset({"GATEWAY_DRAINING", "INTERNAL"})
 
@@ -221,28 +216,12 @@ class Attempt:
         if self._offer.written is None:
             return own._replace(body=self._context.body.data)
         sequence = RequestSequence(own, self._offer.written)
-        while sequence.has_first:
-            async with self._open(sequence.next) as response:
-                self._context.supervisor.response = response
-                if (failure := await self._take_answer(sequence, response)) is not None:
-                    self._end_failed(failure)
-                    return None
+        found = await last_request(sequence, self._open, context=self._context, destination=self.destination)
+        if isinstance(found, Failure):
+            self._end_failed(found)
+            return None
         self.stream.reader.hand_over(sequence.given)
-        return sequence.next
-
-    async def _take_answer(self, sequence: RequestSequence, response: UpstreamResponse) -> Failure | None:
-        """Take what later requests need of the answer to a first one, or return why it has failed."""
-        context = self._context
-        context.record.upstream_status = response.status
-        info = await first_answer(
-            response,
-            sequence,
-            reader=self.destination.error_reader,
-            client_credentials=response.status in _REFUSED
-            and self.destination.passes_credentials(context.incoming),
-            debug=context.endpoint.debug,
-        )
-        return None if info is None else Failure(info, status=response.status)
+        return found
 
     def _note_begin(self) -> int:
         """Note that the upstream is asked; return the number of the attempt."""
@@ -344,8 +323,9 @@ class Attempt:
         info = await classify_response(
             response,
             reader=self.destination.error_reader,
-            client_credentials=response.status in _REFUSED
-            and self.destination.passes_credentials(context.incoming),
+            client_credentials=self.destination.was_refused_with_credentials(
+                response.status, context.incoming
+            ),
             debug=context.endpoint.debug,
         )
         if info is not None:
@@ -421,12 +401,5 @@ class Attempt:
                 self._commit()
         elif failure.info is not None:
             self.failure = failure
-            if self._permit is not None and _is_upstreams_fault(failure):
+            if self._permit is not None and failure.is_upstreams_fault:
                 self._permit.failed()
-
-
-def _is_upstreams_fault(failure: Failure) -> bool:
-    """Does it count for the breaker? A request that was refused says nothing about the next one."""
-    if failure.status is not None and failure.status >= 400:
-        return failure.status >= 500
-    return failure.info is not None and failure.info.code in _UPSTREAMS_FAULT

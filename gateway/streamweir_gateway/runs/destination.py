@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from streamweir import Limits
 from streamweir.codec.base import Options
@@ -24,6 +24,8 @@ from streamweir_gateway.upstream.request import UpstreamRequest
 from streamweir_gateway.upstream.via import Via
 
 __all__ = ["Destination"]
+
+_REFUSED: Final = (401, 403)
 
 
 class Destination:
@@ -163,9 +165,9 @@ class Destination:
         """Whether the client's cookies go on to this upstream."""
         return self._outgoing.forwards_cookies
 
-    def passes_credentials(self, incoming: Incoming) -> bool:
-        """Does the upstream see this client's own credentials, so that a 401 is the client's affair?"""
-        return self._outgoing.passes_credentials(incoming.headers)
+    def was_refused_with_credentials(self, status: int, incoming: Incoming) -> bool:
+        """The upstream refused the client's own credentials, so the client gets its 401 or 403."""
+        return status in _REFUSED and self._outgoing.passes_credentials(incoming.headers)
 
 
 def _lossy(names: Sequence[str]) -> Warning:

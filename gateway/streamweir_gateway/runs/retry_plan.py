@@ -28,6 +28,14 @@ JITTER: Final = 0.25
 """Up to this share of a wait is added to it, so that many who failed at once do not come back at once."""
 
 
+_ERRORS: Final = 400
+_SERVER_ERRORS: Final = 500
+_UPSTREAMS_FAULT: Final = frozenset(
+    {"UPSTREAM_UNREACHABLE", "UPSTREAM_TIMEOUT", "UPSTREAM_TRUNCATED", "UPSTREAM_INVALID_RESPONSE"}
+)
+"""Codes that count for the breaker where the upstream gave no error status."""
+
+
 class Failure(NamedTuple):
     """Why an attempt ended before its first event."""
 
@@ -44,6 +52,13 @@ class Failure(NamedTuple):
     def weight(self) -> int:
         """How much it says to the client: the upstream's own failures most."""
         return 0 if self.info is None else 2 if self.was_asked else 1
+
+    @property
+    def is_upstreams_fault(self) -> bool:
+        """The failure counts for the breaker. A refused request does not: the next one may be accepted."""
+        if self.status is not None and self.status >= _ERRORS:
+            return self.status >= _SERVER_ERRORS
+        return self.info is not None and self.info.code in _UPSTREAMS_FAULT
 
     def is_in(self, kinds: Collection[int | str]) -> bool:
         """Is it one of those after which the same upstream is asked again?"""

@@ -1,0 +1,60 @@
+"""The requests of an attempt that come before the one that is answered with the stream.
+
+Source: the request contract, section 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamweir_gateway.requests.request_sequence import RequestSequence
+from streamweir_gateway.runs.destination import Destination
+from streamweir_gateway.runs.request_context import RequestContext
+from streamweir_gateway.runs.response_classification import first_answer
+from streamweir_gateway.runs.retry_plan import Failure
+from streamweir_gateway.upstream.client import Opening
+from streamweir_gateway.upstream.request import UpstreamRequest
+from streamweir_gateway.upstream.response import UpstreamResponse
+
+__all__ = ["last_request"]
+
+
+async def last_request(
+    sequence: RequestSequence,
+    open_request: Callable[[UpstreamRequest], Opening],
+    *,
+    context: RequestContext,
+    destination: Destination,
+) -> UpstreamRequest | Failure:
+    """Make the first requests, and return the last one, or the failure of one of the first.
+
+    Args:
+        sequence: of the attempt; takes from each answer what later requests need.
+        open_request: sends a request.
+        context: of the request of the client.
+        destination: the upstream that is asked.
+
+    Raises:
+        UpstreamFailure: there was no answer.
+        Interrupted: the run was ended meanwhile.
+    """
+    while sequence.has_first:
+        async with open_request(sequence.next) as response:
+            context.supervisor.response = response
+            if (failure := await _failure_in(response, sequence, context, destination)) is not None:
+                return failure
+    return sequence.next
+
+
+async def _failure_in(
+    response: UpstreamResponse, sequence: RequestSequence, context: RequestContext, destination: Destination
+) -> Failure | None:
+    context.record.upstream_status = response.status
+    info = await first_answer(
+        response,
+        sequence,
+        reader=destination.error_reader,
+        client_credentials=destination.was_refused_with_credentials(response.status, context.incoming),
+        debug=context.endpoint.debug,
+    )
+    return None if info is None else Failure(info, status=response.status)
