@@ -27,7 +27,7 @@ from streamweir.request_errors import (
 from streamweir.runs.handles import new_handle
 from streamweir.translation.received_event import ReceivedEvent, failure_events, made_event
 
-__all__ = ["StreamEngine", "open_engine"]
+__all__ = ["StreamEngine", "StreamFacts", "open_engine"]
 
 _COMES_BACK: Final = frozenset({429, 502, 503, 504})
 _NO_MORE: Final = frozenset({204, 404, 410})
@@ -253,3 +253,30 @@ class StreamEngine:
         if is_lost and not isinstance(failure, StreamTruncated):
             return StreamTruncated(failure.info, request_id=self.request_id, status=failure.status)
         return failure
+
+
+class StreamFacts:
+    """What both clients say of a stream that they read."""
+
+    def __init__(self, engine: StreamEngine) -> None:
+        self._engine: Final = engine
+
+    @property
+    def request_id(self) -> str:
+        """Of the request; once there is an answer, the one that it names."""
+        return self._engine.request_id
+
+    @property
+    def status(self) -> int | None:
+        """The HTTP status of the answer, None while there is none."""
+        return self._engine.status
+
+    @property
+    def run(self) -> str | None:
+        """The handle of the run that the answer is one of; None where it can only be read once."""
+        return self._engine.run
+
+    @property
+    def resumes(self) -> int:
+        """How often the request came back."""
+        return self._engine.resumes

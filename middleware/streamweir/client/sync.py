@@ -21,7 +21,7 @@ from typing import Any, Final, NoReturn, Self, TypeAlias
 
 import httpx
 
-from streamweir.client.engine import StreamEngine, open_engine
+from streamweir.client.engine import StreamFacts, open_engine
 from streamweir.client.http_request import HttpRequest, RequestParts, tls_context
 from streamweir.client.waits import ThreadWaits, run_now
 from streamweir.options.durations import Duration
@@ -75,34 +75,11 @@ def stream_request(  # noqa: PLR0913 (the options are the documentation)
     return StreamRequest(engine)
 
 
-class StreamRequest:
+class StreamRequest(StreamFacts):
     """The events of one stream: an iterator, and a context manager that closes the connection.
 
     Iterated without `with` it closes the connection at the end of the stream, or by `close`.
     """
-
-    def __init__(self, engine: StreamEngine) -> None:
-        self._engine: Final = engine
-
-    @property
-    def request_id(self) -> str:
-        """Of the request; once there is an answer, the one that it names."""
-        return self._engine.request_id
-
-    @property
-    def status(self) -> int | None:
-        """The HTTP status of the answer, None while there is none."""
-        return self._engine.status
-
-    @property
-    def run(self) -> str | None:
-        """The handle of the run that the answer is one of; None where it can only be read once."""
-        return self._engine.run
-
-    @property
-    def resumes(self) -> int:
-        """How often the request came back."""
-        return self._engine.resumes
 
     def __iter__(self) -> Self:
         return self
