@@ -18,45 +18,42 @@ interface Row {
 }
 
 /**
- * The protocol's codes: error_type, reason and the fixed message. "!" at the end: trying again may help, and the message
- * ends with that advice; "?": the same, and the message has it already. Codes without a message are a server's to say,
- * which sends it along.
+ * The protocol's codes: kind, reason, "!" where trying again may help, and the fixed message; of several codes in one
+ * line, which only a server says, it sends the message along.
  */
-const TABLE = `
-UPSTREAM_UNREACHABLE system upstream_unreachable The service could not be reached.!
-UPSTREAM_TIMEOUT timeout upstream_error The service took too long to answer.!
-UPSTREAM_TRUNCATED system truncated The answer broke off before it was complete.!
-UPSTREAM_INVALID_RESPONSE system malformed The service sent an answer that could not be understood.
-UPSTREAM_ERROR execution upstream_error The service reported an error.!
-UPSTREAM_REJECTED validation upstream_error The service did not accept the request.
-RATE_LIMITED execution upstream_error Too many requests. Please wait and try again.?
-AUTH_FAILED system upstream_error The service refused the credentials it was given.
-NOT_FOUND validation upstream_error The service does not know this address.
-STREAM_LIMIT_EXCEEDED system limit The answer was larger than is allowed here.
-INTERNAL system internal An internal error occurred.!
-MODEL_NOT_FOUND execution upstream_error
-CONTEXT_LENGTH_EXCEEDED validation upstream_error
-CONTENT_FILTERED execution upstream_error
-QUOTA_EXCEEDED execution upstream_error
-CANCELLED execution cancelled !
-GATEWAY_DRAINING system draining !
-RUN_LOST system lost !
-STORE_UNAVAILABLE system lost !
-`;
+const TABLE = `system upstream_unreachable ! UPSTREAM_UNREACHABLE The service could not be reached.
+timeout upstream_error ! UPSTREAM_TIMEOUT The service took too long to answer.
+system truncated ! UPSTREAM_TRUNCATED The answer broke off before it was complete.
+system malformed - UPSTREAM_INVALID_RESPONSE The service sent an answer that could not be understood.
+execution upstream_error ! UPSTREAM_ERROR The service reported an error.
+validation upstream_error - UPSTREAM_REJECTED The service did not accept the request.
+execution upstream_error ! RATE_LIMITED Too many requests. Please wait and try again.
+system upstream_error - AUTH_FAILED The service refused the credentials it was given.
+validation upstream_error - NOT_FOUND The service does not know this address.
+system limit - STREAM_LIMIT_EXCEEDED The answer was larger than is allowed here.
+system internal ! INTERNAL An internal error occurred.
+execution upstream_error - MODEL_NOT_FOUND CONTENT_FILTERED QUOTA_EXCEEDED
+validation upstream_error - CONTEXT_LENGTH_EXCEEDED
+execution cancelled ! CANCELLED
+system draining ! GATEWAY_DRAINING
+system lost ! RUN_LOST STORE_UNAVAILABLE`;
 
+const AGAIN = " Please try again.";
 let rows: Map<string, Row> | null = null;
 
-function rowFrom(line: string): [string, Row] {
-  const [, code, error_type, reason, text, mark] = /^(\S+) (\S+) (\S+) ?(.*?)([!?]?)$/.exec(
+function rowsOf(line: string): [string, Row][] {
+  const [, error_type, reason, mark, codes, text] = /^(\S+) (\S+) (\S) ([A-Z_ ]+?)(?: ([A-Z][a-z].*))?$/.exec(
     line,
   ) as unknown as string[];
-  const message = (text || "The service reported an error.") + (mark === "!" ? " Please try again." : "");
-  return [code, { error_type, recoverable: mark !== "", reason, message }] as [string, Row];
+  const recoverable = mark === "!";
+  const advice = recoverable && !/again/.test(text ?? "") ? AGAIN : "";
+  const row = { error_type, reason, recoverable, message: (text ?? "The service reported an error.") + advice } as Row;
+  return (codes as string).split(" ").map((code) => [code, row]);
 }
 
 /** What a code means; undefined for a code of another system. */
 export function rowOf(code: string): Row | undefined {
-  rows ??= new Map(TABLE.trim().split("\n").map(rowFrom));
+  rows ??= new Map(TABLE.split("\n").flatMap(rowsOf));
   return rows.get(code);
 }
 

@@ -78,25 +78,15 @@ function readBlock(bytes: Uint8Array): Block {
   return { bytes, id, data: data.join("\n") };
 }
 
-const TERMINAL = new Set(
-  (
-    "RUN_FINISHED RUN_ERROR finish abort message_stop response.completed response.failed response.incomplete " +
-    "session_end done"
-  ).split(" "),
-);
+const TERMINAL =
+  /^(RUN_FINISHED|RUN_ERROR|finish|abort|message_stop|response\.(completed|failed|incomplete)|session_end|done)$/;
 
 /** Whether a block ends its stream, in whichever protocol: a mark, or the type of its JSON. */
 export function isTerminal(data: string): boolean {
   if (data.trim() === "[DONE]") return true;
-  const type = /"type"\s*:\s*"([\w.]+)"/.exec(data)?.[1];
-  if (!type || !data.includes("{")) return false;
-  return typeOf(data, type);
-}
-
-function typeOf(data: string, seen: string): boolean {
-  if (!TERMINAL.has(seen) && ![...TERMINAL].some((word) => data.includes(`"${word}"`))) return false;
+  if (!/RUN_|finish|abort|_stop|response\.|session_end|done/.test(data)) return false; // most blocks need no parsing
   try {
-    return TERMINAL.has((JSON.parse(data) as { type?: string } | null)?.type ?? "");
+    return TERMINAL.test((JSON.parse(data) as { type?: string } | null)?.type ?? "");
   } catch {
     return false;
   }

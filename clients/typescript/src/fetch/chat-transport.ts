@@ -47,9 +47,11 @@ const givenBy = async <T>(source: Source<T>): Promise<T> =>
 export function createChatTransport(options: ChatTransportOptions): ChatTransport {
   const runs = options.fetch ?? createRunFetch();
 
-  const headersOf = async (given: HeadersLike | undefined): Promise<Headers> => {
-    const own = mergedHeaders({ "x-streamweir-protocol": "vercel-ui" }, await givenBy(options.headers ?? {}));
-    return mergedHeaders(Object.fromEntries(entriesOf(own)), given);
+  /** The headers of a request: those of the call over the transport's. */
+  const headersOf = async (given: HeadersLike = {}): Promise<Headers> => {
+    const headers = mergedHeaders({ "x-streamweir-protocol": "vercel-ui" }, await givenBy(options.headers ?? {}));
+    new Headers(given as HeadersInit).forEach((value, name) => headers.set(name, value));
+    return headers;
   };
 
   const ask = async (send: typeof fetch, init: RequestInit, signal: AbortSignal | undefined): Promise<Response> => {
@@ -89,12 +91,6 @@ export function createChatTransport(options: ChatTransportOptions): ChatTranspor
       return response.status === 204 ? null : chunksOf(await accepted(response), abortSignal);
     },
   };
-}
-
-function entriesOf(headers: Headers): [string, string][] {
-  const entries: [string, string][] = [];
-  headers.forEach((value, name) => entries.push([name, value]));
-  return entries;
 }
 
 /** An answer that is a stream. Rejects with what a refusal says for its reader. */

@@ -22,7 +22,7 @@ export const resolved = async (source: HeadersSource | undefined): Promise<Heade
   typeof source === "function" ? await source() : source;
 
 /** What goes out as a body, and its type where `fetch` does not know it. */
-export function encodedBody(body: unknown): { body: BodyInit | undefined; type: string | null } {
+export function encodedBody(body: unknown): { body: RequestInit["body"] | undefined; type: string | null } {
   if (body === undefined || body === null) return { body: undefined, type: null };
   const isSentAsIs =
     typeof body === "string" ||
@@ -31,7 +31,7 @@ export function encodedBody(body: unknown): { body: BodyInit | undefined; type: 
     isA(body, "Blob") ||
     isA(body, "FormData") ||
     isA(body, "URLSearchParams");
-  if (isSentAsIs) return { body: body as BodyInit, type: null };
+  if (isSentAsIs) return { body: body as RequestInit["body"], type: null };
   return { body: JSON.stringify(body), type: "application/json" };
 }
 
@@ -42,9 +42,8 @@ function isA(value: unknown, name: "Blob" | "FormData" | "URLSearchParams"): boo
 
 /** A random id: `randomUUID` is missing where a page is not served securely. */
 export function randomId(prefix: string): string {
-  const bytes = new Uint8Array(16);
-  if (globalThis.crypto?.getRandomValues) globalThis.crypto.getRandomValues(bytes);
-  else for (let index = 0; index < bytes.length; index++) bytes[index] = Math.random() * 256;
+  const bytes = new Uint8Array(16).map(() => Math.random() * 256);
+  globalThis.crypto?.getRandomValues?.(bytes);
   return prefix + Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 

@@ -79,10 +79,9 @@ class EventStream implements StreamRequest {
   #state: "unread" | "open" | "aborted" | "over" = "unread";
   #source: BodySource | null = null;
   #controller: AbortController | null = null;
+  /** What has come and was not given yet, the last event first. */
   #queue: StreamEvent[] = [];
-  #given = 0;
   #turn: Promise<unknown> = Promise.resolve();
-  #waiting = 0;
   /** What ended the stream here. */
   #failure: Break | null = null;
   /** Tries since the last event, and what broke the stream before the first of them. */
@@ -115,11 +114,7 @@ class EventStream implements StreamRequest {
   }
 
   next(): Promise<IteratorResult<StreamEvent, undefined>> {
-    if (!this.#waiting && this.#state === "open" && this.#given < this.#queue.length) {
-      return new Promise((resolve) => resolve(this.#give()));
-    }
-    this.#waiting += 1;
-    const turn = this.#turn.then(() => this.#next()).finally(() => (this.#waiting -= 1));
+    const turn = this.#turn.then(() => this.#next());
     this.#turn = turn.catch(ignore);
     return turn;
   }
@@ -152,7 +147,6 @@ class EventStream implements StreamRequest {
     if (this.#state === "over" || this.#state === "aborted") return;
     this.#state = to;
     this.#queue = [];
-    this.#given = 0;
     this.#shut();
     if (to === "over") this.#options.signal?.removeEventListener("abort", this.#onAbort);
     this.#patience.interrupt(LEFT);
@@ -171,7 +165,7 @@ class EventStream implements StreamRequest {
       this.#state = signal?.aborted ? "aborted" : "open";
       if (this.#state === "open") signal?.addEventListener("abort", this.#onAbort);
     }
-    while (this.#state === "open" && this.#given === this.#queue.length) {
+    while (this.#state === "open" && !this.#queue.length) {
       if (this.#reader.ended) this.cancel();
       else await this.#advance();
     }
@@ -184,11 +178,7 @@ class EventStream implements StreamRequest {
   }
 
   #give(): IteratorResult<StreamEvent, undefined> {
-    const event = this.#queue[this.#given++] as StreamEvent;
-    if (this.#given === this.#queue.length) {
-      this.#queue = [];
-      this.#given = 0;
-    }
+    const event = this.#queue.pop() as StreamEvent;
     if (event.type === "error" && event.data.terminal && this.#options.throwErrors !== false) {
       const failure = this.#error(this.#failure ?? this.#breakOf(event));
       this.cancel();
@@ -243,7 +233,7 @@ class EventStream implements StreamRequest {
       broken = this.#asBreak(late);
     }
     this.#failure = broken.failure.reason === "total_timeout" ? broken : (this.#broken ?? broken);
-    this.#queue.push(...this.#reader.fail(this.#failure.failure));
+    this.#queue.unshift(...this.#reader.fail(this.#failure.failure).reverse());
   }
 
   /** A wait that leaving and the clocks end. `idle`: for how long. */
@@ -259,7 +249,7 @@ class EventStream implements StreamRequest {
       if (cause === LEFT || cause instanceof ClockRanOut) throw cause;
       throw new Break("stream_truncated", failureOf("UPSTREAM_TRUNCATED"), cause);
     });
-    this.#queue.push(...(done ? reader.flush() : reader.feed(value)));
+    this.#queue = (done ? reader.flush() : reader.feed(value)).reverse();
     if (!done || reader.ended) return;
     const { kind, failure } = reader.missing;
     throw new Break(kind, failure);

@@ -14,10 +14,8 @@ describe.skipIf(why)("the examples before the gateway", () => {
     browser = await openBrowser();
     pages = await new Pages().listen(inject("pages"));
     const html = '<!doctype html><div id="root"></div><script type="module" src="main.js"></script>';
-    for (const react of ["react", "react-18"] as const) {
-      pages.made.set(`/${react}/index.html`, html);
-      pages.made.set(`/${react}/main.js`, await bundled("examples/react/src/main.tsx", react));
-    }
+    pages.made.set("/react/index.html", html);
+    pages.made.set("/react/main.js", await bundled("examples/react/src/main.tsx", "react"));
   }, 60_000);
 
   afterAll(async () => {
@@ -30,7 +28,7 @@ describe.skipIf(why)("the examples before the gateway", () => {
     await page.keyboard.press("Enter");
   };
 
-  for (const path of ["/examples/page/index.html", "/react/index.html", "/react-18/index.html"]) {
+  for (const path of ["/examples/page/index.html", "/react/index.html"]) {
     describe(path, () => {
       test("shows the answer, its tools and its table", async () => {
         const { page, errors } = await opened(browser, `${pages.origin}${path}?url=${gateway}/legacy`);

@@ -1,0 +1,2 @@
+export const LIMITS: Record<string, [source: string, most: number]>;
+export function sizeOf(name: string): Promise<number>;
