@@ -31,6 +31,14 @@ class Offer:
     tap: EventTap | None = None
     answers: bool = False
 
+    @property
+    def asks_for_usage(self) -> bool:
+        """The upstream is asked for the usage of its stream."""
+        match self.written[-1].body if self.written else None:
+            case {"stream_options": {"include_usage": True}}:
+                return True
+        return False
+
 
 NO_OFFER: Final = Offer()
 """The client's body goes on as it came."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, Final
@@ -152,8 +152,11 @@ class Endpoint:
             names = client_names(request, dialect.request_names)
             for name, header in dialect.request_headers.items():
                 given = header_value(incoming.headers, header)[:256]
-                names = names._replace(**{name: ",".join(filter(None, (getattr(names, name), given)))})
+                both: Any = ",".join(filter(None, (getattr(names, name), given)))
+                names = names._replace(**{name: both})
             incoming = replace(incoming, names=names)
+        if dialect.asks_for_usage and self.mapping is not None and not _wants_usage(request):
+            incoming = replace(incoming, names=incoming.names._replace(hides_usage=True))
         if self.mapping is not None and (secret := self.mapping.answer_secret(incoming, self.destinations)):
             incoming = replace(incoming, names=incoming.names._replace(secret=secret))
         if dialect.asks_by_body:
@@ -180,6 +183,13 @@ class Endpoint:
             passed = end_to_end(response.headers, without=_OURS)
             return [header for header in passed if WRITABLE.fullmatch(header[1])]
         return [header for header in self._returned.of(response.headers) if WRITABLE.fullmatch(header[1])]
+
+
+def _wants_usage(request: Mapping[str, Any]) -> bool:
+    match request:
+        case {"stream_options": {"include_usage": True}}:
+            return True
+    return False
 
 
 def _first(answers: tuple[str, ...], protocol: str | None) -> tuple[str, ...]:

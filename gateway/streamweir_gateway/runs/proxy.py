@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 
 from starlette.types import Receive, Scope, Send
 
@@ -127,6 +128,8 @@ class Proxy:
         incoming = endpoint.as_asked(incoming, body.data)
         self._check_draining()  # a body may take its time, and nobody would end what begins now
         offers = _offers(endpoint, incoming, body)
+        if incoming.names.hides_usage and not any(offer.asks_for_usage for offer in offers.values()):
+            incoming = replace(incoming, names=incoming.names._replace(hides_usage=False))
         if (first := next(iter(offers))) is not endpoint.destinations[0]:
             request = _upstream_request(first, incoming)
         await self._answer(PreparedRequest(incoming, request, body, offers), scope, receive, send, record)

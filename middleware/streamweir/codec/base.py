@@ -192,6 +192,8 @@ class Encoder:
             the same for both.
         request_names: by the name of an attribute of `ClientNames`, the field of a request that has it.
         request_headers: likewise, the header of a request that has it; its values are added.
+        asks_for_usage: its clients say in their request, by `stream_options.include_usage`, whether they
+            want a chunk with the usage.
         streams_arguments: its clients are given a call's arguments in pieces, as they come.
 
     Attributes:
@@ -221,6 +223,7 @@ class Encoder:
     request_names: ClassVar[Mapping[str, str]] = MappingProxyType({})
     request_headers: ClassVar[Mapping[str, bytes]] = MappingProxyType({})
     streams_arguments: ClassVar[bool] = False
+    asks_for_usage: ClassVar[bool] = False
 
     options: Options = NO_OPTIONS
     is_shown: bool = False
@@ -286,6 +289,14 @@ class Encoder:
         """
         del folded, stamp
         return None
+
+    def hides(self, frame: Frame) -> bool:
+        """Return whether a frame of an upstream of this dialect is left out of those that are copied.
+
+        Asked only of frames that are no mere text, and only with `names.hides_usage`.
+        """
+        del frame
+        return False
 
     @classmethod
     def client_call_id(cls, tool_id: str, request_id: str) -> str:

@@ -21,6 +21,7 @@ class ClientNames(NamedTuple):
         secret: makes the ids under which the client answers (`answer_ids`); None: it answers under the
             upstream's. It is ours and not the client's, but as these names it is part of what each reader of
             a stored run has to write alike.
+        hides_usage: the gateway has asked the upstream for its usage, and the client has not.
     """
 
     model: str | None = None
@@ -28,6 +29,7 @@ class ClientNames(NamedTuple):
     run: str | None = None
     betas: str | None = None
     secret: str | None = None
+    hides_usage: bool = False
 
 
 NO_NAMES: Final = ClientNames()
@@ -41,9 +43,10 @@ def client_names(request: Mapping[str, Any], fields: Mapping[str, str]) -> Clien
         fields: by the name of an attribute of `ClientNames`, the field in which it stands.
     """
     found = {name: _text_of(request.get(field)) for name, field in fields.items()}
-    return ClientNames(
-        **{name: text for name, text in found.items() if isinstance(text, str) and 0 < len(text) <= _LONGEST}
-    )
+    known: dict[str, Any] = {
+        name: text for name, text in found.items() if isinstance(text, str) and 0 < len(text) <= _LONGEST
+    }
+    return ClientNames(**known)
 
 
 def _text_of(value: Any) -> Any:

@@ -199,6 +199,11 @@ class Dialect:
         return self.encoder is not None and self.encoder.asks_by_body
 
     @property
+    def asks_for_usage(self) -> bool:
+        """Its clients say in their request whether they want the usage of a stream."""
+        return self.encoder is not None and self.encoder.asks_for_usage
+
+    @property
     def request_names(self) -> Mapping[str, str]:
         """Where its clients' requests name what they ask."""
         return {} if self.encoder is None else self.encoder.request_names

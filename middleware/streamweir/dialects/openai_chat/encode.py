@@ -14,7 +14,7 @@ from streamweir.codec.frame_template import Number
 from streamweir.codec.kept_values import KeptValues
 from streamweir.dialects.openai_chat.encode_references import REFERENCES, written_citation
 from streamweir.dialects.openai_chat.encode_whole import completion
-from streamweir.errors import CODES
+from streamweir.errors import CODES, MalformedEvent
 from streamweir.events import (
     Content,
     Error,
@@ -47,6 +47,8 @@ class OpenAIChatEncoder(ChatEncoder):
         "reasoning": ("reasoning_content", "reasoning", "drop"),
         "references": REFERENCES,
     }
+
+    asks_for_usage: ClassVar[bool] = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -95,6 +97,14 @@ class OpenAIChatEncoder(ChatEncoder):
     def failure_body(cls, failure: FailedRequest) -> Mapping[str, Any]:
         """Return the body of an HTTP error."""
         return {"error": error_object(failure.code, failure.message, status=failure.status)}
+
+    def hides(self, frame: Frame) -> bool:
+        """Return whether a frame is the chunk that has nothing but the usage."""
+        try:
+            message = frame.json()
+        except MalformedEvent:
+            return False
+        return isinstance(message, dict) and message.get("choices") == [] and bool(message.get("usage"))
 
     def write_text(self, text: str, *, begins: bool) -> Iterable[Frame]:
         """Return a piece of the answer."""
@@ -156,7 +166,8 @@ class OpenAIChatEncoder(ChatEncoder):
         """Yield the citations, and the finish reason with the usage."""
         if self._citations:
             yield from self._chunks({self.option("references"): self._citations.take()})
-        found = {"usage": usage} if (usage := usage_of(end.summary)) else {}
+        usage = None if self.names.hides_usage else usage_of(end.summary)
+        found = {"usage": usage} if usage else {}
         yield from self._chunks({}, reason, **found, **beside)
 
     def _call(self, tool_id: str, name: str, arguments: str) -> Iterable[Frame]:

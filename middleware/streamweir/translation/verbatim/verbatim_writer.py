@@ -181,7 +181,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
     def _copy(self, frame: Frame) -> None:
         """Write the bytes of a frame, once."""
         safe, self._safe = self._safe, None
-        if safe is None:
+        if safe is None or (self._encoder.names.hides_usage and self._encoder.hides(frame)):
             return
         has_line_end = safe.endswith((b"\n", b"\r"))
         if frame.is_gap and not has_line_end:

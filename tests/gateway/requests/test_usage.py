@@ -1,0 +1,58 @@
+"""The usage that only the gateway asks an upstream for is not shown to the client."""
+
+import json
+from typing import Any
+
+import pytest
+
+from loopback import Answer, ask, gateway, settled
+from scripted_upstream import answer, upstream
+
+pytestmark = pytest.mark.anyio
+
+
+def chunk(**fields: Any) -> str:
+    message = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": []}
+    return f"data: {json.dumps({**message, **fields})}\n\n"
+
+
+USAGE = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
+STREAM = "".join(
+    [
+        chunk(choices=[{"index": 0, "delta": {"role": "assistant", "content": "Hi"}, "finish_reason": None}]),
+        chunk(choices=[{"index": 0, "delta": {}, "finish_reason": "stop"}]),
+        chunk(usage=USAGE),
+        "data: [DONE]\n\n",
+    ]
+)
+
+
+async def asked(body: dict[str, Any], *, protocol: str = "openai-chat", **options: Any) -> Answer:
+    async with upstream(answer(STREAM.encode(), "Content-Type: text/event-stream")) as server:
+        endpoint = {"upstream": server.url, "speaks": "openai-chat", "answers": [protocol], **options}
+        async with gateway(settled(endpoints={"/chat": endpoint})) as running:
+            said = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 9, **body}
+            return await ask(running, body=json.dumps(said).encode())
+
+
+@pytest.mark.parametrize("verbatim", [True, False])
+@pytest.mark.parametrize("options", [None, {}, {"include_usage": False}, {"include_usage": True}])
+async def test_a_client_gets_the_usage_that_it_asked_for(verbatim: bool, options: Any) -> None:
+    body = {"stream": True} if options is None else {"stream": True, "stream_options": options}
+    got = await asked(body, request="mapped", verbatim=verbatim)
+    assert b"[DONE]" in got.body
+    assert b'"Hi"' in got.body
+    assert (b"total_tokens" in got.body) == bool(options and options["include_usage"])
+
+
+@pytest.mark.parametrize("options", [None, {"include_usage": False}])
+async def test_with_passthrough_all_goes_out(options: Any) -> None:
+    body = {"stream": True, **({"stream_options": options} if options else {})}
+    assert (await asked(body)).body == STREAM.encode()
+
+
+async def test_whole_answers_and_other_protocols_have_their_usage() -> None:
+    whole = await asked({"stream": False}, request="mapped")
+    assert whole.json["usage"] == USAGE
+    other = await asked({"stream": True}, protocol="anthropic", request="mapped")
+    assert b'"output_tokens":4' in other.body
