@@ -117,7 +117,9 @@ class SniffingParser:
         """
         if self.chosen is not None:
             return self.chosen.feed(data)
-        self._keep_head(data)
+        if self.raw_in:
+            self._keep_blank(data)
+        self._head = (self._head + data).lstrip(BLANK)
         if self._head.startswith(b"<"):
             return _refused()
         self.chosen = self._choose(self._head)
@@ -153,13 +155,12 @@ class SniffingParser:
             yield from self.chosen.feed(self._head)
         yield from self.chosen.finish()
 
-    def _keep_head(self, data: bytes) -> None:
-        head = self._head + data
-        self._head = head.lstrip(BLANK)
-        if self.raw_in:
-            self._blank += head[: len(head) - len(self._head)]
-            if len(self._blank) > _LONGEST_BLANK:
-                self.raw_in, self._blank = (), b""
+    def _keep_blank(self, data: bytes) -> None:
+        """Keep the blank bytes at the beginning of the body, which are not read."""
+        if not self._head:
+            self._blank += data[: len(data) - len(data.lstrip(BLANK))]
+        if len(self._blank) > _LONGEST_BLANK:
+            self.raw_in, self._blank = (), b""
 
     def _choose(self, start: bytes) -> SSEParser | NDJSONParser | ObjectsParser | None:
         if not start:

@@ -118,8 +118,9 @@ class StreamNormalizer:
             self.pipeline.end_for(LimitExceeded("a stream is larger than allowed"))
 
     def _keep_head(self, data: bytes) -> None:
-        self._head += data[: HEAD_BYTES - len(self._head)]
-        self._keeps_head = len(self._head) < _head_bytes(has_understood=self.reader.has_understood)
+        self._head = head = self._head + data[: HEAD_BYTES - len(self._head)]
+        if len(head) >= UNDERSTOOD_HEAD_BYTES:
+            self._keeps_head = len(head) < _head_bytes(has_understood=self.reader.has_understood)
 
     def read_message(self, data: bytes) -> None:
         """Take one whole message of the dialect, which is no piece of a body."""

@@ -87,7 +87,10 @@ class BodyReader:
             NotTheDialect: while it is taken: the body is not that of the dialect.
         """
         decoder = self._frames.decoder
-        is_short = self.next_around is None and len(data) < _SHORT
+        next_around = self.next_around
+        is_short = len(data) < _SHORT and (
+            next_around is None or not (self._unread or data.startswith(next_around.before))
+        )
         self.around = self.next_around = None
         if self._unread:
             data, self._unread = self._unread + data, b""
