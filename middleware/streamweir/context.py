@@ -1,4 +1,4 @@
-"""What belongs to the request at work: its id, and the warnings that its stream is to carry.
+"""The context of the current request: its id, and the warnings for its stream.
 
 Both travel in context variables, and so into everything that a request calls: views, dependencies,
 generators, tasks, `asyncio.to_thread`, a framework's thread pool. A bare thread needs `bind_context`.
@@ -53,7 +53,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 MAX_COLLECTED: Final = 100
-"""So many collected warnings are sent in one stream; of more only the number is told, at the end."""
+"""So many collected warnings are sent in one stream; of further ones only the number, at the end."""
 
 _NO_MESSAGE: Final = "Something went wrong that did not stop the answer."
 _LONGEST_CODE: Final = 64
@@ -70,8 +70,8 @@ class WarningCollector:
         debug: keep the details of the warnings.
 
     Attributes:
-        attached: somebody drains it.
-        waiting: what has been collected since it was drained; asked for each event of a stream.
+        attached: a stream drains it. Set by `attach`, never cleared.
+        waiting: warnings collected since the last `drain`; asked for each event of a stream.
     """
 
     def __init__(self, request_id: str, *, debug: bool = False) -> None:
@@ -113,7 +113,7 @@ class WarningCollector:
         return not self._closed
 
     def attach(self) -> bool:
-        """Take over the draining; False if somebody has, or if the stream is known or over already."""
+        """Take over the draining; False if a stream has done so, or if the collector is open or closed."""
         with self._lock:
             if self.attached or self._opened or self._closed:
                 return False
@@ -126,11 +126,11 @@ class WarningCollector:
         return self._opened
 
     def open(self) -> None:
-        """A stream has come: what is collected goes into it."""
+        """Note that there is a stream: collected warnings go into it."""
         self._opened = True
 
     def drain(self) -> list[Warning]:
-        """Return what has been collected since the last time, in order."""
+        """Return the warnings collected since the last call, in order."""
         if not self.waiting:
             return []
         with self._lock:
@@ -150,7 +150,7 @@ class WarningCollector:
             return last
 
     def close(self) -> None:
-        """The request is over: log what no stream has taken. Nothing happens the second time."""
+        """End the request: log the warnings that no stream has taken. A second call does nothing."""
         for warning in self.finish():
             logger.warning(
                 "no stream for this warning: %s (%s)",

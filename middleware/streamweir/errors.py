@@ -1,8 +1,8 @@
-"""What can go wrong, in one vocabulary.
+"""The errors of streamweir, in one vocabulary.
 
     StreamweirError
     ├── ConfigurationError (ValueError)     a wrong option or file: the caller's fault
-    │   └── UnknownDialectError             a dialect that nobody registered
+    │   └── UnknownDialectError             a dialect that is not registered
     ├── ProtocolError                       the peer's fault: what arrived is not the dialect
     │   ├── MalformedEvent                  one event; the stream goes on
     │   └── NotTheDialect                   the whole body; the stream ends
@@ -111,7 +111,7 @@ Parameters that take a code are `str` all the same: upstreams and applications h
 
 
 MACHINE_CODE: Final = re.compile(r"[A-Z][A-Z0-9_]{2,63}")
-"""What a code for programs looks like, whether it is one of `CODES` or an application's or upstream's own."""
+"""The form of a code for programs: one of `CODES`, or one of an application or an upstream."""
 
 
 class StreamweirError(Exception):
@@ -154,7 +154,7 @@ class LimitExceeded(StreamweirError):
 
 
 class EventValidationError(StreamweirError, ValueError):
-    """An event of one's own holds what the protocol forbids.
+    """An event that the application makes has a field that the protocol forbids.
 
     Attributes:
         field: the name of the field, with a path into it where it is nested (`citations[0].url`).
@@ -166,7 +166,7 @@ class EventValidationError(StreamweirError, ValueError):
 
 
 class LifecycleError(StreamweirError, RuntimeError):
-    """An event of one's own may not come at this place of its stream."""
+    """An event that the application makes is not allowed at this place of its stream."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -176,7 +176,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 class CodeRow(NamedTuple):
-    """One row of the table of codes: what a code means wherever it appears."""
+    """One row of the table of codes: the meaning of a code."""
 
     error_type: ErrorType
     recoverable: bool
@@ -337,7 +337,7 @@ class ErrorInfo(msgspec.Struct, frozen=True, kw_only=True):
         recoverable: whether trying again may help.
         status: the HTTP status where one can still be sent.
         reason: why the stream ends, as `session_end` and the log have it.
-        retry_after_ms: after how many milliseconds trying again may help; None if nobody knows.
+        retry_after_ms: after how many milliseconds trying again may help; None if that is unknown.
         details: what leaves only under `debug`.
     """
 

@@ -3,7 +3,7 @@
 Source: the standard agent-event protocol, version 1.1, sections 1 and 2.
 
 Events are read-only. Request id, sequence and timestamp exist on the wire only (`Stamp`). An absent field is
-`None`. *Hints* are fields that do not leave the process: they tell the stages what the wire does not say.
+`None`. *Hints* are fields that do not leave the process: they give the stages facts that are not on the wire.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Thinking(Payload):
     whole: Whole | None = None
 
     def with_text(self, text: str) -> Thinking:
-        """Return the next piece, which says nothing of its own but its text."""
+        """Return a piece that differs from this one in its text only."""
         return Thinking(text, self.stage, meta=self.meta)
 
 
@@ -197,7 +197,7 @@ class Data(Payload):
 
 
 class Reference(Payload):
-    """What the answer relies on; each citation has some of id, title, url, snippet, document_id, score."""
+    """The sources of the answer; each citation has some of id, title, url, snippet, document_id, score."""
 
     type = "reference"
 
@@ -370,7 +370,7 @@ def _content_data(event: Content) -> dict[str, Any]:
 
 
 def wire_data(event: Event) -> dict[str, Any]:
-    """Return the `data` object of `event` as it stands on the wire: hints and absent fields left out."""
+    """Return the `data` object of `event` for the wire, without hints and absent fields."""
     if type(event) is Content:
         return _content_data(event)
     cls = type(event)
@@ -396,6 +396,6 @@ def wire_metadata(event: Event) -> dict[str, Any]:
 
 
 def wire_message(event: Event, stamp: Stamp) -> dict[str, Any]:
-    """Return `event` as it stands on the wire."""
+    """Return `event` as one message of the wire."""
     ours = {"request_id": stamp.request_id, "timestamp": stamp.timestamp, "sequence": stamp.sequence}
     return {"type": event.type, "data": wire_data(event), "metadata": {**ours, **wire_metadata(event)}}

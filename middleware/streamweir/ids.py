@@ -19,7 +19,7 @@ MAX_ID_CHARACTERS: Final = 1024
 V = TypeVar("V")
 
 _NONE: Final[OrderedDict[str, Any]] = OrderedDict()
-"""What is known before the first id: the same for all, and never changed."""
+"""The ids before the first one: shared by all streams, never changed."""
 
 _ENTRY: Final = 160
 """Bytes that an id takes beside its characters: the objects around it and its place in a table."""
@@ -46,7 +46,7 @@ def room_for(*texts: str | None) -> int:
 
 
 class RecentIds(Generic[V]):
-    """Ids with what is known of each; the oldest are forgotten where the room does not suffice.
+    """Ids, each with a value; the oldest are dropped when all together are over their bound.
 
     Args:
         room: how many bytes they may take together, about.
@@ -71,7 +71,7 @@ class RecentIds(Generic[V]):
         return iter(self._known)
 
     def get(self, name: str) -> V | None:
-        """Return what is known of `name`; None for nothing."""
+        """Return the value of `name`; None if the id is unknown or was dropped."""
         return self._known.get(name)
 
     def add(self, name: str, value: V) -> None:

@@ -19,13 +19,13 @@ _NUMBER: Final = 12
 """Bytes of a usual number, `true`, `false` or `null`, with what separates it from its neighbours."""
 
 _SHORT: Final = 64
-"""A text of so many characters is counted anew wherever it stands."""
+"""A text of at most so many characters is counted at each place that it has."""
 
 _CONTAINERS: Final = (dict, list, tuple)
 
 
 class JsonSizes:
-    """The sizes of values that live at the same time. Each object is looked at once, wherever it stands.
+    """The sizes of values that live at the same time. An object at several places is measured once.
 
     Args:
         most: bytes of JSON that one value may have.

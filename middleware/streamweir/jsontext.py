@@ -39,7 +39,7 @@ MAX_DEPTH: Final = 100
 """Deepest nesting that is accepted. orjson writes 254 levels; JSON in a string is unfolded inside JSON."""
 
 _SHALLOW: Final = 8
-"""So many levels are measured in C, innermost first; what is deeper is walked in Python."""
+"""So many levels are measured in C, innermost first; deeper ones are walked in Python."""
 
 _MAX_INTEGER_DIGITS: Final = 1000
 """Longer integers stay the text they are: converting them takes quadratic time."""
@@ -51,22 +51,22 @@ _STRETCH: Final = re.compile(
     rb'(?:[^"]*+"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)){1,1000}+',
     re.DOTALL,
 )
-"""Up to a thousand strings and what stands between them."""
+"""Up to a thousand strings and the text between them."""
 
 _HALVES: Final = re.compile(
     r"(?:\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})"
     r"|[c-fC-F][0-9a-fA-F]{2}(?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD].{3})))++"
 )
-"""What looks like escapes of halves of surrogate pairs without their other halves."""
+"""Text that looks like the escape of one half of a surrogate pair."""
 _HALF: Final = len("\\ud83d")
 _MOST_BACKSLASHES: Final = 64
 
 _LONG_INTEGER: Final = re.compile(
     r'((?:[^"0-9]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"|[0-9]{1,18}+(?![0-9]))){0,1000}+[^"0-9]*+)([0-9]{19,}+)?'
 )
-"""Digits that may be more than 64 bit, after up to a thousand strings and numbers that are none."""
+"""Digits that may be more than 64 bits, after up to a thousand strings and shorter numbers."""
 _INTEGERS: Final = range(-(2**63), 2**64)
-"""What orjson writes."""
+"""The types that orjson writes."""
 
 _MAY_HOLD_A_HUGE_NUMBER: Final = re.compile(r"(?<![0-9])[0-9]{300}|[0-9][eE]\+?[0-9]{3}")
 _AS_THEY_ARE: Final = frozenset({bool, float, type(None)})
@@ -75,14 +75,14 @@ _ONE_KIND_OF_BRACKET: Final = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 
 _OWN_VALUES: Final = orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
-"""What Python code puts into a value beyond JSON and means as JSON."""
+"""Types that are not JSON and that Python code uses in the place of JSON types."""
 
 _SEPARATORS: Final = (
     (b"\xe2\x80\xa8", b"\\u2028"),
     (b"\xe2\x80\xa9", b"\\u2029"),
     (b"\xc2\x85", b"\\u0085"),
 )
-"""What ends a line for `str.splitlines` and all that is made with it, and its form inside a JSON string."""
+"""The characters that end a line for `str.splitlines`, each with its escape inside a JSON string."""
 
 _decode = msgspec.json.Decoder().decode
 _dumps = orjson.dumps
@@ -122,7 +122,7 @@ def json_to_keep(value: Any) -> bytes:
 
 
 def json_digest(value: Any) -> bytes:
-    """Return 16 bytes that stand for `value`, to know it again, its keys in any order, without keeping it."""
+    """Return a digest of `value` of 16 bytes; the order of keys does not matter."""
     try:
         data = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except TypeError:
@@ -179,7 +179,7 @@ def _as_json(value: Any) -> Any:
 
 
 def same_json(one: Any, other: Any) -> bool:
-    """Return whether two JSON values are equal: unlike for Python true is not 1, however deep it stands."""
+    """Return whether two JSON values are equal; unlike in Python, true is not 1, at any depth."""
     if isinstance(one, str):
         return bool(one == other)
     if isinstance(one, dict) and isinstance(other, dict):
@@ -198,7 +198,7 @@ def decode_text(data: bytes) -> tuple[str, bool]:
 
 
 def valid_utf8(raw: bytes) -> bytes:
-    """Return bytes as they are where they are UTF-8, else with U+FFFD in the place of what is not."""
+    """Return `data` if it is UTF-8, else with U+FFFD in place of each invalid sequence."""
     if raw.isascii():
         return raw
     text, is_damaged = decode_text(raw)
@@ -253,7 +253,7 @@ def _whole_characters(halves: re.Match[str]) -> str:
 
 
 def _load(text: str) -> Any:
-    """Read with the interpreter's own numbers, which is fast, wherever these can hold what stands there."""
+    """Read with the interpreter's own numbers, which is fast, if they can hold all numbers of the text."""
     if not _MAY_HOLD_A_HUGE_NUMBER.search(text):
         return json.loads(text, strict=False, parse_constant=_no_constant)
     return json.loads(

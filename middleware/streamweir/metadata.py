@@ -1,4 +1,4 @@
-"""What an event carries beside its data: the ids of what it belongs to, and fields of the upstream's own.
+"""The metadata of an event: the ids of its message, run and node, and further fields of the upstream.
 
 Source: the standard agent-event protocol, version 1.1, section 1.
 """
@@ -12,7 +12,7 @@ __all__ = ["META_FIELDS", "META_IDS", "META_TIMES", "Meta", "failure_meta", "ids
 
 
 class Meta(TypedDict, total=False):
-    """What an event carries beside its data; a key that does not apply is absent, never `None`."""
+    """The metadata of an event; a key that does not apply is absent, never `None`."""
 
     session_id: str
     thread_id: str
@@ -44,7 +44,7 @@ META_IDS: Final = (
 )
 META_TIMES: Final = ("duration_ms", "upstream_time")
 META_FIELDS: Final = (*META_IDS, *META_TIMES, "extra", "source")
-"""What metadata may hold on the wire, beside the stamp."""
+"""The keys of metadata on the wire, beside those of the stamp."""
 
 _OF_THE_UPSTREAM: Final = ("extra", "source", "private")
 
@@ -55,7 +55,7 @@ def unix_milliseconds() -> int:
 
 
 def failure_meta(meta: Meta | None) -> Meta | None:
-    """The part of `meta` that a failed call or step may carry: not what the upstream said."""
+    """Return the part of `meta` that a failed call or step may have: without texts of the upstream."""
     if not meta or not any(name in meta for name in _OF_THE_UPSTREAM):
         return meta
     kept: Any = meta.copy()

@@ -1,4 +1,4 @@
-"""What can go wrong when a stream is asked for and read.
+"""The errors of the client that asks for a stream and reads it.
 
     StreamRequestError (StreamweirError)
     ├── ConnectionFailed    no connection, or it ended before the answer's headers were complete
@@ -57,7 +57,7 @@ class RequestRejected(StreamRequestError):
 
 
 class StreamFailed(StreamRequestError):
-    """The stream ended with a terminal error, or what came is no stream."""
+    """The stream ended with a terminal error, or the body is not a stream."""
 
 
 class StreamTruncated(StreamRequestError):

@@ -1,4 +1,4 @@
-"""The JSON Schema of the events as they stand on the wire, made from the classes in `events`.
+"""The JSON Schema of the events on the wire, made from the classes in `events`.
 
 Source: JSON Schema draft 2020-12; the standard protocol 1.1, sections 1 and 2. Unknown keys are allowed
 everywhere, as a client has to ignore what a later version adds.
@@ -25,7 +25,7 @@ _Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Metadata(TypedDict):
-    """What every event says of its stream, and what is known of its place in the run."""
+    """The metadata of every event: its stream, and its place in the run."""
 
     request_id: Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9._:-]{1,128}$")]
     timestamp: _Count
@@ -67,7 +67,7 @@ class Question(TypedDict):
 
 
 class Summary(TypedDict):
-    """What a whole stream came to."""
+    """The totals of a stream."""
 
     duration_ms: _Count
     tool_calls: _Count

@@ -36,7 +36,7 @@ class StreamError(StreamweirError):
         info: all of this, as clients and logs get it.
 
     Raises:
-        ValueError: the code is malformed, or another value is none of those allowed.
+        ValueError: the code is malformed, or another argument has a value that is not allowed.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class StreamError(StreamweirError):
 
 
 def log_failure(exc: BaseException, *, request_id: str | None) -> None:
-    """Log a caught exception with its traceback; one raised on purpose as a warning, without."""
+    """Log a caught exception with its traceback; a `StreamError` as a warning, without a traceback."""
     extra = {"request_id": request_id}
     if isinstance(exc, StreamError):
         logger.warning("stream failed on purpose: %s", exc, extra=extra)

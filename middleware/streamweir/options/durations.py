@@ -37,7 +37,7 @@ _RULE: Final = "must be a duration such as 200ms, 5s, 2m or 1h"
 
 
 def seconds_of(value: object) -> float:
-    """Return the seconds that `value` stands for: more than 0.
+    """Return `value` in seconds, which is more than 0.
 
     Raises:
         ValueError: it is no duration; the message is the rule, without the value.
@@ -52,7 +52,7 @@ def seconds_of(value: object) -> float:
 
 
 def parse_duration(value: Duration, *, name: str = "duration") -> float:
-    """Return the seconds that an option called `name` stands for: more than 0.
+    """Return the value of the option `name` in seconds, which is more than 0.
 
     Raises:
         ConfigurationError: `value` is no duration.
@@ -64,7 +64,7 @@ def parse_duration(value: Duration, *, name: str = "duration") -> float:
 
 
 def optional_duration(value: Duration | None, *, name: str = "duration") -> float | None:
-    """Return `value` in seconds; None for what is turned off (None or `off`).
+    """Return `value` in seconds; None if it is turned off (None or `off`).
 
     Raises:
         ConfigurationError: `value` is neither.

@@ -25,7 +25,7 @@ AUTO_HEARTBEAT: Final = AutoHeartbeat(15.0)
 
 
 def parse_heartbeat(value: Duration | None, *, name: str = "heartbeat") -> float | None:
-    """Return the seconds that an option called `name` stands for; None for what is turned off.
+    """Return the value of the option `name` in seconds; None if it is turned off.
 
     Raises:
         ConfigurationError: `value` is neither a duration, `auto` nor `off`.

@@ -13,14 +13,14 @@ from streamweir.options.sizes import parse_size
 __all__ = ["EVENT_BYTES", "Limits"]
 
 EVENT_BYTES: Final = 8 << 20
-"""Bytes that one event may have, and what is kept of a stream until it is whole, if nothing else is said."""
+"""The default bound, in bytes, of one event and of what is kept of a stream until it is complete."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How much one stream may take; beyond, it ends with `STREAM_LIMIT_EXCEEDED`.
 
     Attributes:
-        event_bytes: in one event, as it stands in the decoded body.
+        event_bytes: in one event of the decoded body.
         stream_bytes: in the whole body, decoded.
         malformed_events: events that cannot be read.
     """

@@ -25,7 +25,7 @@ _RULE: Final = "must be a size such as 64KiB or 10MiB"
 
 
 def bytes_of(value: object) -> int:
-    """Return the bytes that `value` stands for: at least 1.
+    """Return `value` in bytes, at least 1.
 
     Raises:
         ValueError: it is no size; the message is the rule, without the value.
@@ -37,7 +37,7 @@ def bytes_of(value: object) -> int:
 
 
 def parse_size(value: Size, *, name: str = "size") -> int:
-    """Return the bytes that an option called `name` stands for: at least 1.
+    """Return the value of the option `name` in bytes, at least 1.
 
     Raises:
         ConfigurationError: `value` is no size.

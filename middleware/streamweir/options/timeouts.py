@@ -23,7 +23,7 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     """The clocks of a stream, in seconds; None never runs out.
 
     Attributes:
-        connect: until the connection stands.
+        connect: until the connection is established.
         first_event: from sending the request to the first event; comments do not count.
         idle: from then on, between two bytes.
         total: for everything.
@@ -38,7 +38,7 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, given: Timeouts | Mapping[str, Duration | None] | str | None) -> Timeouts:
-        """Return `given` checked: what is not named keeps its default, `"off"` turns all clocks off.
+        """Return `given` checked: a clock that is not given keeps its default, `"off"` turns all clocks off.
 
         Raises:
             ConfigurationError: an unknown name, a value that is no duration, or a clock that is to outlast
@@ -64,7 +64,7 @@ NO_TIMEOUTS: Final = Timeouts(connect=None, first_event=None, idle=None, waiting
 
 
 def _check_order(named: Mapping[str, float | None]) -> None:
-    """Refuse what contradicts itself; a default that outlasts what was named simply never runs out."""
+    """Refuse clocks that contradict each other; a default longer than a given clock never runs out."""
     for shorter, longer in CLOCK_ORDER:
         first, second = named.get(shorter), named.get(longer)
         if first is not None and second is not None and first > second:

@@ -1,4 +1,4 @@
-"""The stages between decoder and encoder: each takes an event and returns what goes on."""
+"""The stages between decoder and encoder: each takes an event and returns the events for the next stage."""
 
 from streamweir.stages.endings import REASON_OF_STATUS, error_event, info_of_error
 from streamweir.stages.lifecycle import Lifecycle

@@ -1,4 +1,4 @@
-"""How a stream ends: the event of a failure, the reason of an end, what a summary may say.
+"""The end of a stream: the event of a failure, the reason of an end, the keys of a summary.
 
 Source: the standard protocol 1.1, sections 2 (`summary`), 5 and 6 (reasons of codes).
 """
@@ -43,7 +43,7 @@ CODES_BY_REASON: Final[dict[Reason | None, str]] = {
     "lost": "RUN_LOST",
     "internal": "INTERNAL",
 }
-"""What a failed end without an error of its own means; any other reason is `UPSTREAM_ERROR`."""
+"""The code of a failed end that came without an error, by its reason; else `UPSTREAM_ERROR`."""
 
 _ALSO_FITTING: Final = frozenset(
     {

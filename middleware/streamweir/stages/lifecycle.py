@@ -64,7 +64,7 @@ _FINISH_CODES: Final = frozenset(_FINISH_WARNINGS.values())
 _ANSWERS: Final = frozenset(
     {ToolCallStart, ToolCallDelta, ToolCallProgress, ToolCallEnd, Interaction, Reference}
 )
-"""The events that say something whatever they hold."""
+"""The events that count as content, with any fields."""
 
 UNKNOWN_FINISH: Final = "The answer ended for a reason that is not known."
 
@@ -87,7 +87,7 @@ class Lifecycle:
             own answer has come.
         on_silence: asked where the stream ends well and `has_answer` is False; returns the warning to send
             before the end, or None. None in its place: a stream may end without an answer.
-        closing_warnings: asked, one after the other, when the stream ends, for what is only known then.
+        closing_warnings: called in order when the stream ends; each returns warnings known only then.
 
     Args:
         request_id: the id of the stream.
@@ -170,7 +170,7 @@ class Lifecycle:
         self.reason = self.reason or "internal"
 
     def process(self, event: Event) -> Iterable[Event] | None:
-        """Return `event` with what the protocol wants around it; None where that is nothing."""
+        """Return `event` with the events that the protocol requires around it; None if there are none."""
         if self.ended:
             return ()
         if self._end is not None:
@@ -301,7 +301,7 @@ class Lifecycle:
         return error, SessionEnd(status="error", reason=reason, summary=summary, meta=error.meta)
 
     def _warn_of_end(self, event: SessionEnd) -> None:
-        """Let what is doubtful about a good end be said before it: at most one of these warnings."""
+        """Send at most one warning that the successful end is doubtful, before the end."""
         finish = _finish_of(event)
         code = _FINISH_WARNINGS.get(finish)
         silence = None if self.has_answer or self.on_silence is None else self.on_silence()

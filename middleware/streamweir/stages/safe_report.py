@@ -1,4 +1,4 @@
-"""What is left of the report of a failed step: numbers, flags, ids and machine codes, and no sentence.
+"""The safe part of the report of a failed step: numbers, flags, ids and machine codes, no sentences.
 
 Source: the standard protocol 1.1, section 3 rule 10.
 """
@@ -30,7 +30,7 @@ _PLAIN_KEY: Final = re.compile(r"[A-Za-z_]{1,40}")
 _MOST_TEXTS: Final = 64
 """So many texts of one report are looked into."""
 _MOST_VALUES: Final = 1000
-"""So many fields and items a report keeps; what is larger was not written to be read."""
+"""So many fields and items of a report are kept; the rest is dropped."""
 
 
 class SafeReport:
@@ -94,7 +94,7 @@ _LONGEST_STOP: Final = 200
 
 
 class CancelledReport:
-    """Copies what an upstream says of a run that was cancelled, without the texts of a failure.
+    """Copies the report of a cancelled run, without the texts of a failure.
 
     A cancelled run is no failure, so its texts stay. Some servers report a failure in the same form: a text
     is withheld if it names an exception, holds a stack trace or a secret, or if it is the message of an error
@@ -103,7 +103,7 @@ class CancelledReport:
     Args:
         redact: returns a text without its secrets; None if it is not looked at any more.
         is_code: whether a text is an id or a code, and no key in disguise.
-        kept: texts that stay, whatever they hold: those of the answer.
+        kept: texts that are kept in any case: those of the answer.
     """
 
     def __init__(
@@ -117,8 +117,8 @@ class CancelledReport:
         """Return a copy of a JSON value.
 
         Args:
-            value: what is said.
-            is_error: the value stands in an object that reports an error.
+            value: the value to copy.
+            is_error: the value is in an object that reports an error.
         """
         match value:
             case str():

@@ -1,7 +1,7 @@
 """No text leaves in an error, a warning or a failed step unless it was written for users.
 
 Source: the standard protocol 1.1, section 3 rule 10 and section 5. Answers, thinking, data, arguments and
-results are not touched. Of what stands beside them (`extra`) the fields that report a failure are withheld.
+results are not touched. In the fields beside them (`extra`) those that report a failure are withheld.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _STOPPED: Final = frozenset({"stopped", "cancelled", "canceled", "aborted", "int
 _WORD: Final = re.compile(r"\w")
 _WARNING: Final = "The service reported a problem that did not stop the answer."
 _CODE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
-"""An id or a code, in whatever spelling."""
+"""An id or a code, in any spelling."""
 _MOST_FIELDS: Final = 4096
 """Of more beside one event none is looked at by itself: they count as one report."""
 
@@ -115,7 +115,7 @@ class ErrorSanitizer:
         return self._budget.text(text)
 
     def _safe_beside(self, event: Event) -> Iterable[Event] | None:
-        """Withhold the reports of failures that stand in the `extra` of what has not failed itself."""
+        """Withhold the reports of failures in the `extra` of an event that is not a failure."""
         if isinstance(event, Status) and event.meta and _is_stopped(event):
             return (self._stopped_step(event, event.meta),)
         extra = (event.meta or {}).get("extra")
@@ -130,7 +130,7 @@ class ErrorSanitizer:
         return (msgspec.structs.replace(event, meta={**(event.meta or {}), "extra": safe}),)
 
     def _showable(self, text: str, event: Error | Warning | ToolCallEnd) -> str:
-        """What users may read of `text`: nothing if it was not written for them, or all of it is secret."""
+        """Return the part of `text` that users may read; empty if it is not for users or all secret."""
         if not event.for_users:
             return ""
         text = self._budget.text(text) or ""
@@ -298,5 +298,5 @@ def is_failed_report(data: Any) -> bool:
 
 
 def _content_of(data: Any) -> Any:
-    """Return what an unknown event says, without the envelope that is the standard's."""
+    """Return the content of an unknown event, without the envelope of the standard protocol."""
     return data["value"] if isinstance(data, dict) and data.keys() == {"name", "value"} else data

@@ -1,4 +1,4 @@
-"""What a stage is: an event in, events out. No frame, no network, no clock."""
+"""The interface of a stage: an event in, events out. No frame, no network, no clock."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Stage(Protocol):
     handles: ClassVar[frozenset[type[Event]]]
     """The kinds of event that the stage looks at; all others pass it by."""
     handles_with_meta: ClassVar[frozenset[type[Event]]]
-    """Those that it looks at where something stands beside the event, which most events have not."""
+    """The events that it looks at if they have metadata; most events have none."""
 
     def process(self, event: Event) -> Iterable[Event] | None:
-        """Return what goes on in place of `event`; None where that is `event` as it is."""
+        """Return the events that replace `event`; None to pass it on unchanged."""
         ...
 
 

@@ -50,13 +50,13 @@ _Key = tuple[str | None, str | None, bool]
 
 
 class _Message(msgspec.Struct):
-    """What has been sent of one message."""
+    """The text of one message that has been sent."""
 
     all: TextDigest
     meta: Meta | None
     tools_before_segment: int
     segment: TextDigest | None = None
-    """What followed the last tool call; None where that is all."""
+    """The text after the last tool call; None if that is the whole text."""
     got_text: bool = False
     """Also if a replacement has taken it all away since: on the client's side the message is there."""
     completed: bool = False
@@ -67,10 +67,10 @@ class _Message(msgspec.Struct):
 
 
 class TextDeduplication:
-    """Drops what repeats, appends what is new, replaces what contradicts; completes what has begun.
+    """Drops text that repeats, appends text that is new, replaces text that contradicts, completes messages.
 
     Args:
-        full_text: what to do with a copy of the whole answer: send what is new in it (`dedupe`), all of it
+        full_text: how to treat a copy of the whole answer: send the part that is new (`dedupe`), all of it
             once more (`append`), or all of it as a replacement (`replace`).
         room: how many bytes may be remembered, about; beyond, the oldest message is completed and forgotten.
         sanitizer: of the stream, which has not seen the events that begin here.
@@ -96,7 +96,7 @@ class TextDeduplication:
         self._highest_number = 1
 
     def process(self, event: Event) -> Iterable[Event] | None:
-        """Return what of `event` is new, None if all of it is; before the end, complete all messages."""
+        """Return the new part of `event`, None if all of it is new; before the end, complete all messages."""
         kind = type(event)
         if kind is Content or kind is Thinking:  # nearly all: a `match` would cost as much as the rest
             passed = self._text(event)  # type: ignore[arg-type]
@@ -135,7 +135,7 @@ class TextDeduplication:
 
     @property
     def goes_on(self) -> bool:
-        """The last piece went on as it came, and so will more of the same."""
+        """The last piece was passed on unchanged, and further pieces of the same message can be too."""
         return self._current is not None and self._current.number == 1
 
     def go_on(self, text: str) -> None:
@@ -208,7 +208,7 @@ class TextDeduplication:
         return self._settle(event, self._open(event), text)  # thinking knows no `replace`: it is said anew
 
     def _new_since_tools(self, message: _Message, text: str) -> str | None:
-        """What `text` adds to the part since the last tool call; all of it if that part is still empty."""
+        """Return the part of `text` that is new since the last tool call; all of it if none was sent."""
         if message.tools_before_segment == self._tools:
             return None if message.segment is None else message.segment.new_part(text)
         return None if message.all.shares_beginning(text) else text
@@ -304,7 +304,7 @@ class TextDeduplication:
             self._left += _room_of(key, message)
 
     def _what_is_beside(self, event: Event) -> Iterable[Event]:
-        """What an event says whose text says nothing, or nothing new: as safe as if it had come so."""
+        """Return an event without its text, which has nothing new; it is as safe as an event that came so."""
         if not event.meta or "extra" not in event.meta:
             return ()
         data = {"name": event.type, "value": event.meta["extra"]}

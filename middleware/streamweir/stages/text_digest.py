@@ -1,4 +1,4 @@
-"""Remembers a text well enough to tell what is new in a later copy of it, in bounded memory."""
+"""Remembers enough of a text to find the new part of a later copy, in bounded memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAX_PIECES: Final = 256
 
 
 class TextDigest:
-    """What has been sent of one text.
+    """The digest of one text that has been sent.
 
     Args:
         kept: so many characters are kept as they are, about.

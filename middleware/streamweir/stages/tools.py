@@ -49,11 +49,11 @@ UNNAMED: Final = "unknown"
 
 
 class _Call(msgspec.Struct, frozen=True):
-    """One open call: what it is called, and as much of its arguments as tells it from another call."""
+    """One open call: its name, and as much of its arguments as distinguishes it from another call."""
 
     upstream_id: str
     tool_id: str
-    """What clients know it by."""
+    """The id that clients get."""
     name: str
     arguments: bytes
     meta: Meta | None
@@ -99,7 +99,7 @@ class _OpenCalls:
         _remove(self._rows, (call.row, call.name), call.tool_id)
 
     def of(self, upstream_id: str | None, name: str | None) -> _Calls:
-        """The open calls of this id and name; `None` stands for any."""
+        """Return the open calls of this id and name; `None` matches any."""
         key = (upstream_id, name)
         return self.all if key == (None, None) else self._by_key.get(key, {})
 
@@ -121,7 +121,7 @@ class Tools:
 
     Args:
         stream_arguments: let the pieces of a call's arguments through.
-        position: of the stream: by it is known what comes between two calls.
+        position: of the stream; shows whether an event came between two calls.
         room: how many bytes the open calls may take, about; half as many go to the ids of others.
 
     Attributes:
@@ -179,7 +179,7 @@ class Tools:
         return tool_id in self._ended and not self._open.of(tool_id, None)
 
     def process(self, event: Event) -> Iterable[Event] | None:
-        """Return `event` with its call in order, after whatever has to come before it; None: as it is.
+        """Return `event` with its call in order, after the events that have to precede it; None: unchanged.
 
         Raises:
             LimitExceeded: more calls are open at a time than can be kept.
