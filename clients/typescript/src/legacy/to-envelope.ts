@@ -84,7 +84,7 @@ function ofFlat(event: Record<string, any>): StreamEventEnvelope | null {
   return event.done || event.type === "done" ? last("done", {}) : null;
 }
 
-/** The names of calls that run: the end of a standard call has its id alone, and such pages pair by name. */
+/** The names of the last calls by id: the end of a standard call has its id alone, and such pages pair by name. */
 const names = new Map<string, string>();
 const MOST_NAMES = 200;
 
@@ -116,7 +116,6 @@ function ofStandard(event: StreamEvent): StreamEventEnvelope | null {
     case "tool_call_end": {
       const { tool_id, status, result, error } = event.data;
       const tool_name = names.get(tool_id) ?? "unknown";
-      names.delete(tool_id);
       const tool_output = status === "failed" ? error?.message : result;
       return envelope("tool_end", { tool_name, tool_output }, "unknown", tool_id);
     }
