@@ -1,4 +1,4 @@
-"""Arguments that come in pieces: which texts are JSON only when put together."""
+"""Finds arguments that come in pieces: texts that are JSON only when joined."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INDICES: Final = ("index", "idx", "i", "position", "outputindex", "toolindex")
 
 
 def find_pieces(uses: list[ToolUse]) -> None:
-    """Find the records that hold pieces, and those whose arguments come so."""
+    """Mark the uses that hold pieces of arguments, and those whose arguments come in pieces."""
     for use in uses:
         place = _pieces_place(use)
         if place is None:
@@ -29,18 +29,18 @@ def find_pieces(uses: list[ToolUse]) -> None:
     for use in uses:
         is_beside = use.use == "start" and any(use.unit.group is other.unit.group for other in pieces)
         if is_beside and _only_names(use, pieces):
-            use.use = "again"  # what has come of the arguments so far, beside the pieces
+            use.use = "again"  # the arguments received so far, next to the pieces
             continue
         if use.use in ("start", "both") and use.records[0][0].at <= first and not has_arguments(use):
             use.collects = True
             use.index = _index_place(use)
         elif use.use in ("start", "end") and not use.begins_and_ends[1]:
-            use.use = "start"  # the pieces are whole
+            use.use = "start"  # each piece is a whole object
             use.result = None
 
 
 def _only_names(use: ToolUse, pieces: list[ToolUse]) -> bool:
-    """Whether no other call than those whose pieces come is named."""
+    """Are all the named calls calls whose pieces were found?"""
     own = [(use.tool_id, use), (use.name, use)]
     theirs = {
         str(other.value(record, place))
@@ -59,7 +59,7 @@ def has_arguments(use: ToolUse) -> bool:
 
 
 def _pieces_place(use: ToolUse) -> Place | None:
-    """The field whose texts are JSON only when put together."""
+    """Return the field whose texts are JSON only when joined."""
     places = [use.arguments] if use.arguments else []
     words = set(words_of_use(use.unit, use.container))
     if words & PIECES_WORDS or not places:
@@ -91,7 +91,7 @@ def _holds_json(text: str) -> bool:
 
 
 def _joins_to_json(use: ToolUse, texts: list[tuple[Record, str]]) -> bool:
-    """The texts of each call make up an object: by id or index, else in a row."""
+    """Do the texts of each call join to an object? Calls are told by id or index, else by order."""
     index = _index_place(use)
     joined: dict[tuple[Any, ...], str] = {}
     last: dict[tuple[Any, ...], Any] = {}
@@ -113,7 +113,7 @@ def _joins_to_json(use: ToolUse, texts: list[tuple[Record, str]]) -> bool:
 
 
 def _are_objects(text: str) -> bool:
-    """One object after the other."""
+    """Does the text hold one object after the other?"""
     depth = starts = 0
     for letter in text:
         depth += (letter == "{") - (letter == "}")

@@ -1,4 +1,4 @@
-"""The fields by which the records of one call are known."""
+"""Finds the fields that identify a tool call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["find_ids"]
 
 
 def find_ids(uses: list[ToolUse], units: list[Unit]) -> None:
-    """Find the field by which records of one call are known: its values are shared, and differ per call."""
+    """Find the id field: records of one call share its value, and different calls have different values."""
     options = {id(use): _possible_ids(use) for use in uses}
     ids_of_others = _ids_outside(uses, units)
     for use in uses:
@@ -46,7 +46,7 @@ def _can_be_id(value: Any) -> bool:
 
 
 def _ids_outside(uses: list[ToolUse], units: list[Unit]) -> set[str]:
-    """What other messages say as well is no call's: sessions, runs, answers."""
+    """Return the ids of sessions, runs and answers: values that other messages contain too."""
     own = {id(use.unit.group) for use in uses}
     return {
         str(value)
@@ -95,6 +95,6 @@ def _has_partner(use: ToolUse, uses: list[ToolUse]) -> bool:
 
 
 def _calls_at_least(use: ToolUse) -> int:
-    """How many calls there are, by their names."""
+    """Return the least number of calls, counted by their names."""
     names = {str(use.value(record, use.name)) for record, _ in use.records if use.value(record, use.name)}
     return len(names)

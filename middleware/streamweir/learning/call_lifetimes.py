@@ -1,4 +1,4 @@
-"""Where calls begin and end, and what only says so once more."""
+"""Decides which records begin a call, which end it, and which only repeat that."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["drop_repetitions", "key_set", "settle"]
 
 
 def settle(uses: list[ToolUse]) -> None:
-    """Decide what is both; a call that began in another record only ends here."""
+    """Decide about records that begin and end a call: if another record began it, they only end it."""
     others = [use for use in uses if use.use in ("start", "pieces")]
     for use in uses:
         if use.use == "both":
@@ -41,7 +41,7 @@ def _keys(uses: Iterable[ToolUse]) -> set[str]:
 
 
 def key_set(use: ToolUse) -> set[str]:
-    """What calls are known by here: ids if there are any, else names."""
+    """Return what identifies the calls of these records: their ids, or their names if they have no ids."""
     place = use.tool_id or use.name
     return {
         str(use.value(record, place)) for record, _ in use.records if use.value(record, place) is not None
@@ -49,7 +49,7 @@ def key_set(use: ToolUse) -> set[str]:
 
 
 def drop_repetitions(uses: list[ToolUse]) -> None:
-    """What begins and ends no call that had not begun and ended before only repeats."""
+    """Mark records as repetitions if all their calls had begun and ended before."""
     _drop_announcements(uses)
     given: list[tuple[At, ToolUse, Record]] = sorted(
         (
@@ -82,7 +82,7 @@ def drop_repetitions(uses: list[ToolUse]) -> None:
 
 
 def _drop_announcements(uses: list[ToolUse]) -> None:
-    """What begins calls without arguments that begin once more, with them, only announces them."""
+    """Drop starts without arguments if a later start of the same call has the arguments."""
     starts = [use for use in uses if use.use == "start"]
     for place, use in enumerate(starts):
         if has_arguments(use):
@@ -97,7 +97,7 @@ def _names(use: ToolUse) -> list[str]:
 
 
 def _call_key(use: ToolUse, record: Record) -> tuple[Any, ...]:
-    """What a call is known by; without an id all that is said of it."""
+    """Return what identifies a call: its id, or else everything that is known of it."""
     if use.tool_id is not None:
         return (str(use.value(record, use.tool_id)),)
     if use.use == "both":

@@ -1,4 +1,4 @@
-"""A dialect as it is written: from what the messages mean to the keys of a file."""
+"""Makes the keys of a dialect from the meanings of the messages."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _ENDS: Final = frozenset({"session_end", "complete"})
 
 
 class Draft(NamedTuple):
-    """What was learned, as keys of a dialect.
+    """A learned dialect that has not been tried yet.
 
     Attributes:
         dialect: the keys.
-        comments: what stands above a rule, by its place, or above another key, by its name.
-        rules: what the rules were made of, one by one.
-        ignored: the kinds of messages that hold nothing.
-        custom: those that nothing is known of.
-        unsure: what is not certain.
+        comments: the comment above each rule (by its index) or above another key (by its name).
+        rules: the meaning that each rule was made of.
+        ignored: meanings of messages without content.
+        custom: meanings of messages that were not understood.
+        unsure: one sentence for each doubt.
     """
 
     dialect: dict[str, Any]
@@ -36,7 +36,7 @@ class Draft(NamedTuple):
     unsure: list[str]
 
     def without_rules(self, numbers: set[int]) -> Draft:
-        """Return it without some rules: what they took is left to `custom`."""
+        """Return the draft without some rules; their frames arrive as `custom`."""
         kept = [number for number in range(len(self.rules)) if number not in numbers]
         comments: dict[str | int, list[str]] = {}
         comments |= {key: texts for key, texts in self.comments.items() if isinstance(key, str)}
@@ -94,7 +94,7 @@ def draft_of(meanings: list[Meaning], kinds: Kinds, framing: str, unwrap: str | 
 
 
 def _add_end(dialect: dict[str, Any], rules: list[Meaning], comments: dict[str | int, list[str]]) -> None:
-    """Let the end of the body be one where no other was seen."""
+    """Take the end of the body for the end of the stream if no other end was seen."""
     ends = any(_ENDS & {*meaning.types} for meaning in rules)
     if not ends and "terminal" not in dialect:
         dialect["terminal"] = ["eof"]
@@ -182,7 +182,7 @@ def _put(match: dict[str, Any], condition: Condition) -> None:
 
 
 def _presence(meaning: Meaning) -> dict[str, Any]:
-    """Conditions for messages that no name tells from others: what is used of them is there."""
+    """Return conditions for messages without a name: the fields that the rule uses must be present."""
     unit = meaning.units[0]
     tops: dict[Place, None] = {}
     for entry in meaning.entries:

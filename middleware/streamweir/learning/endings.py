@@ -1,4 +1,4 @@
-"""How streams end, and what else messages say: sessions, tokens, errors."""
+"""Finds the ends of streams, sessions, token counts and errors."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class End(NamedTuple):
     """Evidence of the end.
 
     Attributes:
-        group: the messages that it stands in.
-        when: holds for the last of them; None: there is only that one.
-        is_final: nothing comes after.
-        place: the field that says so.
-        is_sure: its name does.
+        group: the messages that contain it.
+        when: an expression that is true for the last message only; None if each body has one such message.
+        is_final: no message follows it.
+        place: the field that shows the end.
+        is_sure: the name of the message or field says that it is an end.
     """
 
     group: Group
@@ -49,13 +49,13 @@ class End(NamedTuple):
 
 
 def ends_in(groups: list[Group], units: Iterable[Unit], speaking: set[int], textual: set[int]) -> list[End]:
-    """Return what says that a stream is over.
+    """Return the evidence that a stream has ended.
 
     Args:
         groups: all kinds of messages.
         units: all records.
-        speaking: frames that hold text or say something of a tool.
-        textual: kinds of messages, by `id`, whose purpose that is.
+        speaking: numbers of the frames that contain text or tool calls.
+        textual: `id()` of the groups that carry text or tool calls.
     """
     last_spoken: dict[int, int] = {}
     last: dict[int, int] = {}
@@ -81,7 +81,7 @@ def ends_in(groups: list[Group], units: Iterable[Unit], speaking: set[int], text
 def _named_end(
     group: Group, last: dict[int, int], last_spoken: dict[int, int], textual: set[int]
 ) -> End | None:
-    """Messages with a name such as `done`, once in a body, after which nothing is said."""
+    """Find messages named like `done` that come once in a body, with no text or tool call behind them."""
     words = END_WORDS.intersection(group.words)
     if not words or set(group.words) & ERROR_WORDS or _appears_twice(group):
         return None
@@ -100,7 +100,7 @@ def _appears_twice(group: Group) -> bool:
 
 
 def _flag(unit: Unit, last_spoken: dict[int, int]) -> End | None:
-    """A field that is true, or filled, or has a word such as `completed`, at the end only."""
+    """Find a field that is true, not empty or a word such as `completed` at the end of a body only."""
     found: list[tuple[int, End]] = []
     for place, values in unit.places.items():
         if not place or not isinstance(place[-1], str) or place in unit.group.named_places:
@@ -126,7 +126,7 @@ def _flag(unit: Unit, last_spoken: dict[int, int]) -> End | None:
 
 
 def _last_word(given: list[Any], last_spoken: dict[int, int]) -> str | None:
-    """The one word that stands there after all has been said, and never before."""
+    """Return the word that a field has behind the last text and never before."""
     after = {str(value) for at, value in given if at.frame >= last_spoken.get(at.body, -1)}
     before = {str(value) for at, value in given if at.frame < last_spoken.get(at.body, -1)}
     words = [value for value in after if is_a_name(value) and value not in before]
@@ -134,7 +134,7 @@ def _last_word(given: list[Any], last_spoken: dict[int, int]) -> str | None:
 
 
 def _silent_end(group: Group, last: dict[int, int], textual: set[int]) -> End | None:
-    """The last message of each body, of a kind of its own, that says nothing else."""
+    """Find a group that consists of the last message of each body, if it has no other meaning."""
     bodies = {message.body: message.frame for message in group.messages}
     if _appears_twice(group) or id(group) in textual or not group.names or set(group.words) & ERROR_WORDS:
         return None
@@ -144,7 +144,7 @@ def _silent_end(group: Group, last: dict[int, int], textual: set[int]) -> End | 
 
 
 def holds_nothing(group: Group, others: Iterable[Group]) -> bool:
-    """Return whether messages hold nothing but their name, ids, times, and what all messages hold."""
+    """Return whether messages contain only a name, ids, times and fields that all messages have."""
     shared = _pairs(other for other in others if other is not group)
     for unit_place, value in _leaves(group):
         if unit_place in group.named_places or value in (None, "", [], {}) or isinstance(value, bool):
@@ -160,7 +160,7 @@ def holds_nothing(group: Group, others: Iterable[Group]) -> bool:
 
 
 def _leaves(group: Group) -> list[tuple[Place, Any]]:
-    """All that is no object with fields of its own."""
+    """Yield the places of values that are not objects with fields."""
     return [
         (place, value)
         for message in group.messages
@@ -177,7 +177,7 @@ def _pairs(groups: Iterable[Group]) -> set[tuple[Place, str]]:
 
 
 def session_in(unit: Unit) -> dict[str, Place]:
-    """Return where a message names session, thread and run."""
+    """Return the places of the ids of session, thread and run."""
     found: dict[str, Place] = {}
     for place in sorted(unit.places, key=len):
         if not place or not isinstance(place[-1], str) or any(isinstance(step, Parsed) for step in place):
@@ -190,7 +190,7 @@ def session_in(unit: Unit) -> dict[str, Place]:
 
 
 def usage_in(unit: Unit) -> dict[str, Place]:
-    """Return where a message counts tokens, and says why the answer ended."""
+    """Return the places of token counts and of the finish reason."""
     found: dict[str, Place] = {}
     for place in sorted(unit.places, key=len):
         if not place or not isinstance(place[-1], str):
@@ -207,7 +207,7 @@ def usage_in(unit: Unit) -> dict[str, Place]:
 
 
 def error_in(unit: Unit) -> tuple[Place, Place | None] | None:
-    """Return where a failure is told, and its code; None if these messages tell of none."""
+    """Return the places of the message and the code of a failure; None if the records report no failure."""
     is_named = bool(ERROR_WORDS.intersection(unit.words))
     fields = [place for place in sorted(unit.places, key=len) if place and isinstance(place[-1], str)]
     failures = [place for place in fields if ERROR_WORDS.intersection(words_of([place[-1]]))]

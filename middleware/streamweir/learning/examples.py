@@ -1,4 +1,4 @@
-"""Examples for what was learned: recorded messages, cut and redacted, with what the rules make of them."""
+"""Makes the examples of a learned dialect: shortened, redacted messages and the events of their rules."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def examples_of(found: MappedDialect, observed: Iterable[Observed]) -> list[dict
 
 
 def _example(found: MappedDialect, one: Observed, taker: str) -> dict[str, Any] | None:
-    """One message and what comes of it; None where the cut message means something else."""
+    """Return a message and its events; None if another rule takes the shortened message."""
     is_tree = isinstance(one.message, dict | list)
     message = shortened(one.message) if is_tree else _short_text(one)
     return example_of(found, message, one.frame.event, taker)
@@ -50,7 +50,7 @@ def _example(found: MappedDialect, one: Observed, taker: str) -> dict[str, Any] 
 def example_of(
     found: MappedDialect, message: Any, event: str | None, taker: str | None = None
 ) -> dict[str, Any] | None:
-    """Return the example of a message; None where nothing can be read in it, or `taker` does not take it."""
+    """Return the example of a message; None if it cannot be read or `taker` does not take it."""
     data = message.encode() if isinstance(message, str) else write_json(message)
     outcome = decoded(found, Frame(data, event))
     if outcome is None or taker not in (None, outcome[0]):
@@ -83,7 +83,7 @@ def shortened(value: Any, name: str = "") -> Any:
 
 
 def _may_be_piece(token: str) -> bool:
-    """Is it what a model gave, and not what opens a door?"""
+    """May a `token` be a piece of text and no credential?"""
     return len(token) < MAX_TEXT // 5 or " " in token or token.isalpha()
 
 
@@ -93,5 +93,5 @@ def _short(text: str) -> str:
 
 
 def _without_references(text: str) -> str:
-    """A file's `${...}` would be filled in."""
+    """Return `text` without `${`, which a configuration file would replace by an environment variable."""
     return text.replace("${", "$ {")

@@ -1,4 +1,4 @@
-"""What names say: those of fields, whatever their case and underscores, and those of messages."""
+"""Names of fields and messages, and what they usually mean. Case and underscores make no difference."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def plain(name: object) -> str:
-    """Return a name without case, underscores and dashes: `tool_call_id` and `toolCallId` are one."""
+    """Return a name in lower case without underscores and dashes: `tool_call_id` equals `toolCallId`."""
     return re.sub(r"[^a-z0-9]", "", str(name).lower())
 
 
 def words_of(names: Iterable[object]) -> list[str]:
-    """Return the words in names, small: `toolCall` has two."""
+    """Return the words of names in lower case: `toolCall` has two."""
     return [word.lower() for name in names if isinstance(name, str) for word in _WORD.findall(name)]
 
 
@@ -63,18 +63,18 @@ NAMES_OF_MESSAGES: Final = (
     *("type", "event", "kind", "msgtype", "messagetype", "eventtype", "evt", "ev", "typ", "action", "op"),
     *("cmd", "command", "t", "e", "k"),
 )
-"""Their values are names of messages wherever there are two of them, the likelier first."""
+"""Fields whose values are names of messages if there are at least two values. The likelier come first."""
 
 ENUMS: Final = (
     *("object", "status", "phase", "state", "stage", "role", "step", "channel", "section", "contenttype"),
     *("blocktype", "category", "mode", "part", "subtype", "what", "name", "node", "code", "source", "label"),
 )
-"""Their values may be, where messages differ in them and in what they hold."""
+"""Fields whose values name messages only if messages with different values also have different fields."""
 
 # Texts
 
 THOUGHTS: Final = re.compile(r"reason|think|thought|\bcot\b", re.IGNORECASE)
-"""What messages of thoughts are called; of fields, `finish_reason` is none."""
+"""Names of messages and fields with thinking; `finish_reason` is excluded."""
 THINKING: Final = re.compile(r"reason(?!able|s?$)|reasoning|think|thought|\bcot\b", re.IGNORECASE)
 
 TEXT_RANKS: Final = {
@@ -101,7 +101,7 @@ TEXT_RANKS: Final = {
         ("t", "c", "v", "s", "d", "w", "x", "say", "says", "part", "partial", "final", "full"), 3
     ),
 }
-"""How likely a field with this name is the text of the answer."""
+"""By the name of a field: how likely it is the text of the answer."""
 
 TEXT_WORDS: Final = _set(
     "token tokens tok chunk delta text txt content message messages msg answer"
@@ -125,7 +125,7 @@ NO_TEXT: Final = _set(
     " toolname stage phase seq sequence index hash md5 signature level severity channel node nodename finish"
     " finishreason stopreason donereason code object type event kind traceid spanid host provider"
 )
-"""Fields with these names are never text of the answer, nor are those that end in `id`."""
+"""Names of fields that are never text of the answer; names that end in `id` are excluded as well."""
 
 # Tools
 
@@ -199,7 +199,7 @@ FINISH: Final = _set(
     "done finished isend isfinal isfinished final last end complete completed finishreason donereason stop"
     " stopreason isdone islast finish over eos eof isover isstop iscomplete iscompleted isfinish"
 )
-"""Fields that say that the answer is complete, by being true, or filled, at its end only."""
+"""Names of fields that are true or not empty at the end of the answer only."""
 
 ERROR_WORDS: Final = _set("error err errors fail failed failure exception fatal")
 ERROR_TEXTS: Final = (

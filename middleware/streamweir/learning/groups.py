@@ -1,4 +1,4 @@
-"""Messages of one kind: which there are, and what tells them from the others."""
+"""Splits messages into groups that get one rule each, and finds the conditions that tell them apart."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from streamweir.learning.places import Place, expression, places_in, value_at
 __all__ = ["Condition", "Group", "Message", "is_a_name", "literal", "split"]
 
 MAX_NAMES: Final = 80
-"""A field with more values than that names nothing."""
+"""A field with more different values does not name messages."""
 
 _NAME: Final = re.compile(r"[\w.:/@+-]{1,64}(?: [\w.:/@+-]{1,30}){0,2}")
 _SHORT: Final = 3
@@ -31,13 +31,13 @@ _ROLES: Final = {"user", "human", "assistant", "ai", "system", "tool", "function
 
 
 class Message(NamedTuple):
-    """What one frame says.
+    """The content of one frame.
 
     Attributes:
-        body: which body it is of.
-        frame: its place among all frames.
-        event: the SSE event name, None without one.
-        value: the JSON, the text, or what a line was taken apart into.
+        body: the index of its body.
+        frame: its number among all frames.
+        event: the SSE event name, if it has one.
+        value: the JSON, the text, or the parts of a line.
     """
 
     body: int
@@ -47,18 +47,18 @@ class Message(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """A field with one value; None stands for an absent one too."""
+    """A field and the value that it has; None also means that the field is absent."""
 
     place: Place
     value: Any
 
     @property
     def can_be_matched(self) -> bool:
-        """Whether `match` can say it, which goes through objects only."""
+        """Can it be written as a `match`? That only reaches into objects, not into lists."""
         return all(isinstance(step, str) for step in self.place)
 
     def when(self, root: str = "") -> str:
-        """Return it as an expression."""
+        """Return the condition as an expression."""
         path = expression(self.place, root)
         if isinstance(self.value, bool):
             return path if self.value else f"!({path})"
@@ -71,16 +71,16 @@ class Condition(NamedTuple):
 
 @dataclass(eq=False)
 class Group:
-    """Messages that mean the same.
+    """Messages with the same meaning, which one rule takes.
 
     Attributes:
         messages: in order.
-        event: the SSE event name that they have and others do not; `message` for none.
-        prefix: what their lines begin with.
-        conditions: fields that tell them apart.
-        root: the expression for a place in them.
+        event: the SSE event name, if it tells them from other messages; `message` if they have none.
+        prefix: the beginning of their lines.
+        conditions: the fields that tell them from other messages.
+        root: returns the expression for a place in them.
         is_text: they are text, not JSON.
-        is_call: their form is that of a tool call, or of its result.
+        is_call: their lines have the form of a tool call or its result.
     """
 
     messages: list[Message]
@@ -94,7 +94,7 @@ class Group:
 
     @property
     def names(self) -> list[str]:
-        """What these messages are called, by all that tells them apart."""
+        """The names of these messages: event name, prefix and the values of conditions."""
         values = [condition.value for condition in self.conditions]
         flags = [str(c.place[-1]) for c in self.conditions if c.value is True and c.place]
         named = [self.event, self.prefix, *(value for value in values if isinstance(value, str)), *flags]
@@ -102,7 +102,7 @@ class Group:
 
     @property
     def label(self) -> str:
-        """What a report calls them."""
+        """The name that a report shows."""
         values = [
             str(c.value) for c in self.conditions if c.value is not None and not isinstance(c.value, bool)
         ]
@@ -114,17 +114,17 @@ class Group:
 
     @property
     def words(self) -> list[str]:
-        """The words of its names."""
+        """The words of the names."""
         return words_of(self.names)
 
     @property
     def named_places(self) -> set[Place]:
-        """Where the names stand."""
+        """The places of the conditions."""
         return {condition.place for condition in self.conditions}
 
 
 def split(messages: list[Message], event: str | None = None) -> Iterator[Group]:
-    """Yield the kinds of JSON messages in `messages`, which have one SSE event name or are not told by it."""
+    """Yield the groups of JSON messages that share an SSE event name, or whose event name says nothing."""
     for conditions, found in _split(messages, (), _candidates(messages)):
         yield Group(found, event=event, conditions=conditions)
 
@@ -151,13 +151,13 @@ def _by_value(place: Place, messages: list[Message]) -> dict[Any, list[Message]]
         value = value_at(message.value, place)
         key = value if isinstance(value, str | int) else None
         if isinstance(key, bool):
-            key = key or None  # false says no more than an absent flag
+            key = key or None  # a false flag means the same as an absent one
         found.setdefault(key, []).append(message)
     return found
 
 
 def _candidates(messages: list[Message]) -> list[Place]:
-    """Fields that may tell messages apart, the likelier first."""
+    """Return the fields that may tell messages apart, the likelier first."""
     seen: Counter[Place] = Counter()
     for message in messages:
         for place, value in places_in(message.value):
@@ -172,7 +172,7 @@ def _candidates(messages: list[Message]) -> list[Place]:
 
 
 _MAX_CANDIDATES: Final = 64
-"""So many fields are tried: each is looked at in every message."""
+"""The most fields that are tried. Each of them is read in every message."""
 
 _MAX_NESTING: Final = 4
 _RANKS: Final = {name: rank for rank, name in enumerate((*NAMES_OF_MESSAGES, *ENUMS))}
@@ -221,7 +221,7 @@ def _separates(place: Place, messages: list[Message], *, is_first: bool) -> bool
         return False
     is_inside = bool(TOOL_WORDS.intersection(words_of(place[:-1])))
     if plain(place[-1]) in ("name", "node") and (is_inside or any(map(_is_about_tools, messages))):
-        return False  # the tool's
+        return False  # the name of a tool
     if _means_something(place, messages, values):
         return True
     numbers = [value for value in values if isinstance(value, int) and not isinstance(value, bool)]
@@ -241,7 +241,7 @@ def _separates(place: Place, messages: list[Message], *, is_first: bool) -> bool
 
 
 def _means_something(place: Place, messages: list[Message], values: dict[Any, list[Message]]) -> bool:
-    """The values say what is thought and what is said, who speaks, or whether a call begins or ends."""
+    """Do the values tell thinking from text, name a role, or tell the start of a call from its end?"""
     names = [value for value in values if isinstance(value, str)]
     if any(value is True for value in values):
         return _is_flag(place)
@@ -258,13 +258,13 @@ def _means_something(place: Place, messages: list[Message], values: dict[Any, li
 
 
 def _is_flag(place: Place) -> bool:
-    """A field that says what is thought, or what is only a piece."""
+    """Is this field a flag for thinking or for pieces?"""
     name = plain(place[-1])
     return bool(THINKING.search(str(place[-1]))) or name in ("partial", "ispartial", "incremental")
 
 
 def literal(text: str) -> str:
-    """Return a text as it stands in an expression."""
+    """Return a text as a literal of an expression."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 
@@ -278,13 +278,13 @@ def _is_about_tools(message: Message) -> bool:
 
 
 def _differ(place: Place, values: dict[Any, list[Message]], *, most: float) -> bool:
-    """Messages with different values have different fields: for each value, those that all of them have."""
+    """Do messages with different values have different fields? Only fields that all of them have count."""
     shapes = {value: _shape(found) - {place} for value, found in values.items()}
     return len(set(shapes.values())) > 1 and len({*shapes.values()}) >= len(shapes) * (1 - most)
 
 
 def _shape(messages: Iterable[Message]) -> frozenset[Place]:
-    """The fields that say something in all messages."""
+    """Return the fields that are not empty in any of the messages."""
     shapes = [
         {place for place, value in places_in(message.value) if value not in (None, "", [], {}, False)}
         for message in messages

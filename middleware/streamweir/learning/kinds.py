@@ -1,4 +1,4 @@
-"""The kinds of frames in recorded bodies: messages, lines, words that end a stream, signs of life."""
+"""Sorts the frames of recorded bodies: groups of messages, end marks and signs of life."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ _END_MARK: Final = re.compile(
 _NEARLY_ALL: Final = 0.8
 
 MAX_KINDS: Final = 100
-"""So many kinds of messages get rules, the most frequent ones: kinds are compared with each other."""
+"""The most groups that get a rule; the rarest are left out. Groups are compared with each other."""
 
 _MAX_NAMES: Final = 16
-"""So many end marks, names of signs of life and spellings of a field's name are told apart."""
+"""The most end marks, names of signs of life, and spellings of one field name that are kept."""
 
 
 class Kinds(NamedTuple):
-    """What there is in the bodies.
+    """The sorted frames.
 
     Attributes:
-        groups: messages of one kind each, in order of appearance.
-        end_marks: texts of frames that end a stream.
-        idle: names of frames that say nothing.
-        is_text: frames hold text, not JSON.
-        left_out: further groups, which get no rules.
+        groups: the groups that get a rule, in order of appearance.
+        end_marks: texts of frames that end a stream, such as `[DONE]`.
+        idle: names of signs of life, such as `ping`.
+        is_text: frames are text, not JSON.
+        left_out: the groups beyond `MAX_KINDS`.
     """
 
     groups: list[Group]
@@ -56,7 +56,7 @@ class Kinds(NamedTuple):
 
 
 def unwrapping(observed: list[Observed]) -> str | None:
-    """Return the expression for the message, where it is JSON text in the frame's JSON."""
+    """Return the `unwrap` expression if the frames contain their messages as JSON text; None otherwise."""
     values = [one.message for one in observed if one.message is not NO_JSON]
     texts = [value for value in values if isinstance(value, str)]
     if texts and len([text for text in texts if isinstance(parsed(text), dict)]) >= len(values) * _NEARLY_ALL:
@@ -72,7 +72,7 @@ def unwrapping(observed: list[Observed]) -> str | None:
 
 
 def kinds_of(observed: list[Observed], framing: str, unwrap: str | None) -> Kinds:
-    """Tell the frames apart."""
+    """Sort the frames of all bodies."""
     end_marks = _end_marks(observed)
     idle: dict[str, None] = {}
     spoken: list[Observed] = []
@@ -92,7 +92,7 @@ def kinds_of(observed: list[Observed], framing: str, unwrap: str | None) -> Kind
 
 
 def _end_marks(observed: list[Observed]) -> list[str]:
-    """Words such as `[DONE]`: the last frame of a body, or in brackets and once in a body."""
+    """Return texts like `[DONE]` that are the last frame of a body, or come in brackets once per body."""
     last: dict[int, Observed] = {}
     bracketed: Counter[tuple[int, str]] = Counter()
     for one in observed:
@@ -114,7 +114,7 @@ def is_end_mark(text: str) -> bool:
 
 
 def _idle_name(one: Observed) -> str | None:
-    """The name of a sign of life."""
+    """Return the name of a frame if it is a sign of life; None otherwise."""
     names = [one.frame.event]
     if isinstance(one.message, dict):
         names += [one.message.get(name) for name in one.message if plain(name) in NAMES_OF_MESSAGES[:9]]
@@ -174,7 +174,7 @@ def _unwrapped(one: Observed, unwrap: str | None) -> Any:
 
 
 def _names_suffice(messages: list[Message]) -> bool:
-    """Some field at the top of every message says what its SSE event name says, or more."""
+    """Does a field of every message determine its SSE event name?"""
     if not all(isinstance(message.value, dict) for message in messages):
         return False
     keys = dict.fromkeys(key for message in messages for key in message.value)
@@ -192,7 +192,7 @@ def _names_suffice(messages: list[Message]) -> bool:
 
 
 def _lines(spoken: list[Observed]) -> list[Group]:
-    """Lines by the word that they begin with; what follows is taken apart where it has a form."""
+    """Group lines by their first word, and parse the rest of a line if it is JSON or a call."""
     words = prefixes_of(one.text for one in spoken)[:MAX_KINDS]
     called: set[str] = set()
     groups: list[Group] = []
@@ -227,7 +227,7 @@ def _line_group(prefix: str, rests: list[tuple[Observed, str]], called: set[str]
 
 
 def _call_group(prefix: str, rests: list[tuple[Observed, str]], called: set[str], *, ends: bool) -> Group:
-    """`NAME {...}`, `ID NAME {...}` or `NAME some text`."""
+    """Parse lines of the form `NAME {...}`, `ID NAME {...}` or `NAME some text`."""
     texts = [rest for _, rest in rests]
     count = 1
     begins_json = [text.split(" ", 2)[2][:1] in '{["' for text in texts if text.count(" ") > 1]

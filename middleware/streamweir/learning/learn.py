@@ -1,4 +1,4 @@
-"""Learning a dialect: frames are told apart, fields compared, the draft tried on what it was learned from.
+"""Learns a dialect: sorts frames, finds their meanings, writes a draft and tries it on the same bodies.
 
 Source: the dialect-file contract, section 10.
 """
@@ -30,16 +30,16 @@ _UNDERSTOOD: Final = frozenset({"content", "thinking", "tool_call_start", "tool_
 
 
 class NothingLearned(Exception):
-    """The bodies hold nothing to learn from; `str()` says what is missing."""
+    """No dialect can be learned from the bodies; `str()` says what is missing."""
 
 
 class Learned(NamedTuple):
-    """What was learned.
+    """The result of learning.
 
     Attributes:
         yaml: a file with one entry under `dialects:`.
         dialect: its keys.
-        report: what it explains.
+        report: the share of frames and fields that it explains.
     """
 
     yaml: str
@@ -51,9 +51,9 @@ def learn(bodies: list[bytes], *, name: str = "learned", framing: str | None = N
     """Return a dialect that reads the recorded bodies of one backend.
 
     Args:
-        bodies: the bodies; what one breaks off with is left out.
-        name: what the dialect is called.
-        framing: how they are framed; found out if not given.
+        bodies: the recorded bodies; half a frame at the end of a body is left out.
+        name: the name of the dialect.
+        framing: sse, ndjson, lines or text; detected if not given.
 
     Raises:
         NothingLearned: there is no frame in them, or neither text nor a tool.
@@ -100,7 +100,7 @@ def _new(observed: list[Observed], name: str, framing: str) -> Learned:
 
 
 def _without_failing_rules(draft: Draft, observed: list[Observed]) -> Draft:
-    """Leave out the rules that cannot read what they take: it arrives as it is."""
+    """Drop rules that cannot read most of their frames; those frames arrive as `custom`."""
     trial = tried(draft.dialect, observed)
     labels = [f"rules[{number}]" for number in range(len(draft.rules))]
     failing = {
@@ -111,7 +111,7 @@ def _without_failing_rules(draft: Draft, observed: list[Observed]) -> Draft:
 
 
 def _with_examples(dialect: dict[str, Any], examples: list[dict[str, Any]]) -> dict[str, Any]:
-    """Add the examples that hold."""
+    """Add the examples that pass."""
     whole = {**dialect, "examples": examples}
     failing = {problem.path[1] for problem in problems_of(whole) if problem.path[:1] == ("examples",)}
     held = [example for number, example in enumerate(examples) if number not in failing]
@@ -135,7 +135,7 @@ def _text(bodies: list[bytes], name: str) -> Learned:
 
 
 def _built_in(bodies: Iterable[bytes]) -> str | None:
-    """The built-in dialect that reads all of the bodies without a leftover."""
+    """Return the built-in dialect that knows every event of all bodies; None if there is none."""
     found = {_dialect_of(body) for body in bodies}
     return found.pop() if len(found) == 1 else None
 
@@ -166,7 +166,7 @@ class _EventTypes(EventTap):
 
 
 def _extension(base: str, name: str, framing: str, observed: list[Observed]) -> Learned:
-    """The entry that names a built-in dialect, with examples of what it makes of messages."""
+    """Return an entry that extends a built-in dialect, with examples."""
     examples = _examples_of_base(base, observed)
     dialect = _with_examples({"extends": base}, examples)
     counts = Counter(_label(one) for one in observed)
@@ -178,7 +178,7 @@ def _extension(base: str, name: str, framing: str, observed: list[Observed]) -> 
 
 
 def _examples_of_base(base: str, observed: list[Observed]) -> list[dict[str, Any]]:
-    """A message of each of the first names, and what the dialect makes of it."""
+    """Return one example for each of the first few names of frames."""
     found, _ = compiled({"extends": base})
     assert found is not None, "a built-in dialect can be extended"
     examples: dict[str, dict[str, Any]] = {}
@@ -195,7 +195,7 @@ _MOST_EXAMPLES: Final = 4
 
 
 def _label(one: Observed) -> str:
-    """What a frame of a known dialect is called."""
+    """Return the name of a frame of a known dialect."""
     if one.frame.event not in (None, "message"):
         return str(one.frame.event)
     fields = one.message if isinstance(one.message, dict) else {}

@@ -1,4 +1,4 @@
-"""What every kind of message means: the entries of its rule, and what is not certain of them."""
+"""Decides the meaning of every group: the events of its rule, and the doubts about them."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ _ORDER: Final = {
 
 
 _ONCE: Final = frozenset({"session_start", "usage", "complete", "session_end"})
-"""What a stream says once."""
+"""Types of events that a stream has at most once."""
 
 
 class Entry(msgspec.Struct):
     """One event of a rule.
 
     Attributes:
-        fields: its type and fields, as they are written.
-        unit: the records that it is of.
-        places: what it uses of them.
-        when: holds where it is meant.
+        fields: its type and fields, as written in the rule.
+        unit: the records that it is made of.
+        places: the places that it reads.
+        when: an expression that is true if the event is meant; None if always.
     """
 
     fields: dict[str, Any]
@@ -51,15 +51,15 @@ class Entry(msgspec.Struct):
 
 
 class Meaning(msgspec.Struct):
-    """What one kind of message means.
+    """The meaning of one group.
 
     Attributes:
         group: the messages.
-        units: they, and the items of their lists.
-        entries: what they say; none: nothing that is known.
-        notes: what is not certain.
-        is_idle: they hold nothing.
-        repeats: they say nothing that was not said before.
+        units: the messages as records, and the items of their lists.
+        entries: the events of the rule; empty if the messages were not understood.
+        notes: one sentence for each doubt.
+        is_idle: the messages have no content.
+        repeats: the messages only repeat earlier text.
     """
 
     group: Group
@@ -71,7 +71,7 @@ class Meaning(msgspec.Struct):
 
     @property
     def types(self) -> list[str]:
-        """The types of its events, each once."""
+        """The types of the events, without duplicates."""
         return [*dict.fromkeys(str(entry.fields["type"]) for entry in self.entries)]
 
 
@@ -97,12 +97,12 @@ class _Meanings:
 
 
 def meanings_of(kinds: Kinds, *, with_ids: bool = True, with_wholes: bool = True) -> list[Meaning]:
-    """Return what the messages mean, kind by kind.
+    """Return the meaning of each group.
 
     Args:
-        kinds: of messages.
-        with_ids: messages of the answer are told apart by their ids.
-        with_wholes: what says all of the text once more is compared with it; else it is left out.
+        kinds: the sorted frames.
+        with_ids: write `message_id` for texts with an id.
+        with_wholes: write repetitions of the whole text as `text: whole`; otherwise leave them out.
     """
     found = _Meanings(kinds)
     errors = _errors(found)
@@ -161,7 +161,7 @@ def _add_text(found: _Meanings, text: Text, *, with_ids: bool, with_wholes: bool
 
 
 def _message_id(unit: Unit) -> Place | None:
-    """A field with the id of the message: far fewer values than pieces."""
+    """Return the field with the id of the message: it has far fewer values than there are pieces."""
     for place in sorted(unit.places, key=len):
         if place and isinstance(place[-1], str) and plain(place[-1]) in MESSAGE_IDS:
             values = unit.values(place)
@@ -236,7 +236,7 @@ def _add_end(found: _Meanings, use: ToolUse, when: str | None) -> None:
 
 
 def _failed(use: ToolUse) -> Condition | None:
-    """A field that says that a call has failed, if one did."""
+    """Return the field and value that mark a failed call; None if no call failed."""
     for place in sorted(use.unit.places, key=len):
         if place[: len(use.container)] != use.container or not place or not isinstance(place[-1], str):
             continue
@@ -258,7 +258,7 @@ def _fields(use: ToolUse, **places: Place | None) -> dict[str, Any]:
 
 
 def _rest(use: ToolUse, *, alone: bool = False) -> Any:
-    """The fields of which nothing else is known; one alone stands for itself if it may."""
+    """Return the fields without a known meaning; a single one without its name if `alone`."""
     if alone and len(use.rest) == 1:
         return _expression(use.unit, use.rest[0])
     return {str(place[-1]): _expression(use.unit, place) for place in use.rest}
@@ -273,7 +273,7 @@ def _result(use: ToolUse) -> str:
 
 
 def _presence(use: ToolUse) -> str | None:
-    """What holds for records that speak of a call, where others of their kind do not."""
+    """Return an expression that is true for records with a call; None if all records of the unit have one."""
     unit = use.unit
     with_call = len(use.records)
     if use.container and with_call < len(unit.records):
@@ -300,14 +300,14 @@ def _and(*conditions: str | None) -> str | None:
 
 
 def _note_single(found: _Meanings) -> None:
-    """What was seen once may mean more than it showed; an end comes once."""
+    """Note groups that were seen once, unless their events come once per stream."""
     for meaning in found.all:
         if len(meaning.group.messages) == 1 and not set(meaning.types) <= _ONCE:
             found.note(meaning.group, "seen once")
 
 
 def _errors(found: _Meanings) -> dict[int, tuple[Place, Place | None]]:
-    """The messages that tell of a failure of the run, by `id` of the kind."""
+    """Return the place of message and code of each group that reports a failure, by `id()` of the group."""
     errors = {}
     for meaning in found.all:
         unit = meaning.units[0]
@@ -334,7 +334,7 @@ def _add_errors(found: _Meanings, errors: dict[int, tuple[Place, Place | None]])
 
 
 def _goes_on_after(failure: Meaning, found: _Meanings) -> bool:
-    """Something is said after a message that tells of a failure."""
+    """Do text or tool calls follow a message that reports a failure?"""
     return any(
         message.frame < other.frame and message.body == other.body
         for meaning in found.all

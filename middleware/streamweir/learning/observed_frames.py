@@ -1,4 +1,4 @@
-"""The frames of recorded bodies, and how they are framed."""
+"""Reads recorded bodies: detects their framing and returns their frames."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from streamweir.jsontext import parse_json
 __all__ = ["NO_JSON", "Observed", "framing_of", "observe"]
 
 NO_JSON: Final = object()
-"""The message of a frame that holds none."""
+"""The message of a frame whose data is not JSON."""
 
 MAX_FRAMES: Final = 20_000
-"""So many frames are looked at."""
+"""The most frames that are read."""
 
 _LIMIT: Final = 64 << 20
 _SSE_LINE: Final = re.compile(rb"^(?:data|event|id|retry)?:", re.MULTILINE)
@@ -32,10 +32,10 @@ class Observed(NamedTuple):
     """One frame of one body.
 
     Attributes:
-        number: its place among all frames.
-        body: which body it is of.
-        frame: as it stood there.
-        message: its JSON; `NO_JSON` for text.
+        number: its index among all frames.
+        body: the index of its body.
+        frame: the frame.
+        message: its JSON; `NO_JSON` if it is text.
     """
 
     number: int
@@ -45,12 +45,12 @@ class Observed(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Its raw text."""
+        """The raw text of the frame."""
         return self.frame.text
 
 
 def framing_of(body: bytes) -> str | None:
-    """Return how a body is framed: sse, ndjson, lines or text; None for what is no text."""
+    """Return the framing of a body: sse, ndjson, lines or text; None if the body is not text."""
     try:
         text = body.decode()
     except UnicodeDecodeError:
@@ -66,7 +66,7 @@ def framing_of(body: bytes) -> str | None:
 
 
 def prefixes_of(lines: Iterable[str]) -> list[str]:
-    """Return the words that lines begin with, if nearly all of them begin with one of a few."""
+    """Return the first words of lines if nearly all lines begin with one of a few words."""
     lines = [*lines]
     if all(map(_TAG.match, lines)):
         return [word for word, _ in Counter(line.partition(":")[0] for line in lines).most_common()]
@@ -78,7 +78,7 @@ def prefixes_of(lines: Iterable[str]) -> list[str]:
 
 
 def observe(bodies: Iterable[bytes], framing: str) -> list[Observed]:
-    """Return all frames, body after body; what a body breaks off with is left out."""
+    """Return the frames of all bodies in order; half a frame at the end of a body is left out."""
     frames = ((number, frame) for number, body in enumerate(bodies) for frame in _frames(body, framing))
     return [
         Observed(place, number, frame, _message_of(frame, framing))

@@ -1,4 +1,4 @@
-"""Places in messages, and the expressions that go there."""
+"""Places in messages: where a value is, and the expression that reads it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["MAX_DEPTH", "Parsed", "Place", "Step", "expression", "parsed", "plac
 
 
 class Parsed:
-    """The step from a text to the JSON that it holds."""
+    """The step of a place from a text to the JSON in it."""
 
     def __repr__(self) -> str:
         return "from_json"
@@ -24,14 +24,14 @@ PARSED: Final = Parsed()
 
 Step: TypeAlias = str | int | Parsed
 Place: TypeAlias = tuple[Step, ...]
-"""Keys, indices and steps into JSON text, from the top."""
+"""Keys, indices and steps into JSON text that lead from a message to a value."""
 
 MAX_DEPTH: Final = 8
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def parsed(value: Any) -> Any:
-    """Return the object or list that a text holds as JSON; None for anything else."""
+    """Return the object or list that a text contains as JSON; None for any other value."""
     if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
         return None
     try:
@@ -42,7 +42,7 @@ def parsed(value: Any) -> Any:
 
 
 def value_at(value: Any, place: Place) -> Any:
-    """Return what stands at a place; None where nothing does."""
+    """Return the value at a place; None if there is no value."""
     for step in place:
         if isinstance(step, Parsed):
             value = parsed(value)
@@ -54,9 +54,9 @@ def value_at(value: Any, place: Place) -> Any:
 
 
 def places_in(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
-    """Yield what stands in a value, objects and lists included, each before what it holds.
+    """Yield each value within a value with its place, a container before its items.
 
-    Lists are entered at the top only: what their items say is looked at item by item.
+    A list is entered only if the whole value is a list. Items of other lists are records of their own.
     """
     yield place, value
     if len(place) >= MAX_DEPTH:
@@ -70,7 +70,7 @@ def places_in(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
 
 
 def expression(place: Place, root: str = "") -> str:
-    """Return the expression that goes to a place from what `root` says; from the message if that is empty."""
+    """Return the expression for a place below the expression `root`; below the message if `root` is empty."""
     text = root
     for step in place:
         if isinstance(step, Parsed):

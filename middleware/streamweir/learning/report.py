@@ -1,4 +1,4 @@
-"""What a learned dialect explains of what it was learned from."""
+"""The report of `learn`: how much of the recorded bodies the dialect explains."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["LearnedName", "LearningReport", "fields_in", "names_in", "used_field
 
 
 class LearnedName(NamedTuple):
-    """What is known of the frames with one name.
+    """The line of the report about the frames of one name.
 
     Attributes:
-        name: of the frames.
+        name: the name of the frames.
         frames: how many there were.
-        means: the types of their events, or what becomes of them.
-        sure: nothing speaks against it.
+        means: the types of their events, or `ignored`, `the end`, `not understood: custom`.
+        sure: there is no doubt about it.
     """
 
     name: str
@@ -30,21 +30,21 @@ class LearnedName(NamedTuple):
     sure: bool
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as `--json` shows it."""
+        """Return the JSON form, for `--json`."""
         return {"name": self.name, "count": self.frames, "means": self.means, "sure": self.sure}
 
 
 class LearningReport(NamedTuple):
-    """What was learned, in numbers.
+    """The whole report.
 
     Attributes:
-        framing: of the bodies.
-        frames: how many there were.
-        explained: how many of them some rule, word or dialect explains.
-        fields: all fields of their messages.
-        fields_used: those that a rule uses.
-        names: by the name of frames.
-        unsure: what is not certain, in a sentence each.
+        framing: the framing of the bodies.
+        frames: how many frames there are.
+        explained: how many frames the dialect explains.
+        fields: the paths of all fields.
+        fields_used: the paths that a rule uses.
+        names: one entry for each name of frames.
+        unsure: one sentence for each doubt.
     """
 
     framing: str
@@ -61,7 +61,7 @@ class LearningReport(NamedTuple):
         return round(self.explained / self.frames, 4) if self.frames else 1.0
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as `--json` shows it."""
+        """Return the JSON form, for `--json`."""
         return {
             "framing": self.framing,
             "frames": self.frames,
@@ -74,7 +74,7 @@ class LearningReport(NamedTuple):
         }
 
     def lines(self) -> Iterator[str]:
-        """Yield it as a person reads it."""
+        """Yield the lines of the readable form."""
         yield f"framing: {self.framing}"
         yield f"frames: {self.frames}, {self.explained} of them explained ({self.share:.0%})"
         yield f"fields: {len(self.fields)}, {len(self.fields_used)} of them used"
@@ -89,7 +89,7 @@ class LearningReport(NamedTuple):
 
 
 def names_in(draft: Draft, kinds: Kinds, observed: list[Observed]) -> list[LearnedName]:
-    """Return what is known of each name."""
+    """Return an entry for each name of frames."""
     found = [_name_of(meaning, draft) for meaning in (*draft.rules, *draft.ignored, *draft.custom)]
     for word in kinds.end_marks:
         count = sum(1 for one in observed if one.text.strip() == word)
@@ -118,7 +118,7 @@ def _name_of(meaning: Meaning, draft: Draft) -> LearnedName:
 
 
 def fields_in(kinds: Kinds) -> list[str]:
-    """Return all fields of the messages, as paths."""
+    """Return the paths of all fields."""
     found: dict[str, None] = {}
     for group in kinds.groups:
         for message in group.messages:
@@ -139,7 +139,7 @@ def _leaves(value: Any, path: str) -> Iterator[str]:
 
 
 def used_fields(draft: Draft, fields: list[str]) -> list[str]:
-    """Return the fields that a rule looks at or sends on, those that stand in them included."""
+    """Return the paths that a rule reads, and the paths below them."""
     used: set[str] = set()
     for meaning in (*draft.rules, *draft.ignored):
         used |= {_path(condition.place) for condition in meaning.group.conditions}
@@ -159,7 +159,7 @@ def _path(place: Place) -> str:
     path = ""
     for step in place:
         if isinstance(step, Parsed):
-            break  # a text that holds JSON is one field
+            break  # a field whose text is JSON counts as one field
         if isinstance(step, int):
             path += "[]"
         else:

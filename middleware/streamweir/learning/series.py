@@ -1,4 +1,4 @@
-"""Texts in the order in which they came: pieces, all so far again and again, or the same once more."""
+"""The texts of one field in order, and how they relate: pieces, cumulative texts or repetitions."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ Mode = Literal["delta", "cumulative", "single"]
 
 _GROWS_AT_LEAST: Final = 2
 _DISTINCTIVE: Final = 12
-"""A text of so many characters that the next one begins with is no accident."""
+"""If a text of this length is the beginning of the next one, the series is cumulative."""
 
 _KEPT: Final = 0.6
-"""So much of a text stands in the next one where that says all of it again, corrected."""
+"""The share of a text that the next cumulative text repeats, which may correct the rest."""
 
 
 class Series(NamedTuple):
-    """The texts at one place.
+    """The texts of one place.
 
     Attributes:
-        unit: what they are said in.
+        unit: the records that contain them.
         place: the field.
-        texts: with where each was said; empty ones left out.
-        when: holds where this field means this series; None: always.
+        texts: each text that is not empty, with its position.
+        when: an expression that is true for the records of this series; None if it has all of them.
     """
 
     unit: Unit
@@ -37,7 +37,7 @@ class Series(NamedTuple):
 
     @property
     def length(self) -> int:
-        """All characters."""
+        """The number of characters of all texts."""
         return sum(len(text) for _, text in self.texts)
 
 
@@ -50,7 +50,7 @@ def texts_by_body(series: Series) -> dict[int, list[tuple[At, str]]]:
 
 
 def mode_of(series: Series) -> Mode:
-    """Tell pieces from texts that say all so far."""
+    """Return whether the texts are pieces or cumulative."""
     grown = distinctive = others = 0
     for texts in texts_by_body(series).values():
         for (_, one), (_, other) in pairwise(texts):
@@ -72,7 +72,7 @@ def _corrects(one: str, other: str) -> bool:
 
 
 def repeats(series: Series, given: Series, mode: Mode) -> bool:
-    """Return whether each text of `series` is what `given` has said until then, all or from some piece on."""
+    """Return whether each text of `series` repeats the text of `given` so far, from any piece on."""
     is_distinctive = False
     for body, texts in texts_by_body(series).items():
         pieces = texts_by_body(given).get(body, [])
@@ -88,7 +88,7 @@ def repeats(series: Series, given: Series, mode: Mode) -> bool:
 
 
 def _covers(pieces: list[str], text: str, mode: Mode) -> int:
-    """How many of the last pieces make up the text; 0 if they do not."""
+    """Return how many of the last pieces join to the text; 0 if none do."""
     wanted = text.strip()
     if mode == "cumulative":
         return int(any(piece.strip() == wanted for piece in pieces))
@@ -106,12 +106,12 @@ def _covers(pieces: list[str], text: str, mode: Mode) -> int:
 
 
 def mirrors(series: Series, given: Series) -> bool:
-    """Return whether `series` says, piece by piece, what `given` says."""
+    """Return whether `series` has the same pieces as `given`."""
     return len(series.texts) > 1 and [text for _, text in series.texts] == [text for _, text in given.texts]
 
 
 def closing_repetitions(series: Series) -> list[At]:
-    """Return where a field that holds pieces holds all of them once more."""
+    """Return the positions at which a field with pieces repeats all of them."""
     found: list[At] = []
     for texts in texts_by_body(series).values():
         pieces: list[str] = []

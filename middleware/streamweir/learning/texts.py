@@ -1,4 +1,4 @@
-"""Which fields hold the answer, which what was thought, and what only repeats it."""
+"""Finds the fields with the answer and with thinking, and the fields that only repeat them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Kind = Literal["content", "thinking"]
 How = Literal["delta", "cumulative", "whole", "again"]
 
 SURE: Final = 4
-"""A field with this score holds text of the answer."""
+"""A field with at least this score is text of the answer."""
 
 WORTH_A_GUESS: Final = 1
 _MANY: Final = 4
@@ -47,14 +47,14 @@ _WIDE: Final = re.compile(r"[\u0e00-\u0eff\u1100-\u11ff\u3000-\u9fff\uac00-\ud7f
 
 
 class Text(NamedTuple):
-    """What the texts of one field are.
+    """The meaning of one series.
 
     Attributes:
         series: the texts.
         kind: content or thinking.
-        how: pieces, all so far, all once more, or nothing new at all.
-        is_sure: names or a comparison say so.
-        note: what is uncertain.
+        how: `delta`, `cumulative`, `whole` (repeats all of it once), or `again` (nothing new).
+        is_sure: a name or a comparison confirms it.
+        note: the doubt about it.
     """
 
     series: Series
@@ -72,11 +72,11 @@ class _Candidate(NamedTuple):
 
 
 def texts_in(units: Iterable[Unit], taken: set[tuple[int, Place]]) -> list[Text]:
-    """Return the fields of the answer and of what was thought, and those that repeat them.
+    """Return the series of the answer and of thinking, and those that repeat them.
 
     Args:
         units: all records.
-        taken: fields that mean something else, by `id` of the unit and place; fields in them as well.
+        taken: fields with another meaning, by `id()` of the unit and place; fields below them are taken too.
     """
     candidates = [found for unit in units for found in _candidates(unit, taken)]
     thinking = _chosen([one for one in candidates if one.kind == "thinking"], may_guess=not taken)
@@ -106,12 +106,12 @@ def _candidates(unit: Unit, taken: set[tuple[int, Place]]) -> Iterator[_Candidat
 
 
 def _is_text(value: str) -> bool:
-    """Not empty, and no word for the end such as `[DONE]`, which some send in the place of text."""
+    """Is it a text that is not empty and no end mark? Some servers send `[DONE]` in a text field."""
     return bool(value) and (value.isalpha() or not is_end_mark(value))
 
 
 def _without_repetitions(series: Series) -> list[Series]:
-    """The pieces, and where the same field says all of them once more; if some other field tells which."""
+    """Split a series whose last text repeats all pieces, if another field tells the repetition apart."""
     closing = set(closing_repetitions(series))
     if not closing:
         return [series]
@@ -130,7 +130,7 @@ def _without_repetitions(series: Series) -> list[Series]:
 
 
 def _separating_field(unit: Unit, text: Place, ones: list[Any], others: list[Any]) -> tuple[str, str] | None:
-    """Expressions that hold for `ones` and for `others`: a flag, a word, or something only there."""
+    """Return two expressions, one true for `ones`, one for `others`: by a flag, a word or a presence."""
     best: tuple[int, str, str] | None = None
     for place in unit.places:
         if not place or place == text or isinstance(place[-1], Parsed):
@@ -177,7 +177,7 @@ def _kind_of(series: Series) -> Kind:
 
 
 def _is_reason(series: Series) -> bool:
-    """A field `reason` with sentences in it, not with one word."""
+    """Is it a field `reason` with sentences, not with single words?"""
     is_named = bool(series.place) and plain(series.place[-1]) in ("reason", "reasons")
     return is_named and any(" " in text.strip() for _, text in series.texts) and len(series.texts) > 1
 
@@ -217,7 +217,7 @@ def _score(series: Series, kind: Kind) -> float:
 
 
 def _looks_like_pieces(texts: list[str]) -> bool:
-    """Many short texts that go on in the middle of a sentence."""
+    """Are there many short texts that continue sentences?"""
     if len(texts) < _MANY or sum(map(len, texts)) > len(texts) * _PIECE or len(set(texts)) * 2 < len(texts):
         return False
     open_ends = sum(1 for text in texts if text != text.strip() or _WIDE.search(text))
@@ -225,7 +225,7 @@ def _looks_like_pieces(texts: list[str]) -> bool:
 
 
 def _looks_like_words(texts: list[str]) -> bool:
-    """The same few words over and over, or names of things."""
+    """Does the field have a few repeated words, or names?"""
     if len(texts) > _MANY and len(set(texts)) * 3 < len(texts):
         return True
     return all(re.fullmatch(r"[a-z]+[_./-][a-z_./-]+|[A-Z_]{3,}", text) for text in texts)
@@ -235,7 +235,7 @@ def _looks_like_words(texts: list[str]) -> bool:
 
 
 def _chosen(candidates: list[_Candidate], *, may_guess: bool) -> list[Text]:
-    """Take what is likely enough, the finest pieces first; what repeats it is no further text."""
+    """Choose the likely fields, finest pieces first. A series that repeats a chosen one is no new text."""
     order = sorted(candidates, key=_fineness, reverse=True)
     backed = {id(one) for one in order if _is_repeated(one, order)}
     likely = [one for one in order if one.score >= SURE or (id(one) in backed and one.score >= WORTH_A_GUESS)]
@@ -260,7 +260,7 @@ def _chosen(candidates: list[_Candidate], *, may_guess: bool) -> list[Text]:
 
 
 def _fineness(one: _Candidate) -> tuple[int, int, float]:
-    """Pieces come before what says all so far, that before what is said once; many before few."""
+    """Return the sort key: pieces, then cumulative texts, then single texts; many texts before few."""
     return {"delta": 2, "cumulative": 1, "single": 0}[one.mode], len(one.series.texts), one.score
 
 
@@ -279,7 +279,7 @@ def _role_of(one: _Candidate, accepted: list[_Candidate], note: str | None) -> T
         return repetition[0]
     for other in accepted:
         if other.series.unit is one.series.unit and other.series.place != one.series.place:
-            return None  # one field of a message is its text
+            return None  # a message has one field with text
         if _is_nearly(one, other):
             return Text(
                 one.series, one.kind, "again", is_sure=False, note="nearly the text above: taken as its copy"
@@ -318,7 +318,7 @@ def _at_most_once_a_message(one: _Candidate) -> bool:
 
 
 def _is_nearly(one: _Candidate, other: _Candidate) -> bool:
-    """The same letters, with other white space or marks."""
+    """Do two texts have the same letters, whatever their white space and punctuation?"""
     if one.kind != other.kind or one.mode != "single" or other.mode == "single":
         return False
     given = "".join(text for _, text in other.series.texts)

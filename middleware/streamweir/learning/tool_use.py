@@ -1,4 +1,4 @@
-"""What some records say of tool calls: which fields they have, and what they do."""
+"""How the records of a unit describe tool calls: which field is which, and what the records do."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ __all__ = ["ToolUse", "Use", "fields_of_a_call", "is_number", "words_of_use"]
 Use = Literal["start", "end", "both", "pieces", "again", "nothing"]
 
 _ENVELOPES: Final = {"payload", "kwargs"}
-"""What may hold a call as well as its arguments."""
+"""Names of fields that may contain a call or its arguments."""
 _DEEPEST: Final = 3
 
 
 class ToolUse(msgspec.Struct):
-    """What some records say of calls.
+    """How some records describe calls.
 
     Attributes:
         unit: the records.
-        container: where in them the call stands.
-        use: what begins or ends; `both` in one record; `pieces` of arguments; `again` what was said before.
-        name: place of the tool's name; likewise the rest.
-        begins: holds for records that begin a call, where the same kind of record ends it as well.
-        index: place of a number that pieces without an id are known by.
-        rest: fields without a known name that can be nothing but the arguments, or the result.
-        collects: the arguments of these calls come later, in pieces.
+        container: the place of the call in a record.
+        use: `start`, `end`, `both` in one record, `pieces` of arguments, or `again` (a repetition).
+        name: the place of the tool's name; the other places likewise.
+        begins: an expression that is true for records that begin a call, if the same unit also ends calls.
+        index: the place of the number that identifies pieces without an id.
+        rest: fields without a known name, which are taken for arguments or results.
+        collects: the arguments of these calls follow in pieces.
     """
 
     unit: Unit
@@ -50,19 +50,19 @@ class ToolUse(msgspec.Struct):
 
     @property
     def records(self) -> list[tuple[Record, Any]]:
-        """The records in which the call stands, with it."""
+        """The records that contain a call, with the call."""
         found = self.unit.places.get(self.container, [])
         return [(record, value) for record, value in found if value not in ("", [], {})]
 
     def value(self, record: Record, place: Place | None) -> Any:
-        """What a record says at a place; None if nothing."""
+        """Return the value of a record at a place; None if there is none."""
         if place is None:
             return None
         return self.unit.values_by_record(place).get(record.at)
 
     @property
     def begins_and_ends(self) -> tuple[list[Record], list[Record]]:
-        """The records without and with a result."""
+        """Return the records without a result, and those with one."""
         begins: list[Record] = []
         ends: list[Record] = []
         for record, _ in self.records:
@@ -70,12 +70,12 @@ class ToolUse(msgspec.Struct):
         return begins, ends
 
     def has_ended(self, record: Record) -> bool:
-        """Whether a record holds a result, or an error."""
+        """Does a record contain a result or an error?"""
         return any(self.value(record, place) not in (None, "", [], {}) for place in (self.result, self.error))
 
 
 def fields_of_a_call(unit: Unit, container: Place) -> list[Place]:
-    """The fields of a call, the nearer first; what its arguments and results hold is not looked at."""
+    """Yield the fields of a call, outer ones first, without the insides of arguments and results."""
     found: list[Place] = []
     data = {*ARGUMENTS, *RESULTS} - _ENVELOPES
     for place in unit.places:
@@ -91,12 +91,12 @@ def fields_of_a_call(unit: Unit, container: Place) -> list[Place]:
 
 
 def words_of_use(unit: Unit, container: Place) -> list[str]:
-    """What is said of the call: the names of the records, and the words of the container."""
+    """Return the words of the names of the records and of the container."""
     last = [step for step in container if isinstance(step, str)][-1:]
-    names = [name.removeprefix("response.") for name in unit.names]  # what an answer is called, not a result
+    names = [name.removeprefix("response.") for name in unit.names]  # a name of the answer, not of a result
     return [*words_of(names), *words_of(last)]
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a value is a number; true is none."""
+    """Return whether a value is a number; booleans are not."""
     return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""Tool calls: the records that speak of them, and which field says what."""
+"""Finds tool calls: the records that describe them, and the meaning of their fields."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _DEEPEST: Final = 3
 
 
 def tools_in(units: Iterable[Unit]) -> list[ToolUse]:
-    """Return what says something of tool calls, in the order of the stream."""
+    """Return the uses of tool calls in the order of the stream."""
     units = [*units]
     uses = [use for unit in units for use in _uses_in(unit)]
     uses = [use for use in uses if use.use != "nothing"]
@@ -57,7 +57,7 @@ def tools_in(units: Iterable[Unit]) -> list[ToolUse]:
 
 
 def _find_answers(uses: list[ToolUse]) -> None:
-    """What only names a call that began before, and holds something, is its result."""
+    """Take records for results if they name a call that began before and have content."""
     for place, use in enumerate(uses):
         if use.use != "start" or use.tool_id is None or has_arguments(use) or use.collects:
             continue
@@ -70,7 +70,7 @@ def _find_answers(uses: list[ToolUse]) -> None:
 
 
 def _find_rest(use: ToolUse) -> None:
-    """What else a record holds is its arguments, or its result, where no field is named like them."""
+    """Take the remaining fields for arguments or results if no field has such a name."""
     lacks_result = use.use == "end" and use.result is None and use.error is None
     lacks_arguments = use.use == "start" and use.arguments is None and not use.collects
     if not (lacks_result or lacks_arguments):
@@ -88,11 +88,11 @@ def _find_rest(use: ToolUse) -> None:
         use.notes.append(f"no field is named like the {what}: what else there is was taken for them")
 
 
-# Where a call stands, and its fields
+# The place of a call, and its fields
 
 
 def _uses_in(unit: Unit) -> list[ToolUse]:
-    """What records say of calls: of one, or of several in fields of their own."""
+    """Yield the uses of a unit: one call per record, or several in separate fields."""
     found: list[ToolUse] = []
     for container, is_named in _containers(unit):
         is_apart = container and not any(_overlap(container, use.container) for use in found)
@@ -110,7 +110,7 @@ def _overlap(one: Place, other: Place) -> bool:
 
 
 def _containers(unit: Unit) -> Iterator[tuple[Place, bool]]:
-    """Where a call may stand, and whether a name says that it is one."""
+    """Yield each place that may contain a call, and whether its name says so."""
     objects = [
         place
         for place, found in unit.places.items()
@@ -135,7 +135,7 @@ def _containers(unit: Unit) -> Iterator[tuple[Place, bool]]:
 
 
 def _holds_result(place: Place, unit: Unit) -> bool:
-    """A field such as `tool_result` that names the call beside what came of it."""
+    """Is there a field such as `tool_result` with the result, next to the name of the call?"""
     if not TOOL.search(str(place[-1])):
         return False
     keys = {plain(key) for value in unit.values(place) if isinstance(value, dict) for key in value}
@@ -150,7 +150,7 @@ def _is_tool_key(name: str) -> bool:
 
 
 def _names_a_call(place: Place) -> bool:
-    """A field such as `toolCallId`, near the top."""
+    """Is there a field such as `toolCallId` near the top?"""
     return 0 < len(place) < _DEEPEST and plain(place[-1]) in (
         "toolcallid",
         "tooluseid",
@@ -160,7 +160,7 @@ def _names_a_call(place: Place) -> bool:
 
 
 def _names_a_tool(place: Place, unit: Unit) -> bool:
-    """A field such as `tool_name` or `tool` with the name of one."""
+    """Is there a field such as `tool_name`, or `tool` with a name in it?"""
     if not place or not isinstance(place[-1], str) or len(place) > _DEEPEST:
         return False
     name = plain(place[-1])
@@ -220,7 +220,7 @@ def _can_name(value: Any) -> bool:
 
 def _can_be_arguments(value: Any) -> bool:
     if isinstance(value, dict) and any(plain(key) in _NAMES_OF_CALLS for key in value):
-        return False  # what the call stands in
+        return False  # the container of the call
     return isinstance(value, dict | list | str)
 
 
@@ -242,7 +242,7 @@ def _error_in(unit: Unit, places: list[Place]) -> Place | None:
 
 
 def _first_guess(use: ToolUse, words: set[str], *, has_result: bool) -> Use:
-    """What a record does, as far as names and fields say."""
+    """Return what the records do, judged by names and fields alone."""
     begins, ends = bool(words & START_WORDS), bool(words & RESULT_WORDS)
     if has_result and use.result is not None and use.arguments is None and not begins:
         return "end"

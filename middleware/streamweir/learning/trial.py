@@ -1,4 +1,4 @@
-"""A draft tried on the bodies that it was learned from: what is refused, or fails, is taken out again."""
+"""Tries a draft on the recorded bodies, and removes the rules that are refused or fail."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _NAME: Final = "learned"
 
 
 class Trial(NamedTuple):
-    """What became of the frames.
+    """The outcome for all frames.
 
     Attributes:
-        takers: how many frames each rule took, by its label; `ignored`, `terminal`, `no rule` beside them.
-        malformed: of how many frames of each taker a value did not fit.
+        takers: how many frames each rule took, by its label; also `ignored`, `terminal`, `base`, `no rule`.
+        malformed: how many of those frames could not be read.
     """
 
     takers: Counter[str]
@@ -38,19 +38,19 @@ class Trial(NamedTuple):
 
     @property
     def explained(self) -> int:
-        """Frames that something took, and could read."""
+        """How many frames were taken and could be read."""
         return self.takers.total() - self.takers[NOT_TAKEN] - self.malformed.total()
 
 
 def compiled(dialect: dict[str, Any]) -> tuple[MappedDialect | None, list[Problem]]:
-    """Return a dialect from its keys, and what is wrong with it."""
+    """Compile the keys of a dialect; return it (None if faulty) and its problems."""
     report = ProblemList()
     found = compile_dialects([DialectSource(_NAME, dialect, report, folder=Path())], process_dialects())
     return (found[0] if found and not report.problems else None), report.problems
 
 
 def problems_of(dialect: dict[str, Any]) -> list[Problem]:
-    """Return what `check` would find, examples included."""
+    """Return the problems that `check` would report, those of examples included."""
     found, problems = compiled(dialect)
     if found is None:
         return problems
@@ -75,7 +75,7 @@ def sound_draft(draft: Draft) -> Draft:
 
 
 def tried(dialect: dict[str, Any], observed: Iterable[Observed]) -> Trial:
-    """Return what a dialect, which is sound, makes of all frames."""
+    """Decode all frames with a dialect that has no problems, and count the outcomes."""
     found, _ = compiled(dialect)
     assert found is not None, "a draft is tried when nothing is wrong with it"
     trial = Trial(Counter(), Counter())
@@ -93,7 +93,7 @@ def tried(dialect: dict[str, Any], observed: Iterable[Observed]) -> Trial:
 
 
 def decoded(found: MappedDialect, frame: Frame) -> tuple[str, list[Event]] | None:
-    """Return what takes a frame by itself, and its events; None where it cannot be read."""
+    """Decode one frame by itself; return its taker and events, or None if it cannot be read."""
     decoder = found.dialect.make_decoder(NO_OPTIONS)
     assert isinstance(decoder, MappedDecoder)
     try:

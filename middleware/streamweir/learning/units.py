@@ -1,4 +1,4 @@
-"""What can be said one by one: the messages of a kind, or the items of a list in them."""
+"""Units of records: the messages of a group, or the items of a list in these messages."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ __all__ = ["At", "Record", "Unit", "units_of"]
 
 _ALWAYS_ITEMS: Final = frozenset({"parts", "blocks", "contentblocks", "items"})
 _PIECES: Final = frozenset({"partialjson", "inputjsondelta", "argumentsdelta", "argsdelta", "argumentdelta"})
-"""Fields that hold pieces of arguments, whatever the message is called."""
+"""Names of fields with pieces of arguments, in any message."""
 
 _ITEM_NAMES: Final = ("type", "kind", "event", "role")
 _MOST_NAMES: Final = 20
 _MOST_LISTS: Final = 64
-"""So many lists are looked at: each in every message."""
+"""The most lists that are read. Each of them is read in every message."""
 
 _JSON_TEXTS: Final = frozenset(
     {"content", "data", "text", "payload", "message", "body", "json", "value", "detail", "info", "extra"}
 )
-"""Fields whose text may be JSON with fields of its own."""
+"""Names of fields whose text may be JSON with further fields."""
 
 
 class At(NamedTuple):
-    """Where something was said: which body, which frame, which item of its list."""
+    """The position of a record: its body, its frame, its index in a list."""
 
     body: int
     frame: int
@@ -46,10 +46,10 @@ class Unit:
     """Records of one kind.
 
     Attributes:
-        group: whose messages they are, or are in.
-        each: the list that they are items of; None for the messages themselves.
-        conditions: fields that tell these items from the others of the list.
-        records: in order.
+        group: the group of their messages.
+        each: the place of the list whose items they are; None if they are messages.
+        conditions: fields that tell these items from other items of the list.
+        records: the records, in order.
     """
 
     def __init__(
@@ -67,31 +67,31 @@ class Unit:
 
     @property
     def when(self) -> str | None:
-        """The expression that holds for these items and not for the others of their list."""
+        """An expression that is true for these items of their list only; None if it is true for all items."""
         return " && ".join(condition.when("_item") for condition in self.conditions) or None
 
     @cached_property
     def names(self) -> list[str]:
-        """What these records are called."""
+        """The names of these records."""
         values = [condition.value for condition in self.conditions]
         keys = [step for step in self.each or () if isinstance(step, str)]
         values += [value for name in _ITEM_NAMES[:3] if (value := self._constant(name)) is not None]
         return [*self.group.names, *keys, *(value for value in values if isinstance(value, str))]
 
     def _constant(self, name: str) -> str | None:
-        """The name that all records have in this field."""
+        """Return the name that all records have in a field; None if they differ."""
         values = [record.value.get(name) for record in self.records if isinstance(record.value, dict)]
         is_constant = len(values) == len(self.records) and all(value == values[0] for value in values)
         return values[0] if is_constant and is_a_name(values[0]) else None
 
     @cached_property
     def words(self) -> list[str]:
-        """The words of their names."""
+        """The words of the names."""
         return words_of(self.names)
 
     @cached_property
     def is_about_tools(self) -> bool:
-        """Whether a name says so."""
+        """Does a name say that the records describe tool calls?"""
         if any(place and plain(place[-1]) in _PIECES for place in self.places):
             return True
         return (
@@ -102,7 +102,7 @@ class Unit:
 
     @cached_property
     def places(self) -> dict[Place, list[tuple[Record, Any]]]:
-        """What stands where, null left out; places in JSON text included."""
+        """The values by place, without null; places in JSON text are included."""
         found: dict[Place, list[tuple[Record, Any]]] = {}
         for record in self.records:
             for place, value in self._places_in(record.value):
@@ -120,15 +120,15 @@ class Unit:
         return self.group.root(place) if self.each is None else expression(place, "_item")
 
     def used(self, place: Place) -> tuple[Place, Place]:
-        """Return what a report counts as used: the list, and the place in it."""
+        """Return what a report counts as used: the place of the list, and the place in its items."""
         return (self.each or (), place)
 
     def values(self, place: Place) -> list[Any]:
-        """Return all values of a place, null left out."""
+        """Return all values of a place, without null."""
         return [value for _, value in self.places.get(place, ())]
 
     def values_by_record(self, place: Place) -> dict[At, Any]:
-        """Return the first value of a place in each record that has one, null left out."""
+        """Return the first value of a place in each record that has one, without null."""
         found = self._by_record.get(place)
         if found is None:
             found = self._by_record[place] = {}
@@ -152,7 +152,7 @@ class Unit:
 
 
 def is_single(value: Any, place: Place) -> bool:
-    """Return whether a list is a mere wrapping of one object, such as `choices`."""
+    """Return whether a list only wraps one object, as `choices` does."""
     return (
         bool(place)
         and isinstance(value, list)
@@ -166,7 +166,7 @@ def is_single(value: Any, place: Place) -> bool:
 
 
 def _is_block(item: dict[str, Any]) -> bool:
-    """An item with a type of its own, and no further items in it."""
+    """Does an item have a type, and no list in it?"""
     return isinstance(item.get("type"), str) and not any(isinstance(inner, list) for inner in item.values())
 
 
@@ -175,7 +175,7 @@ def _single_items(value: Any, place: Place) -> Iterator[tuple[Place, Any]]:
 
 
 def units_of(group: Group) -> list[Unit]:
-    """Return the messages of a kind, and the items of each list of objects in them."""
+    """Return a unit for the messages of a group, and units for each list of objects in them."""
     records = [Record(At(message.body, message.frame), message.value) for message in group.messages]
     units = [Unit(group, records)]
     for place in _lists(group):
@@ -190,7 +190,7 @@ def units_of(group: Group) -> list[Unit]:
 
 
 def _lists(group: Group) -> list[Place]:
-    """Where lists of objects stand; a list that only wraps one object is none."""
+    """Return the places of lists of objects, without lists that only wrap one object."""
     found: dict[Place, bool] = {}
     singles: set[Place] = set()
     for message in group.messages:
@@ -212,7 +212,7 @@ def _with_singles(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
 
 
 def _kinds(items: list[Record]) -> list[tuple[tuple[Condition, ...], list[Record]]]:
-    """Tell items apart by their type, and what is thought from what is said."""
+    """Split items by their type, or thinking from text."""
     for name in _ITEM_NAMES:
         values = {item.value.get(name) for item in items if isinstance(item.value.get(name), str | None)}
         if 2 <= len(values) <= _MOST_NAMES and all(value is None or is_a_name(value) for value in values):

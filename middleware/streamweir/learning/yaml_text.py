@@ -1,4 +1,4 @@
-"""What was learned as YAML: each value is JSON in which a few things need no quotes; comments between."""
+"""Writes a learned dialect as YAML: JSON values without needless quotes, and comments between the keys."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["yaml_of"]
 
 _PLAIN: Final = re.compile(r"[A-Za-z_](?:[\w./-]*\w)?", re.ASCII)
 _WORDS: Final = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
-"""What some readers of YAML take for something else than text."""
+"""Words that some YAML readers take for booleans, nulls or numbers."""
 
 _NOT_PRINTABLE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
 _WIDTH: Final = 108
@@ -21,9 +21,9 @@ def yaml_of(name: str, dialect: Mapping[str, Any], comments: Mapping[str | int, 
     """Return a file with one entry under `dialects:`.
 
     Args:
-        name: of the dialect.
+        name: the name of the dialect.
         dialect: its keys.
-        comments: what stands above a rule, by its place, or above a key, by its name.
+        comments: the comment above each rule (by its index) or above another key (by its name).
     """
     lines = ["dialects:", f"  {_scalar(name)}:"]
     for key, value in dialect.items():
@@ -44,7 +44,7 @@ def _comments(texts: Any, indent: int) -> Iterator[str]:
 
 
 def _item(item: Any) -> Iterator[str]:
-    """An item of a list: on one line if it fits, else a line per key."""
+    """Yield a list item: on one line if it fits, else one line per key."""
     line = f"      - {_flow(item)}"
     if len(line) <= _WIDTH or not isinstance(item, Mapping):
         yield line
