@@ -1,1 +1,1 @@
-"""Who may call: keys, rate limits, pages of other origins. Judged once per request, never per event."""
+"""Access control: keys, rate limits and pages of other origins. It runs once per request, not per event."""

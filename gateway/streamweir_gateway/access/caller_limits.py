@@ -1,4 +1,4 @@
-"""What a caller may: which endpoints, how often, how many streams at a time.
+"""The limits of one key: its endpoints, its rate and its number of open streams.
 
 Source: the configuration contract (`auth.keys`).
 """
@@ -15,20 +15,20 @@ from streamweir_gateway.config import Caller, EndpointConfig
 __all__ = ["CallerLimits"]
 
 RETRY_SECONDS: Final = 1
-"""After how long to ask for a stream again: nobody knows when one ends."""
+"""Seconds after which a client may ask for a stream again. When a stream ends is not known in advance."""
 
 
 class CallerLimits:
-    """Of one name in `auth.keys`; streams and requests are counted in this process.
+    """The limits of one entry of `auth.keys`. Streams and requests are counted in this process.
 
     Attributes:
-        rate: counts its requests; None: they count for the gateway's limit.
-        open_streams: under way. Who serves a request adds it and takes it away.
-        models: the only ones that it may ask; none: all.
+        rate: counts its requests; None if they count for the gateway's limit.
+        open_streams: the number of open streams, which the code that serves a stream changes.
+        models: the models that it may ask; empty if all.
 
     Args:
-        name: of the key.
-        caller: its configuration.
+        name: the name of the key.
+        caller: the configuration of the key.
     """
 
     def __init__(self, name: str, caller: Caller) -> None:
@@ -40,11 +40,11 @@ class CallerLimits:
         self.models = frozenset(caller.models)
 
     def may_call(self, endpoint: EndpointConfig) -> bool:
-        """Whether both the key's own `endpoints` and the endpoint's `auth` let it in."""
+        """Do both the `endpoints` of the key and the `auth` of the endpoint allow the call?"""
         return endpoint.lets_in(self._name, self._caller)
 
     def check_access(self, endpoints: Iterable[EndpointConfig]) -> None:
-        """Let the caller call one of the endpoints at a path.
+        """Check that the caller may call one of the endpoints at a path.
 
         Raises:
             Refusal: it may call none of them.
@@ -53,10 +53,10 @@ class CallerLimits:
             raise Refusal("FORBIDDEN")
 
     def check_room(self) -> None:
-        """Let the caller begin a stream.
+        """Check that the caller may begin a stream.
 
         Raises:
-            Refusal: as many as it may have are under way.
+            Refusal: the caller has as many open streams as it may have.
         """
         if self._max_streams is not None and self.open_streams >= self._max_streams:
             raise Refusal("OVERLOADED", headers={"Retry-After": str(RETRY_SECONDS)})

@@ -1,4 +1,4 @@
-"""Where a request comes from: the connection's other end, or what proxies in front of the gateway say.
+"""Finds the address of a client: the peer of the connection, or the address that a trusted proxy reports.
 
 Source: the configuration contract (`server.trusted_proxies`). X-Forwarded-For has no standard; its form is
 that of nginx, Apache and the cloud load balancers: the oldest address first, each proxy appends.
@@ -21,17 +21,17 @@ __all__ = ["ClientAddress", "client_address", "client_network", "is_sent_by"]
 ClientAddress: TypeAlias = IPv4Address | IPv6Address
 
 MAX_HOPS: Final = 32
-"""So many entries are looked at: nobody has more proxies, and an entry costs time."""
+"""The most entries that are read; each costs time."""
 
 _WITH_PORT: Final = re.compile(r"\[(?P<v6>[^\]]{0,64})\](?::\d{1,5})?|(?P<v4>[^:\[\]]{0,64}):\d{1,5}")
 
 
 def client_address(scope: Scope, trusted: Sequence[IPv4Network | IPv6Network]) -> ClientAddress | None:
-    """Return the address of a request's client; None where there is none, as on a Unix socket.
+    """Return the address of a request's client; None if there is none, as on a Unix socket.
 
-    That is the other end of the connection or, where that is a trusted proxy, the rightmost address of
-    X-Forwarded-For that is not one. What cannot be read ends the search: what stands left of it has been
-    written by nobody who is trusted.
+    It is the peer of the connection. If the peer is a trusted proxy, it is the rightmost address of
+    X-Forwarded-For that is not a trusted proxy. An unreadable entry ends the search, because no trusted proxy
+    wrote the entries to its left.
     """
     found = _peer(scope)
     if found is None or not _is_trusted(found, trusted):
@@ -47,14 +47,14 @@ def client_address(scope: Scope, trusted: Sequence[IPv4Network | IPv6Network]) -
 
 
 def client_network(address: ClientAddress) -> str:
-    """Return what counts as one client: an IPv4 address, or the /64 that one IPv6 subscriber has."""
+    """Return the network that counts as one client: an IPv4 address, or the /64 of an IPv6 subscriber."""
     if isinstance(address, IPv4Address):
         return str(address)
     return f"{int(address) >> 64:x}/64"
 
 
 def is_sent_by(scope: Scope, networks: Sequence[IPv4Network | IPv6Network]) -> bool:
-    """Whether the other end of a request's connection is in one of `networks`."""
+    """Is the peer of a request's connection in one of `networks`?"""
     peer = _peer(scope) if networks else None
     return peer is not None and _is_trusted(peer, networks)
 
@@ -82,7 +82,7 @@ def _address(text: str) -> ClientAddress | None:
 
 
 _read_before = lru_cache(maxsize=512)(_address)
-"""The same for the other end of a connection, which mostly has just been seen."""
+"""`_address` with a cache, for peers of connections: most of them have been read before."""
 
 
 def _is_trusted(address: ClientAddress, trusted: Sequence[IPv4Network | IPv6Network]) -> bool:

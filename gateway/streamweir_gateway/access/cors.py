@@ -1,7 +1,7 @@
-"""Which pages of other origins may call, and read what they get.
+"""CORS: the pages of other origins that may call and may read responses.
 
-Source: the Fetch standard, section 3.3 (CORS protocol); the configuration contract (`cors`). Keys travel in
-headers, which a page must set itself; cookies are those of an old service, where `credentials` allows them.
+Source: the Fetch standard, section 3.3 (CORS protocol); the configuration contract (`cors`). Keys are
+headers that a page sets itself. Cookies belong to the services behind the gateway; `credentials` allows them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from streamweir_gateway.config import Cors
 __all__ = ["CorsPolicy", "is_preflight", "speaks_of_cors"]
 
 MAX_AGE_SECONDS: Final = 600
-"""How long a browser may go by the answer to a preflight."""
+"""Seconds for which a browser may cache the answer to a preflight."""
 
 _REQUEST_HEADERS: Final = (
     "Accept",
@@ -33,7 +33,7 @@ _REQUEST_HEADERS: Final = (
     "X-Streamweir-Protocol",
     "X-Streamweir-Run",
 )
-"""Headers that every page may send."""
+"""Request headers that every allowed page may send."""
 
 _ALLOW_ORIGIN: Final = b"access-control-allow-origin"
 _EXPOSED: Final = (
@@ -46,12 +46,12 @@ _MOST_ASKED: Final = 64
 
 
 def speaks_of_cors(response: HeaderList) -> bool:
-    """Whether the headers of a response say which pages may read it."""
+    """Does a response have CORS headers?"""
     return any(name.lower() == _ALLOW_ORIGIN for name, _ in response)
 
 
 def is_preflight(scope: Scope) -> bool:
-    """Whether a browser asks for leave; any other OPTIONS is a request as all are."""
+    """Is it a preflight? Any other OPTIONS is an ordinary request."""
     if scope["method"] != "OPTIONS":
         return False
     names = {name for name, _ in scope["headers"]}
@@ -72,7 +72,7 @@ class CorsPolicy:
         self._listed = cors.headers
 
     def headers(self, request: HeaderList) -> Headers:
-        """Return what every response to `request` carries, refusals and errors included."""
+        """Return the headers for every response to `request`, refusals and errors included."""
         if self._any:
             return [(b"access-control-allow-origin", b"*"), _EXPOSED]
         origin = self._allowed_origin(request)
@@ -81,7 +81,7 @@ class CorsPolicy:
         return [(b"access-control-allow-origin", origin), *self._credentials, _EXPOSED, _VARY]
 
     def lets_in(self, request: HeaderList) -> bool:
-        """Whether the page that `request` comes from may call."""
+        """May the page that sent `request` call?"""
         return self._any or self._allowed_origin(request) is not None
 
     def preflight(self, request: HeaderList, methods: Sequence[str]) -> Headers:
@@ -89,10 +89,10 @@ class CorsPolicy:
 
         Args:
             request: its headers.
-            methods: of the path; none: there is no such path.
+            methods: the methods of the path; empty if there is no such path.
 
         Raises:
-            Refusal: what it asks leave for is not to be had.
+            Refusal: the request that it asks for is not allowed.
         """
         if not self.lets_in(request):
             raise Refusal("BAD_REQUEST", "Pages of this origin may not call here.")
@@ -117,7 +117,7 @@ def _asked_headers(request: HeaderList) -> list[str]:
     """Return the names of headers that a page wants to send.
 
     Raises:
-        Refusal: they are none.
+        Refusal: they are not header names, or too many.
     """
     lines = header_values(request, b"access-control-request-headers")
     names = [name for line in lines for entry in line.split(",", _MOST_ASKED) if (name := entry.strip(" \t"))]

@@ -1,6 +1,6 @@
-"""The outermost layer: headers that every answer has, and a safe answer for whatever goes wrong below.
+"""The outermost layer: adds the headers of every response, and answers exceptions from below safely.
 
-One look at the first message of a response and none at the others: an event costs nothing here.
+Only the first message of a response is inspected, so that an event costs nothing here.
 Source: the standard protocol 1.1, sections 4 (`X-Request-Id`) and 5.
 """
 
@@ -23,10 +23,10 @@ from streamweir_gateway.access.cors import CorsPolicy, speaks_of_cors
 __all__ = ["PRIVATE", "RELAYED", "RELAYS_ALL", "EdgeMiddleware"]
 
 RELAYED: Final = "relayed"
-"""Where `scope["state"]` says that the response is the upstream's own."""
+"""The key of `scope["state"]` that is set if the response is the upstream's own."""
 
 RELAYS_ALL: Final = "relays_all"
-"""Where `scope["state"]` says that a whole service is behind the path: its own word on CORS holds."""
+"""The key of `scope["state"]` that is set behind `relay: all`: the service's CORS headers win."""
 
 _NO_SNIFFING: Final = (b"x-content-type-options", b"nosniff")
 _OURS: Final = frozenset({REQUEST_ID, _NO_SNIFFING[0]})
@@ -39,25 +39,25 @@ _CORS: Final = frozenset(
     }
 )
 _OURS_WITH_CORS: Final = _OURS | _CORS
-"""An upstream's own, if they are let through, would contradict ours."""
+"""Headers of an upstream that are dropped because they would contradict the gateway's."""
 _RELAYED: Final = frozenset({REQUEST_ID})
 _RELAYED_WITH_CORS: Final = _RELAYED | _CORS
-"""The same where the response is the upstream's own, and the page may read it by our word."""
+"""The same for responses of the upstream's own to pages that the gateway's CORS allows."""
 
 
 PRIVATE: Final = "streamweir.private"
-"""In `scope["state"]`: what is answered depends on who asks, and how."""
+"""The key of `scope["state"]` that is set if the response depends on the caller."""
 
 
 class EdgeMiddleware:
-    """What every HTTP request passes first.
+    """The first layer for every HTTP request.
 
-    An exception before the response becomes a status and an envelope. One within it passes on, so that the
-    server breaks the connection: those who write streams end them themselves.
+    An exception before the response starts becomes a status and an envelope. A later exception is raised
+    again, so that the server breaks the connection; code that writes streams ends them itself.
 
     Args:
         app: the rest of the gateway.
-        cors: which pages may read responses; None: no CORS headers.
+        cors: the CORS policy; None for no CORS headers.
     """
 
     def __init__(self, app: ASGIApp, cors: CorsPolicy | None) -> None:
@@ -65,7 +65,7 @@ class EdgeMiddleware:
         self._cors = cors
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request; its id is in `scope["state"]["request_id"]`."""
+        """Serve a request. Its id is in `scope["state"]["request_id"]`."""
         request_id = request_id_of(scope["headers"])
         state = scope["state"] = {**scope.get("state", {}), "request_id": request_id}
         cors = None if self._cors is None else self._cors.headers(scope["headers"])
@@ -77,13 +77,13 @@ class EdgeMiddleware:
                 if response.is_started:
                     raise
                 log_failure(error, request_id=request_id)
-                with suppress(OSError):  # nobody is there to be told
+                with suppress(OSError):  # the client has left
                     info = classify_exception(error)
                     await send_failure(response.send, info, request_id=request_id, debug=False)
 
 
 class _Response:
-    """A response that goes by."""
+    """A response on its way to the client."""
 
     __slots__ = ("_cors", "_send", "_state", "is_started")
 
@@ -94,7 +94,7 @@ class _Response:
         self._state = state
 
     def send(self, message: Message) -> Awaitable[None]:
-        """Pass on a message; a plain function, for a coroutine of its own would cost every event."""
+        """Pass on a message. This is no coroutine, because one more would cost every event."""
         if not self.is_started:
             self.is_started = True
             message = {**message, "headers": self._headers(message)}

@@ -1,4 +1,4 @@
-"""Where nobody needs a key, pages of other sites stay out.
+"""Refuses pages of other sites if the gateway asks for no keys.
 
 Any page in a browser can send requests to a port of its machine and, under a name whose address it changes
 (DNS rebinding), read the answers. Browsers add `Origin` or `Sec-Fetch-Site`, which no page can leave out;
@@ -30,10 +30,10 @@ _KEYS_INSTEAD: Final = "or ask for keys (auth.keys)"
 
 
 class ForeignPages:
-    """Refuses what pages of other sites send to a gateway that asks for no keys.
+    """Refuses requests of foreign pages to a gateway that asks for no keys.
 
     Args:
-        config: of the gateway.
+        config: the configuration of the gateway.
     """
 
     def __init__(self, config: GatewayConfig) -> None:
@@ -43,15 +43,15 @@ class ForeignPages:
         self._hosts = frozenset(map(_plain, config.server.hosts))
 
     def check(self, scope: Scope, *, is_judged_there: bool = False) -> None:
-        """Let a request in.
+        """Check that a request does not come from a foreign page.
 
         Args:
-            scope: of the request.
+            scope: the scope of the request.
             is_judged_there: a service behind `relay: all` judges pages by their `Origin` itself. It is sent
                 its own Host, so a page without an `Origin` has to be judged here.
 
         Raises:
-            Refusal: a page sends it that has no business here; the message says what lets it in.
+            Refusal: a foreign page sends it; the message names the setting that would allow it.
         """
         origins = header_values(scope["headers"], b"origin")
         if (origins and is_judged_there) or (not origins and not _is_from_browser(scope["headers"])):
@@ -64,13 +64,13 @@ class ForeignPages:
             raise Refusal("FORBIDDEN", _about_host(scope["headers"]))
 
     def has_own_host(self, headers: HeaderList, *, may_be_address: bool) -> bool:
-        """Return whether a request names this gateway as its `Host`, and no name that leads here by chance.
+        """Return whether the `Host` of a request is a name of this gateway.
 
-        Loopback names and addresses do, and the names in `server.hosts`.
+        Loopback names and addresses, and the names in `server.hosts`, are.
 
         Args:
             headers: of the request.
-            may_be_address: any other address does too: no page can have one that it does not come from.
+            may_be_address: any other address counts too; a page has an address only if it comes from there.
         """
         hosts = [_HOST_AND_PORT.fullmatch(host) for host in header_values(headers, b"host")]
         names = [_plain(match[1]) for match in hosts if match is not None]
@@ -80,7 +80,7 @@ class ForeignPages:
         )
 
     def _is_known(self, origin: str, scope: Scope) -> bool:
-        """Whether an origin is named, of this machine or the gateway's own address."""
+        """Is an origin configured, on this machine, or the gateway's own address?"""
         if origin in self._origins:
             return True
         match = _ORIGIN.fullmatch(origin)
@@ -90,7 +90,7 @@ class ForeignPages:
         return _is_loopback(address[0]) or address in self._own_addresses(scope)
 
     def _own_addresses(self, scope: Scope) -> Iterator[tuple[str, int | None]]:
-        """Yield where the connection ends. The Host header does not count: a page chooses it."""
+        """Yield the addresses of this end of the connection. Pages choose `Host`, so it does not count."""
         host, port = scope.get("server") or (self._listen.host, self._listen.port)
         yield _plain(host), port
         yield _plain(self._listen.host), port
@@ -116,7 +116,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _plain(host: str) -> str:
-    """Return a host in the one form that is compared: an address without brackets, a name in lower case."""
+    """Return a host for comparison: an address without brackets, or a name in lower case."""
     name = host.strip("[]").removesuffix(".").lower()
     try:
         return str(ip_address(name))

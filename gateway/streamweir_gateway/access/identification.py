@@ -1,4 +1,4 @@
-"""Who sends a request, where keys are asked for; whoever tries wrong ones has to wait.
+"""Identifies the caller by its key, and slows down clients that try wrong keys.
 
 Source: the configuration contract (`auth`).
 """
@@ -17,14 +17,14 @@ from streamweir_gateway.config import Caller, RateLimit
 __all__ = ["Identification"]
 
 WRONG_KEYS: Final = RateLimit(requests=20, seconds=60.0)
-"""Of one client address. Beyond it a wrong key gets another refusal; a good one never does."""
+"""Wrong keys per client address. Beyond this limit wrong keys are answered with 429; valid keys never are."""
 
 
 class Identification:
-    """Finds out who calls.
+    """Identifies callers.
 
     Args:
-        callers: by name.
+        callers: the callers by name.
     """
 
     def __init__(self, callers: Mapping[str, Caller]) -> None:
@@ -32,26 +32,26 @@ class Identification:
         self._wrong_keys = RateLimiter(WRONG_KEYS)
 
     def without_keys(self, headers: HeaderList) -> list[tuple[bytes, bytes]]:
-        """Return `headers` without those that hold a key of the gateway; nothing is judged or counted."""
+        """Return `headers` without those that contain a key of the gateway. Nothing is checked or counted."""
         return without_headers(headers, self._keys.headers_with_keys(headers))
 
     def known(self, headers: HeaderList) -> Credential | None:
-        """Return who sends a request; None without a good key. A wrong one is not counted."""
+        """Return the caller of a request; None without a valid key. Wrong keys are not counted."""
         try:
             return self._keys.credential(headers)
         except Refusal:
             return None
 
     def credential(self, headers: HeaderList, *, address: str, foreign: Set[bytes]) -> Credential:
-        """Return who sends a request.
+        """Return the caller of a request.
 
         Args:
-            headers: of the request.
-            address: that its client counts under.
-            foreign: headers that may hold a key for the upstream instead.
+            headers: the headers of the request.
+            address: the address under which wrong keys are counted.
+            foreign: headers that may contain a key for the upstream instead.
 
         Raises:
-            Refusal: no key, a wrong one, or one of too many wrong ones.
+            Refusal: there is no key, a wrong key, or there were too many wrong keys.
         """
         try:
             return self._keys.credential(headers, foreign=foreign)

@@ -1,4 +1,4 @@
-"""The keys that clients prove themselves with.
+"""The keys with which clients authenticate.
 
 Source: the configuration contract (`auth`); RFC 9110, section 11 (schemes of Authorization); RFC 6750.
 """
@@ -24,16 +24,16 @@ _BEARER: Final = re.compile(rb"bearer +(.+)", re.IGNORECASE | re.DOTALL)
 
 
 class Credential(NamedTuple):
-    """A client that has proved itself."""
+    """A client that has authenticated."""
 
     name: str
-    """Of its key, as the configuration calls it."""
+    """The name of its key in the configuration."""
     headers: frozenset[bytes]
-    """That held the key: nobody else is to see them."""
+    """The headers that contained the key, which are not forwarded."""
 
 
 class WrongKey(Refusal):
-    """A request has a key, but none that opens anything."""
+    """The request has a key, but not a valid one."""
 
     def __init__(self) -> None:
         super().__init__("UNAUTHENTICATED", headers=_CHALLENGE)
@@ -56,12 +56,12 @@ class Keys:
         """Return who sends a request.
 
         Args:
-            headers: of the request, names in lower case.
-            foreign: those of `KEY_HEADERS` that may hold something for somebody else, the upstream.
+            headers: the headers of the request, names in lower case.
+            foreign: those of `KEY_HEADERS` that may be meant for the upstream.
 
         Raises:
-            WrongKey: a wrong one, or two that differ.
-            Refusal: no key.
+            WrongKey: the key is wrong, or there are two different keys.
+            Refusal: there is no key.
         """
         given = _given(headers)
         if not given:
@@ -74,19 +74,19 @@ class Keys:
         return Credential(next(iter(known.values())), frozenset(known))
 
     def headers_with_keys(self, headers: HeaderList) -> frozenset[bytes]:
-        """Return the names of the headers that hold a key of the gateway, in whatever form."""
+        """Return the names of the headers that contain a key of the gateway, in any form."""
         return frozenset(name for name in KEY_HEADERS if self._holds_key(headers, {name}))
 
     def _holds_key(self, headers: HeaderList, names: Set[bytes]) -> bool:
-        """Whether a header of these names, which may go on, holds a key of ours in a wrong form."""
+        """Does a header that may be forwarded contain a key of the gateway in a wrong form?"""
         words = (value.split()[-1:] for header, value in headers if header in names)
         return any(self._name_of(word) is not None for last in words for word in last)
 
     def _name_of(self, given: bytes) -> str | None:
-        """Return the name of a key, None for an unknown one.
+        """Return the name of a key; None if it is unknown.
 
-        The time of the look-up depends on the digest under a secret that no client knows, so it tells nothing
-        about the keys, and it does not grow with their number.
+        The look-up uses a digest under a secret that no client knows. So its time reveals nothing about the
+        keys, and does not grow with their number.
         """
         if len(given) < MIN_KEY_CHARACTERS:
             return None
@@ -97,10 +97,10 @@ class Keys:
 
 
 def _given(headers: HeaderList) -> dict[bytes, bytes]:
-    """Return the keys of a request by header; a scheme other than Bearer holds none.
+    """Return the keys of a request by header. Schemes other than Bearer contain no key.
 
     Raises:
-        WrongKey: a header is repeated, so that others may go by another of its values than we do.
+        WrongKey: a header is repeated, and other software may read another of its values.
     """
     found: dict[bytes, bytes] = {}
     seen = set()
@@ -117,10 +117,10 @@ def _given(headers: HeaderList) -> dict[bytes, bytes]:
 
 
 def has_key(headers: HeaderList) -> bool:
-    """Whether a request has anything that may be a key: `X-Api-Key`, or `Authorization` of any scheme."""
+    """Does a request have `X-Api-Key`, or `Authorization` of any scheme?"""
     return any(name in KEY_HEADERS for name, _ in headers)
 
 
 def without_headers(headers: HeaderList, names: Set[bytes]) -> list[tuple[bytes, bytes]]:
-    """Return `headers` but for those called `names`."""
+    """Return `headers` without those named in `names`."""
     return [pair for pair in headers if pair[0] not in names]

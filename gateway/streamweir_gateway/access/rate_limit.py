@@ -1,11 +1,10 @@
-"""So many requests in so much time, per client.
+"""A rate limit per client: a sliding window made of two counters.
 
-A sliding window of two counters. A client's first request opens a window; in the window after it the first
-one's requests weigh as much as is left of the time in which they still matter. So a client costs three
-numbers, however many requests it may make, and no window lets in more than the limit but for the assumption
-that the requests of the one before came evenly.
+A client's first request opens a window. In the next window, the requests of the previous one count in
+proportion to the part of it that is still within the limit's time. So a client costs three numbers, whatever
+its limit is. The result is exact if the requests of the previous window came evenly.
 
-What is refused does not count: a client that does not stop asking gets its share all the same.
+Refused requests do not count: a client that keeps asking still gets its share.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from streamweir_gateway.config import RateLimit
 __all__ = ["MAX_CLIENTS", "RateLimiter", "rate_limited"]
 
 MAX_CLIENTS: Final = 50_000
-"""Of one limiter, about 300 bytes each; above it the oldest window is forgotten."""
+"""The most clients of one limiter, about 300 bytes each. Beyond it the oldest window is dropped."""
 
 
 class RateLimiter:
@@ -34,8 +33,8 @@ class RateLimiter:
 
     Args:
         limit: how many requests in how many seconds.
-        clock: seconds that only ever grow.
-        max_clients: how many clients are remembered at a time.
+        clock: monotonic seconds.
+        max_clients: how many clients are remembered.
     """
 
     def __init__(
@@ -50,16 +49,18 @@ class RateLimiter:
         self._seconds = limit.seconds
         self._clock = clock
         self._max_clients = max_clients
-        self._windows: OrderedDict[str, _Window] = OrderedDict()  # nearly in the order of their beginnings
+        self._windows: OrderedDict[str, _Window] = OrderedDict()  # roughly in the order in which they began
 
     def __len__(self) -> int:
         return len(self._windows)
 
     def wait(self, client: str) -> float:
-        """Count a request and return 0; or do not count it and return the seconds until one may come."""
+        """Count a request and return 0; or, over the limit, return the seconds until one is allowed."""
         now = self._clock()
         window = self._window(client, now)
-        covered = 1 - (now - window.began) / self._seconds  # of the window before, by the sliding one
+        covered = (
+            1 - (now - window.began) / self._seconds
+        )  # the part of the previous window that still counts
         room = self._requests - window.count
         if room > 0 and window.before * covered <= room:
             window.count += 1
@@ -67,7 +68,7 @@ class RateLimiter:
         return self._until_free(window) - now
 
     def take_back(self, client: str) -> None:
-        """Do not count the request that was counted last: something else refuses it."""
+        """Undo the last count: something else refuses the request."""
         window = self._windows.get(client)
         if window is not None and window.count:
             window.count -= 1
@@ -86,7 +87,7 @@ class RateLimiter:
         return window
 
     def _forget(self, now: float) -> None:
-        """Drop windows that no longer count: two for each new one, so that none stays for long."""
+        """Drop expired windows, two for each new one, so that expired windows are soon gone."""
         for _ in range(2):
             oldest = next(iter(self._windows.values()))
             if now < oldest.began + 2 * self._seconds and len(self._windows) <= self._max_clients:
@@ -94,14 +95,14 @@ class RateLimiter:
             self._windows.popitem(last=False)
 
     def _until_free(self, window: _Window) -> float:
-        """Return when the next request can be let in, if none is before."""
+        """Return when the next request is allowed if no other comes first."""
         room = self._requests - window.count
         in_the_way = 1 - room / window.before if room > 0 else 1.0
         return window.began + self._seconds * in_the_way
 
 
 def rate_limited(seconds: float) -> Refusal:
-    """Return the refusal of a request that may come again in so many seconds."""
+    """Return the refusal with a Retry-After of so many seconds."""
     return Refusal("RATE_LIMITED", headers={"Retry-After": str(math.ceil(seconds))})
 
 
@@ -111,5 +112,5 @@ class _Window:
 
     began: float
     before: int
-    """How many requests there were in the window before."""
+    """The number of requests in the previous window."""
     count: int = 0

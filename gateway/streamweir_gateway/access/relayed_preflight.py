@@ -1,4 +1,4 @@
-"""A preflight that a service behind `relay: all` is asked first: what it says of CORS is its own affair.
+"""Preflights at `relay: all`: the service is asked first, because its own CORS headers win.
 
 Source: the configuration contract (`relay: all`, `cors`).
 """
@@ -22,15 +22,15 @@ __all__ = ["serve_preflight"]
 async def serve_preflight(
     app: ASGIApp, scope: Scope, receive: Receive, send: Send, preflight: Callable[[], Headers]
 ) -> None:
-    """Send a preflight to a service, and answer in its place if its answer does not speak of CORS.
+    """Send a preflight to a service, and answer it here if the service's answer has no CORS headers.
 
     Args:
-        app: asks the service.
-        scope: of the request.
-        receive: of the server.
-        send: takes the answer.
-        preflight: gives the headers of the answer in its place, or raises `Refusal`: then the page gets the
-            service's answer as it is.
+        app: forwards the preflight to the service.
+        scope: the scope of the request.
+        receive: the receive callable of the server.
+        send: the send callable of the server.
+        preflight: returns the headers of the gateway's answer, or raises `Refusal`; then the page gets the
+            service's answer unchanged.
     """
     answer = _Answer(send, preflight)
     await app(scope, receive, answer.send)
@@ -39,10 +39,10 @@ async def serve_preflight(
 
 
 class _Answer:
-    """The service's answer, which passes or is dropped as a whole.
+    """The service's answer, which is passed on or dropped as a whole.
 
     Attributes:
-        ours: the headers of the answer in its place; None where it passes.
+        ours: the headers of the gateway's answer; None if the service's answer is passed on.
     """
 
     def __init__(self, send: Send, preflight: Callable[[], Headers]) -> None:

@@ -1,7 +1,7 @@
-"""Which requests come through to what serves them: no strange page's, with a path, a key, a rate.
+"""Checks each request before it is served: foreign pages, path, key and rate.
 
-Where keys are asked for, a stranger gets the same 401 for every path but the gateway's own, so that
-the endpoints cannot be found out by trying.
+If keys are required, a request without a valid key gets the same 401 for every path other than the gateway's
+own, so that endpoints cannot be discovered by trying.
 
 Source: the configuration contract (`auth`, `rate_limit`, `cors`).
 """
@@ -42,26 +42,26 @@ __all__ = ["RequestGuard"]
 
 
 class _Admitted(NamedTuple):
-    """A request that is let in."""
+    """A request that passed all checks."""
 
     app: ASGIApp
-    """What serves it."""
+    """The application that serves it."""
     scope: Scope
-    """As that is to see it."""
+    """Its scope, without keys of the gateway."""
     caller: CallerLimits | None
-    """Whose key it has."""
+    """The limits of its key; None without one."""
 
 
 class RequestGuard:
-    """Refuses requests, or hands them to their route.
+    """Refuses requests, or passes them to their route.
 
     Args:
-        config: of the gateway.
-        routes: what there is to call.
-        cors: answers preflights; None: they are requests as any other.
+        config: the configuration of the gateway.
+        routes: the routes.
+        cors: answers preflights; None if they are ordinary requests.
         observer: gets a record of every refused request.
-        via: the mark of requests that this gateway has sent.
-        rates: counts requests for all workers and replicas; None: each process for itself.
+        via: the `Via` entry of requests that this gateway has sent.
+        rates: counts requests of all workers and replicas; None if each process counts for itself.
     """
 
     def __init__(
@@ -126,21 +126,21 @@ class RequestGuard:
         await _serve(admitted, receive, send)
 
     def _is_open(self, routes: Sequence[Route]) -> bool:
-        """Whether no key is asked for here: there are none, or every endpoint of the path is open."""
+        """Is no key required? There are no keys, or every endpoint at the path is open."""
         if self._identification is None:
             return True
         return bool(routes) and all(route.needs_no_key for route in routes)
 
     def _is_private(self, path: str) -> bool:
-        """Return whether what is said here depends on who asks: of runs, that there are none too."""
+        """Return whether the response depends on the caller. For runs, even a 404 does."""
         runs = self._runs
         return runs is not None and (path == runs or path.startswith(f"{runs}/"))
 
     def _admitted(self, scope: Scope, found: Found | None, routes: Sequence[Route]) -> _Admitted:
-        """Let a request in.
+        """Run all checks for a request.
 
         Raises:
-            Refusal: it is not to be served.
+            Refusal: a check failed.
         """
         caller = None
         if self._identification is not None:
@@ -157,10 +157,10 @@ class RequestGuard:
     def _identified(
         self, identification: Identification, scope: Scope, found: Found | None, routes: Sequence[Route]
     ) -> tuple[Scope, CallerLimits | None]:
-        """Return a request without its key, and whose key it was; None where it needs none.
+        """Return the scope without the key, and the credential; None if no key is required.
 
         Raises:
-            Refusal: it needs a key and has none, a wrong one, or one that does not open what it asks for.
+            Refusal: a key is required, and is missing, wrong, or not allowed here.
         """
         endpoints = [endpoint for route in routes for endpoint in route.endpoints]
         if routes and not endpoints and not any(route.needs_key for route in routes):
@@ -184,7 +184,7 @@ class RequestGuard:
         return {**scope, "headers": without_headers(scope["headers"], credential.headers)}, caller
 
     def _expected_protocol(self, scope: Scope, routes: Sequence[Route]) -> Dialect | None:
-        """Return the protocol of a refusal: to a stranger, what the request itself tells of its client."""
+        """Return the protocol of a refusal. Without a valid key, only the request itself decides it."""
         is_known = self._is_open(routes) or "key" in scope["state"]
         endpoints = [route.endpoint for route in routes if route.endpoint is not None]
         answers = endpoints[0].answers if endpoints and is_known else ()
@@ -193,7 +193,7 @@ class RequestGuard:
         )
 
     def _record_refusal(self, scope: Scope, routes: Sequence[Route], refusal: Refusal) -> None:
-        """Write the line of a refused request: an endpoint's, where there is one at this path."""
+        """Write the log line of a refused request, with the endpoint if the path has one."""
         templates = [route.template for route in routes if route.endpoint is not None]
         record = RequestRecord(
             scope["state"]["request_id"],
@@ -220,9 +220,9 @@ async def _serve(admitted: _Admitted, receive: Receive, send: Send) -> None:
 
 
 def _needs_no_key(route: Route, identification: Identification, headers: HeaderList) -> bool:
-    """Whether a request is served without a key at a path that serves requests with keys as well.
+    """Is a request served without a key at a path that also serves requests with keys?
 
-    Who names a run of an open endpoint may send it the headers that it sends the service, which are not keys.
+    A request for a run of an open endpoint may carry headers for the service, which are not keys.
     """
     if route.shows_open_runs:
         return identification.known(headers) is None
@@ -234,7 +234,7 @@ def _rate(caller: CallerLimits | None) -> RateLimiter | None:
 
 
 def _client(scope: Scope) -> str:
-    """Return who a request counts for; all without key and address are one client."""
+    """Return the client that a request counts for. All requests without key and address are one client."""
     key = scope["state"].get("key")
     return _network(scope) if key is None else f"key {key}"
 
@@ -251,7 +251,7 @@ def _nothing_here(routes: Sequence[Route]) -> Refusal:
 
 
 def _forwarded_key_headers(route: Route) -> frozenset[bytes]:
-    """Return the headers that may hold a key for us and may as well hold one for the upstream."""
+    """Return the headers that may contain a key for the gateway or one for the upstream."""
     if route.relays_all:
         return KEY_HEADERS
     names = () if route.endpoint is None else route.endpoint.forward_headers

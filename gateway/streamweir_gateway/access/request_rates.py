@@ -1,4 +1,4 @@
-"""Which limits a request counts for: its endpoint's own, its caller's or the gateway's.
+"""Counts a request for its limits: those of its endpoint, of its key or of the gateway.
 
 Source: the configuration contract (`rate_limit`, `auth.keys`); the contract of resumable streams, section 5.
 """
@@ -18,12 +18,12 @@ __all__ = ["RequestRates"]
 
 
 class RequestRates:
-    """Counts the requests to endpoints; the gateway's own paths have no limit, but reading runs has.
+    """Counts requests to endpoints and reads of runs; other paths of the gateway have no limit.
 
     Args:
-        shared: over all endpoints that have no limit of their own.
-        routes: what there is to call.
-        store: counts for all workers and replicas; None, or out of reach: each process counts for itself.
+        shared: the limit of all endpoints without a limit of their own.
+        routes: the routes.
+        store: counts for all workers and replicas; if None or unreachable, each process counts for itself.
     """
 
     def __init__(
@@ -40,20 +40,20 @@ class RequestRates:
 
     @property
     def is_shared(self) -> bool:
-        """A store counts, which has to be waited for."""
+        """Does a store count, so that counting has to be awaited?"""
         return self._store is not None
 
     def count(self, client: str, route: Route, callers: RateLimiter | None, method: str) -> None:
         """Count a request here.
 
         Args:
-            client: whose it is.
-            route: what it calls.
-            callers: the limiter of its key, in place of the gateway's.
-            method: of the request.
+            client: the client.
+            route: the route.
+            callers: the limiter of its key, used instead of the gateway's.
+            method: the method of the request.
 
         Raises:
-            Refusal: it is one too many; then it does not count at all.
+            Refusal: a limit is exceeded; then the request counts for none.
         """
         counted: list[RateLimiter] = []
         for limit in self._limits(route, callers, method):
@@ -65,10 +65,10 @@ class RequestRates:
             counted.append(limit.limiter)
 
     async def count_shared(self, client: str, route: Route, callers: RateLimiter | None, method: str) -> None:
-        """Count a request for all who share the store; where that is out of reach, here.
+        """Count a request in the store, or in this process if the store is unreachable.
 
         Raises:
-            Refusal: it is one too many; then it does not count at all.
+            Refusal: a limit is exceeded; then the request counts for none.
         """
         store = self._store
         assert store is not None, "asked only where it is shared"
@@ -87,7 +87,7 @@ class RequestRates:
             self.count(client, route, callers, method)
 
     def _limits(self, route: Route, callers: RateLimiter | None, method: str) -> list[_Limit]:
-        """Return what a request counts for."""
+        """Return the limiters that a request counts for."""
         if route.endpoint is None:
             reads_run = route.is_private and method == "GET"
             return [_Limit("runs", self._runs)] if reads_run and self._runs is not None else []

@@ -1,4 +1,4 @@
-"""Capture files: recorded streams with all that is needed to look at them, play them and learn from them.
+"""Capture files: recorded streams, with everything needed to inspect, replay and learn from them.
 
 Source: the contract of capture files.
 """

@@ -1,4 +1,4 @@
-"""One recorded stream, as it stands in a capture file.
+"""The content of a capture file: one recorded stream.
 
 Source: the contract of capture files, sections 1 and 4.
 """
@@ -17,8 +17,8 @@ class Read:
 
     Attributes:
         t: milliseconds since the capture began.
-        data: the bytes, decoded; None where they were left out.
-        attempt: which attempt it is of, from 1.
+        data: the bytes, content coding removed; None if only their number was recorded.
+        attempt: the number of its attempt, from 1.
     """
 
     t: float
@@ -31,16 +31,16 @@ class Capture:
     """One recorded stream.
 
     Attributes:
-        meta: the first line: id, time, what shaped the translation.
-        requests: the lines of requests, in order; likewise the next ones.
+        meta: the first line: id, time and the options of the translation.
+        requests: the lines of requests, in order. The following lists are in order too.
         responses: the heads of responses.
         recorded: the reads of the upstream's body, all attempts.
         events: the events of the standard protocol.
         writes: the pieces of the client's body.
-        marks: what was worth seeing.
+        marks: notable moments, such as the commit point.
         attempts: how each attempt ended.
-        end: how the stream ended; None: the recording broke off.
-        notes: what the reader passed over, in a sentence each.
+        end: how the stream ended; None if the recording broke off.
+        notes: one sentence for each part that the reader skipped.
     """
 
     meta: dict[str, Any]
@@ -61,12 +61,12 @@ class Capture:
 
     @property
     def has_content(self) -> bool:
-        """The bytes were recorded, not their numbers alone."""
+        """Were the bytes recorded, and not only their number?"""
         return self.meta.get("content") != "metadata"
 
     @property
     def reads(self) -> list[tuple[float, bytes]]:
-        """The reads of the last attempt, each with when it came."""
+        """The reads of the last attempt, each with its time."""
         last = max((read.attempt for read in self.recorded), default=1)
         return [
             (read.t, read.data) for read in self.recorded if read.attempt == last and read.data is not None
@@ -74,20 +74,20 @@ class Capture:
 
     @property
     def body(self) -> bytes:
-        """The body of the last attempt, as much of it as was recorded."""
+        """The recorded part of the body of the last attempt."""
         return b"".join(data for _, data in self.reads)
 
     @property
     def is_cut(self) -> bool:
-        """The middle of the body was left out."""
+        """Was the middle of the body left out?"""
         return any(mark.get("what") == "left_out" and mark.get("lane") == "read" for mark in self.marks)
 
     @property
     def last_attempt(self) -> dict[str, Any] | None:
-        """How the last attempt ended; None where nothing is known of it."""
+        """How the last attempt ended; None if that was not recorded."""
         return self.attempts[-1] if self.attempts else None
 
     def response(self, side: str) -> dict[str, Any] | None:
-        """Return the last head that came from the upstream, or went to the client."""
+        """Return the last response head that came from the upstream, or that the client was sent."""
         heads = [head for head in self.responses if head.get("side") == side]
         return heads[-1] if heads else None

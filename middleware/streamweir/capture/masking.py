@@ -1,6 +1,6 @@
-"""Secrets in recorded bodies: every byte of one becomes `*`; lengths, cuts and JSON stay what they were.
+"""Masks secrets in recorded bodies: each byte of a secret becomes `*`. Lengths, cuts and JSON stay valid.
 
-Bodies are looked at as Latin-1, in which a byte is a character whatever it means. Source: the contract of
+Bodies are searched as Latin-1, in which every byte is one character. Source: the contract of
 capture files, section 3.
 """
 
@@ -22,13 +22,13 @@ from streamweir.redaction.secret_names import is_secret_name
 __all__ = ["CutBodyMask", "MaskedRead", "SecretMask"]
 
 SHORTEST: Final = 6
-"""Shorter texts stand in too many words by chance."""
+"""Shorter secrets are not masked: they occur in other words by chance."""
 
 _LONGEST_LINE: Final = 64 << 10
-"""So much is held back for a secret that the network may have cut."""
+"""The most bytes that are held back because the network may have cut a secret."""
 
 _WHOLE_LINES: Final = ("credential header", "signed request", "masked secret")
-"""Rules for log lines, which would take the rest of a JSON text with them."""
+"""Rules for log lines that are not used: they would mask the rest of a JSON text."""
 
 _RULES: Final = tuple(
     found
@@ -36,7 +36,7 @@ _RULES: Final = tuple(
     if found.name not in _WHOLE_LINES
 )
 _NAMED: Final = re.compile(r'(\\{0,4}")([\w.$-]{1,64})\1[ ]?:[ ]?\1(?=[^"\\\s]{0,200}\d)([^"\\\s]{8,})')
-"""A text under a name: a token of a model may stand under `token`, so only what could be a key."""
+"""A value under the name of a secret. `token` may hold a token of a model, so only key-like values count."""
 
 
 class MaskedRead(NamedTuple):
@@ -44,7 +44,7 @@ class MaskedRead(NamedTuple):
 
     Attributes:
         n: its number.
-        data: as many bytes as came.
+        data: the masked bytes, as many as were read.
         redacted: how many secrets begin in it.
     """
 
@@ -54,10 +54,10 @@ class MaskedRead(NamedTuple):
 
 
 class SecretMask:
-    """Finds secrets, by what they are and by their form.
+    """Finds secrets by their value and by their form.
 
     Args:
-        secrets: texts that stand nowhere; those shorter than six characters are let be.
+        secrets: the known secrets; those shorter than six characters are ignored.
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
@@ -66,12 +66,12 @@ class SecretMask:
         self._known = re.compile("|".join(map(re.escape, ordered))) if ordered else None
 
     def apply(self, text: str) -> tuple[str, int]:
-        """Return `text` (Latin-1) without secrets, and how many there were."""
+        """Return `text` (Latin-1) with its secrets masked, and their number."""
         spans = self.spans(text)
         return _masked(text, spans), len(spans)
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Return where secrets stand in `text`, from left to right, none in another."""
+        """Return the spans of the secrets in `text`, from left to right, without overlaps."""
         found = [(match.start(), match.end()) for match in self._known.finditer(text)] if self._known else []
         for rule in _RULES:
             found += [
@@ -84,13 +84,13 @@ class SecretMask:
 
 
 def _forms(secret: str) -> Iterable[str]:
-    """A secret as it may stand in a body: as it is, and in a JSON text."""
+    """Return the forms of a secret in a body: plain, and escaped in a JSON text."""
     for form in (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]):
         yield form.encode("utf-8", "replace").decode("latin-1")
 
 
 def _hidden(match: re.Match[str], replacement: str) -> tuple[int, int] | None:
-    """The part of a match that its rule replaces, up to the end of the JSON text that it stands in."""
+    """Return the span that a rule replaces, cut at the end of the surrounding JSON text."""
     kept_before, _, kept_behind = match.expand(replacement).partition(REDACTED)
     start, end = match.start() + len(kept_before), match.end() - len(kept_behind)
     text = match.string[start:end].partition('"')[0].partition("\n")[0].rstrip("\\\r")
@@ -108,9 +108,9 @@ def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 class CutBodyMask:
-    """Masks the secrets in a body that comes in pieces; one that was cut in two is found too.
+    """Masks secrets in a body that comes in reads, also secrets that are cut in two.
 
-    A read is given back when the line that it ends in has come to its end, or is too long to wait for.
+    A read is returned once its last line is complete, or once that line is too long to wait for.
 
     Args:
         mask: finds secrets.
@@ -120,11 +120,11 @@ class CutBodyMask:
         self._mask = mask
         self._held: list[bytes] = []
         self._context = b""
-        """What was given back of the line that the held reads begin in."""
+        """The returned part of the line in which the held reads begin."""
         self._count = 0
 
     def feed(self, data: bytes) -> list[MaskedRead]:
-        """Take a read; return those that are certain, in order."""
+        """Take a read; return the reads that can no longer change, in order."""
         self._held.append(data)
         if data.endswith(b"\n") or sum(map(len, self._held)) > _LONGEST_LINE:
             return self.finish()
@@ -132,11 +132,11 @@ class CutBodyMask:
         return self._release(with_ends[-1]) if with_ends else []
 
     def finish(self) -> list[MaskedRead]:
-        """Return what was held back."""
+        """Return the reads that were held back."""
         return self._release(len(self._held))
 
     def _release(self, count: int) -> list[MaskedRead]:
-        """Give back the first `count` reads, masked in the light of all that is there."""
+        """Return the first `count` held reads, masked with the following ones in view."""
         if not count:
             return []
         text = (self._context + b"".join(self._held)).decode("latin-1")

@@ -1,4 +1,4 @@
-"""A capture translated again: the recorded reads, at their recorded times, to the recorded end.
+"""Translates a capture again: the recorded reads with their times, up to the recorded end.
 
 Source: the contract of capture files, section 4 (`convert`).
 """
@@ -20,11 +20,11 @@ __all__ = ["Playback", "recorded_options"]
 _TAKEN: Final = (
     *("debug", "eof", "full_text", "limits", "protocol_options", "raw", "stream_tool_arguments", "warnings"),
 )
-"""Options of an endpoint that a translator has as well."""
+"""Options of endpoints that are also options of a translator."""
 
 
 def recorded_options(capture: Capture) -> dict[str, Any]:
-    """Return the options of a `Translator` that a capture names: its dialect, its ids, what shaped it."""
+    """Return the `Translator` options that a capture records: dialect, ids and options of the endpoint."""
     options = capture.meta.get("options")
     found = (
         {name: options[name] for name in _TAKEN if name in options} if isinstance(options, Mapping) else {}
@@ -42,10 +42,10 @@ class Playback:
     """Plays a capture into a translator.
 
     Args:
-        capture: has content.
+        capture: the capture; its bytes were recorded.
 
     Raises:
-        CaptureError: it has none.
+        CaptureError: the bytes were not recorded.
     """
 
     def __init__(self, capture: Capture) -> None:
@@ -56,11 +56,11 @@ class Playback:
         self._t = 0.0
 
     def clock(self) -> int:
-        """Return the time of what is being played, in Unix milliseconds."""
+        """Return the recorded time of the current read, in Unix milliseconds."""
         return self._began + round(self._t)
 
     def pieces(self, translator: Translator) -> Iterator[bytes]:
-        """Yield what the translator makes of each read, and of the end."""
+        """Yield the output of the translator for each read and for the end."""
         is_refusal = (self._capture.last_attempt or {}).get("ended") == "refused"
         for t, data in () if is_refusal else self._capture.reads:
             self._t = t

@@ -1,4 +1,4 @@
-"""Capture files read: any of their lines may be hostile.
+"""Reads capture files. Every line may be hostile.
 
 Source: the contract of capture files, sections 1 and 4.
 """
@@ -24,17 +24,17 @@ VERSION: Final = 1
 _GZIP: Final = b"\x1f\x8b"
 _PIECE: Final = 64 << 10
 _LANES: Final = 3
-"""Reads, events and writes may each be as large as a stream."""
+"""Reads, events and writes may each have as many bytes as a stream."""
 _LINE_PER_BYTE: Final = 6
-"""A byte of a body may take so many in a line: `\\u0000`."""
+"""The most bytes of a line that one byte of a body takes: `\\u0000`."""
 
 
 class CaptureError(StreamweirError):
-    """A file is no capture, or one that cannot be read."""
+    """The file is not a capture, or is a faulty one."""
 
 
 def begins_capture(line: bytes) -> bool:
-    """Return whether this first line of a file makes it a capture; its name says nothing."""
+    """Return whether a file is a capture, by its first line; its name does not count."""
     if not line.lstrip(b"\xef\xbb\xbf \t").startswith(b"{"):
         return False
     value = _object(line)
@@ -45,11 +45,11 @@ def load(file: str | os.PathLike[str] | IO[bytes], *, limits: Limits | None = No
     """Return the captures in a file: a path, or an open file of bytes; `.gz` is read too.
 
     Args:
-        file: what is read, from where it stands.
-        limits: `event_bytes` holds for each event, `stream_bytes` for each capture.
+        file: the path, or the open file, which is read from its current position.
+        limits: `event_bytes` bounds each event, `stream_bytes` each capture.
 
     Raises:
-        CaptureError: the file is no capture, or cannot be read as one.
+        CaptureError: the file is not a capture, or is faulty.
         OSError: the file cannot be opened.
     """
     if isinstance(file, str | os.PathLike):
@@ -59,10 +59,10 @@ def load(file: str | os.PathLike[str] | IO[bytes], *, limits: Limits | None = No
 
 
 def parse_captures(lines: Iterable[bytes], *, limits: Limits | None = None) -> list[Capture]:
-    """Return the captures that stand in lines.
+    """Return the captures in these lines.
 
     Raises:
-        CaptureError: they hold none, or a line in the middle is broken.
+        CaptureError: there is no capture, or a line before the last is broken.
     """
     found: list[_Reading] = []
     broken: int | None = None
@@ -91,7 +91,7 @@ def lines_of(pieces: Iterable[bytes], limits: Limits | None = None) -> Iterator[
     """Yield the lines of a file that comes in pieces, compressed or not.
 
     Raises:
-        CaptureError: a line is longer than any may be, or the compressed file is broken.
+        CaptureError: a line is too long, or the compressed file is broken.
     """
     longest = _LINE_PER_BYTE * (limits or Limits()).stream_bytes
     begun = bytearray()
@@ -149,11 +149,11 @@ _KEPT: Final = {
     "mark": "marks",
     "attempt": "attempts",
 }
-"""Lines that are kept as they are."""
+"""Kinds of lines that are kept unchanged."""
 
 
 class _Reading:
-    """One capture that is being read."""
+    """A capture while its lines are read."""
 
     def __init__(self, meta: dict[str, Any], limits: Limits) -> None:
         self.capture = Capture(meta)
@@ -161,7 +161,7 @@ class _Reading:
         self._bytes = self._body_bytes = 0
 
     def take(self, line: dict[str, Any], number: int, size: int) -> None:
-        """Take one line of `size` bytes; one of an unknown kind is passed over."""
+        """Take one line of `size` bytes; unknown kinds of lines are skipped."""
         self._bytes += size
         if self._bytes > _LANES * _LINE_PER_BYTE * self._limits.stream_bytes:
             raise CaptureError(f"line {number}: the capture is larger than a stream may be")
@@ -176,7 +176,7 @@ class _Reading:
             self.capture.end = line
 
     def take_read(self, line: dict[str, Any], number: int) -> None:
-        """Take one read, as long as the capture is no larger than a stream may be."""
+        """Take one read. Reads beyond `stream_bytes` are refused."""
         data = _body(line, number)
         self._body_bytes += len(data or b"")
         if self._body_bytes > self._limits.stream_bytes:
@@ -192,7 +192,7 @@ class _Reading:
 
 
 def _body(line: dict[str, Any], number: int) -> bytes | None:
-    """The bytes of a line; None where it holds their number alone."""
+    """Return the bytes of a line; None if it only has their number."""
     data, coded = line.get("data"), line.get("base64")
     if isinstance(data, str):
         return data.encode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Capture files written: line by line, so that what breaks off is valid up to its last line.
+"""Writes capture files line by line, so that a file that breaks off is valid up to its last line.
 
 Source: the contract of capture files, sections 1 and 3.
 """
@@ -23,8 +23,8 @@ class CaptureWriter:
     """Writes the lines of one capture.
 
     Args:
-        write: takes a line, its end included.
-        mask: what stands in no line.
+        write: is called with each line, line end included.
+        mask: hides secrets in every line.
     """
 
     def __init__(self, write: Callable[[bytes], object], mask: SecretMask) -> None:
@@ -33,16 +33,16 @@ class CaptureWriter:
         self._t = 0.0
 
     def begin(self, **meta: Any) -> None:
-        """Write the first line; what is None is left out."""
+        """Write the first line, without fields that are None."""
         self._line({"kind": "capture", "version": 1, **meta})
 
     def line(self, kind: str, t: float, **fields: Any) -> None:
-        """Write a line; what is None is left out, and time never falls."""
+        """Write a line, without fields that are None. Its time is never before that of the last line."""
         self._t = max(self._t, t)
         self._line({"kind": kind, "t": round(self._t, _DECIMALS), **fields})
 
     def event(self, t: float, event: dict[str, Any], **fields: Any) -> None:
-        """Write an event; what it holds of secrets is masked."""
+        """Write an event with its secrets masked."""
         text = write_json({"event": event}).decode("latin-1")
         masked, count = self._mask.apply(text)
         self._t = max(self._t, t)
@@ -60,7 +60,7 @@ def _without_none(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def body_fields(data: bytes) -> dict[str, str]:
-    """Return a body as it stands in a line: text where it is valid UTF-8, else base64."""
+    """Return the fields of a line for a body: text if it is valid UTF-8, else base64."""
     try:
         return {"data": data.decode()}
     except UnicodeDecodeError:
@@ -68,7 +68,7 @@ def body_fields(data: bytes) -> dict[str, str]:
 
 
 def recorded_headers(headers: Iterable[tuple[str, str]], mask: SecretMask) -> list[list[str]]:
-    """Return headers as a capture keeps them: in order, credentials replaced."""
+    """Return headers for a capture: in order, with credentials replaced."""
     return [
         [name.lower(), REDACTED if is_secret_header(name) else mask.apply(value)[0]]
         for name, value in headers

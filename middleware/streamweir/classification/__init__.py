@@ -1,7 +1,7 @@
-"""What went wrong, in the vocabulary of `errors.CODES`: a status, an upstream's error event or an exception.
+"""Finds the code of `errors.CODES` for a failure: a status, an upstream's error event or an exception.
 
-Types and HTTP statuses are believed first, an upstream's own codes next and the words of a message last, and
-those only as whole words in a context that leaves no doubt: "the table has 4291 rows" is no 429.
+The type of an exception and the HTTP status decide first, then the upstream's own code, and words of the
+message last. Words count only as whole words in a clear context: "the table has 4291 rows" is not a 429.
 
 Source: the standard protocol 1.1, section 5.
 """

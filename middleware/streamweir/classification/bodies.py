@@ -1,9 +1,9 @@
-"""What a JSON body says of a failure, in the shapes that servers, frameworks and gateways write.
+"""Reads failures from JSON bodies, in the shapes that servers, frameworks and gateways write.
 
-Nothing here knows a dialect. Keys are compared without their case, underscores and hyphens, for the same
-field is `errorCode`, `error_code` and `ErrorCode`. An object tells of a failure if it says so in so many
-words (`error`, `success: false`, `status: "error"`, an HTTP error status); a bare number, name or text does
-only where nothing beside it looks like an answer.
+This module is independent of dialects. Keys are compared without case, underscores and hyphens, so that
+`errorCode`, `error_code` and `ErrorCode` are one field. An object is a failure if it says so explicitly
+(`error`, `success: false`, `status: "error"`, an HTTP error status). A bare number, name or text is one only
+if no other field looks like an answer.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ __all__ = ["FailureInBody", "error_in_body", "failure_in_body"]
 
 
 class FailureInBody(msgspec.Struct, frozen=True, kw_only=True):
-    """What a body says of a failure, in its own words."""
+    """The failure that a body reports, in the words of its server."""
 
     message: str | None = None
     code: object = None
     status: int | None = None
-    """The HTTP status that it names."""
+    """The HTTP status in the body."""
     recoverable: bool | None = None
-    """Its own word on trying again."""
+    """Whether the body says that trying again may help; None if it does not say."""
     retry_after_ms: int | None = None
 
 
@@ -39,7 +39,7 @@ T = TypeVar("T")
 _Fields = Mapping[str, Any]
 
 _NAMED: Final = ("error", "errors", "fault", "exception")
-"""Where the failure stands, as a text or as an object of its own."""
+"""Keys whose value is the failure, as a text or an object."""
 
 _TEXTS: Final = (
     *("message", "msg", "detail", "errormessage", "errormsg", "errmsg", "errordescription", "retmsg"),
@@ -58,7 +58,7 @@ _ANSWERS: Final = frozenset(
 _BESIDE_A_TEXT: Final = frozenset(
     {*_CODES, *_STATUSES, *_TEXTS, *_LESSER_TEXTS, "instance", "path", "requestid", "timestamp", "traceid"}
 )
-"""What may stand beside a bare text of a failure."""
+"""Keys that may accompany a bare text of a failure."""
 
 _FAILING_NAME: Final = re.compile(
     r"error|exception|fail|invalid|denied|unauthor|unauthenticated|forbidden|exceed|limit|throttl|timeout"
@@ -68,17 +68,17 @@ _FAILING_NAME: Final = re.compile(
 _NAME: Final = re.compile(r"[A-Za-z][\w.:-]{1,127}", re.ASCII)
 _ZERO: Final = frozenset({0})
 _SUCCESSES: Final = frozenset({0, 1, 10000, 20000})
-"""Numbers that a field called `code` holds where all went well, aside from those of HTTP."""
+"""Numbers of a field `code` that mean success, besides HTTP statuses."""
 
 _MOST_FIELDS: Final = 64
-"""No error body has more, so that it is not looked for in an object that has."""
+"""The most fields of an error body. Larger objects are not searched."""
 
 _NUMBER: Final = re.compile(r"-?\d{1,16}", re.ASCII)
 _LONGEST_RETRY_MS: Final = 24 * 3600 * 1000
 
 
 def failure_in_body(value: object) -> FailureInBody | None:
-    """Return the failure that a JSON body tells of; None if it does not say that it is one."""
+    """Return the failure that a JSON body reports; None if it reports none."""
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if not isinstance(value, dict) or len(value) > _MOST_FIELDS:
@@ -90,7 +90,7 @@ def failure_in_body(value: object) -> FailureInBody | None:
 
 
 def error_in_body(value: object) -> tuple[object, object]:
-    """Return message and code of a body that is known to be an error's; None for what it does not say."""
+    """Return message and code of a body that is known to be an error; None for each that is missing."""
     if not isinstance(value, dict):
         return None, None
     found = _failure(_fields(value))
@@ -117,7 +117,7 @@ def _fields(value: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _nested(fields: _Fields, depth: int = 3) -> Iterator[_Fields]:
-    """Yield the objects within that describe the failure, innermost first; of a list, its first."""
+    """Yield the inner objects that describe the failure, innermost first; of a list only the first item."""
     for name in (*_NAMED, "detail") if depth else ():
         value = fields.get(name)
         if isinstance(value, list) and value:
@@ -129,13 +129,13 @@ def _nested(fields: _Fields, depth: int = 3) -> Iterator[_Fields]:
 
 
 def _each(places: Iterable[_Fields], read: Callable[[_Fields], Iterable[T]]) -> list[T]:
-    """What `read` finds in each place, without repetitions."""
+    """Return the results of `read` for all places, without duplicates."""
     found = [item for fields in places for item in read(fields)]
     return [item for index, item in enumerate(found) if item not in found[:index]]
 
 
 def _texts(fields: _Fields) -> Iterator[str]:
-    """Yield the text of a failure, and the one that stands in the place of its name."""
+    """Yield the text of a failure, and the text in the place of its name."""
     texts = (fields.get(name) for name in (*_TEXTS, *_LESSER_TEXTS))
     if text := next((text for text in texts if isinstance(text, str) and text.strip()), None):
         yield text
@@ -147,18 +147,18 @@ def _texts(fields: _Fields) -> Iterator[str]:
 
 
 def _codes(fields: _Fields) -> Iterator[object]:
-    """Yield what may be the code of a failure: `error` holds it where the text stands elsewhere."""
+    """Yield possible codes of a failure. `error` is the code if another field has the text."""
     for name in (*_CODES, *_NAMED):
         value = fields.get(name)
         is_name = isinstance(value, str) and _NAME.fullmatch(value) and value.lower() not in FAILED
         if is_name or (isinstance(value, int) and not isinstance(value, bool)):
             yield value
-    if isinstance(fields.get("loc"), list):  # where in the request, as pydantic says it
+    if isinstance(fields.get("loc"), list):  # the location in the request, as pydantic writes it
         yield "validation_error"
 
 
 def _status(fields: _Fields) -> int | None:
-    """The HTTP error status among the fields."""
+    """Return the HTTP error status among the fields."""
     values = map(fields.get, _STATUSES)
     return next((int(value) for value in values if value is not None and code_of_status(value)), None)
 
@@ -171,11 +171,11 @@ def _retry_after_ms(fields: _Fields) -> int | None:
     return None
 
 
-# Is it one?
+# Whether an object is a failure
 
 
 def _states_failure(fields: _Fields) -> bool:
-    """Does it say so in so many words?"""
+    """Does an object say explicitly that it is a failure?"""
     return (
         any(_is_something(fields.get(name)) for name in _NAMED)
         or any(fields.get(name) is False for name in _FLAGS)
@@ -185,7 +185,7 @@ def _states_failure(fields: _Fields) -> bool:
 
 
 def _looks_like_it(fields: _Fields) -> bool:
-    """Is there nothing that it could be but a failure?"""
+    """Can an object be nothing but a failure?"""
     if any(fields.get(name) is True for name in _FLAGS) or not _has_text(fields):
         return False
     if any(_is_failing_code(fields.get(name), _ZERO) for name in _ERROR_CODES):
@@ -196,7 +196,7 @@ def _looks_like_it(fields: _Fields) -> bool:
         return True
     if not fields.keys() <= _BESIDE_A_TEXT:
         return False
-    # What names its type is rather an event that no rule knows, unless its text is of a failure.
+    # An object with a type is an unknown event, unless its text reports a failure.
     return "type" not in fields or bool(fields.get("detail")) or any(map(code_of_words, _texts(fields)))
 
 
@@ -215,7 +215,7 @@ def _has_text(fields: _Fields) -> bool:
 
 
 def _is_failing_code(code: object, successes: frozenset[int]) -> bool:
-    """A number that is none of those for success, or a name that speaks of a failure."""
+    """Is it a number that does not mean success, or the name of a failure?"""
     if isinstance(code, str) and _NUMBER.fullmatch(code):
         code = int(code)
     if isinstance(code, str):

@@ -1,4 +1,4 @@
-"""What an exception means: by type, status and cause; by its words only where it speaks of a service."""
+"""Classifies exceptions by type, status and cause; by words only if the exception is about a service."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _EXCEPTIONS: Final[dict[str, str | None]] = {
             "httpx.TimeoutException",
             "litellm.Timeout",
             "openai.APITimeoutError",
-            "requests.ConnectTimeout",  # a ConnectionError as well, and that first
+            "requests.ConnectTimeout",  # it is a ConnectionError too, so it has to come first
             "requests.Timeout",
             "urllib3.TimeoutError",
         ],
@@ -70,9 +70,9 @@ _EXCEPTIONS: Final[dict[str, str | None]] = {
         "UPSTREAM_TRUNCATED",
     ),
     **dict.fromkeys(["httpx.DecodingError", "aiohttp.ContentTypeError"], "UPSTREAM_INVALID_RESPONSE"),
-    "urllib.HTTPError": None,  # a URLError, but it has a status
+    "urllib.HTTPError": None,  # it is a URLError, but has a status
 }
-"""By top-level package and class name, since neither httpx nor any SDK is imported for this."""
+"""By top-level package and class name: neither httpx nor any SDK is imported here."""
 
 _LOST_CONNECTIONS: Final = frozenset(
     {
@@ -88,7 +88,7 @@ _LOST_CONNECTIONS: Final = frozenset(
         "urllib3.ProtocolError",
     }
 )
-"""Those of a connection that stood: whether an answer had begun, they do not say."""
+"""Exceptions of a connection that was open. They do not say whether an answer had begun."""
 
 _NETWORK_ERRNOS: Final = frozenset(
     {
@@ -100,33 +100,34 @@ _NETWORK_ERRNOS: Final = frozenset(
         errno.ENOTCONN,
     }
 )
-"""Of an OSError without a class of its own; the others are about files, and those are a fault of the app."""
+"""Numbers of OSErrors about networks. Other numbers are about files, which is a fault of the app."""
 
 _PROGRAMMING_ERRORS: Final = (
     ArithmeticError, AssertionError, AttributeError, BufferError, ImportError, LookupError, MemoryError,
     NameError, NotImplementedError, OSError, RecursionError, SyntaxError, SystemError, TypeError, ValueError,
 )  # fmt: skip
-"""What these say is about code, data or files, so that their words are no evidence."""
+"""Exceptions about code, data or files. Their words are no evidence."""
 
 _CONNECTION_ERROR: Final = "Connection error."
-"""All that the SDKs of OpenAI and Anthropic say where they reach nobody (`APIConnectionError`)."""
+"""The message of `APIConnectionError` of the OpenAI and Anthropic SDKs when they cannot connect."""
 
-_MAX_CAUSES: Final = 8  # deep enough for every SDK, and a chain may be a ring
+_MAX_CAUSES: Final = 8  # enough for every SDK; a chain of causes may be a cycle
 
 
 def classify_exception(exc: BaseException, *, debug: bool = False) -> ErrorInfo:
-    """Return what an exception means for the client; its own text never gets there.
+    """Return the error info for an exception. The exception's text is never sent to the client.
 
-    An exception that carries an `info: ErrorInfo` says it itself. Else the type counts first (timeouts and
-    connection errors of the standard library, httpx, aiohttp and the usual SDKs), then a `status_code`,
-    `status` or `response.status_code`; `__cause__` and exception groups of one are looked through; words
-    come last, and what is left is `INTERNAL`. Nothing that the exception does when looked at can raise.
+    If the exception has an attribute `info: ErrorInfo`, that is returned. Otherwise the type counts first
+    (timeouts and connection errors of the standard library, httpx, aiohttp and the usual SDKs), then a
+    `status_code`, `status` or `response.status_code`. `__cause__` and exception groups of one are searched
+    too. Words come last; without any evidence the result is `INTERNAL`. Attributes of the exception that
+    raise are ignored.
 
     With `debug`, `details` is `{"exception": <type>, "message": <its text, redacted>}`.
     """
     try:
         info = _info_of_exception(exc)
-    except Exception:  # a property, a `__class__` or an `__eq__` of theirs
+    except Exception:  # properties, `__class__` and `__eq__` of foreign classes may raise
         info = error_info("INTERNAL")
     if not debug:
         return msgspec.structs.replace(info, details=None)
@@ -137,11 +138,11 @@ def classify_exception(exc: BaseException, *, debug: bool = False) -> ErrorInfo:
 
 
 def classify_break(exc: BaseException, *, has_begun: bool, debug: bool = False) -> ErrorInfo:
-    """Return what an exception means that ends a stream; as `classify_exception`, and raises as little.
+    """Return the error info for an exception that ends a stream, as `classify_exception` does. Never raises.
 
     Args:
-        exc: what was raised.
-        has_begun: an event has come, so that with a connection that is lost the stream breaks off.
+        exc: the exception.
+        has_begun: an event has come, so that a lost connection means that the stream broke off.
         debug: as for `classify_exception`.
     """
     info = classify_exception(exc, debug=debug)
@@ -177,7 +178,7 @@ def _code_of_words(exc: BaseException) -> str | None:
 
 
 def _causes(exc: object) -> Iterator[BaseException]:
-    """Yield the exception and what it was raised from, outermost first."""
+    """Yield the exception and its causes, outermost first."""
     for _ in range(_MAX_CAUSES):
         if not issubclass(type(exc), BaseException):
             return
@@ -191,7 +192,7 @@ def _only_member(exc: object) -> object:
 
 
 def _info_of_facts(exc: BaseException) -> ErrorInfo | None:
-    """Return what an exception says without words: by its `info`, its type or its status."""
+    """Return the info of an exception by its `info`, type or status; None if these say nothing."""
     info = _attribute(exc, "info")
     if isinstance(info, ErrorInfo):
         return info
@@ -209,7 +210,7 @@ def _code_of_type(exc: BaseException) -> str | None:
 
 
 def _is_network(exc: OSError) -> bool:
-    # asyncio joins what all the addresses of a host said into one OSError without a number
+    # asyncio joins the failures of all addresses of a host into one OSError without a number
     return exc.errno in _NETWORK_ERRNOS or (
         exc.errno is None and "Connect call failed" in _text_of_exception(exc)
     )
@@ -241,7 +242,7 @@ def _retry_after_of(response: object) -> int | None:
 def _attribute(owner: object, name: str) -> Any:
     try:
         return getattr(owner, name, None)
-    except Exception:  # a property that raises says nothing
+    except Exception:  # a property that raises has no value
         return None
 
 

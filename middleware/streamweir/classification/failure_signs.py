@@ -1,7 +1,7 @@
-"""What says that something failed, whoever wrote it: names, states, fields in any spelling, stack traces.
+"""Signs that something failed, independent of dialects: names, states, fields and stack traces.
 
-Nothing here knows a dialect. A name or a key is judged by its words, for the same field is `stackTrace`,
-`stack_trace` and `STACKTRACE`. Everything is looked at once, so that the time is in proportion to the value.
+Names and keys are judged by their words: `stackTrace`, `stack_trace` and `STACKTRACE` are one field. Each
+value is read once, so that the time is in proportion to its size.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ def _words_in(text: str) -> frozenset[str]:
 
 
 FAILED: Final = frozenset({"error", "errored", "err", "fail", "failed", "failure", "exception"})
-"""The states of what has failed."""
+"""Words for the state of a failed step."""
 
 NOTHING: Final = frozenset(
     {"", "0", "false", "none", "null", "ok", "success", "no error", "成功", "操作成功"}
     | {"no", "nil", "n/a", "na", "undefined", "[]", "{}", "-", "noerror", "no_error", "no errors"}
 )
-"""What a field for an error says where there is none, in lower case."""
+"""Values of an error field that mean that there is no error, in lower case."""
 
 # --- names ---
 
@@ -51,12 +51,12 @@ _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def is_failing_name(name: str) -> bool:
-    """Does the name of an event or a step speak of a failure? `nodeError`, `step.failed`, `ERR_TIMEOUT`."""
+    """Is it the name of a failed event or step, as `nodeError`, `step.failed` and `ERR_TIMEOUT` are?"""
     return _FAILING_NAME.search(_HUMP.sub("_", name[:_LONGEST_NAME])) is not None
 
 
 def may_name_failure(text: str) -> bool:
-    """Can a name in `text` be a failing one? Quick, and sure where it is not."""
+    """May `text` contain the name of a failure? A quick test: False is certain, True is not."""
     return _STEM.search(text) is not None
 
 
@@ -68,25 +68,25 @@ _ERROR_FIELD: Final = re.compile(
     r"(?:msg|message|text|str|string|detail|code|type|info|name|class|description|desc|reason|stack|trace|value"
     r"|kind|log|output|data|body|cause|line|no|number|obj|object|list|event|back|dump|frame|kind){0,3}s?"
 )
-"""A field for an error, its words run together: `errmsg`, `excinfo`, `stacktrace`, `errorMessage`."""
+"""The key of an error field without separators: `errmsg`, `excinfo`, `stacktrace`, `errormessage`."""
 _LONGEST_FIELD: Final = 64
 _ERROR_STEM: Final = re.compile("err|exc|fail|fault|trace|stack|panic|crash|tb")
-"""Part of every name that `_ERROR_FIELD` or `_ERROR_WORDS` knows."""
+"""A part that every match of `_ERROR_FIELD` or `_ERROR_WORDS` contains."""
 _ERROR_WORDS: Final = _words_in(
     "err errs error errors exception exceptions exc traceback stacktrace backtrace callstack"
     " failure failures failed fault panic crash errmsg errormsg errormessage"
 )
 _SETTINGS: Final = _words_in("on if ignore max handle raise allow no without standard")
-"""`on_error: continue` is a setting."""
+"""First words of settings, such as `on_error: continue`."""
 _FIGURES: Final = _words_in(
     "bar bars band rate rates margin count counts estimate tolerance metric metrics"
     " handling handler policy budget analysis function threshold percentage probability"
 )
-"""`error_bars` belong to a chart."""
+"""Words of figures, such as `error_bars` of a chart."""
 _NUMBERED: Final = _words_in("err error fault exception failure code no number num type id errno status")
-"""`error_code: 5` is an error, `error_rate: 0.2` a figure."""
+"""Words of fields whose number is an error: `error_code: 5`, but not `error_rate: 0.2`."""
 _OFTEN_NO_TRACE: Final = _words_in("trace tracedata traceinfo tracename stackname")
-"""Of these only a text that is a stack trace counts."""
+"""Fields that count only if their text is a stack trace."""
 
 _FAILED_FLAGS: Final = _words_in("failed errored crashed aborted timedout killed")
 _EXIT_CODES: Final = _words_in("exitcode exitstatus returncode")
@@ -101,7 +101,7 @@ _STATES: Final = _words_in("status state outcome conclusion phase verdict health
 }
 _KINDS: Final = _words_in("type event eventtype kind code")
 _OWN_KINDS: Final = _words_in("name class category action result")
-"""Of the event itself; further in they are those of columns and files."""
+"""Fields that name the kind of the event itself. In inner objects they name columns and files."""
 _STATE_WORDS: Final = re.compile(
     r"(?:\A|_)(?:err|errs|error|errors|errored|fail|fails|failed|failing|failure|exception|crash|crashed|fatal|panic"
     r"|panicked|abort|aborted|unsuccessful|broken|timeout|timedout|timed_out|nok|ko|dead|killed|oom)(?:\Z|_)"
@@ -113,7 +113,7 @@ _IDENTIFIER: Final = re.compile(r"\S{1,64}")
 _LEVELS: Final = _words_in("level severity loglevel levelname severitytext lvl priority")
 _ERROR_LEVELS: Final = _words_in("error err critical crit fatal severe alert emergency emerg panic failure")
 _LEVEL_NUMBERS: Final = frozenset({40, 50, 60})
-"""Of Python's logging, as `levelno`."""
+"""Values of `levelno` of Python's logging."""
 
 _HTTP_STATUSES: Final = _words_in(
     "status statuscode httpstatus httpstatuscode httpcode code errorcode errcode"
@@ -122,19 +122,19 @@ _HTTP_STATUSES: Final = _words_in(
 
 
 def field_name(key: object) -> str:
-    """Return the key of a field without its case and what separates its words."""
+    """Return a key in lower case, without the separators of its words."""
     name = str(key)[: 2 * _LONGEST_FIELD].lower()
     return name if name.isascii() and name.isalnum() else _NO_LETTER.sub("", name)
 
 
 def _is_own_sign(key: str, name: str, value: Any) -> bool:
-    """Does this field of an event itself, `name` by its `field_name`, say that something failed?"""
+    """Does a field at the top of an event say that something failed? `name` is its `field_name`."""
     is_kind = name in _OWN_KINDS
     return (is_kind and _is_failing_state(value, is_sentence_allowed=False)) or _is_sign(key, name, value)
 
 
 def _is_sign(key: str, name: str, value: Any) -> bool:
-    """Does this field, of an event or of an object in it, say that something failed?"""
+    """Does a field of an event, or of an object in it, say that something failed?"""
     if name in _FLAGS:
         return value is False or _word(value) in _NO or (value == 0 and isinstance(value, int))
     if name in _STATES or name in _KINDS:
@@ -193,25 +193,25 @@ def _word(value: Any) -> str:
 
 _CARRIERS: Final = ("data", "value", "payload", "detail", "body", "event", "result", "output", "update")
 _CARRIED: Final = 4
-"""An envelope in an envelope: so many are opened to find what an event says itself."""
+"""The most nested envelopes that are opened."""
 _TABLES: Final = _words_in("rows columns records table tables series values")
 _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 _NO_OBJECTS: Final = _PLAIN | {list}
 _MOST_FIELDS: Final = 4096
 _MOST_CHARACTERS: Final = 256 << 10
 _SHORTEST_TRACE: Final = 24
-"""No shorter key of a field is looked at for a stack trace."""
+"""Keys up to this length are not searched for stack traces."""
 
 
 def has_failure_sign(fields: Mapping[str, Any]) -> bool:
-    """Does an object say itself, by a field of its own, that something failed?"""
+    """Does a field of an object, not of an inner one, say that something failed?"""
     return any(_is_sign(key, field_name(key), item) for key, item in islice(fields.items(), _MOST_FIELDS))
 
 
 def reports_failure(value: Any) -> bool:
     """Does a JSON value report a failure, by a field (also one level down) or by a text that is a trace?
 
-    Of thousands of fields or long texts the first are looked at: no report of a failure has so many.
+    Only the first few thousand fields and the first texts are read: no report of a failure has more.
     """
     if not value:
         return False
@@ -236,7 +236,7 @@ def _holds_a_trace(value: Any) -> bool:
 
 
 def _opened(objects: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return these objects and what they carry, envelope in envelope."""
+    """Return these objects and the objects within their envelopes."""
     found: list[Mapping[str, Any]] = []
     level = list(islice(objects, _MOST_FIELDS))
     for _ in range(_CARRIED):
@@ -249,7 +249,7 @@ def _opened(objects: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def _objects_in(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the objects one level down; the rows of a table are no events."""
+    """Yield the objects one level down, without the rows of tables."""
     held = [(name, item) for name, item in value.items() if type(item) not in _PLAIN]
     for name, item in held:
         if name not in _TABLES:
@@ -261,20 +261,20 @@ def _fields_of(objects: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Any]
 
 
 def _objects_of(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the object that `value` is, or those in the list that it is."""
+    """Yield `value` if it is an object, or the objects in it if it is a list."""
     for item in value if isinstance(value, list) else (value,):
         if _is_object(item):
             yield item
 
 
 def _is_object(value: Any) -> TypeGuard[Mapping[str, Any]]:
-    """Is it one? What JSON has is known by its type: to ask about `Mapping` takes ten times as long."""
+    """Is it an object? JSON types are tested first: a test for `Mapping` takes ten times as long."""
     kind = type(value)
     return kind is dict or (kind not in _NO_OBJECTS and isinstance(value, Mapping))
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield the texts of `value`, however deep, level by level; keys too if they are longer than a name."""
+    """Yield all texts in `value`, level by level, and keys that are longer than a name."""
     level = [value]
     while level:
         yield from (item for item in level if isinstance(item, str))

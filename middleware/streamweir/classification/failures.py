@@ -1,4 +1,4 @@
-"""What an upstream's error event means: by its status, its code and its words, in this order."""
+"""Classifies the error event of an upstream by status, code and words, in this order."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["Classified", "classify_failure", "code_of_name", "is_conclusive_code
 
 
 class Classified(msgspec.Struct, frozen=True):
-    """What an upstream's error event says, in our words."""
+    """The classification of an error event."""
 
     code: str
-    """One of `CODES`, or the upstream's own machine code in the place of `UPSTREAM_ERROR`."""
+    """One of `CODES`, or the upstream's own machine code instead of `UPSTREAM_ERROR`."""
     error_type: ErrorType
     recoverable: bool
     reason: Reason
@@ -53,7 +53,7 @@ _FOREIGN_CODES: Final[dict[str, str]] = {
     }.items()
     for foreign in names.split()
 }
-"""Codes of OpenAI, Anthropic, LiteLLM, Dify, Bedrock and their kin, in lower case with underscores."""
+"""Codes of OpenAI, Anthropic, LiteLLM, Dify, Bedrock and similar services, in snake case."""
 
 _RPC_CODES: Final[dict[str, str]] = {
     "RESOURCE_EXHAUSTED": "RATE_LIMITED",
@@ -64,13 +64,13 @@ _RPC_CODES: Final[dict[str, str]] = {
     "FAILED_PRECONDITION": "UPSTREAM_REJECTED",
     "OUT_OF_RANGE": "UPSTREAM_REJECTED",
 }
-"""The canonical codes of Google's APIs keep their names; this is the row that each stands for."""
+"""The row of `CODES` for each canonical code of Google's APIs, which keep their own names."""
 
 _ERROR_TYPES: Final[tuple[tuple[re.Pattern[str], ErrorType], ...]] = (
     (re.compile("TIMEOUT|TIMED_OUT"), "timeout"),
     (re.compile("INVALID|VALIDATION"), "validation"),
 )
-"""What an upstream's own machine code tells by its name."""
+"""Patterns of machine codes, with the row of `CODES` that each means."""
 
 _CAUSES: Final = frozenset(CODES) - {"UPSTREAM_ERROR"}
 _REFINED_BY_CODE: Final[dict[str | None, frozenset[str]]] = {
@@ -80,7 +80,7 @@ _REFINED_BY_CODE: Final[dict[str | None, frozenset[str]]] = {
     "NOT_FOUND": frozenset({"MODEL_NOT_FOUND"}),
     "RATE_LIMITED": frozenset({"QUOTA_EXCEEDED"}),  # OpenAI's 429 with insufficient_quota
 }
-"""By status: which code may say it more exactly. Any other status has the last word."""
+"""By status: the codes that may be more exact. For other statuses the status decides."""
 
 _REFINED_BY_WORDS: Final[dict[str | None, frozenset[str]]] = {
     None: frozenset(CODES),
@@ -89,19 +89,19 @@ _REFINED_BY_WORDS: Final[dict[str | None, frozenset[str]]] = {
     ),
     "NOT_FOUND": frozenset({"MODEL_NOT_FOUND"}),
 }
-"""By status and code: which cause may be read from the message. A 429 also says "quota" of a rate."""
+"""By status and code: the causes that words may show. A 429 may say "quota" and mean a rate."""
 
 
 def classify_failure(message: object = None, *, code: object = None, status: object = None) -> Classified:
-    """Return what an upstream's error event means.
+    """Return the classification of an error event.
 
     Args:
-        message: its text; read for evidence only, never passed on.
+        message: its text, which is only searched for evidence and never passed on.
         code: its machine code: a name, or a number where it is an HTTP status from 400 to 599.
         status: its HTTP status, if it has a field for one.
 
-    Anything is taken, of any type; without evidence it is `UPSTREAM_ERROR`. Whether the upstream says itself
-    that trying again helps is for the caller to put in the place of `recoverable`.
+    Values of any type are accepted; without evidence the result is `UPSTREAM_ERROR`. If the upstream says
+    whether trying again helps, the caller replaces `recoverable`.
     """
     own = _machine_code(code)
     known = code_of_status(status) or code_of_status(code)
@@ -111,12 +111,12 @@ def classify_failure(message: object = None, *, code: object = None, status: obj
 
 
 def is_conclusive_code(code: object) -> bool:
-    """Does `code` alone say what failed? An HTTP status does, a name that is known, a machine code."""
+    """Does `code` alone classify a failure? HTTP statuses, known names and machine codes do."""
     return bool(code_of_status(code) or code_of_name(code) or _machine_code(code))
 
 
 def most_exact(known: str | None, code: object, message: object) -> str | None:
-    """Return `known`, made more exact by a code and then by words, as far as either may."""
+    """Return `known`, or a more exact code if the upstream's code, or else its words, allow one."""
     by_code = code_of_name(code)
     if by_code in _REFINED_BY_CODE.get(known, ()):
         known = by_code
@@ -128,7 +128,7 @@ def most_exact(known: str | None, code: object, message: object) -> str | None:
 
 
 def _machine_code(code: object) -> str | None:
-    """Return a code that may be passed on by its own name: well formed, and no key in disguise."""
+    """Return a machine code that may be passed on: well formed and not a credential; None otherwise."""
     if isinstance(code, str) and MACHINE_CODE.fullmatch(code) and redact(code) == code:
         return code
     return None
@@ -154,7 +154,7 @@ _CAMEL_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]
 
 
 def code_of_name(code: object) -> str | None:
-    """Look up `rate_limit_error`, `RateLimitError` and `litellm.RateLimitError` alike."""
+    """Look up a name; `rate_limit_error`, `RateLimitError` and `litellm.RateLimitError` are the same."""
     if not isinstance(code, str) or len(code) > 128:
         return None
     if code in CODES:

@@ -1,4 +1,4 @@
-"""Why a model stopped, in the words of many servers: a proper end, a filter, or a run that broke off.
+"""Finish words of many servers: why a model stopped.
 
 Source: the standard protocol 1.1, section 3 rule 8 (ends that are none) and section 2 (`finish_reason`). The
 words are those of OpenAI, Azure, Anthropic, Gemini, Bedrock, Cohere, Mistral, Ollama, vLLM, SGLang, TGI,
@@ -15,11 +15,11 @@ __all__ = ["code_of_finish", "is_broken_off", "is_finish_word", "standard_finish
 
 _NO_WORDS: Final[Mapping[str, str]] = {}
 _LONGEST: Final = 64
-"""A longer text is a sentence, and no word of a list."""
+"""The longest text that is looked up; longer ones are sentences."""
 
 _NO_LETTERS: Final = re.compile(r"[^a-z]")
 _PREFIX: Final = "finishreason"
-"""Python servers write the member of an enumeration: `FinishReason.STOP`."""
+"""The prefix of enumeration members that Python servers write: `FinishReason.STOP`."""
 
 _FAILED: Final = frozenset({"error", "failed", "internalerror"})
 _BROKEN_OFF: Final = frozenset(
@@ -41,7 +41,7 @@ _STANDARD: Final[Mapping[str, str]] = {
 
 
 def code_of_finish(word: object) -> str | None:
-    """Return the error code that the finish word of a model means; None for an end that is no failure."""
+    """Return the error code of a finish word; None if the end is no failure."""
     letters = _letters(word)
     if letters in _FAILED:
         return "UPSTREAM_ERROR"
@@ -54,11 +54,11 @@ def is_broken_off(word: object) -> bool:
 
 
 def standard_finish(word: str, listed: Mapping[str, str] = _NO_WORDS) -> str:
-    """Return the standard's `finish_reason` for the finish word of a model.
+    """Return the standard's `finish_reason` for a finish word.
 
     Args:
-        word: as the server writes it.
-        listed: what words of the dialect's own mean, in its spelling; they win.
+        word: the word of the server.
+        listed: the meanings of the dialect's own words, exact spelling; they take precedence.
 
     Returns:
         `stop`, `length`, `content_filter` or `tool_calls`; `word` itself if no list has it.
@@ -67,7 +67,7 @@ def standard_finish(word: str, listed: Mapping[str, str] = _NO_WORDS) -> str:
 
 
 def is_finish_word(word: object) -> bool:
-    """Return whether some list has `word`: it is no sentence, and may be shown."""
+    """Return whether `word` is a known finish word, which may be shown."""
     letters = _letters(word)
     return letters in _STANDARD or letters in _FAILED or letters in _BROKEN_OFF
 

@@ -1,4 +1,4 @@
-"""Stack traces, known by the form in which each language writes them."""
+"""Recognises stack traces by the forms of many languages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HINTS: Final = (
     *("Caused by", "Exception in ", "End of ", "@http", "@file", "@resource", ".ex:", ".exs:", " line "),
     *(".erb:", ".rake:", " more", "omitted", "PHP "),
 )
-"""One of these stands in every trace; a text without any needs no closer look."""
+"""Every stack trace contains one of these. Texts without any are not searched."""
 
 _JS_PLACE: Final = (
     r"(?:file:|node:|https?:|webpack|/|\.{1,2}/|[A-Za-z]:\\|<anonymous>|[\w.-]{1,100}\.[cm]?[jt]sx?:)"
@@ -39,7 +39,7 @@ _TRACES: Final[tuple[re.Pattern[str], ...]] = tuple(
     for pattern in (
         # Python
         r"""Traceback \(most recent call|\bTraceback:|\bFile \\?["'][^"'\n]{1,400}["'], line \d""",
-        # Java and its kin
+        # Java, Kotlin, Scala
         rf"{_FRAME_START}at [\w.$<>/@-]{{1,300}}\([^()\n]{{0,200}}(?::\d{{1,9}}|Native Method|Unknown Source)"
         rf"\)|{_FRAME_START}Caused by: |\bException in thread \\?\""
         r"|\.{3} \d{1,6} (?:more|common frames omitted)",
@@ -76,7 +76,7 @@ def is_exception_text(text: str) -> bool:
 
 
 def is_stack_trace(text: str) -> bool:
-    """Is `text` the stack trace of a program, or does it hold one, at its beginning or its end?"""
+    """Does `text` contain a stack trace? Of a long text the beginning and the end are searched."""
     if len(text) < _SHORTEST:
         return False
     if len(text) > 2 * _LOOKED_AT:

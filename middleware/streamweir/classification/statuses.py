@@ -1,4 +1,4 @@
-"""What an HTTP status means, and how long its Retry-After asks to wait."""
+"""Classifies HTTP statuses, and reads Retry-After headers."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ _STATUS_CODES: Final[dict[int, str]] = {
     504: "UPSTREAM_TIMEOUT",
 }
 RETRY_LATER: Final = frozenset({429, 503})
-"""The statuses whose Retry-After is meant for the client."""
+"""Statuses whose Retry-After is passed on to the client."""
 
-_MAX_RETRY_AFTER_MS: Final = 24 * 3600 * 1000  # nobody waits for longer than a day
+_MAX_RETRY_AFTER_MS: Final = 24 * 3600 * 1000  # longer waits are cut to a day
 _DELTA_SECONDS: Final = re.compile(
     r"\d{1,10}(?:\.\d{1,9})?", re.ASCII
-)  # RFC 9110 has no fraction, servers do
+)  # RFC 9110 has no fractions, but servers send them
 _LONGEST_DATE: Final = 64  # "Sunday, 06-Nov-94 08:49:37 GMT" is the longest form of RFC 9110
 
 
 def info_for_status(status: int, *, retry_after_ms: int | None = None) -> ErrorInfo:
-    """Return what an upstream's HTTP status means for the client.
+    """Return the error info for the HTTP status of an upstream.
 
-    A status below 400 or above 599 got here because it could not be used: `UPSTREAM_INVALID_RESPONSE`.
-    `retry_after_ms` is kept where Retry-After has a meaning: 429 and 503.
+    A status below 400 or above 599 means that the response could not be used: `UPSTREAM_INVALID_RESPONSE`.
+    `retry_after_ms` is kept for 429 and 503 only.
     """
     code = code_of_status(status) or "UPSTREAM_INVALID_RESPONSE"
     return error_info(code, retry_after_ms=retry_after_ms if status in RETRY_LATER else None)
 
 
 def parse_retry_after(value: str | None, *, now: float) -> int | None:
-    """Return a Retry-After header in milliseconds, between 0 and a day; `None` for none that can be read.
+    """Return the value of a Retry-After header in milliseconds, from 0 to a day; None if it is unreadable.
 
-    `now` is Unix time in seconds: the header may be a date.
+    The header may be a date, so `now` is needed: Unix time in seconds.
     """
     text = (value or "")[: _LONGEST_DATE + 1].strip()
     if _DELTA_SECONDS.fullmatch(text):
@@ -56,7 +56,7 @@ def parse_retry_after(value: str | None, *, now: float) -> int | None:
 
 
 def code_of_status(status: object) -> str | None:
-    """Return the code of an HTTP error status (a number or its digits), `None` for anything else."""
+    """Return the code of an HTTP error status, given as number or digits; None for any other value."""
     if isinstance(status, str) and len(status) == 3 and status.isascii() and status.isdigit():
         status = int(status)
     if isinstance(status, bool) or not isinstance(status, int) or not 400 <= status <= 599:

@@ -1,4 +1,4 @@
-"""What the words of a message say of its cause; the weakest evidence, and only in a context without doubt."""
+"""Finds the cause of a failure in the words of its message: the weakest evidence, used in clear contexts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streamweir.classification.statuses import code_of_status
 
 __all__ = ["code_of_words"]
 
-_LONGEST_MESSAGE: Final = 4096  # what a message is about stands at its beginning
+_LONGEST_MESSAGE: Final = 4096  # the subject of a message is at its beginning
 
 
 def _words(pattern: str) -> re.Pattern[str]:
@@ -43,7 +43,7 @@ _WORDS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     (
         "MODEL_NOT_FOUND",
         _words(
-            # quoted, or with a sign that no word has: "model parameters not found" is about a file
+            # quoted, or with a character that no word has: "model parameters not found" is about a file
             r"\bmodel[\s:]{1,3}(?:[`'\"][\w./:@-]{1,120}[`'\"]|(?=[\w@]{0,40}[\d./:-])[\w./:@-]{1,120})[\s:,]{1,3}"
             r"(?:(?:is|was|has been|have been) )?(?:not found|does not exist|doesn't exist|not exist)\b"
             r"|\bmodel[\s:]{1,3}[`'\"]?[\w./:@-]{1,120}[`'\"]? (?:(?:is|was|has been) )?"
@@ -74,7 +74,7 @@ _WORDS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
             r"|\bauthentication[ _]?(?:error|fail(?:ed|ure))\b|\b(?:failed to authenticate|auth failed)\b"
             r"|\binvalid (?:credentials|authentication)\b|\bnot authenticated\b"
             r"|\bcould not validate credentials\b|\btoken (?:has |is )?expired\b"
-            # of a parser it is said where the token stands
+            # parsers say the position of the token
             r"|\binvalid (?:access|auth|authorization|bearer|jwt) token\b|\A\W*invalid token\W*\Z"
             r"|认证失败|未授权|鉴权失败|身份验证失败|令牌(?:无效|已过期)|无效的令牌|无(?:访问)?权限"
             r"|\bapi[ _-]?key ?(?:无效|错误|不正确|已过期)"
@@ -111,7 +111,7 @@ _WORDS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
         ),
     ),
 )
-"""First match wins: the exact causes stand before those that also mention them."""
+"""The first match wins, so exact causes come before causes that mention them too."""
 
 _STATUS_IN_WORDS: Final = re.compile(
     # HTTP 429, HTTP/1.1 429, status_code: 429, 'code': '429', error code 429
@@ -120,7 +120,7 @@ _STATUS_IN_WORDS: Final = re.compile(
     # returned 429, received 429 from upstream; but not "returned 429 rows"
     r"|\b(?i:returned|received|got|failed with|responded with)(?: an?)?(?i:[ ]status)? ([45]\d\d)"
     r"(?= (?:from|for)\b|[^\w.,]*\Z|[.,:;](?!\d))"
-    # "429 Too Many Requests", "Error: 429 - ...": at the beginning or after "error", and no number of things
+    # "429 Too Many Requests", "Error: 429 - ...": at the beginning or after "error", without a unit
     r"|(?:\A|\b(?i:error):? )\W{0,3}([45]\d\d)(?= ?(?:\Z|[^\w\s.,%]|[.,](?!\d)|[A-Z][a-z]))",
     re.ASCII,
 )
@@ -131,11 +131,11 @@ _PHRASES: Final = {
     if status >= HTTPStatus.BAD_REQUEST
     for form in (status.phrase.lower(), f"{status.value} {status.phrase.lower()}")
 } | {"404 page not found": 404}
-"""What frameworks say of a status, if it is all that is said: "Not Found" is no evidence in a sentence."""
+"""Default messages of frameworks for statuses. They count only if they are the whole message."""
 
 
 def code_of_words(message: object) -> str | None:
-    """Return the code that the words of `message` are evidence for, `None` if they are none."""
+    """Return the code that the words of `message` show; None if they show none."""
     text = _text(message)[:_LONGEST_MESSAGE]
     for code, pattern in _WORDS:
         if pattern.search(text):
@@ -147,7 +147,7 @@ def code_of_words(message: object) -> str | None:
 
 
 def _text(message: object) -> str:
-    """Return the text of a message that may have come as an object; nothing for what says nothing."""
+    """Return the text of a message, which may be an object; empty if it has none."""
     if isinstance(message, Mapping):
         message = next(
             (message[key] for key in ("message", "msg", "detail", "error") if key in message), None
